@@ -1,0 +1,3 @@
+//! The network: graph, topologies, routing, links, switches and their queues.
+
+pub mod graph;

@@ -1,0 +1,141 @@
+//! The one trait family that drivers and transports share.
+
+use crate::units::Time;
+use std::fmt;
+
+/// Index of a remote end within a session: 0 for unicast; the receiver's index for a one-to-many sender; the sender's
+/// index for a many-to-one receiver.
+pub type Peer = u16;
+
+/// Every receiver of a one-to-many session at once (a multicast group).
+pub const GROUP: Peer = u16::MAX;
+
+/// One packet that an endpoint wants on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit<H> {
+    /// What the packet says.
+    pub header: H,
+    /// To whom: a peer, or [`GROUP`].
+    pub to: Peer,
+    /// Bytes on the wire, all headers included.
+    pub size: u32,
+    /// Bytes that remain when a switch trims the payload; equal to `size` for a packet that has no payload.
+    pub trimmed_size: u32,
+    /// Priority of the data bands, 0 highest (multi-level feedback queueing). Meaningless for control packets.
+    pub priority: u8,
+    /// Control packets (pulls, ACKs of receiver-driven transports) travel in the header band of trimming switches.
+    pub control: bool,
+    /// ECN-capable transport (RFC 3168): a switch may mark instead of dropping.
+    pub ect: bool,
+}
+
+/// One packet that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<H> {
+    /// What the packet says.
+    pub header: H,
+    /// From whom.
+    pub from: Peer,
+    /// A switch cut the payload off.
+    pub trimmed: bool,
+    /// A switch marked congestion experienced (RFC 3168).
+    pub ce: bool,
+    /// The packet was returned to its sender by a switch that could not forward it (NDP return-to-sender).
+    pub returned: bool,
+}
+
+/// What happened, for the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The transport's handshake is over, where it has one.
+    Connected,
+    /// Receiver: every byte of the object is available to the application at this time, which may lie in the future
+    /// when a decoder still has to run.
+    Completed {
+        /// When the last byte is available.
+        at: Time,
+    },
+    /// Sender of a one-to-many session: this receiver has everything.
+    PeerCompleted(Peer),
+    /// The endpoint has nothing more to say and may be dropped.
+    Closed,
+    /// The endpoint gave up.
+    Failed(FailureReason),
+}
+
+/// Why an endpoint gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureReason {
+    /// Nothing was heard for too long (retries exhausted).
+    TimedOut,
+}
+
+impl fmt::Display for FailureReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut => f.write_str("the peer did not answer (retries exhausted)"),
+        }
+    }
+}
+
+/// Counters that every transport keeps. An endpoint fills those that it can know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Data packets sent, retransmissions included.
+    pub data_sent: u64,
+    /// Data packets sent again (never for rateless transports).
+    pub retransmitted: u64,
+    /// Retransmission or pull timeouts that fired.
+    pub timeouts: u64,
+    /// Data packets received whole, duplicates included.
+    pub data_received: u64,
+    /// Trimmed headers received.
+    pub trimmed_received: u64,
+    /// Packets received with the congestion-experienced mark.
+    pub marked_received: u64,
+    /// Application bytes available in order at the receiver.
+    pub bytes_delivered: u64,
+    /// Encoding symbols received beyond the number of source symbols (rateless transports).
+    pub overhead_symbols: u64,
+    /// Source blocks that needed decoding (rateless transports).
+    pub decoded_blocks: u64,
+}
+
+/// A sans-IO endpoint of one session: the sending or the receiving side.
+///
+/// A driver calls, in any order allowed by what it learns:
+/// [`handle_packet`](Self::handle_packet) for each arrival, [`handle_timeout`](Self::handle_timeout) at or after the
+/// time that [`poll_timeout`](Self::poll_timeout) told, and after each of those drains
+/// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event) until they return `None`.
+/// An endpoint must tolerate a `handle_timeout` that is early or spurious.
+///
+/// Receiver-driven transports additionally count the pulls they want; the host's shared [`crate::pull::PullQueue`]
+/// decides when the next one may leave and the driver then calls [`poll_pull`](Self::poll_pull).
+pub trait Endpoint {
+    /// The transport's header, as carried by every packet.
+    type Header: Copy + fmt::Debug;
+
+    /// A packet arrived.
+    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Self::Header>);
+    /// The time told by `poll_timeout` has come (or the wake-up was spurious).
+    fn handle_timeout(&mut self, now: Time);
+    /// The next packet to put on the wire now.
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Self::Header>>;
+    /// When to call `handle_timeout`; `None` when no timer runs. Cheap: called after every packet.
+    fn poll_timeout(&self) -> Option<Time>;
+    /// What happened since the last call.
+    fn poll_event(&mut self) -> Option<Event>;
+
+    /// Pulls that this endpoint wants to send and has not yet been allowed to.
+    fn pending_pulls(&self) -> u32 {
+        0
+    }
+    /// The next pull; called when the host's pull queue grants this endpoint a turn. `None` if it wants none any more.
+    fn poll_pull(&mut self, _now: Time) -> Option<Transmit<Self::Header>> {
+        None
+    }
+    /// Counters so far.
+    fn stats(&self) -> Stats;
+    /// One line for a person: what this endpoint waits for. Used when a run cannot finish.
+    fn waiting_for(&self) -> String;
+}

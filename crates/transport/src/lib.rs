@@ -1,0 +1,22 @@
+//! Data-centre transports as sans-IO state machines.
+//!
+//! Nothing here owns a socket, a clock, a thread or a source of randomness. A driver (the simulator, or the UDP
+//! endpoint) tells an [`Endpoint`] what arrived and what time it is, and asks it what to send, when to wake it, and
+//! what happened. The shape is that of `quinn-proto`.
+//!
+//! The two most important types are [`Endpoint`], which every transport implements, and [`Transmit`], one packet that
+//! an endpoint wants on the wire. Packets carry no payload bytes: a header says which bytes or which encoding symbol
+//! the payload would be.
+
+pub mod endpoint;
+pub mod ndp;
+pub mod pull;
+pub mod scdp;
+pub mod tcp;
+pub mod units;
+
+#[cfg(test)]
+mod testing;
+
+pub use endpoint::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Transmit};
+pub use units::{Bytes, Duration, Rate, Time};

@@ -1,0 +1,81 @@
+//! The pull queue that all receiver-driven sessions of a host share (NDP §3.2, SCDP §IV-C).
+//!
+//! It decides *whose* pull leaves next (round robin over the sessions that want one) and *when* (paced, so that the
+//! packets pulled fill the host's incoming link and no more). It does not know what a pull looks like: the driver asks
+//! the session for it with [`Endpoint::poll_pull`](crate::Endpoint::poll_pull).
+
+use crate::units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// Round-robin, paced queue of sessions that want to send pulls. `K` is the driver's handle of a session.
+#[derive(Clone, Debug)]
+pub struct PullQueue<K> {
+    /// Each session at most once.
+    turns: VecDeque<K>,
+    interval: Duration,
+    next_at: Time,
+}
+
+impl<K: Copy + PartialEq> PullQueue<K> {
+    /// A queue that lets one pull leave every `interval`: the time that a full-size packet takes on the incoming link.
+    pub fn new(interval: Duration) -> Self {
+        Self { turns: VecDeque::new(), interval, next_at: Time::ZERO }
+    }
+
+    /// `session` wants pulls and is not in the queue yet: it joins at the end of the round.
+    pub fn push(&mut self, session: K) {
+        debug_assert!(!self.turns.contains(&session), "a session queues once");
+        self.turns.push_back(session);
+    }
+
+    /// Forget a session that wants no more pulls.
+    pub fn remove(&mut self, session: K) {
+        self.turns.retain(|&k| k != session);
+    }
+
+    /// Whether no session waits.
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// When the next pull may leave; `None` if nobody wants one.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        (!self.turns.is_empty()).then_some(self.next_at)
+    }
+
+    /// The session whose turn it is, if one may send now. The caller sends one pull of that session, and pushes it
+    /// again if it wants more.
+    pub fn poll(&mut self, now: Time) -> Option<K> {
+        if now < self.next_at {
+            return None;
+        }
+        let session = self.turns.pop_front()?;
+        self.next_at = now + self.interval;
+        Some(session)
+    }
+
+    /// The session just granted a turn had nothing to send: the turn is not spent.
+    pub fn refund(&mut self, now: Time) {
+        self.next_at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_take_turns_at_the_pace_of_the_link() {
+        let pace = Duration::from_us(12);
+        let mut q = PullQueue::new(pace);
+        q.push('a');
+        q.push('b');
+        assert_eq!(q.poll(Time::ZERO), Some('a'));
+        q.push('a');
+        assert_eq!(q.poll(Time::ZERO), None);
+        assert_eq!(q.poll_timeout(), Some(Time::ZERO + pace));
+        assert_eq!(q.poll(Time::ZERO + pace), Some('b'));
+        assert_eq!(q.poll(Time::ZERO + pace * 2), Some('a'));
+        assert_eq!(q.poll_timeout(), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! A simulated pair: two (or more) endpoints joined by a channel with delay, loss, reordering, trimming and marking.
+//!
+//! Deterministic: what happens to the n-th packet is a function of the channel's policy alone.
+
+use crate::pull::PullQueue;
+use crate::{Arrival, Duration, Endpoint, Event, GROUP, Peer, Time, Transmit};
+
+/// What the channel does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Deliver,
+    Drop,
+    Trim,
+    Mark,
+    /// Deliver after this much extra delay (reordering).
+    Late(Duration),
+    Duplicate,
+}
+
+struct InFlight<H> {
+    at: Time,
+    order: u64,
+    to: usize,
+    arrival: Arrival<H>,
+}
+
+/// A network of endpoints. Node 0 is the hub: its peer `i` is node `i + 1`, whose only peer is the hub.
+/// Use two nodes for unicast; hub = sender for one-to-many; hub = receiver for many-to-one.
+pub(crate) struct Pair<E: Endpoint> {
+    pub(crate) now: Time,
+    pub(crate) nodes: Vec<E>,
+    pub(crate) events: Vec<Vec<(Time, Event)>>,
+    /// Every packet sent: (time, from node, to node, packet, fate).
+    pub(crate) log: Vec<(Time, usize, usize, Transmit<E::Header>, Fate)>,
+    delay: Duration,
+    /// Serialisation time of one byte at each node's uplink.
+    ps_per_byte: u64,
+    busy_until: Vec<Time>,
+    pulls: Vec<PullQueue<()>>,
+    wire: Vec<InFlight<E::Header>>,
+    sent: u64,
+    policy: Box<dyn FnMut(u64, usize, &Transmit<E::Header>) -> Fate>,
+}
+
+impl<E: Endpoint> Pair<E> {
+    /// `delay` one way; each node's uplink at `gbps`; pulls paced at `pull_interval`; `policy(n, from_node, packet)`
+    /// tells the fate of the n-th packet.
+    pub(crate) fn new(
+        nodes: Vec<E>,
+        delay: Duration,
+        gbps: u64,
+        pull_interval: Duration,
+        policy: impl FnMut(u64, usize, &Transmit<E::Header>) -> Fate + 'static,
+    ) -> Self {
+        let n = nodes.len();
+        Self {
+            now: Time::ZERO,
+            events: vec![Vec::new(); n],
+            log: Vec::new(),
+            delay,
+            ps_per_byte: 8_000 / gbps,
+            busy_until: vec![Time::ZERO; n],
+            pulls: vec![PullQueue::new(pull_interval); n],
+            wire: Vec::new(),
+            sent: 0,
+            policy: Box::new(policy),
+            nodes,
+        }
+    }
+
+    fn put_on_wire(&mut self, from: usize, t: Transmit<E::Header>) {
+        let targets: Vec<usize> = match (from, t.to) {
+            (0, GROUP) => (1..self.nodes.len()).collect(),
+            (0, peer) => vec![usize::from(peer) + 1],
+            (_, peer) => {
+                assert_eq!(peer, 0, "a spoke's only peer is the hub");
+                vec![0]
+            }
+        };
+        let start = self.busy_until[from].max(self.now);
+        self.busy_until[from] = start + Duration(u64::from(t.size) * self.ps_per_byte);
+        for to in targets {
+            let fate = (self.policy)(self.sent, from, &t);
+            self.sent += 1;
+            self.log.push((self.now, from, to, t, fate));
+            let peer: Peer = if from == 0 { 0 } else { (from - 1) as Peer };
+            let mut arrival = Arrival { header: t.header, from: peer, trimmed: false, ce: false, returned: false };
+            let mut at = self.busy_until[from] + self.delay;
+            match fate {
+                Fate::Drop => continue,
+                Fate::Trim => arrival.trimmed = t.trimmed_size < t.size,
+                Fate::Mark => arrival.ce = t.ect,
+                Fate::Late(extra) => at += extra,
+                Fate::Deliver => {}
+                Fate::Duplicate => {
+                    self.wire.push(InFlight { at: at + Duration(1), order: self.sent + (1 << 40), to, arrival });
+                }
+            }
+            self.wire.push(InFlight { at, order: self.sent, to, arrival });
+        }
+    }
+
+    fn drain(&mut self, node: usize) {
+        loop {
+            let mut progress = false;
+            while let Some(t) = self.nodes[node].poll_transmit(self.now) {
+                self.put_on_wire(node, t);
+                progress = true;
+            }
+            while let Some(e) = self.nodes[node].poll_event() {
+                self.events[node].push((self.now, e));
+                progress = true;
+            }
+            if self.nodes[node].pending_pulls() > 0 && self.pulls[node].is_empty() {
+                self.pulls[node].push(());
+            }
+            if self.pulls[node].poll(self.now).is_some() {
+                if let Some(t) = self.nodes[node].poll_pull(self.now) {
+                    self.put_on_wire(node, t);
+                } else {
+                    self.pulls[node].refund(self.now);
+                }
+                progress = true;
+            }
+            if !progress {
+                break;
+            }
+        }
+    }
+
+    /// Runs until nothing is scheduled or `end` has passed. Returns whether everything came to rest before `end`.
+    pub(crate) fn run(&mut self, end: Time) -> bool {
+        for n in 0..self.nodes.len() {
+            self.drain(n);
+        }
+        loop {
+            let wire = self.wire.iter().map(|p| p.at).min();
+            let timer = self.nodes.iter().filter_map(Endpoint::poll_timeout).min();
+            let pull = self.pulls.iter().filter_map(PullQueue::poll_timeout).min();
+            let Some(next) = [wire, timer, pull].into_iter().flatten().min() else { return true };
+            if next > end {
+                return false;
+            }
+            assert!(next >= self.now || timer == Some(next) || pull == Some(next));
+            self.now = self.now.max(next);
+            let mut due: Vec<usize> = (0..self.wire.len()).filter(|&i| self.wire[i].at <= self.now).collect();
+            due.sort_by_key(|&i| (self.wire[i].at, self.wire[i].order));
+            let mut arrived: Vec<(usize, Arrival<E::Header>)> =
+                due.iter().map(|&i| (self.wire[i].to, self.wire[i].arrival)).collect();
+            let now = self.now;
+            self.wire.retain(|p| p.at > now);
+            for (to, arrival) in arrived.drain(..) {
+                self.nodes[to].handle_packet(self.now, &arrival);
+                self.drain(to);
+            }
+            for n in 0..self.nodes.len() {
+                if self.nodes[n].poll_timeout().is_some_and(|t| t <= self.now) {
+                    self.nodes[n].handle_timeout(self.now);
+                }
+                self.drain(n);
+            }
+        }
+    }
+
+    /// When node `n` reported completion, if it did.
+    pub(crate) fn completed_at(&self, n: usize) -> Option<Time> {
+        self.events[n].iter().find_map(|(_, e)| match e {
+            Event::Completed { at } => Some(*at),
+            _ => None,
+        })
+    }
+}
