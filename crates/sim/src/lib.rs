@@ -4,6 +4,7 @@
 //! (topologies, switches, queues, links, routing), `host` (transports on hosts), `workload` (who sends what when),
 //! `measure` (what is recorded), `scenario` (the file format).
 
+pub mod engine;
 pub mod fabric;
 pub mod random;
 pub mod workload;

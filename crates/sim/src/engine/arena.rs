@@ -1,0 +1,212 @@
+//! Packets behind small handles.
+//!
+//! What switches read (`Hot`, 32 bytes, two to a cache line) lies apart from the transport's header, which only hosts
+//! read. A packet is in exactly one list at a time (a queue, a link, the free list), so one `next` field serves all.
+
+/// Handle of a packet.
+pub type PacketId = u32;
+
+/// No packet.
+pub const NO_PACKET: PacketId = u32::MAX;
+
+/// Packet flags.
+pub mod flag {
+    /// Pulls, ACKs and NACKs of receiver-driven transports: they travel in a trimming switch's header band.
+    pub const CONTROL: u8 = 1;
+    /// ECN-capable transport.
+    pub const ECT: u8 = 1 << 1;
+    /// Congestion experienced.
+    pub const CE: u8 = 1 << 2;
+    /// The payload was cut off by a switch.
+    pub const TRIMMED: u8 = 1 << 3;
+    /// `destination` is a multicast group.
+    pub const MULTICAST: u8 = 1 << 4;
+    /// On its way back to its sender.
+    pub const RETURNED: u8 = 1 << 5;
+    /// Carries payload (or did, before it was trimmed).
+    pub const DATA: u8 = 1 << 6;
+}
+
+/// What switches need to know of a packet.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Hot {
+    /// In flight: when its last bit arrives. Queued: when it was enqueued. Picoseconds.
+    pub at: u64,
+    /// Next packet in the list that this one is in.
+    pub next: PacketId,
+    /// Endpoint that it is for.
+    pub endpoint: u32,
+    /// Destination host, or multicast group.
+    pub destination: u32,
+    /// Which of the equal-cost paths: a 32-bit fraction, consumed digit by digit at each choice.
+    pub path: u32,
+    /// Bytes on the wire now.
+    pub size: u16,
+    /// Bytes on the wire if it is trimmed.
+    pub trimmed_size: u16,
+    /// The sender's index among the receiver's peers.
+    pub from: u16,
+    /// Priority of the data bands, 0 highest.
+    pub priority: u8,
+    /// See [`flag`].
+    pub flags: u8,
+}
+
+impl Hot {
+    /// Whether all of these flags are set.
+    #[inline]
+    pub fn has(&self, flags: u8) -> bool {
+        self.flags & flags == flags
+    }
+    /// Whether the packet belongs in a trimming switch's header band.
+    #[inline]
+    pub fn in_header_band(&self) -> bool {
+        self.flags & (flag::CONTROL | flag::TRIMMED) != 0
+    }
+    /// Whether a switch can still cut it.
+    #[inline]
+    pub fn trimmable(&self) -> bool {
+        self.flags & flag::TRIMMED == 0 && self.trimmed_size < self.size
+    }
+}
+
+/// All packets of a run; `H` is the transport header.
+pub struct Arena<H> {
+    hot: Vec<Hot>,
+    headers: Vec<H>,
+    free: PacketId,
+    live: u32,
+}
+
+impl<H: Copy> Arena<H> {
+    /// An empty arena.
+    pub fn new() -> Self {
+        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0 }
+    }
+
+    /// Packets alive now.
+    pub fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// A new packet.
+    #[inline]
+    pub fn insert(&mut self, hot: Hot, header: H) -> PacketId {
+        self.live += 1;
+        let id = self.free;
+        if id == NO_PACKET {
+            self.hot.push(hot);
+            self.headers.push(header);
+            return (self.hot.len() - 1) as PacketId;
+        }
+        self.free = self.hot[id as usize].next;
+        self.hot[id as usize] = hot;
+        self.headers[id as usize] = header;
+        id
+    }
+
+    /// A copy of a packet, as a switch makes for multicast.
+    pub fn duplicate(&mut self, id: PacketId) -> PacketId {
+        self.insert(self.hot[id as usize], self.headers[id as usize])
+    }
+
+    /// Gives a packet's place back.
+    #[inline]
+    pub fn remove(&mut self, id: PacketId) {
+        self.live -= 1;
+        self.hot[id as usize].next = self.free;
+        self.free = id;
+    }
+
+    /// The transport header.
+    #[inline]
+    pub fn header(&self, id: PacketId) -> &H {
+        &self.headers[id as usize]
+    }
+
+    /// What switches see.
+    #[inline]
+    pub fn hot(&self, id: PacketId) -> &Hot {
+        &self.hot[id as usize]
+    }
+
+    /// What switches see, and change.
+    #[inline]
+    pub fn hot_mut(&mut self, id: PacketId) -> &mut Hot {
+        &mut self.hot[id as usize]
+    }
+
+    /// The packets in their memory, for lists that need no headers.
+    #[inline]
+    pub fn hots(&mut self) -> &mut [Hot] {
+        &mut self.hot
+    }
+}
+
+impl<H: Copy> Default for Arena<H> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A first-in first-out list of packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Fifo {
+    head: PacketId,
+    tail: PacketId,
+}
+
+impl Fifo {
+    /// An empty list.
+    pub const EMPTY: Self = Self { head: NO_PACKET, tail: NO_PACKET };
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NO_PACKET
+    }
+
+    /// The oldest packet, or [`NO_PACKET`].
+    #[inline]
+    pub fn head(&self) -> PacketId {
+        self.head
+    }
+
+    /// Appends a packet.
+    #[inline]
+    pub fn push(&mut self, hots: &mut [Hot], id: PacketId) {
+        hots[id as usize].next = NO_PACKET;
+        if self.head == NO_PACKET {
+            self.head = id;
+        } else {
+            hots[self.tail as usize].next = id;
+        }
+        self.tail = id;
+    }
+
+    /// Takes the oldest packet, or [`NO_PACKET`].
+    #[inline]
+    pub fn pop(&mut self, hots: &[Hot]) -> PacketId {
+        let id = self.head;
+        if id != NO_PACKET {
+            self.head = hots[id as usize].next;
+        }
+        id
+    }
+
+    /// Takes the newest packet, or [`NO_PACKET`]. Walks the list: for rare events in short queues.
+    pub fn pop_newest(&mut self, hots: &mut [Hot]) -> PacketId {
+        let newest = self.tail;
+        if self.head == NO_PACKET || self.head == newest {
+            return self.pop(hots);
+        }
+        let mut before = self.head;
+        while hots[before as usize].next != newest {
+            before = hots[before as usize].next;
+        }
+        hots[before as usize].next = NO_PACKET;
+        self.tail = before;
+        newest
+    }
+}

@@ -1,0 +1,4 @@
+//! Time and events: the scheduler and the packet arena. Knows nothing of networks.
+
+pub mod arena;
+pub mod wheel;

@@ -1,0 +1,349 @@
+//! The event scheduler: a hierarchical timing wheel over dense entities.
+//!
+//! Every *entity* (a directed link, a host's pull pacer, an endpoint's timer ...) has at most one pending event, so an
+//! event is just (time, entity) and the wheel's lists run through arrays indexed by entity: scheduling allocates
+//! nothing. Events leave in the order of (time, entity), whatever the order in which they were scheduled.
+//!
+//! The first level has slots of a few nanoseconds and spans more than a packet's serialisation and propagation, so
+//! nearly every event is inserted once, popped once, and costs the same however many are pending. Two coarser levels
+//! hold timers; they are emptied into finer ones as time comes near.
+
+/// Index of an entity.
+pub type Entity = u32;
+
+const NONE: u32 = u32::MAX;
+/// `place` of an entity without a pending event.
+const IDLE: u32 = u32::MAX;
+/// `place` of an entity whose event waits in the sorted buffer of the current slot.
+const IN_BUFFER: u32 = u32::MAX - 1;
+
+const FINE_BITS: u32 = 13;
+const COARSE_BITS: u32 = 10;
+const FINE: u64 = 1 << FINE_BITS;
+const COARSE: u64 = 1 << COARSE_BITS;
+/// First slot of each level in `heads`.
+const LEVEL_BASE: [u32; 3] = [0, FINE as u32, (FINE + COARSE) as u32];
+const SLOTS: usize = (FINE + 2 * COARSE) as usize;
+
+#[derive(Clone, Copy)]
+struct Node {
+    time: u64,
+    next: u32,
+    previous: u32,
+    place: u32,
+}
+
+const EMPTY: Node = Node { time: 0, next: NONE, previous: NONE, place: IDLE };
+
+/// A timing wheel. See the module's text.
+pub struct Wheel {
+    nodes: Vec<Node>,
+    heads: Vec<u32>,
+    /// One bit per slot that is not empty.
+    occupied: Vec<u64>,
+    /// Events of the current fine slot (and any scheduled into it while it is current), latest first.
+    buffer: Vec<(u64, Entity)>,
+    /// log2 of the width of a fine slot, in picoseconds.
+    shift: u32,
+    /// Absolute number of the current fine slot: everything before it has been popped.
+    slot: u64,
+    pending: usize,
+}
+
+impl Wheel {
+    /// A wheel whose fine level spans at least `horizon` picoseconds, for `entities` entities.
+    ///
+    /// `horizon` should be the longest (serialisation + propagation) of any link.
+    pub fn new(horizon: u64, entities: usize) -> Self {
+        let shift = horizon.div_ceil(FINE - 1).next_power_of_two().trailing_zeros().clamp(6, 26);
+        Self {
+            nodes: vec![EMPTY; entities],
+            heads: vec![NONE; SLOTS],
+            occupied: vec![0; SLOTS / 64],
+            buffer: Vec::with_capacity(64),
+            shift,
+            slot: 0,
+            pending: 0,
+        }
+    }
+
+    /// Makes room for entities up to `count`.
+    pub fn grow(&mut self, count: usize) {
+        if count > self.nodes.len() {
+            self.nodes.resize(count, EMPTY);
+        }
+    }
+
+    /// Number of pending events.
+    pub fn len(&self) -> usize {
+        self.pending
+    }
+
+    /// Whether nothing is pending.
+    pub fn is_empty(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// When the event of `entity` is due, if it has one.
+    pub fn due(&self, entity: Entity) -> Option<u64> {
+        let node = &self.nodes[entity as usize];
+        (node.place != IDLE).then_some(node.time)
+    }
+
+    /// Schedules the event of `entity`, which must have none pending, at `time`, which must not be in the past.
+    #[inline]
+    pub fn schedule(&mut self, entity: Entity, time: u64) {
+        debug_assert_eq!(self.nodes[entity as usize].place, IDLE, "an entity has at most one event");
+        self.pending += 1;
+        self.insert(entity, time);
+    }
+
+    /// Moves the event of `entity` to `time`, scheduling it if there is none.
+    pub fn reschedule(&mut self, entity: Entity, time: u64) {
+        self.cancel(entity);
+        self.schedule(entity, time);
+    }
+
+    #[inline]
+    fn insert(&mut self, entity: Entity, time: u64) {
+        let slot = time >> self.shift;
+        if slot <= self.slot {
+            let at = self.buffer.partition_point(|&e| e > (time, entity));
+            self.buffer.insert(at, (time, entity));
+            let node = &mut self.nodes[entity as usize];
+            node.time = time;
+            node.place = IN_BUFFER;
+            return;
+        }
+        let place = if slot - self.slot < FINE { (slot & (FINE - 1)) as u32 } else { self.coarse_place(slot) };
+        let head = std::mem::replace(&mut self.heads[place as usize], entity);
+        self.nodes[entity as usize] = Node { time, next: head, previous: NONE, place };
+        if head != NONE {
+            self.nodes[head as usize].previous = entity;
+        }
+        self.occupied[place as usize / 64] |= 1 << (place % 64);
+    }
+
+    fn coarse_place(&self, slot: u64) -> u32 {
+        let (turn, now) = (slot >> FINE_BITS, self.slot >> FINE_BITS);
+        if turn - now < COARSE {
+            return LEVEL_BASE[1] + (turn & (COARSE - 1)) as u32;
+        }
+        let (turn, now) = (turn >> COARSE_BITS, now >> COARSE_BITS);
+        // What lies beyond the last level waits in its farthest slot and is sorted in again from there.
+        let turn = turn.min(now + COARSE - 1);
+        LEVEL_BASE[2] + (turn & (COARSE - 1)) as u32
+    }
+
+    /// Cancels the event of `entity`, if it has one.
+    pub fn cancel(&mut self, entity: Entity) {
+        let node = self.nodes[entity as usize];
+        match node.place {
+            IDLE => return,
+            IN_BUFFER => {
+                let at = self.buffer.partition_point(|&e| e > (node.time, entity));
+                debug_assert_eq!(self.buffer[at], (node.time, entity));
+                self.buffer.remove(at);
+            }
+            place => {
+                if node.previous == NONE {
+                    self.heads[place as usize] = node.next;
+                    if node.next == NONE {
+                        self.occupied[place as usize / 64] &= !(1 << (place % 64));
+                    }
+                } else {
+                    self.nodes[node.previous as usize].next = node.next;
+                }
+                if node.next != NONE {
+                    self.nodes[node.next as usize].previous = node.previous;
+                }
+            }
+        }
+        self.nodes[entity as usize].place = IDLE;
+        self.pending -= 1;
+    }
+
+    /// Removes and returns the earliest event: (time, entity).
+    #[inline]
+    pub fn pop(&mut self) -> Option<(u64, Entity)> {
+        if self.buffer.is_empty() && !self.advance() {
+            return None;
+        }
+        let event = self.buffer.pop()?;
+        self.nodes[event.1 as usize].place = IDLE;
+        self.pending -= 1;
+        Some(event)
+    }
+
+    /// The time of the earliest event.
+    pub fn peek(&mut self) -> Option<u64> {
+        if self.buffer.is_empty() && !self.advance() {
+            return None;
+        }
+        self.buffer.last().map(|e| e.0)
+    }
+
+    /// Moves to the next slot that holds events and empties it into the buffer. False if nothing is pending.
+    fn advance(&mut self) -> bool {
+        if self.pending == 0 {
+            return false;
+        }
+        loop {
+            let from = (self.slot & (FINE - 1)) as usize;
+            if let Some(place) = self.next_occupied(from, FINE as usize) {
+                self.slot = (self.slot & !(FINE - 1)) | place as u64;
+                self.empty_into_buffer(place);
+                return true;
+            }
+            self.turn();
+            if !self.buffer.is_empty() {
+                return true;
+            }
+        }
+    }
+
+    #[inline]
+    fn empty_into_buffer(&mut self, place: usize) {
+        let mut entity = std::mem::replace(&mut self.heads[place], NONE);
+        self.occupied[place / 64] &= !(1 << (place % 64));
+        while entity != NONE {
+            let node = &mut self.nodes[entity as usize];
+            node.place = IN_BUFFER;
+            self.buffer.push((node.time, entity));
+            entity = node.next;
+        }
+        if self.buffer.len() > 1 {
+            self.buffer.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    /// Nothing is left before the fine level wraps round: goes to the next of its turns that holds events, and sorts in
+    /// what waited for that turn in the coarser levels.
+    fn turn(&mut self) {
+        let turn = self.slot >> FINE_BITS;
+        let base = LEVEL_BASE[1] as usize;
+        let index = (turn & (COARSE - 1)) as usize;
+        // Level 1 covers the COARSE turns from now on, cyclically: the one that holds `turn` itself is empty.
+        let ahead = self
+            .next_occupied(base + index + 1, base + COARSE as usize)
+            .map(|place| place - base - index)
+            .or_else(|| self.next_occupied(base, base + index + 1).map(|place| place + COARSE as usize - base - index));
+        // Level 2 must be emptied before level 1 passes the boundary of one of its slots.
+        let boundary = COARSE - (turn & (COARSE - 1));
+        let wrapped = self.next_occupied(0, FINE as usize).map(|_| 1);
+        let step = [ahead.map(|a| a as u64), wrapped].into_iter().flatten().fold(boundary, u64::min);
+        let turn = turn + step;
+        self.slot = turn << FINE_BITS;
+        if step == boundary {
+            let place = LEVEL_BASE[2] as usize + ((turn >> COARSE_BITS) & (COARSE - 1)) as usize;
+            self.sort_in(place);
+        }
+        self.sort_in(base + (turn & (COARSE - 1)) as usize);
+    }
+
+    fn sort_in(&mut self, place: usize) {
+        let mut entity = std::mem::replace(&mut self.heads[place], NONE);
+        self.occupied[place / 64] &= !(1 << (place % 64));
+        while entity != NONE {
+            let Node { time, next, .. } = self.nodes[entity as usize];
+            self.insert(entity, time);
+            entity = next;
+        }
+    }
+
+    /// The first occupied slot in `from..to`.
+    #[inline]
+    fn next_occupied(&self, from: usize, to: usize) -> Option<usize> {
+        if from >= to {
+            return None;
+        }
+        let mut word = from / 64;
+        let mut bits = self.occupied[word] & (!0 << (from % 64));
+        loop {
+            if bits != 0 {
+                let place = word * 64 + bits.trailing_zeros() as usize;
+                return (place < to).then_some(place);
+            }
+            word += 1;
+            if word * 64 >= to {
+                return None;
+            }
+            bits = self.occupied[word];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn pops_by_time_then_entity() {
+        let mut w = Wheel::new(22_000_000, 8);
+        for (entity, time) in [(3, 50), (1, 50), (2, 10), (5, 1 << 60), (4, 300_000_000_000), (6, 70_000_000)] {
+            w.schedule(entity, time);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| w.pop()).collect();
+        let expected = [(10, 2), (50, 1), (50, 3), (70_000_000, 6), (300_000_000_000, 4), (1 << 60, 5)];
+        assert_eq!(order, expected);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Schedule(u32, u64),
+        Reschedule(u32, u64),
+        Cancel(u32),
+        Pop,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        // Delays from nothing to minutes, so that every level and every boundary is crossed.
+        let delay = (0u32..47, 0u64..1 << 20).prop_map(|(bits, x)| (x << bits) >> 20);
+        prop_oneof![
+            4 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Schedule(e, d)),
+            1 => (0u32..64, delay).prop_map(|(e, d)| Op::Reschedule(e, d)),
+            1 => (0u32..64).prop_map(Op::Cancel),
+            4 => Just(Op::Pop),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_sorted_set(horizon in 1_000u64..100_000_000, ops in prop::collection::vec(op(), 1..400)) {
+            let mut wheel = Wheel::new(horizon, 64);
+            let mut model = BTreeSet::new();
+            let mut now = 0;
+            for op in ops {
+                match op {
+                    Op::Schedule(e, d) => {
+                        if wheel.due(e).is_none() {
+                            wheel.schedule(e, now + d);
+                            model.insert((now + d, e));
+                        }
+                    }
+                    Op::Reschedule(e, d) => {
+                        model.retain(|&(_, x)| x != e);
+                        wheel.reschedule(e, now + d);
+                        model.insert((now + d, e));
+                    }
+                    Op::Cancel(e) => {
+                        model.retain(|&(_, x)| x != e);
+                        wheel.cancel(e);
+                    }
+                    Op::Pop => {
+                        let expected = model.pop_first();
+                        prop_assert_eq!(wheel.pop(), expected);
+                        now = expected.map_or(now, |e| e.0);
+                    }
+                }
+                prop_assert_eq!(wheel.len(), model.len());
+            }
+            while let Some(expected) = model.pop_first() {
+                prop_assert_eq!(wheel.pop(), Some(expected));
+            }
+            prop_assert_eq!(wheel.pop(), None);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Multi-level feedback queueing: strict priority among bands that share one buffer, dropping (PIAS) or trimming (SCDP
+//! §IV-B).
+//!
+//! Senders tag packets with a priority that falls as a session goes on; the switch serves the most urgent band that is
+//! not empty. SCDP's switch adds a header band above them, served by weighted round robin against the data bands so
+//! that a switch cannot end up forwarding headers only.
+
+use super::bands::Bands;
+use super::trim::{WeightedRoundRobin, cut};
+use super::{Discipline, Limit, Outcome};
+use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+
+/// Most data bands that a switch can have.
+pub const MAX_PRIORITIES: u8 = 8;
+
+/// Who loses when the shared buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    /// The packet that arrives, whatever its priority.
+    Arriving,
+    /// The newest packet of the least urgent band, if less urgent than the arrival; else the arrival.
+    Lowest,
+}
+
+/// Parameters of a multi-level feedback queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MlfqParameters {
+    /// Number of data bands, 1 to [`MAX_PRIORITIES`]; a packet tagged beyond the last is put into the last.
+    pub priorities: u8,
+    /// What all data bands together may hold.
+    pub buffer: Limit,
+    /// Trim (with a header band) instead of dropping.
+    pub trim: bool,
+    /// What the header band may hold.
+    pub header_buffer: Limit,
+    /// Headers served for each data packet while both wait.
+    pub weight: u8,
+    /// Who loses when the buffer is full.
+    pub victim: Victim,
+    /// Mark arrivals when this much data waits (PIAS runs on DCTCP).
+    pub mark: Option<Limit>,
+}
+
+/// A multi-level feedback queue.
+#[derive(Clone, Debug)]
+pub struct Mlfq {
+    headers: Bands<1>,
+    data: Bands<{ MAX_PRIORITIES as usize }>,
+    parameters: MlfqParameters,
+    schedule: WeightedRoundRobin,
+}
+
+impl Mlfq {
+    /// An empty queue.
+    pub fn new(parameters: MlfqParameters) -> Self {
+        let schedule = WeightedRoundRobin::new(parameters.weight);
+        Self { headers: Bands::EMPTY, data: Bands::EMPTY, parameters, schedule }
+    }
+
+    fn enqueue_header(&mut self, hots: &mut [Hot], id: PacketId) -> PacketId {
+        let limit = self.parameters.header_buffer;
+        if limit.admits(self.headers.packets, self.headers.bytes, hots[id as usize].size) {
+            self.headers.push(hots, 0, id);
+            return NO_PACKET;
+        }
+        id
+    }
+
+    fn overflow(&mut self, hots: &mut [Hot], id: PacketId, band: usize) -> Outcome {
+        let mut victim = id;
+        if self.parameters.victim == Victim::Lowest {
+            let lowest = self.data.pop_least_urgent(hots, band);
+            if lowest != NO_PACKET {
+                self.data.push(hots, band, id);
+                victim = lowest;
+            }
+        }
+        if !self.parameters.trim || !hots[victim as usize].trimmable() {
+            return Outcome::rejected(victim);
+        }
+        cut(&mut hots[victim as usize]);
+        Outcome { rejected: self.enqueue_header(hots, victim), trimmed: victim, marked: false }
+    }
+}
+
+impl Discipline for Mlfq {
+    #[inline]
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+        let hot = hots[id as usize];
+        if self.parameters.trim && hot.in_header_band() {
+            return Outcome { rejected: self.enqueue_header(hots, id), ..Outcome::QUEUED };
+        }
+        let band = usize::from(hot.priority.min(self.parameters.priorities - 1));
+        if !self.parameters.buffer.admits(self.data.packets, self.data.bytes, hot.size) {
+            return self.overflow(hots, id, band);
+        }
+        let mut outcome = Outcome::QUEUED;
+        if let Some(threshold) = self.parameters.mark
+            && threshold.reached(self.data.packets, self.data.bytes)
+            && hot.has(flag::ECT)
+        {
+            outcome.marked = !hot.has(flag::CE);
+            hots[id as usize].flags |= flag::CE;
+        }
+        self.data.push(hots, band, id);
+        outcome
+    }
+
+    #[inline]
+    fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
+        if self.schedule.header_next(!self.headers.is_empty(), !self.data.is_empty()) {
+            self.headers.pop(hots)
+        } else {
+            self.data.pop(hots)
+        }
+    }
+
+    #[inline]
+    fn packets(&self) -> u32 {
+        self.headers.packets + self.data.packets
+    }
+
+    #[inline]
+    fn bytes(&self) -> u32 {
+        self.headers.bytes + self.data.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{control, data, drain, insert};
+    use super::*;
+    use crate::engine::arena::Arena;
+
+    fn parameters() -> MlfqParameters {
+        MlfqParameters {
+            priorities: 5,
+            buffer: Limit::Packets(4),
+            trim: true,
+            header_buffer: Limit::Packets(100),
+            weight: 10,
+            victim: Victim::Lowest,
+            mark: None,
+        }
+    }
+
+    #[test]
+    fn serves_headers_then_the_most_urgent_band() {
+        let mut arena = Arena::new();
+        let mut queue = Mlfq::new(parameters());
+        for (label, priority) in [(10, 4), (11, 1), (12, 0), (13, 1)] {
+            let id = insert(&mut arena, data(priority), label);
+            assert_eq!(queue.enqueue(arena.hots(), id), Outcome::QUEUED);
+        }
+        let id = insert(&mut arena, control(), 1);
+        queue.enqueue(arena.hots(), id);
+        assert_eq!(drain(&mut queue, &mut arena), [1, 12, 11, 13, 10]);
+    }
+
+    #[test]
+    fn an_urgent_arrival_pushes_the_least_urgent_out() {
+        let mut arena = Arena::new();
+        let mut queue = Mlfq::new(parameters());
+        let ids: Vec<_> = [2, 3, 3, 1].into_iter().map(|p| insert(&mut arena, data(p), u32::from(p))).collect();
+        for &id in &ids {
+            queue.enqueue(arena.hots(), id);
+        }
+        let urgent = insert(&mut arena, data(0), 0);
+        assert_eq!(queue.enqueue(arena.hots(), urgent).trimmed, ids[2], "the newest of the lowest band");
+        let low = insert(&mut arena, data(4), 4);
+        assert_eq!(queue.enqueue(arena.hots(), low).trimmed, low, "nothing is less urgent than the arrival");
+        let equal = insert(&mut arena, data(3), 33);
+        assert_eq!(queue.enqueue(arena.hots(), equal).trimmed, equal);
+        assert_eq!(queue.bytes(), 4 * 1500 + 3 * 64);
+    }
+
+    #[test]
+    fn without_trimming_the_victim_is_dropped() {
+        let mut arena = Arena::new();
+        let mut queue = Mlfq::new(MlfqParameters { trim: false, victim: Victim::Arriving, ..parameters() });
+        let ids: Vec<_> = [3, 3, 3, 3, 0].into_iter().map(|p| insert(&mut arena, data(p), 0)).collect();
+        for &id in &ids[..4] {
+            assert_eq!(queue.enqueue(arena.hots(), id), Outcome::QUEUED);
+        }
+        assert_eq!(queue.enqueue(arena.hots(), ids[4]), Outcome::rejected(ids[4]));
+    }
+}

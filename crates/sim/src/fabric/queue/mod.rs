@@ -1,0 +1,171 @@
+//! Queue disciplines of egress ports.
+//!
+//! A discipline is one file with a type that implements [`Discipline`], and one line in the registry below. Dispatch is
+//! static: a port holds a [`Queue`], the enum that the registry makes.
+//!
+//! Lengths count waiting packets; the one being serialised has left the queue.
+
+use crate::engine::arena::{Hot, NO_PACKET, PacketId};
+
+mod bands;
+pub mod drop_tail;
+pub mod ecn;
+pub mod mlfq;
+pub mod nic;
+pub mod trim;
+
+/// A limit on what may wait in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// At most this many packets.
+    Packets(u32),
+    /// At most this many bytes.
+    Bytes(u32),
+}
+
+impl Limit {
+    /// No limit.
+    pub const NONE: Self = Self::Packets(u32::MAX);
+
+    /// Whether a packet of `size` bytes may join `packets` packets of `bytes` bytes in all.
+    #[inline]
+    pub fn admits(self, packets: u32, bytes: u32, size: u16) -> bool {
+        match self {
+            Self::Packets(limit) => packets < limit,
+            Self::Bytes(limit) => bytes.saturating_add(u32::from(size)) <= limit,
+        }
+    }
+
+    /// Whether a queue of this length has reached the limit (ECN thresholds).
+    #[inline]
+    pub fn reached(self, packets: u32, bytes: u32) -> bool {
+        match self {
+            Self::Packets(limit) => packets >= limit,
+            Self::Bytes(limit) => bytes >= limit,
+        }
+    }
+}
+
+/// What became of the packets when one was enqueued. Usually nothing: [`Outcome::QUEUED`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// A packet that found no room; the caller owns it again. Not necessarily the one that arrived.
+    pub rejected: PacketId,
+    /// A packet that lost its payload; it is in the queue.
+    pub trimmed: PacketId,
+    /// The packet that arrived was marked.
+    pub marked: bool,
+}
+
+impl Outcome {
+    /// The packet waits; nothing else happened.
+    pub const QUEUED: Self = Self { rejected: NO_PACKET, trimmed: NO_PACKET, marked: false };
+
+    /// The packet found no room.
+    pub fn rejected(id: PacketId) -> Self {
+        Self { rejected: id, ..Self::QUEUED }
+    }
+}
+
+/// A queue discipline: which packet leaves next, and which has to go when there is no room.
+pub trait Discipline {
+    /// A packet arrives while the port is busy or others wait. Its `at` is the time of arrival.
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome;
+    /// The packet to send next, or [`NO_PACKET`].
+    fn dequeue(&mut self, hots: &[Hot]) -> PacketId;
+    /// Waiting packets.
+    fn packets(&self) -> u32;
+    /// Waiting bytes.
+    fn bytes(&self) -> u32;
+    /// A packet passes an idle port with an empty queue: it never waits, but may still be marked.
+    fn pass(&mut self, _hot: &mut Hot) -> bool {
+        false
+    }
+}
+
+macro_rules! disciplines {
+    ($($(#[doc = $doc:literal])* $name:ident($type:ty),)+) => {
+        /// Any of the disciplines.
+        #[derive(Clone, Debug)]
+        pub enum Queue { $($(#[doc = $doc])* $name($type),)+ }
+
+        impl Discipline for Queue {
+            #[inline]
+            fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+                match self { $(Self::$name(q) => q.enqueue(hots, id),)+ }
+            }
+            #[inline]
+            fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
+                match self { $(Self::$name(q) => q.dequeue(hots),)+ }
+            }
+            #[inline]
+            fn packets(&self) -> u32 {
+                match self { $(Self::$name(q) => q.packets(),)+ }
+            }
+            #[inline]
+            fn bytes(&self) -> u32 {
+                match self { $(Self::$name(q) => q.bytes(),)+ }
+            }
+            #[inline]
+            fn pass(&mut self, hot: &mut Hot) -> bool {
+                match self { $(Self::$name(q) => q.pass(hot),)+ }
+            }
+        }
+    };
+}
+
+// The registry: one line per discipline.
+disciplines! {
+    /// First in, first out; arrivals are dropped when it is full.
+    DropTail(drop_tail::DropTail),
+    /// Drop-tail that marks at an instantaneous threshold.
+    Ecn(ecn::Ecn),
+    /// NDP's trimming switch.
+    Trim(trim::Trim),
+    /// Multi-level feedback queueing, dropping or trimming.
+    Mlfq(mlfq::Mlfq),
+    /// A host's own queue: unlimited, control first, then by priority.
+    Nic(nic::Nic),
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::engine::arena::{Arena, flag};
+
+    /// A data packet of 1500 bytes that can be trimmed to 64.
+    pub(crate) fn data(priority: u8) -> Hot {
+        Hot {
+            at: 0,
+            next: NO_PACKET,
+            endpoint: 0,
+            destination: 0,
+            path: 0,
+            size: 1500,
+            trimmed_size: 64,
+            from: 0,
+            priority,
+            flags: flag::DATA,
+        }
+    }
+
+    pub(crate) fn control() -> Hot {
+        Hot { size: 64, flags: flag::CONTROL, ..data(0) }
+    }
+
+    pub(crate) fn insert(arena: &mut Arena<u32>, hot: Hot, label: u32) -> PacketId {
+        arena.insert(hot, label)
+    }
+
+    /// Labels in the order in which they leave.
+    pub(crate) fn drain(queue: &mut impl Discipline, arena: &mut Arena<u32>) -> Vec<u32> {
+        let mut labels = Vec::new();
+        loop {
+            let id = queue.dequeue(arena.hots());
+            if id == NO_PACKET {
+                return labels;
+            }
+            labels.push(*arena.header(id));
+        }
+    }
+}

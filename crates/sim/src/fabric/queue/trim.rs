@@ -1,0 +1,186 @@
+//! NDP's trimming switch (SIGCOMM 2017 §3.1; thesis chapter 4): a short data queue, a header queue, and weighted round
+//! robin between them.
+//!
+//! A data packet that finds the data queue full is trimmed to its header; with probability one half it is the packet at
+//! the queue's tail that is trimmed instead, which breaks the phase effects of synchronised senders. Headers and control
+//! packets share the header queue. When that overflows too, the packet is rejected: dropped, or returned to its sender.
+
+use super::bands::Bands;
+use super::{Discipline, Limit, Outcome};
+use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+use crate::random;
+
+/// Serves a header band and data bands, `weight` headers for each data packet while both wait (NDP §3.1: 10:1).
+#[derive(Clone, Debug)]
+pub(super) struct WeightedRoundRobin {
+    weight: u8,
+    headers_in_row: u8,
+}
+
+impl WeightedRoundRobin {
+    pub(super) fn new(weight: u8) -> Self {
+        Self { weight, headers_in_row: 0 }
+    }
+
+    /// Whether the next packet comes from the header band.
+    #[inline]
+    pub(super) fn header_next(&mut self, headers_wait: bool, data_waits: bool) -> bool {
+        if !data_waits {
+            self.headers_in_row = 0;
+            return true;
+        }
+        if headers_wait && self.headers_in_row < self.weight {
+            self.headers_in_row += 1;
+            return true;
+        }
+        self.headers_in_row = 0;
+        false
+    }
+}
+
+/// Cuts the payload off.
+#[inline]
+pub(super) fn cut(hot: &mut Hot) {
+    hot.size = hot.trimmed_size;
+    hot.flags |= flag::TRIMMED;
+}
+
+/// A trimming queue.
+#[derive(Clone, Debug)]
+pub struct Trim {
+    headers: Bands<1>,
+    data: Bands<1>,
+    header_limit: Limit,
+    data_limit: Limit,
+    schedule: WeightedRoundRobin,
+    coin: u64,
+}
+
+impl Trim {
+    /// `data_limit` for whole packets (NDP: 8 packets), `header_limit` for headers and control packets (NDP: the same
+    /// memory), `weight` headers for each data packet, and the seed of the coin that decides which packet is trimmed.
+    pub fn new(data_limit: Limit, header_limit: Limit, weight: u8, seed: u64) -> Self {
+        Self {
+            headers: Bands::EMPTY,
+            data: Bands::EMPTY,
+            header_limit,
+            data_limit,
+            schedule: WeightedRoundRobin::new(weight),
+            coin: random::mix(seed),
+        }
+    }
+
+    fn heads(&mut self) -> bool {
+        self.coin = random::mix(self.coin);
+        self.coin >> 63 == 1
+    }
+
+    fn enqueue_header(&mut self, hots: &mut [Hot], id: PacketId) -> PacketId {
+        if self.header_limit.admits(self.headers.packets, self.headers.bytes, hots[id as usize].size) {
+            self.headers.push(hots, 0, id);
+            return NO_PACKET;
+        }
+        id
+    }
+}
+
+impl Discipline for Trim {
+    #[inline]
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+        let hot = hots[id as usize];
+        if hot.in_header_band() {
+            return Outcome { rejected: self.enqueue_header(hots, id), ..Outcome::QUEUED };
+        }
+        if self.data_limit.admits(self.data.packets, self.data.bytes, hot.size) {
+            self.data.push(hots, 0, id);
+            return Outcome::QUEUED;
+        }
+        let mut victim = id;
+        if !self.data.is_empty() && self.heads() {
+            victim = self.data.pop_newest(hots, 0);
+            self.data.push(hots, 0, id);
+        }
+        if !hots[victim as usize].trimmable() {
+            return Outcome::rejected(victim);
+        }
+        cut(&mut hots[victim as usize]);
+        let rejected = self.enqueue_header(hots, victim);
+        Outcome { rejected, trimmed: victim, marked: false }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
+        if self.schedule.header_next(!self.headers.is_empty(), !self.data.is_empty()) {
+            self.headers.pop(hots)
+        } else {
+            self.data.pop(hots)
+        }
+    }
+
+    #[inline]
+    fn packets(&self) -> u32 {
+        self.headers.packets + self.data.packets
+    }
+
+    #[inline]
+    fn bytes(&self) -> u32 {
+        self.headers.bytes + self.data.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{control, data, drain, insert};
+    use super::*;
+    use crate::engine::arena::Arena;
+
+    #[test]
+    fn trims_either_the_arrival_or_the_tail() {
+        let mut arena = Arena::new();
+        let mut queue = Trim::new(Limit::Packets(8), Limit::Packets(1000), 10, 1);
+        let mut victims = [0, 0];
+        for label in 0..200 {
+            let id = insert(&mut arena, data(0), label);
+            let outcome = queue.enqueue(arena.hots(), id);
+            assert_eq!(outcome.trimmed != NO_PACKET, label >= 8);
+            if outcome.trimmed != NO_PACKET {
+                assert_eq!(arena.hot(outcome.trimmed).size, 64);
+                victims[usize::from(outcome.trimmed == id)] += 1;
+            }
+        }
+        assert_eq!(queue.packets(), 200);
+        assert_eq!(queue.bytes(), 8 * 1500 + 192 * 64);
+        assert!(victims[0] > 60 && victims[1] > 60, "a fair coin: {victims:?}");
+    }
+
+    #[test]
+    fn ten_headers_for_each_data_packet() {
+        let mut arena = Arena::new();
+        let mut queue = Trim::new(Limit::Packets(8), Limit::Packets(1000), 10, 1);
+        for label in 0..2 {
+            let id = insert(&mut arena, data(0), 1000 + label);
+            queue.enqueue(arena.hots(), id);
+        }
+        for label in 0..25 {
+            let id = insert(&mut arena, control(), label);
+            queue.enqueue(arena.hots(), id);
+        }
+        let order = drain(&mut queue, &mut arena);
+        let position = |label| order.iter().position(|&l| l == label);
+        assert_eq!((position(1000), position(1001)), (Some(10), Some(21)));
+        assert_eq!(order.len(), 27);
+    }
+
+    #[test]
+    fn rejects_when_the_header_queue_is_full_too() {
+        let mut arena = Arena::new();
+        let mut queue = Trim::new(Limit::Packets(1), Limit::Bytes(100), 10, 1);
+        let ids: Vec<_> = (0..3).map(|label| insert(&mut arena, data(0), label)).collect();
+        assert_eq!(queue.enqueue(arena.hots(), ids[0]), Outcome::QUEUED);
+        assert_eq!(queue.enqueue(arena.hots(), ids[1]).rejected, NO_PACKET);
+        let outcome = queue.enqueue(arena.hots(), ids[2]);
+        assert_ne!(outcome.rejected, NO_PACKET);
+        assert_eq!(outcome.rejected, outcome.trimmed, "what is rejected has been cut");
+        assert_eq!(queue.packets(), 2);
+    }
+}
