@@ -1,10 +1,18 @@
 //! Packet-level simulator of data-centre fabrics.
 //!
 //! A run is a pure function of (scenario, seed). The crate is laid out by idea: `engine` (time and events), `fabric`
-//! (topologies, switches, queues, links, routing), `host` (transports on hosts), `workload` (who sends what when),
-//! `measure` (what is recorded), `scenario` (the file format).
+//! (topologies, switches, queues, links, routing), `host` and `transport` (protocols on hosts), `workload` (who sends
+//! what when), `network` (a run), `measure` (what is recorded), `scenario` (the file format), `experiment` (many runs).
+//!
+//! The two most important types are [`network::Network`], a run in progress, and [`scenario::Scenario`], the file that
+//! describes one.
 
 pub mod engine;
+pub mod experiment;
 pub mod fabric;
+pub mod host;
+pub mod measure;
+pub mod network;
 pub mod random;
+pub mod transport;
 pub mod workload;

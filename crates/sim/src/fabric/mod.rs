@@ -1,4 +1,7 @@
 //! The network: graph, topologies, routing, links, switches and their queues.
 
 pub mod graph;
+pub mod multicast;
+pub mod port;
 pub mod queue;
+pub mod routing;

@@ -1,0 +1,12 @@
+//! Result tables: the files that a run leaves behind. The only crate that touches Arrow.
+//!
+//! What the files and columns mean is written in `docs/reference/results.md`. [`Store`] is a result folder;
+//! [`Manifest`] is its table of contents. Everything appears by rename when it is complete: a reader never sees half a
+//! file, and an interrupted experiment keeps the runs that had finished.
+
+mod manifest;
+mod store;
+mod tables;
+
+pub use manifest::{Manifest, RunEntry, SCHEMA};
+pub use store::{Store, StoreError};

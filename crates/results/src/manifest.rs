@@ -1,0 +1,95 @@
+//! `manifest.json`: what was run, with what, and how each run ended.
+
+use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::{Conservation, Ending};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Version of the layout of a result folder.
+pub const SCHEMA: u32 = 1;
+
+/// Table of contents of a result folder.
+#[derive(Clone, Debug, Serialize)]
+pub struct Manifest {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of the program that wrote it.
+    pub anabranch_version: String,
+    /// The command line that reproduces it.
+    pub command: Vec<String>,
+    /// Name of the scenario.
+    pub name: String,
+    /// Path of the scenario file, as given.
+    pub scenario_file: String,
+    /// Exact text of the scenario, before overrides.
+    pub scenario_toml: String,
+    /// `key=value` given on the command line.
+    pub overrides: Vec<String>,
+    /// Sweep keys and their values, in order.
+    pub sweep: Map<String, Value>,
+    /// One entry per run, in order of sweep point and seed.
+    pub runs: Vec<RunEntry>,
+}
+
+/// One run in the manifest.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunEntry {
+    /// Name of its folder.
+    pub run: String,
+    /// Sweep key -> value of this run.
+    pub point: Map<String, Value>,
+    /// Its seed.
+    pub seed: u64,
+    /// Transport of its main workload.
+    pub transport: String,
+    /// `complete`, `stalled`, `time_limit`, `interrupted`.
+    pub status: &'static str,
+    /// For a run that is not complete: which flows wait for what.
+    pub message: Option<String>,
+    /// 16 hex digits over the event trace.
+    pub fingerprint: String,
+    /// Events handled.
+    pub events: u64,
+    /// Simulated time.
+    pub simulated_ns: f64,
+    /// Wall-clock time that the run took.
+    pub wall_s: f64,
+    /// Hash of the resolved scenario and seed.
+    pub scenario_hash: String,
+    /// Packet counts.
+    pub conservation: Conservation,
+}
+
+impl RunEntry {
+    /// The entry of a run that has ended.
+    pub fn new(
+        run: String,
+        point: Map<String, Value>,
+        seed: u64,
+        transport: String,
+        scenario_hash: String,
+        record: &RunRecord,
+        wall_s: f64,
+    ) -> Self {
+        let (status, message) = match &record.ending {
+            Ending::Complete => ("complete", None),
+            Ending::Stalled(why) => ("stalled", Some(why.clone())),
+            Ending::TimeLimit(why) => ("time_limit", Some(why.clone())),
+            Ending::Interrupted => ("interrupted", None),
+        };
+        Self {
+            run,
+            point,
+            seed,
+            transport,
+            status,
+            message,
+            fingerprint: format!("{:016x}", record.fingerprint),
+            events: record.events,
+            simulated_ns: record.simulated.ps() as f64 / 1e3,
+            wall_s,
+            scenario_hash,
+            conservation: record.conservation,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A result folder on disk.
+
+use crate::{Manifest, tables};
+use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::measure::RunRecord;
+use arrow_array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use serde_json::json;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Why results could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system refused.
+    #[error("cannot write {path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A table could not be encoded.
+    #[error("cannot encode {path}: {message}")]
+    Encode {
+        /// The file.
+        path: PathBuf,
+        /// What the encoder said.
+        message: String,
+    },
+    /// The folder holds something else.
+    #[error("{0} exists and is not a result folder\n  hint: give another folder with --out, or remove it")]
+    NotOurs(PathBuf),
+}
+
+/// A result folder that is being written.
+#[derive(Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+impl Store {
+    /// Opens a folder for results, making it if need be. Results of an earlier experiment in it are removed.
+    ///
+    /// # Errors
+    /// If the folder holds anything but earlier results, or cannot be written.
+    pub fn create(root: &Path) -> Result<Self, StoreError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| StoreError::Io { path, source }
+        };
+        if root.exists() {
+            let mut entries = fs::read_dir(root).map_err(io(root))?;
+            let ours = root.join("manifest.json").is_file() || root.join("runs").is_dir();
+            if !ours && entries.next().is_some() {
+                return Err(StoreError::NotOurs(root.to_owned()));
+            }
+        }
+        let runs = root.join("runs");
+        if runs.exists() {
+            fs::remove_dir_all(&runs).map_err(io(&runs))?;
+        }
+        for stale in ["manifest.json", "fabric.json", "report.html"] {
+            let path = root.join(stale);
+            if path.exists() {
+                fs::remove_file(&path).map_err(io(&path))?;
+            }
+        }
+        fs::create_dir_all(&runs).map_err(io(&runs))?;
+        Ok(Self { root: root.to_owned() })
+    }
+
+    /// Writes the tables of one run. Its folder appears when it is complete.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write_run(&self, run: &str, record: &RunRecord) -> Result<(), StoreError> {
+        let place = self.root.join("runs").join(run);
+        let draft = self.root.join("runs").join(format!(".{run}.part"));
+        let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
+        fs::create_dir_all(&draft).map_err(|e| io(&draft, e))?;
+        let mut files = vec![
+            ("flows.parquet", tables::flows(run, &record.flows)),
+            ("links.parquet", tables::links(run, &record.links)),
+        ];
+        if !record.series.is_empty() {
+            files.push(("series.parquet", tables::series(run, &record.series)));
+        }
+        for (name, batch) in files {
+            let path = draft.join(name);
+            let encode = |message: String| StoreError::Encode { path: path.clone(), message };
+            write_parquet(&path, &batch.map_err(|e| encode(e.to_string()))?)?;
+        }
+        fs::rename(&draft, &place).map_err(|e| io(&place, e))
+    }
+
+    /// Writes `manifest.json`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), StoreError> {
+        self.write_json("manifest.json", manifest)
+    }
+
+    /// Writes `fabric.json`, for drawing.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_fabric(&self, graph: &Graph) -> Result<(), StoreError> {
+        let nodes: Vec<_> =
+            graph.nodes.iter().map(|n| json!({"name": n.name, "level": n.level.name(), "pod": n.pod})).collect();
+        let links: Vec<_> = graph
+            .links
+            .iter()
+            .map(|l| json!({"a": l.a, "b": l.b, "rate_bps": l.rate.bps(), "delay_ns": l.delay.ps() as f64 / 1e3}))
+            .collect();
+        self.write_json("fabric.json", &json!({"nodes": nodes, "links": links}))
+    }
+
+    fn write_json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), StoreError> {
+        let (path, draft) = (self.root.join(name), self.root.join(format!(".{name}.part")));
+        let io = |source| StoreError::Io { path: path.clone(), source };
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|e| StoreError::Encode { path: path.clone(), message: e.to_string() })?;
+        let mut file = File::create(&draft).map_err(io)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(io)?;
+        fs::rename(&draft, &path).map_err(io)
+    }
+}
+
+fn write_parquet(path: &Path, batch: &RecordBatch) -> Result<(), StoreError> {
+    let encode = |e: parquet::errors::ParquetError| StoreError::Encode { path: path.to_owned(), message: e.to_string() };
+    let file = File::create(path).map_err(|source| StoreError::Io { path: path.to_owned(), source })?;
+    // The same rows give the same bytes: nothing of the environment goes into the file.
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(encode)?;
+    writer.write(batch).map_err(encode)?;
+    writer.close().map_err(encode)?;
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Rows to Arrow columns: one function per table, columns in the order of `docs/reference/results.md`.
+
+use anabranch_sim::measure::{FlowRow, LinkRow};
+use anabranch_sim::network::Sample;
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, UInt8Array, UInt32Array, UInt64Array};
+use arrow_schema::ArrowError;
+use std::sync::Arc;
+
+/// Picoseconds as nanoseconds, exact below 104 days.
+fn ns(ps: u64) -> f64 {
+    ps as f64 / 1e3
+}
+
+fn text<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    values.for_each(|v| builder.append_value(v));
+    Arc::new(builder.finish())
+}
+
+fn u64s(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(UInt64Array::from_iter_values(values))
+}
+
+fn u32s(values: impl Iterator<Item = u32>) -> ArrayRef {
+    Arc::new(UInt32Array::from_iter_values(values))
+}
+
+fn f64s(values: impl Iterator<Item = f64>) -> ArrayRef {
+    Arc::new(Float64Array::from_iter_values(values))
+}
+
+fn maybe_f64s(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
+    Arc::new(values.collect::<Float64Array>())
+}
+
+/// `flows.parquet`.
+pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowError> {
+    let fct = |r: &FlowRow| r.end.map(|end| end.since(r.start).ps());
+    let goodput = |r: &FlowRow| {
+        let counts = r.end.is_some() || r.background;
+        (counts && r.measured_ps > 0).then(|| r.size_bytes as f64 * 8e12 / r.measured_ps as f64)
+    };
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("run", text(rows.iter().map(|_| run)), false),
+        ("session", u32s(rows.iter().map(|r| r.session)), false),
+        ("workload", text(rows.iter().map(|r| r.workload.as_str())), false),
+        ("mode", text(rows.iter().map(|r| r.mode)), false),
+        ("background", Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(r.background)))), false),
+        ("src_host", u32s(rows.iter().map(|r| r.src_host)), false),
+        ("dst_host", u32s(rows.iter().map(|r| r.dst_host)), false),
+        ("size_bytes", u64s(rows.iter().map(|r| r.size_bytes)), false),
+        ("start_ns", f64s(rows.iter().map(|r| ns(r.start.ps()))), false),
+        ("end_ns", maybe_f64s(rows.iter().map(|r| r.end.map(|t| ns(t.ps())))), true),
+        ("fct_ns", maybe_f64s(rows.iter().map(|r| fct(r).map(ns))), true),
+        ("ideal_fct_ns", f64s(rows.iter().map(|r| ns(r.ideal_ps))), false),
+        ("slowdown", maybe_f64s(rows.iter().map(|r| fct(r).map(|ps| ps as f64 / r.ideal_ps as f64))), true),
+        ("goodput_bps", maybe_f64s(rows.iter().map(goodput)), true),
+        ("hops", Arc::new(UInt8Array::from_iter_values(rows.iter().map(|r| r.hops))), false),
+        ("packets_sent", u64s(rows.iter().map(|r| r.packets_sent)), false),
+        ("packets_retransmitted", u64s(rows.iter().map(|r| r.packets_retransmitted)), false),
+        ("packets_trimmed", u64s(rows.iter().map(|r| r.packets_trimmed)), false),
+        ("packets_dropped", u64s(rows.iter().map(|r| r.packets_dropped)), false),
+        ("packets_marked", u64s(rows.iter().map(|r| r.packets_marked)), false),
+        ("timeouts", u64s(rows.iter().map(|r| r.timeouts)), false),
+        ("decoded", Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(r.decoded)))), false),
+        ("overhead_symbols", u64s(rows.iter().map(|r| r.overhead_symbols)), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns)
+}
+
+/// `links.parquet`.
+pub(crate) fn links(run: &str, rows: &[LinkRow]) -> Result<RecordBatch, ArrowError> {
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("run", text(rows.iter().map(|_| run)), false),
+        ("link", u32s(rows.iter().map(|r| r.link)), false),
+        ("src", text(rows.iter().map(|r| r.src.as_str())), false),
+        ("dst", text(rows.iter().map(|r| r.dst.as_str())), false),
+        ("src_level", text(rows.iter().map(|r| r.src_level)), false),
+        ("dst_level", text(rows.iter().map(|r| r.dst_level)), false),
+        ("rate_bps", u64s(rows.iter().map(|r| r.rate_bps)), false),
+        ("packets", u64s(rows.iter().map(|r| r.packets)), false),
+        ("bytes", u64s(rows.iter().map(|r| r.bytes)), false),
+        ("utilisation", f64s(rows.iter().map(|r| r.utilisation)), false),
+        ("dropped", u64s(rows.iter().map(|r| r.dropped)), false),
+        ("trimmed", u64s(rows.iter().map(|r| r.trimmed)), false),
+        ("marked", u64s(rows.iter().map(|r| r.marked)), false),
+        ("queue_max_packets", u32s(rows.iter().map(|r| r.queue_max_packets)), false),
+        ("queue_max_bytes", u64s(rows.iter().map(|r| r.queue_max_bytes)), false),
+        ("queue_mean_bytes", f64s(rows.iter().map(|r| r.queue_mean_bytes)), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns)
+}
+
+/// `series.parquet`.
+pub(crate) fn series(run: &str, rows: &[Sample]) -> Result<RecordBatch, ArrowError> {
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("run", text(rows.iter().map(|_| run)), false),
+        ("time_ns", f64s(rows.iter().map(|r| ns(r.time))), false),
+        ("metric", text(rows.iter().map(|r| r.metric)), false),
+        ("id", u32s(rows.iter().map(|r| r.id)), false),
+        ("value", f64s(rows.iter().map(|r| r.value)), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns)
+}

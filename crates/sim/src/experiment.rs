@@ -1,0 +1,97 @@
+//! Many runs at once: independent runs share the cores, one run is serial.
+//!
+//! What a run produces depends on its own plan only, never on which thread ran it or when.
+
+use crate::measure::RunRecord;
+use crate::network::Network;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Shared view of an experiment while it runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    stop: AtomicBool,
+    done: AtomicUsize,
+    events: AtomicU64,
+    /// Per run: simulated picoseconds, or 0 before it starts.
+    simulated: Vec<AtomicU64>,
+    /// Per run: 0 waiting, 1 running, 2 ended.
+    state: Vec<AtomicUsize>,
+}
+
+impl Progress {
+    /// The view of an experiment of `runs` runs.
+    pub fn new(runs: usize) -> Self {
+        Self {
+            simulated: (0..runs).map(|_| AtomicU64::new(0)).collect(),
+            state: (0..runs).map(|_| AtomicUsize::new(0)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Asks all runs to end soon; those that have not begun will not.
+    pub fn interrupt(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Runs that have ended.
+    pub fn runs_done(&self) -> usize {
+        self.done.load(Relaxed)
+    }
+
+    /// Events handled by all runs so far.
+    pub fn events(&self) -> u64 {
+        self.events.load(Relaxed)
+    }
+
+    /// (index, simulated picoseconds) of the runs in progress.
+    pub fn running(&self) -> Vec<(usize, u64)> {
+        let running = |&i: &usize| self.state[i].load(Relaxed) == 1;
+        (0..self.state.len()).filter(running).map(|i| (i, self.simulated[i].load(Relaxed))).collect()
+    }
+}
+
+/// Runs `runs` networks on `threads` threads (0: one per core). `build` makes the i-th; `ended` receives each record with
+/// the wall-clock time that the run took, on whichever thread ran it, in order of ending. Runs interrupted before they
+/// began are not reported.
+///
+/// # Errors
+/// The first error of `build` or `ended`; the other runs are interrupted.
+pub fn run_all<E: Send>(
+    runs: usize,
+    threads: usize,
+    progress: &Progress,
+    build: impl Fn(usize) -> Result<Network, E> + Sync,
+    ended: impl Fn(usize, RunRecord, Duration) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let one = |i: usize| -> Result<(), E> {
+        if progress.stop.load(Relaxed) {
+            return Ok(());
+        }
+        progress.state[i].store(1, Relaxed);
+        #[expect(clippy::disallowed_methods, reason = "wall time is reported beside the result, and decides nothing")]
+        let clock = Instant::now();
+        let mut network = build(i)?;
+        let mut counted = 0;
+        let ending = network.run(|n| {
+            progress.events.fetch_add(n.events() - counted, Relaxed);
+            counted = n.events();
+            progress.simulated[i].store(n.now().ps(), Relaxed);
+            !progress.stop.load(Relaxed)
+        });
+        progress.events.fetch_add(network.events() - counted, Relaxed);
+        let record = RunRecord::take(&mut network, ending);
+        drop(network);
+        let outcome = ended(i, record, clock.elapsed());
+        progress.state[i].store(2, Relaxed);
+        progress.done.fetch_add(1, Relaxed);
+        outcome
+    };
+    let guarded = |i: usize| one(i).inspect_err(|_| progress.interrupt());
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+        // One at a time from the front, so that the first sweep points are complete first.
+        Ok(pool) => pool.install(|| (0..runs).into_par_iter().with_max_len(1).try_for_each(guarded)),
+        Err(_) => (0..runs).try_for_each(guarded),
+    }
+}

@@ -1,0 +1,276 @@
+//! One direction of a link: the egress port with its queue, and the wire behind it.
+//!
+//! A link costs **one event per packet**, and at most one is pending: the arrival, at the far end, of the first packet in
+//! flight. When a transmission ends and who is next need no event of their own, because nobody can notice before the
+//! next packet's arrival, which lies at least the propagation delay later. So a port *catches up* whenever it is
+//! touched: it starts, at the times at which they really start, all transmissions that are due.
+
+use super::queue::{Discipline, Outcome, Queue};
+use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
+use crate::engine::wheel::{Entity, Wheel};
+use anabranch_transport::{Duration, Rate};
+
+/// What a port has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Packets sent.
+    pub packets: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Time spent sending, in picoseconds.
+    pub busy_ps: u64,
+    /// Packets that found no room.
+    pub dropped: u64,
+    /// Packets cut to a header.
+    pub trimmed: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Longest queue, in packets.
+    pub max_packets: u32,
+    /// Longest queue, in bytes.
+    pub max_bytes: u32,
+    /// Sum over packets of size times waiting time, in byte-picoseconds: by Little's law the time integral of the queue.
+    pub waited: u128,
+}
+
+/// An egress port. Its entity in the scheduler is its own index.
+#[derive(Clone, Debug)]
+pub struct Port {
+    busy_until: u64,
+    in_flight: Fifo,
+    /// Picoseconds per byte, or 0 when that is not an integer.
+    ps_per_byte: u64,
+    delay: u64,
+    peer: u32,
+    up: bool,
+    queue: Queue,
+    rate: Rate,
+    counters: PortCounters,
+}
+
+impl Port {
+    /// A port with an empty queue, towards node `peer`.
+    pub fn new(rate: Rate, delay: Duration, peer: u32, queue: Queue) -> Self {
+        let mut port = Self {
+            busy_until: 0,
+            in_flight: Fifo::EMPTY,
+            ps_per_byte: 0,
+            delay: delay.ps(),
+            peer,
+            up: true,
+            queue,
+            rate,
+            counters: PortCounters::default(),
+        };
+        port.set_rate(rate);
+        port
+    }
+
+    /// Node at the far end.
+    #[inline]
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+
+    /// What it has done so far.
+    pub fn counters(&self) -> &PortCounters {
+        &self.counters
+    }
+
+    /// Its queue.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// The rate at which it sends now.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    #[inline]
+    fn transmit_time(&self, size: u16) -> u64 {
+        if self.ps_per_byte != 0 {
+            return u64::from(size) * self.ps_per_byte;
+        }
+        self.rate.transmit_time(u64::from(size)).ps()
+    }
+
+    /// Puts a packet on the wire at `start`. The link's event is scheduled if this is the only packet in flight.
+    #[inline]
+    fn start(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, start: u64) {
+        let hot = &mut hots[id as usize];
+        let lasts = self.transmit_time(hot.size);
+        self.counters.packets += 1;
+        self.counters.bytes += u64::from(hot.size);
+        self.counters.busy_ps += lasts;
+        self.busy_until = start + lasts;
+        hot.at = self.busy_until + self.delay;
+        if self.in_flight.is_empty() {
+            wheel.schedule(entity, hot.at);
+        }
+        self.in_flight.push(hots, id);
+    }
+
+    /// Starts all transmissions that were due by `now`. A transmission due exactly now starts before a packet that
+    /// arrives exactly now is looked at.
+    #[inline]
+    fn catch_up(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
+        while self.busy_until <= now {
+            let id = self.queue.dequeue(hots);
+            if id == NO_PACKET {
+                break;
+            }
+            let hot = &hots[id as usize];
+            let start = self.busy_until;
+            self.counters.waited += u128::from(start - hot.at) * u128::from(hot.size);
+            self.start(entity, hots, wheel, id, start);
+        }
+    }
+
+    /// A packet wants to leave by this port.
+    #[inline]
+    pub fn send(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Outcome {
+        if !self.up {
+            self.counters.dropped += 1;
+            return Outcome::rejected(id);
+        }
+        self.catch_up(entity, hots, wheel, now);
+        if self.busy_until <= now {
+            let marked = self.queue.pass(&mut hots[id as usize]);
+            self.counters.marked += u64::from(marked);
+            self.start(entity, hots, wheel, id, now);
+            return Outcome { marked, ..Outcome::QUEUED };
+        }
+        hots[id as usize].at = now;
+        let outcome = self.queue.enqueue(hots, id);
+        self.counters.max_packets = self.counters.max_packets.max(self.queue.packets());
+        self.counters.max_bytes = self.counters.max_bytes.max(self.queue.bytes());
+        if outcome != Outcome::QUEUED {
+            self.counters.marked += u64::from(outcome.marked);
+            self.counters.trimmed += u64::from(outcome.trimmed != NO_PACKET);
+            self.counters.dropped += u64::from(outcome.rejected != NO_PACKET);
+        }
+        outcome
+    }
+
+    /// The link's event: the first packet in flight arrives now. Schedules the next arrival.
+    #[inline]
+    pub fn arrive(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> PacketId {
+        // Whatever waits began to be sent at the latest when this packet's last bit left, a propagation delay ago, so
+        // after catching up the wire is empty only if the queue is.
+        self.catch_up(entity, hots, wheel, now);
+        let id = self.in_flight.pop(hots);
+        debug_assert_eq!(hots[id as usize].at, now);
+        let next = self.in_flight.head();
+        if next != NO_PACKET {
+            wheel.schedule(entity, hots[next as usize].at);
+        }
+        id
+    }
+
+    /// Changes the rate. Transmissions that have started keep the old one. Call [`Port::settle`] first.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+        let exact = anabranch_transport::units::PS_PER_S * 8;
+        self.ps_per_byte = if exact % rate.bps() == 0 { exact / rate.bps() } else { 0 };
+    }
+
+    /// Brings the port's state up to `now`, before it is looked at or changed from outside.
+    pub fn settle(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
+        self.catch_up(entity, hots, wheel, now);
+    }
+
+    /// Cuts the link: what waits and what is in flight is lost and returned to the caller.
+    pub fn cut(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> Vec<PacketId> {
+        self.catch_up(entity, hots, wheel, now);
+        wheel.cancel(entity);
+        self.up = false;
+        let mut lost = Vec::new();
+        loop {
+            let id = if self.in_flight.is_empty() { self.queue.dequeue(hots) } else { self.in_flight.pop(hots) };
+            if id == NO_PACKET {
+                break;
+            }
+            lost.push(id);
+        }
+        self.busy_until = now;
+        self.counters.dropped += lost.len() as u64;
+        lost
+    }
+
+    /// Restores a link that was cut.
+    pub fn restore(&mut self, now: u64) {
+        self.up = true;
+        self.busy_until = self.busy_until.max(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::testing::{data, insert};
+    use super::super::queue::{Limit, drop_tail::DropTail, nic::Nic};
+    use super::*;
+    use crate::engine::arena::Arena;
+
+    fn port(queue: Queue) -> Port {
+        Port::new(Rate::from_gbps(1), Duration::from_us(10), 0, queue)
+    }
+
+    #[test]
+    fn packets_arrive_back_to_back_with_one_event_pending() {
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1));
+        let mut port = port(Queue::Nic(Nic::new()));
+        for label in 0..50 {
+            let id = insert(&mut arena, data(0), label);
+            port.send(0, arena.hots(), &mut wheel, id, 0);
+            assert_eq!(wheel.len(), 1);
+        }
+        for n in 0..50 {
+            let (now, _) = wheel.pop().expect("an arrival is pending");
+            assert_eq!(now, (n + 1) * 12_000_000 + 10_000_000);
+            let id = port.arrive(0, arena.hots(), &mut wheel, now);
+            assert_eq!(*arena.header(id), n as u32);
+        }
+        assert!(wheel.is_empty());
+        assert_eq!(port.counters().busy_ps, 50 * 12_000_000);
+        // The n-th packet waited 12 us for each one before it.
+        assert_eq!(port.counters().waited, (0..50).map(|n| n * 12_000_000 * 1500).sum());
+    }
+
+    #[test]
+    fn an_urgent_packet_overtakes_only_what_has_not_started() {
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1));
+        let mut port = port(Queue::Nic(Nic::new()));
+        for label in 0..3 {
+            let id = insert(&mut arena, data(3), label);
+            port.send(0, arena.hots(), &mut wheel, id, 0);
+        }
+        // At 12 us packet 1 starts, although no event told the port; the urgent one comes after it.
+        let urgent = insert(&mut arena, data(0), 9);
+        port.send(0, arena.hots(), &mut wheel, urgent, 12_000_000);
+        let mut order = Vec::new();
+        while let Some((now, _)) = wheel.pop() {
+            let id = port.arrive(0, arena.hots(), &mut wheel, now);
+            order.push(*arena.header(id));
+        }
+        assert_eq!(order, [0, 1, 9, 2]);
+    }
+
+    #[test]
+    fn a_cut_link_loses_everything() {
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1));
+        let mut port = port(Queue::DropTail(DropTail::new(Limit::Packets(10))));
+        for label in 0..5 {
+            let id = insert(&mut arena, data(0), label);
+            port.send(0, arena.hots(), &mut wheel, id, 0);
+        }
+        let lost = port.cut(0, arena.hots(), &mut wheel, 15_000_000);
+        assert_eq!(lost.len(), 5);
+        assert!(wheel.is_empty());
+        let id = insert(&mut arena, data(0), 6);
+        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 16_000_000).rejected, id);
+        port.restore(20_000_000);
+        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 20_000_000), Outcome::QUEUED);
+        assert_eq!(wheel.pop().map(|e| e.0), Some(42_000_000));
+    }
+}

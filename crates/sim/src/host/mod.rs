@@ -1,0 +1,65 @@
+//! Hosts: the transports that run on them and the choices a host makes for each packet.
+
+pub mod path;
+pub mod stack;
+
+use crate::random::Stream;
+use anabranch_transport::pull::PullQueue;
+use anabranch_transport::{Duration, Peer};
+use path::PathPicker;
+use stack::Stack;
+
+/// Index of an endpoint in the run; never used again.
+pub type EndpointId = u32;
+
+/// The other end of a connection, as an endpoint sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Host it runs on.
+    pub host: u32,
+    /// The endpoint there.
+    pub endpoint: EndpointId,
+    /// This endpoint's index among the remote's peers.
+    pub from: Peer,
+}
+
+/// An endpoint in its place: the state machine and how it is wired.
+pub struct Hosted {
+    /// The protocol state machine.
+    pub stack: Stack,
+    /// Host it runs on.
+    pub host: u32,
+    /// Session it belongs to.
+    pub session: u32,
+    /// For a receiving endpoint: which receiver of the session it is.
+    pub receiver: Option<u16>,
+    /// The other ends; one but for the hub of a one-to-many or many-to-one session.
+    pub remotes: Vec<Remote>,
+    /// Multicast group that it may send to.
+    pub group: Option<u32>,
+    /// Chooses the path of each packet.
+    pub path: PathPicker,
+    /// Whether it has its turn in the host's pull queue.
+    pub pulling: bool,
+}
+
+/// A host.
+pub struct Host {
+    /// Turns of the receiver-driven endpoints, paced at the rate of the incoming link.
+    pub pulls: PullQueue<EndpointId>,
+    /// For spraying.
+    pub random: Stream,
+}
+
+impl Host {
+    /// A host whose incoming link takes a full packet every `pull_interval`.
+    pub fn new(pull_interval: Duration, random: Stream) -> Self {
+        Self { pulls: PullQueue::new(pull_interval), random }
+    }
+
+    /// A random path.
+    pub fn random_path(&mut self) -> u32 {
+        use rand::Rng as _;
+        self.random.next_u32()
+    }
+}

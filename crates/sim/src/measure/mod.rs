@@ -1,0 +1,191 @@
+//! What a run is measured by: rows for the result tables.
+//!
+//! Columns are described in `docs/reference/results.md`; the names here are the same.
+
+pub mod ideal;
+
+use crate::fabric::graph::PortId;
+use crate::network::{Ending, Network};
+use anabranch_transport::Time;
+
+/// One flow as one receiver saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRow {
+    /// Index of the session in arrival order.
+    pub session: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// `unicast`, `one_to_many`, `many_to_one`.
+    pub mode: &'static str,
+    /// A long flow without end.
+    pub background: bool,
+    /// Sending host.
+    pub src_host: u32,
+    /// Receiving host.
+    pub dst_host: u32,
+    /// Object size; for background flows what was delivered.
+    pub size_bytes: u64,
+    /// Request time.
+    pub start: Time,
+    /// Completion at the receiving application.
+    pub end: Option<Time>,
+    /// The same transfer alone on the idle fabric.
+    pub ideal_ps: u64,
+    /// How long the flow was measured: until its completion, or, for background flows, until the end of the run.
+    pub measured_ps: u64,
+    /// Links on the shortest path.
+    pub hops: u8,
+    /// Data packets put on the wire by the senders of the session.
+    pub packets_sent: u64,
+    /// Of these, sent again.
+    pub packets_retransmitted: u64,
+    /// Data packets of the session cut by switches.
+    pub packets_trimmed: u64,
+    /// Packets of the session dropped.
+    pub packets_dropped: u64,
+    /// Packets received with a congestion mark.
+    pub packets_marked: u64,
+    /// Timeouts at both ends.
+    pub timeouts: u64,
+    /// At least one source block needed decoding.
+    pub decoded: bool,
+    /// Encoding symbols received beyond the number of source symbols.
+    pub overhead_symbols: u64,
+}
+
+/// One directed link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkRow {
+    /// Port id.
+    pub link: PortId,
+    /// Name of the sending node.
+    pub src: String,
+    /// Name of the receiving node.
+    pub dst: String,
+    /// Level of the sending node.
+    pub src_level: &'static str,
+    /// Level of the receiving node.
+    pub dst_level: &'static str,
+    /// Bit rate at the end of the run.
+    pub rate_bps: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Share of the measured time during which it was sending.
+    pub utilisation: f64,
+    /// Packets dropped here.
+    pub dropped: u64,
+    /// Packets trimmed here.
+    pub trimmed: u64,
+    /// Packets marked here.
+    pub marked: u64,
+    /// Longest queue.
+    pub queue_max_packets: u32,
+    /// Longest queue.
+    pub queue_max_bytes: u64,
+    /// Time average of the queue.
+    pub queue_mean_bytes: f64,
+}
+
+/// Everything that one run leaves behind.
+pub struct RunRecord {
+    /// How it ended.
+    pub ending: Ending,
+    /// One row per flow and receiver.
+    pub flows: Vec<FlowRow>,
+    /// One row per directed link.
+    pub links: Vec<LinkRow>,
+    /// Time series.
+    pub series: Vec<crate::network::Sample>,
+    /// Packet counts.
+    pub conservation: crate::network::Conservation,
+    /// Fingerprint of the event trace.
+    pub fingerprint: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Simulated time.
+    pub simulated: Time,
+}
+
+impl RunRecord {
+    /// Takes the measurements of a network whose run has ended.
+    pub fn take(network: &mut Network, ending: Ending) -> Self {
+        network.finish();
+        Self {
+            flows: flows(network),
+            links: links(network),
+            series: network.samples().to_vec(),
+            conservation: network.conservation(),
+            fingerprint: network.fingerprint(),
+            events: network.events(),
+            simulated: network.now(),
+            ending,
+        }
+    }
+}
+
+fn flows(network: &Network) -> Vec<FlowRow> {
+    let mut rows = Vec::new();
+    let until = network.measured_until();
+    for (index, (row, spec)) in network.sessions().iter().zip(network.specs()).enumerate() {
+        let group = &network.groups()[usize::from(spec.group)];
+        for (r, (receiver, &dst_host)) in row.receivers.iter().zip(&spec.sinks).enumerate() {
+            let src_host = row.senders[r];
+            let background = spec.size.is_none();
+            let size_bytes = spec.size.map_or(receiver.stats.bytes_delivered, |s| s.0);
+            let path = network.routes().ideal_path(src_host, dst_host);
+            rows.push(FlowRow {
+                session: index as u32,
+                workload: group.name.clone(),
+                mode: spec.mode.name(),
+                background,
+                src_host,
+                dst_host,
+                size_bytes,
+                start: spec.start,
+                end: receiver.completed,
+                ideal_ps: ideal::completion_time(&path, &group.transport.packets(size_bytes)).ps(),
+                measured_ps: receiver.completed.unwrap_or(until).since(spec.start).ps(),
+                hops: path.len() as u8,
+                packets_sent: row.sent.data_sent,
+                packets_retransmitted: row.sent.retransmitted,
+                packets_trimmed: row.packets_trimmed,
+                packets_dropped: row.packets_dropped,
+                packets_marked: receiver.stats.marked_received,
+                timeouts: row.sent.timeouts + receiver.stats.timeouts,
+                decoded: receiver.stats.decoded_blocks > 0,
+                overhead_symbols: receiver.stats.overhead_symbols,
+            });
+        }
+    }
+    rows
+}
+
+fn links(network: &Network) -> Vec<LinkRow> {
+    let graph = network.graph();
+    let measured = network.measured_until().ps().max(1) as f64;
+    let row = |(port, p): (usize, &crate::fabric::port::Port)| {
+        let port = port as PortId;
+        let (src, dst) = (&graph.nodes[graph.port_owner(port) as usize], &graph.nodes[p.peer() as usize]);
+        let c = p.counters();
+        LinkRow {
+            link: port,
+            src: src.name.clone(),
+            dst: dst.name.clone(),
+            src_level: src.level.name(),
+            dst_level: dst.level.name(),
+            rate_bps: p.rate().bps(),
+            packets: c.packets,
+            bytes: c.bytes,
+            utilisation: (c.busy_ps as f64 / measured).min(1.0),
+            dropped: c.dropped,
+            trimmed: c.trimmed,
+            marked: c.marked,
+            queue_max_packets: c.max_packets,
+            queue_max_bytes: u64::from(c.max_bytes),
+            queue_mean_bytes: c.waited as f64 / measured,
+        }
+    };
+    network.ports().iter().enumerate().map(row).collect()
+}

@@ -1,0 +1,115 @@
+//! What happens to a packet between hosts.
+
+use super::Network;
+use crate::engine::arena::{NO_PACKET, PacketId, flag};
+use crate::fabric::graph::{NodeId, PortId};
+use crate::fabric::queue::Outcome;
+use crate::fabric::routing;
+
+impl Network {
+    /// The event of link `port`: a packet's last bit has reached the far end.
+    #[inline]
+    pub(super) fn packet_arrives(&mut self, port: PortId) {
+        let p = &mut self.ports[port as usize];
+        let node = p.peer();
+        let id = p.arrive(port, self.packets.hots(), &mut self.wheel, self.now);
+        if node < self.graph.hosts {
+            self.deliver(id);
+        } else {
+            self.forward(node, id);
+        }
+    }
+
+    /// A switch decides where a packet goes on.
+    #[inline]
+    fn forward(&mut self, node: NodeId, id: PacketId) {
+        let hot = self.packets.hot_mut(id);
+        if hot.has(flag::MULTICAST) {
+            return self.replicate(node, id);
+        }
+        let ports = self.routes.next_ports(node, hot.destination);
+        if ports.is_empty() {
+            return self.drop_packet(id);
+        }
+        let port = routing::select(ports, &mut hot.path);
+        self.send(port, id);
+    }
+
+    /// A switch copies a multicast packet to every branch of the group's tree.
+    fn replicate(&mut self, node: NodeId, id: PacketId) {
+        let index = self.packets.hot(id).destination as usize;
+        let Some(group) = self.multicast[index].take() else { return self.drop_packet(id) };
+        let branches = group.tree.ports(node);
+        for (n, &port) in branches.iter().enumerate() {
+            let copy = if n + 1 < branches.len() {
+                self.counts.replicated += 1;
+                self.packets.duplicate(id)
+            } else {
+                id
+            };
+            let peer = self.ports[port as usize].peer();
+            if peer < self.graph.hosts {
+                let at = group.receivers.partition_point(|r| r.0 < peer);
+                let hot = self.packets.hot_mut(copy);
+                hot.flags &= !flag::MULTICAST;
+                hot.destination = peer;
+                hot.endpoint = group.receivers[at].1;
+            }
+            self.send(port, copy);
+        }
+        if branches.is_empty() {
+            self.drop_packet(id);
+        }
+        self.multicast[index] = Some(group);
+    }
+
+    /// Hands a packet to an egress port and settles what the queue did.
+    #[inline]
+    pub(super) fn send(&mut self, port: PortId, id: PacketId) {
+        let outcome = self.ports[port as usize].send(port, self.packets.hots(), &mut self.wheel, id, self.now);
+        if outcome != Outcome::QUEUED {
+            self.settle(port, outcome);
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self, port: PortId, outcome: Outcome) {
+        if outcome.trimmed != NO_PACKET {
+            let endpoint = self.packets.hot(outcome.trimmed).endpoint;
+            self.sessions[self.endpoint_session[endpoint as usize] as usize].packets_trimmed += 1;
+        }
+        if outcome.rejected == NO_PACKET {
+            return;
+        }
+        if self.return_to_sender && self.turn_round(outcome.rejected) {
+            let node = self.graph.port_owner(port);
+            return self.forward(node, outcome.rejected);
+        }
+        self.drop_packet(outcome.rejected);
+    }
+
+    /// NDP §3.2.4: a header that finds the header queue full goes back to its sender, once.
+    fn turn_round(&mut self, id: PacketId) -> bool {
+        let hot = *self.packets.hot(id);
+        if hot.flags & (flag::RETURNED | flag::CONTROL | flag::MULTICAST) != 0 || !hot.has(flag::TRIMMED) {
+            return false;
+        }
+        let Some(receiver) = self.endpoints[hot.endpoint as usize].as_deref() else { return false };
+        let sender = receiver.remotes[usize::from(hot.from)];
+        let path = self.hosts[sender.host as usize].random_path();
+        let hot = self.packets.hot_mut(id);
+        hot.flags |= flag::RETURNED;
+        hot.destination = sender.host;
+        hot.endpoint = sender.endpoint;
+        hot.from = sender.from;
+        hot.path = path;
+        true
+    }
+
+    pub(super) fn drop_packet(&mut self, id: PacketId) {
+        let endpoint = self.packets.hot(id).endpoint;
+        self.sessions[self.endpoint_session[endpoint as usize] as usize].packets_dropped += 1;
+        self.counts.dropped += 1;
+        self.packets.remove(id);
+    }
+}

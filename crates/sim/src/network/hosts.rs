@@ -1,0 +1,144 @@
+//! What happens at hosts: packets reach endpoints, endpoints send, pulls are paced, timers fire.
+
+use super::Network;
+use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+use crate::host::stack::{Header, Seen, Stack};
+use crate::host::{EndpointId, Hosted};
+use anabranch_transport::{GROUP, Time, Transmit};
+
+impl Network {
+    /// A packet has reached its host.
+    #[inline]
+    pub(super) fn deliver(&mut self, id: PacketId) {
+        let hot = *self.packets.hot(id);
+        let header = *self.packets.header(id);
+        self.packets.remove(id);
+        if hot.has(flag::TRIMMED) {
+            self.counts.trimmed += 1;
+        } else {
+            self.counts.delivered += 1;
+        }
+        self.trace(u64::from(hot.endpoint) << 32 | u64::from(hot.size));
+        let seen = Seen {
+            from: hot.from,
+            trimmed: hot.has(flag::TRIMMED),
+            ce: hot.has(flag::CE),
+            returned: hot.has(flag::RETURNED),
+        };
+        self.with_endpoint(hot.endpoint, |stack, now| stack.handle_packet(now, &header, seen));
+    }
+
+    /// An endpoint's wake-up. Endpoints move their deadline on every packet, so the event may be early: timers are lazy.
+    pub(super) fn timer_fires(&mut self, id: EndpointId) {
+        let now = Time(self.now);
+        self.with_endpoint(id, |stack, _| {
+            if stack.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                stack.handle_timeout(now);
+            }
+        });
+    }
+
+    /// Lets something happen to an endpoint, then does what it asks for. Nothing if it has closed.
+    #[inline]
+    pub(super) fn with_endpoint(&mut self, id: EndpointId, act: impl FnOnce(&mut Stack, Time)) {
+        let Some(mut hosted) = self.endpoints[id as usize].take() else { return };
+        act(&mut hosted.stack, Time(self.now));
+        let host = hosted.host;
+        self.attend(id, hosted);
+        if !self.hosts[host as usize].pulls.is_empty() {
+            self.pace(host);
+        }
+    }
+
+    /// Sends what an endpoint wants to send, hears what it has to say, and sees to its pulls and its timer.
+    #[inline]
+    fn attend(&mut self, id: EndpointId, mut hosted: Box<Hosted>) {
+        let now = Time(self.now);
+        while let Some(transmit) = hosted.stack.poll_transmit(now) {
+            self.inject(id, &mut hosted, transmit);
+        }
+        let mut open = true;
+        while let Some(event) = hosted.stack.poll_event() {
+            open &= self.note(&hosted, event);
+        }
+        if !open {
+            return self.close(id, &hosted);
+        }
+        if !hosted.pulling && hosted.stack.pending_pulls() > 0 {
+            hosted.pulling = true;
+            self.hosts[hosted.host as usize].pulls.push(id);
+        }
+        if let Some(deadline) = hosted.stack.poll_timeout() {
+            let timer = self.entities.timers + id;
+            let deadline = deadline.ps().max(self.now);
+            match self.wheel.due(timer) {
+                None => self.wheel.schedule(timer, deadline),
+                Some(due) if due > deadline => self.wheel.reschedule(timer, deadline),
+                Some(_) => {}
+            }
+        }
+        self.endpoints[id as usize] = Some(hosted);
+    }
+
+    /// Grants the turns that are due in a host's pull queue, and schedules the next.
+    pub(super) fn pace(&mut self, host: u32) {
+        let now = Time(self.now);
+        while let Some(id) = self.hosts[host as usize].pulls.poll(now) {
+            let Some(mut hosted) = self.endpoints[id as usize].take() else {
+                self.hosts[host as usize].pulls.refund(now);
+                continue;
+            };
+            hosted.pulling = false;
+            match hosted.stack.poll_pull(now) {
+                Some(transmit) => self.inject(id, &mut hosted, transmit),
+                None => self.hosts[host as usize].pulls.refund(now),
+            }
+            self.attend(id, hosted);
+        }
+        if let Some(next) = self.hosts[host as usize].pulls.poll_timeout() {
+            let pacer = self.entities.pacers + host;
+            if self.wheel.due(pacer).is_none() {
+                self.wheel.schedule(pacer, next.ps());
+            }
+        }
+    }
+
+    /// Puts an endpoint's packet into its host's queue.
+    #[inline]
+    fn inject(&mut self, id: EndpointId, hosted: &mut Hosted, transmit: Transmit<Header>) {
+        let mut flags = 0;
+        for (set, flag) in [
+            (transmit.control, flag::CONTROL),
+            (transmit.ect, flag::ECT),
+            (transmit.trimmed_size < transmit.size, flag::DATA),
+        ] {
+            flags |= if set { flag } else { 0 };
+        }
+        let (destination, endpoint, from) = match hosted.group {
+            Some(group) if transmit.to == GROUP => {
+                flags |= flag::MULTICAST;
+                (group, id, 0)
+            }
+            _ => {
+                let remote = hosted.remotes[usize::from(transmit.to)];
+                (remote.host, remote.endpoint, remote.from)
+            }
+        };
+        let path = hosted.path.next(&mut self.hosts[hosted.host as usize].random);
+        let hot = Hot {
+            at: self.now,
+            next: NO_PACKET,
+            endpoint,
+            destination,
+            path,
+            size: transmit.size as u16,
+            trimmed_size: transmit.trimmed_size as u16,
+            from,
+            priority: transmit.priority,
+            flags,
+        };
+        self.counts.sent += 1;
+        let packet = self.packets.insert(hot, transmit.header);
+        self.send(self.host_ports[hosted.host as usize], packet);
+    }
+}

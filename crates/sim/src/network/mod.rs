@@ -1,0 +1,363 @@
+//! A run: fabric, hosts, sessions and the event loop that joins them.
+//!
+//! [`Network`] owns everything that moves. Its parts: this file (state and event loop), `forward` (what happens to a
+//! packet between hosts), `hosts` (what happens at hosts), `sessions` (opening and closing transfers), `control`
+//! (failures and sampling).
+
+mod control;
+mod forward;
+mod hosts;
+mod sessions;
+
+use crate::engine::arena::Arena;
+use crate::engine::wheel::Wheel;
+use crate::fabric::graph::{Graph, PortId};
+use crate::fabric::multicast::Tree;
+use crate::fabric::port::Port;
+use crate::fabric::queue::Queue;
+use crate::fabric::routing::Routes;
+use crate::host::path::PathMode;
+use crate::host::stack::Header;
+use crate::host::{EndpointId, Host, Hosted};
+use crate::random;
+use crate::transport::Transport;
+use crate::workload::Session;
+use anabranch_transport::units::PS_PER_S;
+use anabranch_transport::{Duration, Rate, Time};
+pub use control::{Change, Sample, Sampling, Target};
+pub use sessions::{ReceiverRow, SessionRow};
+use std::sync::Arc;
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// When every session that has an end is complete at all its receivers.
+    Foreground,
+    /// When nothing is left to happen: lingering endpoints have closed and every packet has arrived.
+    Idle,
+}
+
+/// A group of sessions with something in common: one `[[workload]]` of a scenario.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Name, for the result tables.
+    pub name: String,
+    /// The transport that its sessions run on.
+    pub transport: Transport,
+    /// How its packets find their paths.
+    pub path: PathMode,
+}
+
+/// Everything that a run needs to know.
+pub struct Setup {
+    /// The fabric.
+    pub graph: Arc<Graph>,
+    /// Makes the queue of switch port `p`.
+    pub queue: Box<dyn Fn(PortId) -> Queue + Send>,
+    /// Groups that sessions refer to.
+    pub groups: Vec<Group>,
+    /// Sessions in order of start.
+    pub sessions: Vec<Session>,
+    /// The run's seed.
+    pub seed: u64,
+    /// When to end.
+    pub stop: Stop,
+    /// When to give up.
+    pub time_limit: Time,
+    /// Links and switches that change, in order of time.
+    pub changes: Vec<(Time, Change)>,
+    /// What to record over time.
+    pub sampling: Sampling,
+    /// Switches send headers back to the sender when their header queue is full (NDP §3.2.4).
+    pub return_to_sender: bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// As asked by [`Stop`].
+    Complete,
+    /// Nothing was scheduled any more although sessions were not finished.
+    Stalled(String),
+    /// The time limit came first.
+    TimeLimit(String),
+    /// The caller asked for it.
+    Interrupted,
+}
+
+/// Where every packet has gone. `sent + replicated = delivered + trimmed + dropped + in_flight` holds at any time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Conservation {
+    /// Packets that hosts put on the wire.
+    pub sent: u64,
+    /// Copies that switches made for multicast.
+    pub replicated: u64,
+    /// Packets that reached a host whole.
+    pub delivered: u64,
+    /// Packets that reached a host as a header.
+    pub trimmed: u64,
+    /// Packets dropped by switches.
+    pub dropped: u64,
+    /// Packets alive now, counted independently by the arena.
+    pub in_flight: u64,
+}
+
+impl Conservation {
+    /// Whether no packet has vanished or appeared.
+    pub fn holds(&self) -> bool {
+        self.sent + self.replicated == self.delivered + self.trimmed + self.dropped + self.in_flight
+    }
+}
+
+/// Numbers of the entities in the scheduler. Ports come first: a port's entity is its index.
+#[derive(Clone, Copy)]
+struct Entities {
+    pacers: u32,
+    next_session: u32,
+    next_change: u32,
+    sampler: u32,
+    timers: u32,
+}
+
+struct MulticastGroup {
+    tree: Tree,
+    /// (host, endpoint) of each receiver, by host.
+    receivers: Vec<(u32, EndpointId)>,
+}
+
+/// A run in progress.
+pub struct Network {
+    now: u64,
+    wheel: Wheel,
+    packets: Arena<Header>,
+    ports: Vec<Port>,
+    routes: Routes,
+    graph: Arc<Graph>,
+    host_ports: Vec<PortId>,
+    hosts: Vec<Host>,
+    endpoints: Vec<Option<Box<Hosted>>>,
+    endpoint_session: Vec<u32>,
+    multicast: Vec<Option<Box<MulticastGroup>>>,
+    links_up: Vec<bool>,
+    sessions: Vec<SessionRow>,
+    specs: Vec<Session>,
+    groups: Vec<Group>,
+    unfinished: u64,
+    last_completion: u64,
+    entities: Entities,
+    changes: Vec<(Time, Change)>,
+    changes_done: usize,
+    sampling: Sampling,
+    samples: Vec<Sample>,
+    /// Time that each port had been busy at the last sample.
+    sampled_busy: Vec<u64>,
+    seed: u64,
+    stop: Stop,
+    time_limit: u64,
+    return_to_sender: bool,
+    fingerprint: u64,
+    events: u64,
+    counts: Conservation,
+}
+
+impl Network {
+    /// A network at time zero, nothing sent yet.
+    pub fn new(setup: Setup) -> Self {
+        let graph = setup.graph;
+        let largest = setup.groups.iter().map(|g| g.transport.packet_bytes()).max().unwrap_or(1500);
+        let horizon = graph.links.iter().map(|l| l.rate.transmit_time(largest).ps() + l.delay.ps()).max().unwrap_or(1);
+        let mut host_ports = vec![PortId::MAX; graph.hosts as usize];
+        let ports: Vec<_> = (0..graph.ports())
+            .map(|p| {
+                let (owner, link) = (graph.port_owner(p), graph.links[(p / 2) as usize]);
+                let queue = if graph.is_host(owner) {
+                    host_ports[owner as usize] = p;
+                    Queue::Nic(crate::fabric::queue::nic::Nic::new())
+                } else {
+                    (setup.queue)(p)
+                };
+                Port::new(link.rate, link.delay, graph.port_peer(p), queue)
+            })
+            .collect();
+        let hosts = (0..graph.hosts)
+            .map(|h| {
+                let rate = graph.links[(host_ports[h as usize] / 2) as usize].rate;
+                let random = random::substream(setup.seed, "spraying", u64::from(h));
+                Host::new(pull_interval(rate, largest), random)
+            })
+            .collect();
+        let pacers = graph.ports();
+        let next_session = pacers + graph.hosts;
+        let entities = Entities {
+            pacers,
+            next_session,
+            next_change: next_session + 1,
+            sampler: next_session + 2,
+            timers: next_session + 3,
+        };
+        let mut network = Self {
+            now: 0,
+            wheel: Wheel::new(horizon, entities.timers as usize),
+            packets: Arena::new(),
+            routes: Routes::build(&graph, |_| true),
+            links_up: vec![true; graph.links.len()],
+            ports,
+            host_ports,
+            hosts,
+            endpoints: Vec::new(),
+            endpoint_session: Vec::new(),
+            multicast: Vec::new(),
+            sessions: Vec::with_capacity(setup.sessions.len()),
+            unfinished: setup.sessions.iter().filter(|s| s.size.is_some()).map(|s| s.sinks.len() as u64).sum(),
+            last_completion: 0,
+            specs: setup.sessions,
+            groups: setup.groups,
+            entities,
+            changes: setup.changes,
+            changes_done: 0,
+            sampling: setup.sampling,
+            samples: Vec::new(),
+            sampled_busy: vec![0; graph.ports() as usize],
+            seed: setup.seed,
+            stop: setup.stop,
+            time_limit: setup.time_limit.ps(),
+            return_to_sender: setup.return_to_sender,
+            fingerprint: 0x616e_6162_7261_6e63,
+            events: 0,
+            counts: Conservation::default(),
+            graph,
+        };
+        network.schedule_controls();
+        network
+    }
+
+    /// Runs until the run ends, or until `keep_going`, asked every few thousand events, says no.
+    pub fn run(&mut self, mut keep_going: impl FnMut(&Self) -> bool) -> Ending {
+        loop {
+            for _ in 0..16_384 {
+                if self.unfinished == 0 && self.stop == Stop::Foreground {
+                    return Ending::Complete;
+                }
+                let Some((now, entity)) = self.wheel.pop() else {
+                    return match self.unfinished {
+                        0 => Ending::Complete,
+                        _ => Ending::Stalled(self.who_waits()),
+                    };
+                };
+                if now > self.time_limit {
+                    self.wheel.schedule(entity, now);
+                    self.now = self.time_limit;
+                    return match (self.unfinished, self.stop) {
+                        (0, Stop::Idle) => Ending::Complete,
+                        _ => Ending::TimeLimit(self.who_waits()),
+                    };
+                }
+                self.now = now;
+                self.events += 1;
+                self.trace(now ^ u64::from(entity) << 40);
+                self.dispatch(entity);
+            }
+            if !keep_going(self) {
+                return Ending::Interrupted;
+            }
+        }
+    }
+
+    #[inline]
+    fn dispatch(&mut self, entity: u32) {
+        let e = &self.entities;
+        if entity < e.pacers {
+            self.packet_arrives(entity);
+        } else if entity < e.next_session {
+            self.pace(entity - e.pacers);
+        } else if entity >= e.timers {
+            self.timer_fires(entity - e.timers);
+        } else if entity == e.next_session {
+            self.open_sessions();
+        } else if entity == e.next_change {
+            self.apply_changes();
+        } else {
+            self.sample();
+        }
+    }
+
+    /// Folds a word into the fingerprint of the event trace.
+    #[inline]
+    fn trace(&mut self, word: u64) {
+        self.fingerprint = (self.fingerprint.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// Simulated time.
+    pub fn now(&self) -> Time {
+        Time(self.now)
+    }
+
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// A number that two runs share only if they went through the same events.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// Where every packet has gone.
+    pub fn conservation(&self) -> Conservation {
+        Conservation { in_flight: u64::from(self.packets.live()), ..self.counts }
+    }
+
+    /// Receivers that still wait for their object (background sessions never count).
+    pub fn unfinished(&self) -> u64 {
+        self.unfinished
+    }
+
+    /// Sessions opened so far, in order of start.
+    pub fn sessions(&self) -> &[SessionRow] {
+        &self.sessions
+    }
+
+    /// What the sessions are, in order of start.
+    pub fn specs(&self) -> &[Session] {
+        &self.specs
+    }
+
+    /// The groups that sessions belong to.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// The fabric.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The routing tables in force.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// The ports, by index.
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// Time series recorded so far.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// The time at which the last object was complete, or now if none was.
+    pub fn measured_until(&self) -> Time {
+        if self.last_completion == 0 || self.stop == Stop::Foreground && self.unfinished > 0 {
+            return Time(self.now);
+        }
+        Time(self.last_completion.max(1))
+    }
+}
+
+/// The pace of pulls: the time that a full packet takes on the incoming link.
+fn pull_interval(rate: Rate, packet_bytes: u64) -> Duration {
+    debug_assert!(rate.bps() <= PS_PER_S * 8, "rates are checked on input");
+    rate.transmit_time(packet_bytes)
+}

@@ -1,0 +1,277 @@
+//! Opening and closing transfers, and what is remembered of them.
+
+use super::{MulticastGroup, Network};
+use crate::fabric::multicast::Tree;
+use crate::host::path::PathPicker;
+use crate::host::stack::Stack;
+use crate::host::{EndpointId, Hosted, Remote};
+use crate::random;
+use crate::transport::Transport;
+use crate::workload::{Mode, Session};
+use anabranch_transport::{Event, Peer, Stats, Time};
+use std::fmt::Write as _;
+
+/// What one receiver of a session saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverRow {
+    /// When the whole object was available to the application.
+    pub completed: Option<Time>,
+    /// Counters of the receiving endpoint.
+    pub stats: Stats,
+}
+
+/// What is remembered of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// One for each sink.
+    pub receivers: Vec<ReceiverRow>,
+    /// Counters of the sending endpoints, added up.
+    pub sent: Stats,
+    /// Data packets that switches trimmed.
+    pub packets_trimmed: u64,
+    /// Packets of any kind that switches dropped.
+    pub packets_dropped: u64,
+    /// Why it will never finish, if an endpoint gave up.
+    pub failure: Option<String>,
+    /// Host that actually sent to each receiver.
+    pub senders: Vec<u32>,
+    open_endpoints: u32,
+    group: Option<u32>,
+    first_endpoint: EndpointId,
+    endpoints: u32,
+}
+
+impl Network {
+    pub(super) fn schedule_controls(&mut self) {
+        if let Some(first) = self.specs.first() {
+            self.wheel.schedule(self.entities.next_session, first.start.ps());
+        }
+        if let Some((time, _)) = self.changes.first() {
+            self.wheel.schedule(self.entities.next_change, time.ps());
+        }
+        if self.sampling.interval.ps() > 0 {
+            self.wheel.schedule(self.entities.sampler, self.sampling.interval.ps());
+        }
+    }
+
+    /// Opens every session whose time has come, and schedules the next.
+    pub(super) fn open_sessions(&mut self) {
+        while let Some(spec) = self.specs.get(self.sessions.len()) {
+            if spec.start.ps() > self.now {
+                self.wheel.schedule(self.entities.next_session, spec.start.ps());
+                return;
+            }
+            let spec = spec.clone();
+            self.open(&spec);
+        }
+    }
+
+    fn open(&mut self, spec: &Session) {
+        let session = self.sessions.len() as u32;
+        let first_endpoint = self.endpoints.len() as EndpointId;
+        self.sessions.push(SessionRow {
+            receivers: vec![ReceiverRow::default(); spec.sinks.len()],
+            sent: Stats::default(),
+            packets_trimmed: 0,
+            packets_dropped: 0,
+            failure: None,
+            senders: vec![spec.sources[0]; spec.sinks.len()],
+            open_endpoints: 0,
+            group: None,
+            first_endpoint,
+            endpoints: 0,
+        });
+        let transport = self.groups[usize::from(spec.group)].transport.clone();
+        match spec.mode {
+            Mode::OneToMany if transport.multicasts() => self.open_one_to_many(session, spec, &transport),
+            Mode::ManyToOne if transport.multicasts() => self.open_many_to_one(session, spec, &transport),
+            // Multi-unicast: the object crosses the sender's uplink once for each receiver.
+            Mode::Unicast | Mode::OneToMany => {
+                for (row, &sink) in spec.sinks.iter().enumerate() {
+                    self.open_unicast(session, spec, &transport, spec.sources[0], sink, row as u16);
+                }
+            }
+            Mode::ManyToOne => {
+                let sink = spec.sinks[0];
+                let nearest = spec.sources.iter().min_by_key(|&&s| self.routes.hop_count(s, sink));
+                let nearest = *nearest.unwrap_or(&spec.sources[0]);
+                self.sessions[session as usize].senders[0] = nearest;
+                self.open_unicast(session, spec, &transport, nearest, sink, 0);
+            }
+        }
+        let row = &mut self.sessions[session as usize];
+        row.endpoints = self.endpoints.len() as u32 - first_endpoint;
+        // Receivers are passive until spoken to, so the order of waking does not matter.
+        for id in first_endpoint..self.endpoints.len() as EndpointId {
+            self.with_endpoint(id, |_, _| {});
+        }
+    }
+
+    fn open_unicast(&mut self, session: u32, spec: &Session, transport: &Transport, from: u32, to: u32, row: u16) {
+        let first = self.endpoints.len() as EndpointId;
+        let seed = self.endpoint_seed(first);
+        let (sender, receiver) = transport.unicast(spec.size, Time(self.now), seed);
+        self.add(session, spec, from, None, sender, vec![Remote { host: to, endpoint: first + 1, from: 0 }], None);
+        self.add(session, spec, to, Some(row), receiver, vec![Remote { host: from, endpoint: first, from: 0 }], None);
+    }
+
+    fn open_one_to_many(&mut self, session: u32, spec: &Session, transport: &Transport) {
+        let (source, sinks) = (spec.sources[0], &spec.sinks);
+        let first = self.endpoints.len() as EndpointId;
+        let group = self.multicast.len() as u32;
+        let (sender, receivers) = transport.one_to_many(spec.size, sinks.len() as u16, self.endpoint_seed(first));
+        let remotes = sinks.iter().zip(first + 1..).map(|(&host, endpoint)| Remote { host, endpoint, from: 0 });
+        self.add(session, spec, source, None, sender, remotes.collect(), Some(group));
+        for (row, (&sink, receiver)) in sinks.iter().zip(receivers).enumerate() {
+            let hub = Remote { host: source, endpoint: first, from: row as Peer };
+            self.add(session, spec, sink, Some(row as u16), receiver, vec![hub], None);
+        }
+        let mut members: Vec<_> = sinks.iter().copied().zip(first + 1..).collect();
+        members.sort_unstable();
+        let hash = random::mix(self.seed ^ random::mix(u64::from(session)));
+        let tree = Tree::build(&self.graph, &self.routes, source, sinks, hash);
+        self.multicast.push(Some(Box::new(MulticastGroup { tree, receivers: members })));
+        self.sessions[session as usize].group = Some(group);
+    }
+
+    fn open_many_to_one(&mut self, session: u32, spec: &Session, transport: &Transport) {
+        let (sink, sources) = (spec.sinks[0], &spec.sources);
+        let first = self.endpoints.len() as EndpointId;
+        let (senders, receiver) = transport.many_to_one(spec.size, sources.len() as u16, self.endpoint_seed(first));
+        let remotes = sources.iter().zip(first + 1..).map(|(&host, endpoint)| Remote { host, endpoint, from: 0 });
+        self.add(session, spec, sink, Some(0), receiver, remotes.collect(), None);
+        for (index, (&source, sender)) in sources.iter().zip(senders).enumerate() {
+            let hub = Remote { host: sink, endpoint: first, from: index as Peer };
+            self.add(session, spec, source, None, sender, vec![hub], None);
+        }
+    }
+
+    fn endpoint_seed(&self, id: EndpointId) -> u64 {
+        random::mix(random::mix(self.seed) ^ u64::from(id))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the wiring of an endpoint, used three times above")]
+    fn add(
+        &mut self,
+        session: u32,
+        spec: &Session,
+        host: u32,
+        receiver: Option<u16>,
+        stack: Stack,
+        remotes: Vec<Remote>,
+        group: Option<u32>,
+    ) {
+        let id = self.endpoints.len() as EndpointId;
+        let mode = self.groups[usize::from(spec.group)].path;
+        let paths = self.routes.path_count(host, remotes[0].host);
+        let random = &mut self.hosts[host as usize].random;
+        let path = PathPicker::new(mode, paths, remotes[0].host, random);
+        let hosted = Hosted { stack, host, session, receiver, remotes, group, path, pulling: false };
+        self.endpoints.push(Some(Box::new(hosted)));
+        self.endpoint_session.push(session);
+        self.sessions[session as usize].open_endpoints += 1;
+        self.wheel.grow((self.entities.timers + id + 1) as usize);
+    }
+
+    /// An endpoint reports. False if it has closed.
+    pub(super) fn note(&mut self, hosted: &Hosted, event: Event) -> bool {
+        match event {
+            Event::Completed { at } => {
+                let row = &mut self.sessions[hosted.session as usize];
+                if let Some(receiver) = hosted.receiver
+                    && row.receivers[usize::from(receiver)].completed.is_none()
+                {
+                    row.receivers[usize::from(receiver)].completed = Some(at);
+                    self.last_completion = self.last_completion.max(at.ps());
+                    self.unfinished -= u64::from(self.specs[hosted.session as usize].size.is_some());
+                }
+                true
+            }
+            Event::Failed(reason) => {
+                let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
+                let message = format!("{side} on h{}: {reason}", hosted.host);
+                self.sessions[hosted.session as usize].failure.get_or_insert(message);
+                false
+            }
+            Event::Closed => false,
+            Event::Connected | Event::PeerCompleted(_) => true,
+        }
+    }
+
+    /// An endpoint is gone: keeps its counters and, with the last one of a session, frees the multicast group.
+    pub(super) fn close(&mut self, id: EndpointId, hosted: &Hosted) {
+        self.wheel.cancel(self.entities.timers + id);
+        self.keep_stats(hosted);
+        let row = &mut self.sessions[hosted.session as usize];
+        row.open_endpoints -= 1;
+        if row.open_endpoints == 0
+            && let Some(group) = row.group
+        {
+            self.multicast[group as usize] = None;
+        }
+    }
+
+    fn keep_stats(&mut self, hosted: &Hosted) {
+        let stats = hosted.stack.stats();
+        let row = &mut self.sessions[hosted.session as usize];
+        if let Some(receiver) = hosted.receiver {
+            row.receivers[usize::from(receiver)].stats = stats;
+        } else {
+            row.sent.data_sent += stats.data_sent;
+            row.sent.retransmitted += stats.retransmitted;
+            row.sent.timeouts += stats.timeouts;
+            row.sent.marked_received += stats.marked_received;
+        }
+    }
+
+    /// Collects the counters of the endpoints that are still open. Call once, at the end.
+    pub fn finish(&mut self) {
+        for id in 0..self.endpoints.len() {
+            if let Some(hosted) = self.endpoints[id].take() {
+                self.keep_stats(&hosted);
+            }
+        }
+    }
+
+    /// Which sessions wait for what: the first few, for a person.
+    pub(super) fn who_waits(&self) -> String {
+        const SHOWN: usize = 8;
+        let waits = |row: &SessionRow, spec: &Session| {
+            spec.size.is_some() && row.receivers.iter().any(|r| r.completed.is_none())
+        };
+        let waiting: Vec<usize> = (0..self.sessions.len()).filter(|&s| waits(&self.sessions[s], &self.specs[s])).collect();
+        let unopened = self.specs.len() - self.sessions.len();
+        let mut text = format!("{} of {} sessions are not finished", waiting.len() + unopened, self.specs.len());
+        for &s in waiting.iter().take(SHOWN) {
+            let (row, spec) = (&self.sessions[s], &self.specs[s]);
+            let _ = write!(text, "\n  session {s} (h{} -> h{}): ", row.senders[0], spec.sinks[0]);
+            if let Some(failure) = &row.failure {
+                let _ = write!(text, "gave up, {failure}");
+                continue;
+            }
+            let range = row.first_endpoint as usize..(row.first_endpoint + row.endpoints) as usize;
+            let states = self.endpoints[range].iter().flatten().map(|hosted| {
+                let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
+                format!("{side} h{} {}", hosted.host, hosted.stack.waiting_for())
+            });
+            text.push_str(&states.collect::<Vec<_>>().join("; "));
+        }
+        if waiting.len() > SHOWN {
+            let _ = write!(text, "\n  and {} more", waiting.len() - SHOWN);
+        }
+        if unopened > 0 {
+            let _ = write!(text, "\n  {unopened} sessions had not started");
+        }
+        text
+    }
+
+    /// The congestion window of a session's first sender, in bytes, if its transport has one.
+    pub(super) fn congestion_window(&self, session: u32) -> Option<u64> {
+        let row = self.sessions.get(session as usize)?;
+        let range = row.first_endpoint as usize..(row.first_endpoint + row.endpoints) as usize;
+        self.endpoints[range].iter().flatten().find_map(|hosted| match &hosted.stack {
+            Stack::Tcp(connection) if hosted.receiver.is_none() => Some(connection.cwnd()),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Transports as a scenario names them: a protocol with its settings.
+//!
+//! A new congestion control of TCP needs nothing here. A new protocol needs a line in [`crate::host::stack`], a variant
+//! of [`Protocol`] and its arms below.
+
+use crate::host::stack::Stack;
+use crate::measure::ideal::Packets;
+use anabranch_transport::{Bytes, Time, ndp, scdp, tcp};
+
+/// A protocol with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Protocol {
+    /// TCP with a congestion control.
+    Tcp(tcp::TcpConfig),
+    /// NDP, or NDP+ with priority thresholds.
+    Ndp(ndp::NdpConfig),
+    /// SCDP.
+    Scdp(scdp::ScdpConfig),
+}
+
+/// A transport: what a scenario's name for it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transport {
+    /// As in the scenario and in result tables.
+    pub name: String,
+    /// What it is.
+    pub protocol: Protocol,
+}
+
+impl Transport {
+    /// Whether it has one-to-many and many-to-one sessions of its own.
+    pub fn multicasts(&self) -> bool {
+        matches!(self.protocol, Protocol::Scdp(_))
+    }
+
+    /// Bytes on the wire of a full packet.
+    pub fn packet_bytes(&self) -> u64 {
+        match &self.protocol {
+            Protocol::Tcp(c) => c.packet.0,
+            Protocol::Ndp(c) => c.packet.0,
+            Protocol::Scdp(c) => c.packet.0,
+        }
+    }
+
+    fn header_bytes(&self) -> u64 {
+        match &self.protocol {
+            Protocol::Tcp(c) => c.header.0,
+            Protocol::Ndp(c) => c.header.0,
+            Protocol::Scdp(c) => c.header.0,
+        }
+    }
+
+    /// The packets of an object of `size` bytes on the wire.
+    pub fn packets(&self, size: u64) -> Packets {
+        let (full, header) = (self.packet_bytes(), self.header_bytes());
+        let payload = full - header;
+        let count = size.div_ceil(payload).max(1);
+        // All symbols of an object have one size; only an object shorter than a symbol is sent as it is.
+        let rest = size - (count - 1) * payload;
+        let last = if count > 1 && matches!(self.protocol, Protocol::Scdp(_)) { payload } else { rest };
+        Packets { count, full, last: header + last }
+    }
+
+    /// The two ends of a unicast session: sender, receiver. `size` is `None` for a flow without end.
+    pub fn unicast(&self, size: Option<Bytes>, now: Time, seed: u64) -> (Stack, Stack) {
+        let bytes = size.map(|s| s.0);
+        match &self.protocol {
+            Protocol::Tcp(c) => {
+                let sender = tcp::Connection::connect(c, bytes, now);
+                (Stack::Tcp(Box::new(sender)), Stack::Tcp(Box::new(tcp::Connection::listen(c))))
+            }
+            Protocol::Ndp(c) => {
+                let sender = ndp::Connection::Sender(ndp::Sender::new(c, bytes));
+                (Stack::Ndp(Box::new(sender)), Stack::Ndp(Box::new(ndp::Connection::Receiver(ndp::Receiver::new(c)))))
+            }
+            Protocol::Scdp(c) => {
+                let sender = scdp::Sender::new(c, bytes, scdp::Mode::Unicast);
+                (scdp_stack(sender), scdp_stack(scdp::Receiver::new(c, 1, seed)))
+            }
+        }
+    }
+}
+
+fn scdp_stack(endpoint: impl Into<scdp::Connection>) -> Stack {
+    Stack::Scdp(Box::new(endpoint.into()))
+}

@@ -1,0 +1,174 @@
+//! The phenomena that the field knows, each in its smallest setting.
+
+mod common;
+
+use anabranch_sim::host::path::PathMode::{PerPacket, Single};
+use anabranch_sim::measure::{LinkRow, RunRecord};
+use anabranch_sim::network::{Sampling, Stop};
+use anabranch_sim::transport::Protocol;
+use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::tcp::CongestionControl::{Dctcp, Newreno};
+use anabranch_transport::tcp::TcpConfig;
+use anabranch_transport::{Bytes, Duration, Time};
+use common::*;
+
+fn incast(senders: u32, bytes: u64) -> Vec<Session> {
+    (1..=senders).map(|h| unicast(h, 0, bytes)).collect()
+}
+
+/// The link into host `h` of a star.
+fn downlink(record: &RunRecord, h: u32) -> &LinkRow {
+    record.links.iter().find(|l| l.dst == format!("h{h}")).expect("every host has a downlink")
+}
+
+fn last_end(record: &RunRecord) -> Duration {
+    record.flows.iter().map(|f| f.end.expect("complete").since(Time::ZERO)).max().expect("there are flows")
+}
+
+#[test]
+fn two_long_dctcp_flows_keep_the_queue_near_k() {
+    let endless = |source| Session { size: None, ..unicast(source, 0, 0) };
+    let mut s = setup(star(3), ecn(250, 20), tcp(Dctcp), Single, vec![endless(1), endless(2)]);
+    s.sampling = Sampling { interval: Duration::from_us(100), queues: true, ..Sampling::default() };
+    s.time_limit = at(200_000);
+    let record = run(s);
+    let port = downlink(&record, 0).link;
+    let lengths: Vec<f64> = record
+        .series
+        .iter()
+        .filter(|s| s.metric == "queue_packets" && s.id == port && s.time > Duration::from_ms(50).ps())
+        .map(|s| s.value)
+        .collect();
+    assert!(lengths.len() > 1400, "the queue hardly ever drains: {}", lengths.len());
+    let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
+    let max = lengths.iter().fold(0.0_f64, |a, &b| a.max(b));
+    assert!((14.0..26.0).contains(&mean), "mean queue {mean} packets with K = 20");
+    assert!(max < 40.0, "longest queue {max} packets with K = 20");
+    assert_eq!(downlink(&record, 0).dropped, 0);
+    assert!(downlink(&record, 0).utilisation > 0.98);
+}
+
+#[test]
+fn newreno_fills_the_buffer_that_dctcp_leaves_empty() {
+    let endless = |source| Session { size: None, ..unicast(source, 0, 0) };
+    let wide = Protocol::Tcp(TcpConfig { receive_window: Bytes(1_000_000), ..TcpConfig::default() });
+    let mut s = setup(star(3), drop_tail(100), wide, Single, vec![endless(1), endless(2)]);
+    s.time_limit = at(300_000);
+    let record = run(s);
+    assert!(downlink(&record, 0).dropped > 0);
+    assert_eq!(downlink(&record, 0).queue_max_packets, 100);
+}
+
+#[test]
+fn tcp_incast_collapses_with_a_long_timeout_and_recovers_with_a_short_one() {
+    let goodput = |rto_min| {
+        let config = TcpConfig { congestion: Newreno, rto_min, ..TcpConfig::default() };
+        let record = complete(setup(star(33), drop_tail(20), Protocol::Tcp(config), Single, incast(32, 64_000)));
+        32.0 * 64_000.0 * 8.0 / last_end(&record).as_secs_f64() / 1e9
+    };
+    let (long, short) = (goodput(Duration::from_ms(200)), goodput(Duration::from_ms(1)));
+    assert!(long < 0.2, "200 ms: {long} Gbps");
+    assert!(short > 0.5, "1 ms: {short} Gbps");
+}
+
+#[test]
+fn receiver_driven_incast_keeps_the_downlink_busy() {
+    for (name, protocol) in [("ndp", ndp(12)), ("scdp", scdp(12))] {
+        let queue = trim(8);
+        let record = complete(setup(star(101), queue, protocol, Single, incast(100, 200_000)));
+        let ideal = 100.0 * 200_000.0 * 8.0 / 1e9;
+        let took = last_end(&record).as_secs_f64();
+        assert!(took < 1.15 * ideal, "{name}: {took} s against {ideal} s of pure payload");
+    }
+}
+
+#[test]
+fn outcast_starves_the_near_flow_under_tcp_and_not_under_scdp() {
+    // One flow enters the switch alone, twelve share the other input port: port blackout hits the lone one.
+    let near_to_far = |protocol: Protocol, scdp: bool| {
+        use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
+        let hosts = 14;
+        let mut graph = Graph { hosts, ..Graph::default() };
+        for h in 0..hosts {
+            graph.nodes.push(Node { name: format!("h{h}"), level: Level::Host, pod: None });
+        }
+        for s in 0..2 {
+            graph.nodes.push(Node { name: format!("s{s}"), level: Level::Edge, pod: None });
+        }
+        let link = |a, b| Link { a, b, rate: GBPS, delay: DELAY };
+        graph.links.push(link(0, hosts));
+        graph.links.push(link(1, hosts));
+        graph.links.extend((2..hosts).map(|h| link(h, hosts + 1)));
+        graph.links.push(link(hosts, hosts + 1));
+        let sessions: Vec<_> = (1..hosts).map(|h| Session { size: None, ..unicast(h, 0, 0) }).collect();
+        let mut s = if scdp {
+            setup(graph, mlfq_trim(20), protocol, Single, sessions)
+        } else {
+            setup(graph, drop_tail(20), protocol, Single, sessions)
+        };
+        s.time_limit = at(1_000_000);
+        let record = run(s);
+        let rates: Vec<f64> = record.flows.iter().map(|f| f.size_bytes as f64).collect();
+        rates[0] / (rates[1..].iter().sum::<f64>() / 12.0)
+    };
+    let quick = Protocol::Tcp(TcpConfig { rto_min: Duration::from_ms(10), ..TcpConfig::default() });
+    let tcp_share = near_to_far(quick, false);
+    let scdp_share = near_to_far(scdp(12), true);
+    assert!(tcp_share < 0.7, "the near TCP flow gets {tcp_share} of a far one");
+    assert!((0.9..1.1).contains(&scdp_share), "the near SCDP flow gets {scdp_share} of a far one");
+}
+
+#[test]
+fn one_to_many_sends_each_symbol_once_on_each_link_of_the_tree() {
+    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1436 * 300) };
+    let record = complete(setup(star(5), mlfq_trim(20), scdp(12), Single, vec![session]));
+    let uplink = record.links.iter().find(|l| l.src == "h0").expect("h0 has an uplink");
+    assert_eq!(uplink.packets, 300);
+    for h in 1..4 {
+        assert_eq!(downlink(&record, h).packets, 300);
+    }
+    assert_eq!(downlink(&record, 4).packets, 0);
+    assert_eq!(record.conservation.replicated, 600);
+    assert!(record.flows.iter().all(|f| f.end.is_some() && !f.decoded));
+}
+
+#[test]
+fn many_to_one_fills_the_downlink_from_all_sources() {
+    let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3], ..unicast(1, 0, 1436 * 3000) };
+    let record = complete(setup(star(4), mlfq_trim(20), scdp(12), Single, vec![session]));
+    let shares: Vec<u64> = (1..4)
+        .map(|h| record.links.iter().find(|l| l.src == format!("h{h}")).expect("uplink").packets)
+        .collect();
+    assert!(shares.iter().all(|&s| s > 800), "each sends about a third: {shares:?}");
+    assert!(shares.iter().sum::<u64>() < 3100);
+}
+
+#[test]
+fn a_cut_link_is_survived() {
+    for (name, protocol) in [("tcp", tcp(Newreno)), ("ndp", ndp(12)), ("scdp", scdp(12))] {
+        // Two spines; the first loses its link to the receiver's leaf while packets are on their way.
+        use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
+        let mut graph = Graph { hosts: 2, ..Graph::default() };
+        for name in ["h0", "h1", "leaf0", "leaf1", "spine0", "spine1"] {
+            let level = if name.starts_with('h') { Level::Host } else { Level::Edge };
+            graph.nodes.push(Node { name: name.to_owned(), level, pod: None });
+        }
+        for (a, b) in [(0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5)] {
+            graph.links.push(Link { a, b, rate: GBPS, delay: DELAY });
+        }
+        let mut s = setup(graph, mlfq_trim(20), protocol, PerPacket, vec![unicast(0, 1, 1_000_000)]);
+        s.changes = vec![cut(4, at(2_000))];
+        let record = complete(s);
+        assert!(record.conservation.dropped > 0, "{name}: packets were on the link");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_finish_says_who_waits() {
+    let mut s = setup(star(2), drop_tail(20), tcp(Newreno), Single, vec![unicast(0, 1, 1_000_000)]);
+    s.changes = vec![cut(1, at(100))];
+    s.stop = Stop::Foreground;
+    let record = run(s);
+    let text = format!("{:?}", record.ending);
+    assert!(text.contains("session 0 (h0 -> h1)"), "{text}");
+}

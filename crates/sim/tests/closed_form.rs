@@ -1,0 +1,103 @@
+//! One flow on an idle path takes exactly as long as arithmetic says, to the picosecond.
+
+mod common;
+
+use anabranch_sim::host::path::PathMode::Single;
+use anabranch_transport::Duration;
+use anabranch_transport::tcp::CongestionControl::Newreno;
+use common::*;
+
+/// Payload of a full NDP or SCDP packet: 1500 bytes less a header of 64.
+const PAYLOAD: u64 = 1436;
+/// Serialisation time of a control packet or trimmed header of 64 bytes.
+const CONTROL: Duration = Duration::from_ns(512);
+
+/// When the receiver has all of `packets` full packets, over `links` links, with a window of `window` and one pull sent
+/// for each packet that arrives while packets remain to be asked for. The pacer never delays on an idle path, where
+/// packets arrive no faster than it paces.
+fn receiver_driven(packets: u64, window: u64, links: u64) -> Duration {
+    let forward = (FULL + DELAY) * links;
+    let back = (CONTROL + DELAY) * links;
+    let mut sent_at: Vec<Duration> = Vec::new();
+    let mut free = Duration::ZERO;
+    for n in 0..packets {
+        let asked = if n < window { Duration::ZERO } else { sent_at[(n - window) as usize] + forward + back };
+        let start = free.max(asked);
+        free = start + FULL;
+        sent_at.push(start);
+    }
+    sent_at[packets as usize - 1] + forward
+}
+
+#[test]
+fn scdp_is_as_fast_as_its_window_allows() {
+    for switches in [1, 3, 5] {
+        for packets in [1, 2, 11, 12, 13, 100, 101, 250] {
+            let sessions = vec![unicast(0, 1, packets * PAYLOAD)];
+            let record = complete(setup(chain(switches), mlfq_trim(20), scdp(12), Single, sessions));
+            let expected = receiver_driven(packets, 12, u64::from(switches) + 1);
+            assert_eq!(fct(&record, 0), expected, "{packets} packets through {switches} switches");
+            assert_eq!(record.flows[0].packets_sent, packets, "no symbol is sent in vain");
+        }
+    }
+}
+
+#[test]
+fn ndp_is_as_fast_as_its_window_allows() {
+    for switches in [1, 3, 5] {
+        for packets in [1, 2, 12, 13, 100, 250] {
+            let sessions = vec![unicast(0, 1, packets * PAYLOAD)];
+            let record = complete(setup(chain(switches), trim(8), ndp(12), Single, sessions));
+            // An ACK leaves the receiver's interface just before each pull.
+            let links = u64::from(switches) + 1;
+            let mut slowest = Duration::ZERO;
+            if packets > 12 && receiver_driven(packets, 12, links) > receiver_driven(packets, packets, links) {
+                // Window-limited: every round trip is longer by the ACK ahead of the pull.
+                slowest = CONTROL * ((packets - 1) / 12);
+            }
+            assert_eq!(fct(&record, 0), receiver_driven(packets, 12, links) + slowest, "{packets} through {switches}");
+        }
+    }
+}
+
+#[test]
+fn a_window_that_fills_the_path_gives_the_ideal_time() {
+    for protocol in [scdp(20), ndp(20)] {
+        let record = complete(setup(chain(5), trim(20), protocol, Single, vec![unicast(0, 1, 500 * PAYLOAD)]));
+        assert_eq!(fct(&record, 0).ps(), record.flows[0].ideal_ps);
+    }
+}
+
+#[test]
+fn tcp_shakes_hands_and_starts_slowly() {
+    // MSS 1460; segments of 1500 bytes on the wire, ACKs of 40.
+    let ack = Duration::from_ns(320);
+    for (switches, segments) in [(1, 1), (1, 10), (1, 44), (3, 200), (5, 3), (5, 100)] {
+        let links = switches + 1;
+        let sessions = vec![unicast(0, 1, segments * 1460)];
+        let record = complete(setup(chain(switches as u32), drop_tail(1000), tcp(Newreno), Single, sessions));
+        // Every ACK opens the window by two segments: the one that it acknowledges and the one of slow start
+        // (RFC 5681 §3.1), up to the receive window of 65535 bytes = 44 segments.
+        let handshake = (ack + DELAY) * links * 2;
+        let round_trip = (FULL + DELAY) * links + (ack + DELAY) * links;
+        let mut sends: Vec<Duration> = Vec::new();
+        let (mut free, mut acked, mut allowed) = (handshake, 0, 10u64.min(segments));
+        while (sends.len() as u64) < segments {
+            let now = if (sends.len() as u64) < allowed {
+                Duration::ZERO
+            } else {
+                let arrival = sends[acked as usize] + round_trip;
+                acked += 1;
+                allowed = acked + (10 + acked).min(44);
+                arrival
+            };
+            while (sends.len() as u64) < allowed.min(segments) {
+                let start = free.max(now.max(handshake));
+                sends.push(start);
+                free = start + FULL;
+            }
+        }
+        let expected = sends[segments as usize - 1] + (FULL + DELAY) * links;
+        assert_eq!(fct(&record, 0), expected, "{segments} segments through {switches} switches");
+    }
+}

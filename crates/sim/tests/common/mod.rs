@@ -1,0 +1,158 @@
+//! A short way to write a run.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
+use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
+use anabranch_sim::host::path::PathMode;
+use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Stop};
+use anabranch_sim::transport::{Protocol, Transport};
+use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::tcp::{CongestionControl, TcpConfig};
+use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
+use std::sync::Arc;
+
+pub const GBPS: Rate = Rate::from_gbps(1);
+pub const DELAY: Duration = Duration::from_us(10);
+
+/// Serialisation time of a full packet of 1500 bytes at 1 Gbps.
+pub const FULL: Duration = Duration::from_us(12);
+
+pub fn us(n: u64) -> Duration {
+    Duration::from_us(n)
+}
+
+pub fn at(n_us: u64) -> Time {
+    Time::ZERO + us(n_us)
+}
+
+/// `n` hosts on one switch.
+pub fn star(n: u32) -> Graph {
+    let mut graph = Graph { hosts: n, ..Graph::default() };
+    for h in 0..n {
+        graph.nodes.push(Node { name: format!("h{h}"), level: Level::Host, pod: None });
+        graph.links.push(Link { a: h, b: n, rate: GBPS, delay: DELAY });
+    }
+    graph.nodes.push(Node { name: "s0".to_owned(), level: Level::Edge, pod: None });
+    graph
+}
+
+/// Two hosts at the ends of a chain of `switches` switches.
+pub fn chain(switches: u32) -> Graph {
+    let mut graph = Graph { hosts: 2, ..Graph::default() };
+    for h in 0..2 {
+        graph.nodes.push(Node { name: format!("h{h}"), level: Level::Host, pod: None });
+    }
+    let link = |a, b| Link { a, b, rate: GBPS, delay: DELAY };
+    for s in 0..switches {
+        graph.nodes.push(Node { name: format!("s{s}"), level: Level::Edge, pod: None });
+        graph.links.push(if s == 0 { link(0, 2) } else { link(1 + s, 2 + s) });
+    }
+    graph.links.push(link(1 + switches, 1));
+    graph
+}
+
+pub fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
+    Session {
+        start: Time::ZERO,
+        size: Some(Bytes(bytes)),
+        mode: Mode::Unicast,
+        sources: vec![source],
+        sinks: vec![sink],
+        group: 0,
+    }
+}
+
+pub fn tcp(congestion: CongestionControl) -> Protocol {
+    Protocol::Tcp(TcpConfig { congestion, ..TcpConfig::default() })
+}
+
+pub fn ndp(initial_window: u32) -> Protocol {
+    Protocol::Ndp(ndp::NdpConfig { initial_window, ..ndp::NdpConfig::default() })
+}
+
+pub fn scdp(initial_window: u32) -> Protocol {
+    Protocol::Scdp(scdp::ScdpConfig { initial_window, ..scdp::ScdpConfig::default() })
+}
+
+pub fn drop_tail(packets: u32) -> impl Fn(u32) -> Queue + Send {
+    move |_| Queue::DropTail(drop_tail::DropTail::new(Limit::Packets(packets)))
+}
+
+pub fn ecn(packets: u32, k: u32) -> impl Fn(u32) -> Queue + Send {
+    move |_| Queue::Ecn(ecn::Ecn::new(Limit::Packets(packets), Limit::Packets(k)))
+}
+
+pub fn trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
+    move |p| {
+        Queue::Trim(trim::Trim::new(Limit::Packets(packets), Limit::Bytes(packets * 1500), 10, u64::from(p)))
+    }
+}
+
+pub fn mlfq_trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
+    let parameters = mlfq::MlfqParameters {
+        priorities: 5,
+        buffer: Limit::Packets(packets),
+        trim: true,
+        header_buffer: Limit::Bytes(packets * 1500),
+        weight: 10,
+        victim: mlfq::Victim::Lowest,
+        mark: None,
+    };
+    move |_| Queue::Mlfq(mlfq::Mlfq::new(parameters))
+}
+
+pub fn setup(
+    graph: Graph,
+    queue: impl Fn(u32) -> Queue + Send + 'static,
+    protocol: Protocol,
+    path: PathMode,
+    mut sessions: Vec<Session>,
+) -> Setup {
+    sessions.sort_by_key(|s| s.start);
+    let transport = Transport { name: "test".to_owned(), protocol };
+    Setup {
+        graph: Arc::new(graph),
+        queue: Box::new(queue),
+        groups: vec![Group { name: "test".to_owned(), transport, path }],
+        sessions,
+        seed: 1,
+        stop: Stop::Idle,
+        time_limit: Time::ZERO + Duration::from_secs(1000),
+        changes: Vec::new(),
+        sampling: Sampling::default(),
+        return_to_sender: false,
+    }
+}
+
+/// Runs to the end, and checks what must hold of every run.
+pub fn run(setup: Setup) -> RunRecord {
+    let endless = setup.sessions.iter().any(|s| s.size.is_none());
+    let mut network = Network::new(setup);
+    let ending = network.run(|_| true);
+    let record = RunRecord::take(&mut network, ending);
+    assert!(record.conservation.holds(), "{:?}", record.conservation);
+    if record.ending == Ending::Complete && !endless {
+        assert!(record.flows.iter().all(|f| f.end.is_some()));
+    }
+    record
+}
+
+/// Runs to the end, which must be a good one, with nothing left on the way.
+pub fn complete(setup: Setup) -> RunRecord {
+    let idle = setup.stop == Stop::Idle;
+    let record = run(setup);
+    assert_eq!(record.ending, Ending::Complete);
+    assert!(!idle || record.conservation.in_flight == 0, "{:?}", record.conservation);
+    record
+}
+
+/// The completion time of flow `n`.
+pub fn fct(record: &RunRecord, n: usize) -> Duration {
+    let flow = &record.flows[n];
+    flow.end.expect("the flow is complete").since(flow.start)
+}
+
+pub fn cut(link: u32, when: Time) -> (Time, Change) {
+    (when, Change::Cut(anabranch_sim::network::Target::Link(link)))
+}
