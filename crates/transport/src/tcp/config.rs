@@ -1,0 +1,130 @@
+//! Parameters of a TCP connection.
+
+use super::congestion::Algorithm;
+use crate::config::ConfigError;
+use crate::units::{Bytes, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of a TCP connection; both ends take the same ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, named as in the scenario file")]
+pub struct TcpConfig {
+    /// A full packet on the wire, headers included: more than `header`, at most 65535 B. Default 1500 B (Ethernet).
+    pub packet: Bytes,
+    /// Headers of every packet, and the size of a pure ACK: 1 B or more. Default 40 B (IPv4 and TCP without options).
+    /// SACK blocks come on top. The payload of a full packet is `packet - header`.
+    pub header: Bytes,
+    /// Initial congestion window in segments: 1 to 1000. Default 10 (RFC 6928).
+    pub initial_window: u32,
+    /// Receive window: `packet - header` to 1 GiB (RFC 7323 §2.3). Default 65535 B; more means window scaling.
+    pub receive_window: Bytes,
+    /// Lower bound of the retransmission timeout: above 0. Default 200 ms (Linux; RFC 6298 §2.4 asks for 1 s).
+    pub rto_min: Duration,
+    /// Retransmission timeout before the first round-trip sample; `rto_min` if that is longer.
+    /// Default 1 s (RFC 6298 §2.1).
+    pub rto_initial: Duration,
+    /// Upper bound of the backed-off retransmission timeout, at least `rto_min`. Default 60 s (RFC 6298 §2.5).
+    pub rto_max: Duration,
+    /// Clock granularity G of RFC 6298 §2: the least margin between the smoothed round-trip time and the timeout.
+    /// Default 1 us.
+    pub clock_granularity: Duration,
+    /// Acknowledge every second full segment, or after `delayed_ack_timeout` (RFC 5681 §4.2). Default false.
+    pub delayed_ack: bool,
+    /// Longest delay of an ACK: above 0, at most 500 ms (RFC 5681 §4.2). Default 40 ms (Linux).
+    pub delayed_ack_timeout: Duration,
+    /// Selective acknowledgements (RFC 2018) and the recovery of RFC 6675. Default false.
+    pub sack: bool,
+    /// Send a new segment on each of the first two duplicate ACKs (RFC 3042). Default true.
+    pub limited_transmit: bool,
+    /// Explicit congestion notification (RFC 3168). Default false; DCTCP uses ECN whatever this says.
+    pub ecn: bool,
+    /// Congestion control. Default `newreno`.
+    pub congestion: Algorithm,
+    /// DCTCP's estimation gain g: above 0, at most 1. Default 1/16 (RFC 8257 §4.2).
+    pub dctcp_gain: f64,
+    /// Simulate the three-way handshake. Default true; without it data leaves at once and both ends agree beforehand.
+    pub handshake: bool,
+    /// Consecutive timeouts without progress after which an end gives up: 1 to 255. Default 15 (Linux `tcp_retries2`).
+    pub retries: u8,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            packet: Bytes(1500),
+            header: Bytes(40),
+            initial_window: 10,
+            receive_window: Bytes(65_535),
+            rto_min: Duration::from_ms(200),
+            rto_initial: Duration::from_secs(1),
+            rto_max: Duration::from_secs(60),
+            clock_granularity: Duration::from_us(1),
+            delayed_ack: false,
+            delayed_ack_timeout: Duration::from_ms(40),
+            sack: false,
+            limited_transmit: true,
+            ecn: false,
+            congestion: Algorithm::NewReno,
+            dctcp_gain: 1.0 / 16.0,
+            handshake: true,
+            retries: 15,
+        }
+    }
+}
+
+impl TcpConfig {
+    /// Checks ranges and the relations between values.
+    ///
+    /// # Errors
+    /// The first value that cannot work.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let check = |good: bool, field: &'static str, problem: String| {
+            if good { Ok(()) } else { Err(ConfigError { field, problem }) }
+        };
+        let (packet, header, window) = (self.packet, self.header, self.receive_window);
+        check(header.0 >= 1, "header", "must be at least 1B".into())?;
+        check(packet > header, "packet", format!("{packet} leaves no room for data beside the header of {header}"))?;
+        check(packet.0 <= 65_535, "packet", format!("{packet} is larger than an IP packet can be (65535B)"))?;
+        check(
+            (1..=1000).contains(&self.initial_window),
+            "initial_window",
+            format!("{} segments; must be 1 to 1000", self.initial_window),
+        )?;
+        check(
+            window.0 >= self.mss(),
+            "receive_window",
+            format!("{window} is smaller than one segment of {}B", self.mss()),
+        )?;
+        check(window.0 <= 1 << 30, "receive_window", format!("{window} is above the 1GiB that RFC 7323 allows"))?;
+        check(self.rto_min > Duration::ZERO, "rto_min", "must be above 0".into())?;
+        check(self.rto_initial > Duration::ZERO, "rto_initial", "must be above 0".into())?;
+        check(
+            self.rto_max >= self.rto_min,
+            "rto_max",
+            format!("{} is below rto_min = {}", self.rto_max, self.rto_min),
+        )?;
+        check(
+            self.delayed_ack_timeout > Duration::ZERO && self.delayed_ack_timeout <= Duration::from_ms(500),
+            "delayed_ack_timeout",
+            format!("{}; must be above 0 and at most 500ms (RFC 5681)", self.delayed_ack_timeout),
+        )?;
+        check(
+            self.dctcp_gain > 0.0 && self.dctcp_gain <= 1.0,
+            "dctcp_gain",
+            format!("{}; must be above 0 and at most 1", self.dctcp_gain),
+        )?;
+        check(self.retries >= 1, "retries", "must be at least 1".into())
+    }
+
+    /// Payload bytes of a full segment.
+    pub fn mss(&self) -> u64 {
+        self.packet.0 - self.header.0
+    }
+
+    /// Whether the connection asks for ECN.
+    pub(super) fn wants_ecn(&self) -> bool {
+        self.ecn || self.congestion.needs_ecn()
+    }
+}

@@ -1,0 +1,198 @@
+//! Congestion controls: how the window grows, and what it shrinks to.
+//!
+//! To add one: write `congestion/<name>.rs` with a type that implements [`Control`] and has `new(&TcpConfig)`, and add
+//! its line to the registry below. The defaults of [`Control`] are Reno's (RFC 5681), so a file states only what differs.
+//! Loss *detection* and recovery are not here: they are the sender's, the same for all (RFC 5681, 6582, 6675).
+
+use super::config::TcpConfig;
+use crate::units::{Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Congestion window and slow-start threshold, in bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    pub(super) cwnd: u64,
+    pub(super) ssthresh: u64,
+    /// Bytes acknowledged in congestion avoidance since the window last grew.
+    counted: u64,
+    /// Payload of a full segment.
+    pub(super) mss: u64,
+}
+
+impl Window {
+    pub(super) fn new(initial: u64, mss: u64) -> Self {
+        // RFC 5681 §3.1: the initial ssthresh SHOULD be arbitrarily high.
+        Self { cwnd: initial, ssthresh: u64::MAX, counted: 0, mss }
+    }
+
+    #[inline]
+    fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// RFC 5681 §3.1 eq. 2: by the bytes acknowledged, at most one segment per ACK.
+    #[inline]
+    fn slow_start(&mut self, acked: u64) {
+        self.cwnd += acked.min(self.mss);
+    }
+
+    /// RFC 5681 §3.1: one segment per window of acknowledged bytes, counted in bytes.
+    #[inline]
+    fn additive_increase(&mut self, acked: u64) {
+        self.counted += acked;
+        if self.counted >= self.cwnd {
+            self.counted -= self.cwnd;
+            self.cwnd += self.mss;
+        }
+    }
+
+    /// The floor of every reduction (RFC 5681 §3.1 eq. 4).
+    fn floor(&self) -> u64 {
+        2 * self.mss
+    }
+
+    /// Sets the window and forgets the bytes counted towards its growth.
+    pub(super) fn set(&mut self, cwnd: u64) {
+        self.cwnd = cwnd;
+        self.counted = 0;
+    }
+
+    /// Shrinks window and threshold without a loss. The progress towards the next segment keeps its proportion:
+    /// DCTCP reduces in every round trip, and would never grow a small window if it started over each time.
+    pub(super) fn shrink(&mut self, cwnd: u64) {
+        self.counted = self.counted * cwnd / self.cwnd;
+        self.cwnd = cwnd;
+        self.ssthresh = cwnd;
+    }
+}
+
+/// An ACK that acknowledged new data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acked {
+    pub(super) now: Time,
+    /// Bytes newly acknowledged.
+    pub(super) bytes: u64,
+    /// Everything before this offset is acknowledged (SND.UNA).
+    pub(super) una: u64,
+    /// The next offset to send (SND.NXT).
+    pub(super) nxt: u64,
+    /// The ACK carried the ECN echo.
+    pub(super) ece: bool,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub(super) srtt: Duration,
+}
+
+/// A congestion control. The defaults are Reno's.
+pub(super) trait Control {
+    /// Every ACK of new data, in recovery too: for controls that keep statistics.
+    #[inline]
+    fn on_feedback(&mut self, _ack: &Acked) {}
+
+    /// An ACK of new data outside recovery, without ECN echo, while the window was full: grow.
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+        if window.in_slow_start() {
+            window.slow_start(ack.bytes);
+        } else {
+            window.additive_increase(ack.bytes);
+        }
+    }
+
+    /// A loss was detected by duplicate or selective ACKs, with `flight` bytes outstanding: the new `ssthresh`
+    /// (RFC 5681 §3.1 eq. 4). The caller moves the window there as its recovery demands.
+    fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
+        (flight / 2).max(window.floor())
+    }
+
+    /// The retransmission timer fired for the first time for this segment: the new `ssthresh`.
+    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
+        self.on_loss(window, flight)
+    }
+
+    /// The receiver echoed congestion, the first time in this window of data: the new window, and `ssthresh` too
+    /// (RFC 3168 §6.1.2: as for a loss).
+    fn on_ecn(&mut self, window: &Window, flight: u64) -> u64 {
+        self.on_loss(window, flight)
+    }
+
+    /// Whether an ACK of only a part of what was outstanding keeps recovery going (RFC 6582).
+    fn keeps_recovering_on_partial_ack(&self) -> bool {
+        true
+    }
+}
+
+macro_rules! registry {
+    ($($(#[doc = $doc:literal])* $variant:ident: $module:ident, ecn: $ecn:literal;)*) => {
+        $(mod $module;)*
+
+        /// Names of the congestion controls.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "lowercase")]
+        pub enum Algorithm {
+            $($(#[doc = $doc])* $variant,)*
+        }
+
+        impl Algorithm {
+            /// All of them, in the registry's order.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name in scenario files and result tables.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($module),)* }
+            }
+
+            /// Whether it makes no sense without ECN, and echoes each packet's mark as RFC 8257 §3.2 does.
+            pub(super) const fn needs_ecn(self) -> bool {
+                match self { $(Self::$variant => $ecn,)* }
+            }
+        }
+
+        /// One of the registered controls, dispatched statically.
+        #[derive(Clone, Debug)]
+        pub(super) enum Controller {
+            $($variant($module::$variant),)*
+        }
+
+        impl Controller {
+            pub(super) fn new(config: &TcpConfig) -> Self {
+                match config.congestion { $(Algorithm::$variant => Self::$variant($module::$variant::new(config)),)* }
+            }
+        }
+
+        impl Control for Controller {
+            #[inline]
+            fn on_feedback(&mut self, ack: &Acked) {
+                match self { $(Self::$variant(c) => c.on_feedback(ack),)* }
+            }
+            #[inline]
+            fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+                match self { $(Self::$variant(c) => c.on_ack(window, ack),)* }
+            }
+            fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
+                match self { $(Self::$variant(c) => c.on_loss(window, flight),)* }
+            }
+            fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
+                match self { $(Self::$variant(c) => c.on_timeout(window, flight),)* }
+            }
+            fn on_ecn(&mut self, window: &Window, flight: u64) -> u64 {
+                match self { $(Self::$variant(c) => c.on_ecn(window, flight),)* }
+            }
+            fn keeps_recovering_on_partial_ack(&self) -> bool {
+                match self { $(Self::$variant(c) => c.keeps_recovering_on_partial_ack(),)* }
+            }
+        }
+    };
+}
+
+// The registry: one line per control. The type has the variant's name and lives in the module of that name.
+registry! {
+    /// RFC 5681: additive increase, halving, recovery that ends with the first new ACK.
+    Reno: reno, ecn: false;
+    /// Reno's window with RFC 6582's recovery, which repairs one loss per round trip without leaving.
+    NewReno: newreno, ecn: false;
+    /// RFC 9438: growth as a cubic function of the time since the last reduction.
+    Cubic: cubic, ecn: false;
+    /// RFC 8257: reduction in proportion to the share of marked bytes.
+    Dctcp: dctcp, ecn: true;
+}

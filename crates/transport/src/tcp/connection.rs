@@ -1,0 +1,414 @@
+//! One end of a transfer: handshake, teardown, timers, and the [`Endpoint`] that drivers see.
+//!
+//! The receiving application closes when it has read the FIN, so the receiver's last ACK carries its own FIN (RFC 9293
+//! §3.6 case 1). It repeats that until the sender has acknowledged it, or until its retries are exhausted: a lost last
+//! ACK never leaves the sender hanging. The sender is done when its FIN is acknowledged; there is no TIME-WAIT. If the
+//! sender's own last ACK is lost and the driver has dropped it, the receiver stays in LAST-ACK for the time of its
+//! retries, which delays nothing but its own `Closed`.
+
+use super::config::TcpConfig;
+use super::receiver::Receiver;
+use super::segment::{Flags, Segment};
+use super::sender::Sender;
+use super::timer::RetransmitTimer;
+use crate::endpoint::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
+use crate::units::{Duration, Time};
+
+/// The states of RFC 9293 §3.3.2 that a transfer in one direction passes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Listen,
+    SynSent,
+    SynReceived,
+    /// Data flows; FIN-WAIT too, since the FIN travels with the last segment.
+    Established,
+    /// Receiver: everything arrived, our FIN is not acknowledged yet.
+    LastAck,
+    Closed,
+    Failed,
+}
+
+#[derive(Clone, Debug)]
+enum Half {
+    Sender(Sender),
+    Receiver(Receiver),
+}
+
+/// Events that wait to be polled, one bit each, in the order in which they are told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending(u8);
+
+impl Pending {
+    const CONNECTED: u8 = 1;
+    const COMPLETED: u8 = 2;
+    const CLOSED: u8 = 4;
+    const FAILED: u8 = 8;
+
+    fn set(&mut self, event: u8) {
+        self.0 |= event;
+    }
+
+    fn take(&mut self, event: u8) -> bool {
+        let was = self.0 & event != 0;
+        self.0 &= !event;
+        was
+    }
+}
+
+/// One end of a TCP transfer: the active sender or the passive receiver.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent conditions of a compact struct, one per connection")]
+pub struct Connection {
+    state: State,
+    pending: Pending,
+    /// SYN or SYN-ACK must be sent (again).
+    syn_due: bool,
+    /// Sender: a pure ACK must be sent.
+    ack_due: bool,
+    /// Sender: the receiver's FIN has arrived.
+    peer_finished: bool,
+    wants_ecn: bool,
+    wants_sack: bool,
+    timer: RetransmitTimer,
+    /// When SYN or SYN-ACK was sent; later, when the object was complete.
+    since: Time,
+    rto_initial: Duration,
+    header: u32,
+    /// The window that this end advertises.
+    window: u32,
+    timeouts: u32,
+    half: Half,
+}
+
+impl Connection {
+    /// The active end, which sends an object of `object_bytes` (`None`: a stream without end) from `now` on.
+    pub fn connect(config: &TcpConfig, object_bytes: Option<u64>, now: Time) -> Self {
+        let mut connection = Self::new(config, State::SynSent, Half::Sender(Sender::new(config, object_bytes)));
+        connection.since = now;
+        if config.handshake {
+            connection.syn_due = true;
+        } else {
+            connection.state = State::Established;
+            connection.pending.set(Pending::CONNECTED);
+        }
+        connection
+    }
+
+    /// The passive end, which receives one object.
+    pub fn listen(config: &TcpConfig) -> Self {
+        let mut connection = Self::new(config, State::Listen, Half::Receiver(Receiver::new(config)));
+        if !config.handshake {
+            connection.state = State::SynReceived;
+        }
+        connection
+    }
+
+    fn new(config: &TcpConfig, state: State, half: Half) -> Self {
+        Self {
+            state,
+            pending: Pending::default(),
+            syn_due: false,
+            ack_due: false,
+            peer_finished: false,
+            wants_ecn: config.wants_ecn(),
+            wants_sack: config.sack,
+            timer: RetransmitTimer::new(config),
+            since: Time::ZERO,
+            rto_initial: config.rto_initial,
+            header: config.header.0 as u32,
+            window: config.receive_window.0 as u32,
+            timeouts: 0,
+            half,
+        }
+    }
+
+    /// Congestion window in bytes; `None` at the receiver.
+    pub fn cwnd(&self) -> Option<u64> {
+        match &self.half {
+            Half::Sender(sender) => Some(sender.cwnd()),
+            Half::Receiver(_) => None,
+        }
+    }
+
+    /// Smoothed round-trip time; zero before the first sample.
+    pub fn smoothed_rtt(&self) -> Duration {
+        self.timer.srtt()
+    }
+
+    #[inline]
+    fn transmit(&self, segment: Segment, ect: bool) -> Transmit<Segment> {
+        let bare = self.header + segment.option_bytes();
+        Transmit {
+            header: segment,
+            to: 0,
+            size: bare + u32::from(segment.len),
+            trimmed_size: bare,
+            priority: 0,
+            control: false,
+            ect,
+        }
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.timer.stop();
+        self.pending.set(Pending::CLOSED);
+    }
+
+    fn fail(&mut self) {
+        self.state = State::Failed;
+        self.timer.stop();
+        self.pending.set(Pending::FAILED);
+    }
+
+    /// The handshake is over; `sampled`: it gave a round-trip time (Karn: only if nothing was repeated).
+    fn establish(&mut self, now: Time, sampled: bool) {
+        if sampled && self.timer.consecutive() == 0 {
+            self.timer.sample(now.since(self.since));
+        } else if self.timer.consecutive() > 0 {
+            self.timer.reset_after_lost_syn(self.rto_initial);
+        }
+        self.timer.progress();
+        self.timer.stop();
+        self.state = State::Established;
+        self.pending.set(Pending::CONNECTED);
+    }
+
+    fn on_syn_ack(&mut self, now: Time, segment: &Segment) {
+        let Half::Sender(sender) = &mut self.half else { return };
+        let ecn = self.wants_ecn && segment.flags.has(Flags::ECE);
+        let sack = self.wants_sack && segment.flags.has(Flags::SACK_PERMITTED);
+        sender.set_options(ecn, sack, segment.window);
+        if self.timer.consecutive() > 0 {
+            sender.start_with_one_segment();
+        }
+        self.syn_due = false;
+        self.establish(now, true);
+    }
+
+    fn on_syn(&mut self, segment: &Segment) {
+        let Half::Receiver(receiver) = &mut self.half else { return };
+        match self.state {
+            State::Listen | State::SynReceived => {
+                self.wants_ecn &= segment.flags.has(Flags::ECE | Flags::CWR);
+                self.wants_sack &= segment.flags.has(Flags::SACK_PERMITTED);
+                receiver.set_options(self.wants_ecn, self.wants_sack);
+                self.state = State::SynReceived;
+                self.syn_due = true;
+            }
+            // RFC 9293 §3.10.7.4: an old SYN is answered by an ACK.
+            _ => receiver.acknowledge_now(),
+        }
+    }
+
+    #[inline]
+    fn on_packet_at_sender(&mut self, now: Time, segment: &Segment) {
+        let Half::Sender(sender) = &mut self.half else { return };
+        match self.state {
+            State::Established => {
+                if segment.flags.has(Flags::SYN) {
+                    // The receiver repeated its SYN-ACK: it has not heard of us yet.
+                    self.ack_due = true;
+                }
+                sender.on_ack(&mut self.timer, now, segment);
+                if sender.is_finished() {
+                    self.peer_finished = segment.flags.has(Flags::FIN);
+                    self.ack_due = self.peer_finished;
+                    self.close();
+                }
+            }
+            State::SynSent if segment.flags.has(Flags::SYN | Flags::ACK) => self.on_syn_ack(now, segment),
+            State::Closed if segment.flags.has(Flags::FIN) => {
+                self.peer_finished = true;
+                self.ack_due = true;
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn on_packet_at_receiver(&mut self, now: Time, segment: &Segment, ce: bool) {
+        if segment.flags.has(Flags::SYN) {
+            self.on_syn(segment);
+            return;
+        }
+        match self.state {
+            State::Listen => return,
+            // Any segment with ACK ends the handshake: the sender's third packet already carries data.
+            State::SynReceived => {
+                let handshake = self.timer.deadline() != Time::MAX || self.timer.consecutive() > 0;
+                self.syn_due = false;
+                self.establish(now, handshake);
+            }
+            State::LastAck if segment.ack > 0 => self.close(),
+            _ => {}
+        }
+        let Half::Receiver(receiver) = &mut self.half else { return };
+        if segment.len == 0 && !segment.flags.has(Flags::FIN) {
+            return;
+        }
+        receiver.on_data(now, segment, ce);
+        if self.state == State::Established && receiver.is_finished() {
+            self.state = State::LastAck;
+            self.since = now;
+            self.pending.set(Pending::COMPLETED);
+        }
+    }
+
+    fn on_retransmission_timeout(&mut self) {
+        let first = self.timer.consecutive() == 0;
+        let tries_left = self.timer.fire();
+        if !tries_left && self.state == State::LastAck {
+            // Everything was delivered; only the farewell got lost.
+            self.close();
+            return;
+        }
+        if !tries_left {
+            self.fail();
+            return;
+        }
+        self.timeouts += 1;
+        match (self.state, &mut self.half) {
+            (State::SynSent | State::SynReceived, _) => self.syn_due = true,
+            (State::LastAck, Half::Receiver(receiver)) => receiver.acknowledge_now(),
+            (_, Half::Sender(sender)) => sender.on_timeout(first),
+            _ => {}
+        }
+    }
+
+    /// SYN or SYN-ACK.
+    fn poll_syn(&mut self, now: Time) -> Transmit<Segment> {
+        self.syn_due = false;
+        self.timer.restart(now);
+        self.since = now;
+        // RFC 3168 §6.1.1: ECE and CWR on the SYN, ECE alone on the SYN-ACK.
+        let role = match self.half {
+            Half::Sender(_) => Flags::SYN | Flags::CWR.when(self.wants_ecn),
+            Half::Receiver(_) => Flags::SYN | Flags::ACK,
+        };
+        let flags = role | Flags::ECE.when(self.wants_ecn) | Flags::SACK_PERMITTED.when(self.wants_sack);
+        self.transmit(Segment { window: self.window, flags, ..Segment::default() }, false)
+    }
+}
+
+impl Endpoint for Connection {
+    type Header = Segment;
+
+    #[inline]
+    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Segment>) {
+        // TCP knows neither trimming nor return to sender: such a packet fails its checksum, or is not for us.
+        if arrival.trimmed || arrival.returned {
+            return;
+        }
+        match self.half {
+            Half::Sender(_) => self.on_packet_at_sender(now, &arrival.header),
+            Half::Receiver(_) => self.on_packet_at_receiver(now, &arrival.header, arrival.ce),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if let Half::Receiver(receiver) = &mut self.half {
+            receiver.on_timeout(now);
+        }
+        if now >= self.timer.deadline() {
+            self.on_retransmission_timeout();
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment>> {
+        if self.syn_due {
+            return Some(self.poll_syn(now));
+        }
+        match &mut self.half {
+            Half::Sender(sender) => {
+                if self.state == State::Established
+                    && let Some(mut out) = sender.poll_transmit(&mut self.timer, now)
+                {
+                    // Data acknowledges as well.
+                    self.ack_due = false;
+                    out.segment.window = self.window;
+                    return Some(self.transmit(out.segment, out.ect));
+                }
+                if !self.ack_due {
+                    return None;
+                }
+                self.ack_due = false;
+                let flags = Flags::ACK;
+                let ack = u64::from(self.peer_finished);
+                // A pure ACK carries SND.NXT; nothing at the receiver looks at it.
+                let segment = Segment { ack, window: self.window, flags, ..Segment::default() };
+                Some(self.transmit(segment, false))
+            }
+            Half::Receiver(receiver) => {
+                let mut segment = receiver.poll_ack()?;
+                if self.state == State::LastAck && receiver.is_finished() {
+                    segment.flags = segment.flags | Flags::FIN.when(segment.ack > receiver.delivered());
+                    self.timer.start(now);
+                }
+                Some(self.transmit(segment, false))
+            }
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        let deadline = match &self.half {
+            Half::Sender(_) => self.timer.deadline(),
+            Half::Receiver(receiver) => self.timer.deadline().min(receiver.deadline()),
+        };
+        (deadline != Time::MAX).then_some(deadline)
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        if self.pending.0 == 0 {
+            return None;
+        }
+        if self.pending.take(Pending::CONNECTED) {
+            return Some(Event::Connected);
+        }
+        if self.pending.take(Pending::COMPLETED) {
+            return Some(Event::Completed { at: self.since });
+        }
+        if self.pending.take(Pending::FAILED) {
+            return Some(Event::Failed(FailureReason::TimedOut));
+        }
+        // Not while the last ACK still has to leave.
+        (!self.ack_due && self.pending.take(Pending::CLOSED)).then_some(Event::Closed)
+    }
+
+    fn stats(&self) -> Stats {
+        let timeouts = u64::from(self.timeouts);
+        match &self.half {
+            Half::Sender(sender) => {
+                Stats { data_sent: sender.data_sent, retransmitted: sender.retransmitted, timeouts, ..Stats::default() }
+            }
+            Half::Receiver(receiver) => Stats {
+                timeouts,
+                data_received: receiver.data_received,
+                marked_received: receiver.marked_received,
+                bytes_delivered: receiver.delivered(),
+                ..Stats::default()
+            },
+        }
+    }
+
+    fn waiting_for(&self) -> String {
+        match (self.state, &self.half) {
+            (State::Listen, _) => "a SYN".into(),
+            (State::SynSent, _) => format!("the SYN-ACK; timeout {}", self.timer.rto()),
+            (State::SynReceived, _) => format!("the first data; timeout {}", self.timer.rto()),
+            (State::LastAck, _) => "the ACK of the receiver's FIN; the object is complete".into(),
+            (State::Closed, _) => "nothing: closed".into(),
+            (State::Failed, _) => "nothing: gave up".into(),
+            (State::Established, Half::Sender(sender)) => sender.waiting_for(self.timer.rto()),
+            (State::Established, Half::Receiver(receiver)) => format!(
+                "byte {}; {} B beyond it have arrived, window {} B",
+                receiver.delivered(),
+                receiver.waiting(),
+                receiver.window()
+            ),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The sender's SACK scoreboard (RFC 6675): what has arrived beyond the cumulative ACK, what counts as lost, how much
+//! is in the network, and what to send next.
+//!
+//! It is kept across retransmission timeouts: receivers here never renege (RFC 6675 §5.1).
+
+use super::ranges::RangeSet;
+use super::segment::Segment;
+use super::sender::DUP_THRESHOLD;
+
+/// Everything that only a connection with SACK needs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    sacked: RangeSet,
+    /// `HighRxt`: one past the highest offset retransmitted in this recovery.
+    high_rxt: u64,
+    /// `RescueRxt`: one past the highest offset that a rescue retransmission covered.
+    rescue_rxt: u64,
+    /// Octets below that are neither acknowledged nor sacked are lost (`IsLost`).
+    lost_below: u64,
+    /// `pipe`: octets estimated to be in the network.
+    pipe: u64,
+}
+
+/// What `NextSeg()` chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Retransmit `0..1`.
+    Old(u64, u64),
+    /// Send new data, if there is any.
+    New,
+    /// Retransmit the last outstanding segment, but nothing before this offset.
+    Rescue(u64),
+}
+
+impl Scoreboard {
+    pub(super) fn is_empty(&self) -> bool {
+        self.sacked.is_empty()
+    }
+
+    /// `Update()`: takes in the blocks of an ACK and forgets what is cumulatively acknowledged. Whether a block told
+    /// something new.
+    pub(super) fn update(&mut self, segment: &Segment, una: u64) -> bool {
+        self.sacked.remove_below(una);
+        let mut news = false;
+        for (start, end) in segment.sack_blocks() {
+            let start = start.max(una);
+            news |= start < end && self.sacked.insert(start, end);
+        }
+        news
+    }
+
+    /// `IsLost()` for the first outstanding octet, and for every other below the returned offset: three discontiguous
+    /// sacked ranges above it, or more than two segments of sacked octets.
+    pub(super) fn assess_losses(&mut self, mss: u64) -> u64 {
+        let mut octets = 0;
+        self.lost_below = 0;
+        for (above, range) in (1..).zip(self.sacked.as_slice().iter().rev()) {
+            octets += range.len();
+            if above >= DUP_THRESHOLD || octets > u64::from(DUP_THRESHOLD - 1) * mss {
+                self.lost_below = range.start;
+                break;
+            }
+        }
+        self.lost_below
+    }
+
+    /// `SetPipe()`: octets that are neither sacked nor lost, and octets retransmitted since.
+    pub(super) fn set_pipe(&mut self, una: u64, max: u64) {
+        let unsacked = |from: u64, to: u64| (to.max(from) - from) - self.sacked.count_between(from, to);
+        self.pipe = unsacked(self.lost_below.max(una), max) + unsacked(una, self.high_rxt.max(una));
+    }
+
+    pub(super) fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    /// Step 4.3 of §5: the first segment leaves unconditionally when recovery begins.
+    pub(super) fn begin_recovery(&mut self, first_end: u64) {
+        self.high_rxt = first_end;
+        self.rescue_rxt = first_end;
+    }
+
+    /// `NextSeg()`, §4. `new_data`: whether new data may be sent.
+    pub(super) fn next_segment(&self, una: u64, max: u64, mss: u64, new_data: bool) -> Option<Next> {
+        let (start, end) = self.sacked.gap_from(self.high_rxt.max(una));
+        // Rule 1: the first hole beyond HighRxt that is lost and has something SACKed above.
+        if let Some(end) = end
+            && start < self.lost_below
+        {
+            return Some(Next::Old(start, end.min(start + mss)));
+        }
+        // Rule 2: new data.
+        if new_data {
+            return Some(Next::New);
+        }
+        // Rule 3: the same hole although it is not known to be lost.
+        if let Some(end) = end {
+            return Some(Next::Old(start, end.min(start + mss)));
+        }
+        // Rule 4: once per recovery the last unSACKed segment, so that a lost tail gives feedback.
+        (una > self.rescue_rxt && start < max).then_some(Next::Rescue(start))
+    }
+
+    /// A segment chosen by [`next_segment`](Self::next_segment) left. `recovery_point`: see rule 4.
+    pub(super) fn sent(&mut self, start: u64, end: u64, retransmission: bool, recovery_point: u64) {
+        self.pipe += end - start;
+        if !retransmission {
+            return;
+        }
+        if self.sacked.end().is_some_and(|top| start < top) {
+            self.high_rxt = end;
+        } else {
+            self.rescue_rxt = recovery_point;
+        }
+    }
+
+    /// After a timeout nothing counts as retransmitted any more.
+    pub(super) fn forget_retransmissions(&mut self) {
+        self.high_rxt = 0;
+        self.rescue_rxt = 0;
+    }
+
+    /// The first offset at or above `from` that was not sacked, and where the next sacked range ends it.
+    pub(super) fn gap_from(&self, from: u64) -> (u64, Option<u64>) {
+        self.sacked.gap_from(from)
+    }
+
+    /// sacked octets in `from..to`.
+    pub(super) fn count_between(&self, from: u64, to: u64) -> u64 {
+        self.sacked.count_between(from, to)
+    }
+}

@@ -1,0 +1,449 @@
+//! The active end's data path: sliding window, loss detection and recovery.
+//!
+//! One of three modes: *open* (slow start or congestion avoidance; also go-back-N after a timeout), *fast recovery*
+//! (RFC 5681 and 6582: the window is inflated by duplicate ACKs) and *SACK recovery* (RFC 6675: the scoreboard decides).
+
+use super::config::TcpConfig;
+use super::congestion::{Acked, Control, Controller, Window};
+use super::scoreboard::{Next, Scoreboard};
+use super::segment::{Flags, Segment};
+use super::timer::RetransmitTimer;
+use crate::units::{Duration, Time};
+
+/// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
+pub(super) const DUP_THRESHOLD: u32 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Open,
+    FastRecovery,
+    SackRecovery,
+}
+
+/// Send side of a connection.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent conditions of a compact struct, one per connection")]
+pub(super) struct Sender {
+    /// SND.UNA: everything before it is acknowledged.
+    una: u64,
+    /// SND.NXT: the next offset to send; falls back to `una` after a timeout.
+    nxt: u64,
+    /// One past the highest offset ever sent.
+    max: u64,
+    /// Offset of the FIN: the object's size. `u64::MAX` for a stream without end.
+    end: u64,
+    window: Window,
+    /// Bytes that the receiver accepts beyond `una`.
+    peer_window: u64,
+    control: Controller,
+    mode: Mode,
+    /// RFC 6582's `recover` and RFC 6675's `RecoveryPoint`: one past the highest offset sent when a loss was last
+    /// detected; 0 before the first.
+    recover: u64,
+    dup_acks: u32,
+    /// Bytes sent beyond the window on the first two duplicate ACKs (RFC 3042).
+    limited_sent: u64,
+    /// The segment at `una` must be retransmitted whatever the window says.
+    retransmit_first: bool,
+    /// The timer was restarted by a partial ACK of this recovery.
+    seen_partial_ack: bool,
+    limited_transmit: bool,
+    /// Data packets are ECN-capable.
+    ecn: bool,
+    ecn_on_retransmissions: bool,
+    /// The next new segment tells the receiver of a reduction (CWR).
+    cwr_due: bool,
+    /// A congestion echo counts only once this is exceeded: one reduction per window of data.
+    reduced_until: u64,
+    /// The segment being timed ends here; 0 if none is.
+    timed_end: u64,
+    timed_at: Time,
+    /// Present when SACK is in use.
+    board: Option<Box<Scoreboard>>,
+    pub(super) data_sent: u64,
+    pub(super) retransmitted: u64,
+}
+
+/// A data segment and whether it may be marked.
+pub(super) struct Outgoing {
+    pub(super) segment: Segment,
+    pub(super) ect: bool,
+}
+
+impl Sender {
+    /// A sender of `size` bytes, or of an endless stream.
+    pub(super) fn new(config: &TcpConfig, size: Option<u64>) -> Self {
+        let mss = config.mss();
+        Self {
+            una: 0,
+            nxt: 0,
+            max: 0,
+            end: size.unwrap_or(u64::MAX),
+            window: Window::new(u64::from(config.initial_window) * mss, mss),
+            peer_window: config.receive_window.0,
+            control: Controller::new(config),
+            mode: Mode::Open,
+            recover: 0,
+            dup_acks: 0,
+            limited_sent: 0,
+            retransmit_first: false,
+            seen_partial_ack: false,
+            limited_transmit: config.limited_transmit,
+            ecn: config.wants_ecn(),
+            ecn_on_retransmissions: config.congestion.needs_ecn(),
+            cwr_due: false,
+            reduced_until: 0,
+            timed_end: 0,
+            timed_at: Time::ZERO,
+            board: config.sack.then(Box::default),
+            data_sent: 0,
+            retransmitted: 0,
+        }
+    }
+
+    /// What the handshake agreed on.
+    pub(super) fn set_options(&mut self, ecn: bool, sack: bool, peer_window: u32) {
+        self.ecn = ecn;
+        self.peer_window = u64::from(peer_window);
+        if !sack {
+            self.board = None;
+        }
+    }
+
+    /// RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
+    pub(super) fn start_with_one_segment(&mut self) {
+        self.window.set(self.window.mss);
+    }
+
+    pub(super) fn cwnd(&self) -> u64 {
+        self.window.cwnd
+    }
+
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.una.min(self.end)
+    }
+
+    pub(super) fn outstanding(&self) -> u64 {
+        self.max - self.una
+    }
+
+    /// Whether the FIN is acknowledged.
+    #[inline]
+    pub(super) fn is_finished(&self) -> bool {
+        self.una > self.end
+    }
+
+    /// An acknowledgement arrived.
+    #[inline]
+    pub(super) fn on_ack(&mut self, timer: &mut RetransmitTimer, now: Time, segment: &Segment) {
+        let ack = segment.ack;
+        if ack > self.max || ack < self.una {
+            return;
+        }
+        let same_window = self.peer_window == u64::from(segment.window);
+        self.peer_window = u64::from(segment.window);
+        let ece = segment.flags.has(Flags::ECE);
+        if ack > self.una {
+            self.on_new_ack(timer, now, segment, ece);
+        } else if self.max > self.una && same_window && !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN)
+        {
+            self.on_duplicate_ack(segment, ece);
+        }
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, timer: &mut RetransmitTimer, now: Time, segment: &Segment, ece: bool) {
+        let ack = segment.ack;
+        let bytes = ack - self.una;
+        // Only a full window grows (RFC 5681 §3.1 as refined by RFC 7661; RFC 9438 §5.8).
+        let was_full = self.nxt - self.una + self.window.mss > self.window.cwnd;
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        timer.progress();
+        if self.timed_end != 0 && ack >= self.timed_end {
+            timer.sample(now.since(self.timed_at));
+            self.timed_end = 0;
+        }
+        let acked = Acked { now, bytes, una: ack, nxt: self.nxt, ece, srtt: timer.srtt() };
+        self.control.on_feedback(&acked);
+        let mut restart = true;
+        match self.mode {
+            Mode::Open => {
+                self.dup_acks = 0;
+                self.limited_sent = 0;
+                if self.board.is_some() {
+                    self.update_board(segment);
+                }
+                if ece {
+                    self.on_echo();
+                } else if was_full {
+                    self.control.on_ack(&mut self.window, &acked);
+                }
+            }
+            Mode::FastRecovery => restart = self.on_ack_in_fast_recovery(bytes),
+            Mode::SackRecovery => self.on_ack_in_sack_recovery(segment),
+        }
+        if self.una == self.max {
+            timer.stop();
+        } else if restart {
+            timer.restart(now);
+        }
+    }
+
+    /// RFC 3168 §6.1.2: the first echo in a window of data reduces the window; recovery has done so already.
+    fn on_echo(&mut self) {
+        if !self.ecn || self.mode != Mode::Open || self.una <= self.reduced_until {
+            return;
+        }
+        let cwnd = self.control.on_ecn(&self.window, self.nxt - self.una);
+        self.window.shrink(cwnd);
+        self.reduced_until = self.max;
+        self.cwr_due = true;
+    }
+
+    fn on_duplicate_ack(&mut self, segment: &Segment, ece: bool) {
+        if ece {
+            self.on_echo();
+        }
+        // With SACK an ACK is a duplicate when it tells of new octets (RFC 6675 §2).
+        let news = self.update_board(segment);
+        match self.mode {
+            Mode::FastRecovery => {
+                // RFC 5681 §3.2 step 4: a segment has left the network.
+                self.window.cwnd += self.window.mss;
+            }
+            Mode::SackRecovery => self.measure_pipe(),
+            Mode::Open => {
+                self.dup_acks += u32::from(news);
+                let lost = match &mut self.board {
+                    Some(board) => board.assess_losses(self.window.mss) > self.una,
+                    None => false,
+                };
+                if (self.dup_acks >= DUP_THRESHOLD || lost) && self.may_enter_recovery() {
+                    self.enter_recovery();
+                }
+            }
+        }
+    }
+
+    /// Duplicate ACKs that only answer go-back-N's repetitions must not start a recovery: the cumulative ACK has to
+    /// cover more than `recover` (RFC 6582 §3.2 step 1; RFC 6675 §5.1 is content with all of it). Kept for Reno too,
+    /// where only timeouts set `recover`.
+    fn may_enter_recovery(&self) -> bool {
+        self.recover == 0 || self.una > self.recover || (self.board.is_some() && self.una == self.recover)
+    }
+
+    fn enter_recovery(&mut self) {
+        // RFC 5681 §3.2 step 2: what limited transmit sent does not count.
+        let flight = self.nxt - self.una - self.limited_sent;
+        self.window.ssthresh = self.control.on_loss(&self.window, flight);
+        self.limited_sent = 0;
+        self.reduced_until = self.max;
+        self.cwr_due = self.ecn;
+        self.seen_partial_ack = false;
+        self.timed_end = 0;
+        if self.board.is_some() || self.control.keeps_recovering_on_partial_ack() {
+            self.recover = self.max;
+        }
+        self.retransmit_first = true;
+        let ssthresh = self.window.ssthresh;
+        let first_end = self.segment_end(self.una).min(self.max);
+        if let Some(board) = &mut self.board {
+            // RFC 6675 §5 step 4.
+            self.mode = Mode::SackRecovery;
+            self.window.set(ssthresh);
+            board.begin_recovery(first_end);
+            self.measure_pipe();
+        } else {
+            // RFC 5681 §3.2 step 3: the three segments that caused the duplicates have left the network.
+            self.mode = Mode::FastRecovery;
+            self.window.set(ssthresh + u64::from(DUP_THRESHOLD) * self.window.mss);
+        }
+    }
+
+    /// Whether the retransmission timer is to be restarted.
+    fn on_ack_in_fast_recovery(&mut self, bytes: u64) -> bool {
+        let mss = self.window.mss;
+        if !self.control.keeps_recovering_on_partial_ack() {
+            // RFC 5681 §3.2 step 6.
+            self.leave_recovery(self.window.ssthresh);
+            return true;
+        }
+        if self.una >= self.recover {
+            // RFC 6582 §3.2 step 3, full acknowledgement, option 1: no burst when little is in flight.
+            let flight = (self.nxt - self.una).max(mss);
+            self.leave_recovery(self.window.ssthresh.min(flight + mss));
+            return true;
+        }
+        // Partial acknowledgement: the next hole; deflate by what left, add back one segment.
+        self.retransmit_first = true;
+        let added = if bytes >= mss { mss } else { 0 };
+        self.window.cwnd = (self.window.cwnd.saturating_sub(bytes) + added).max(mss);
+        // Only the first one restarts the timer (the "Impatient" variant of RFC 6582 §4).
+        !std::mem::replace(&mut self.seen_partial_ack, true)
+    }
+
+    fn on_ack_in_sack_recovery(&mut self, segment: &Segment) {
+        self.update_board(segment);
+        if self.una >= self.recover {
+            // RFC 6675 §5 step A.
+            self.leave_recovery(self.window.cwnd);
+        } else {
+            self.measure_pipe();
+        }
+    }
+
+    fn leave_recovery(&mut self, cwnd: u64) {
+        self.mode = Mode::Open;
+        self.dup_acks = 0;
+        self.retransmit_first = false;
+        self.window.set(cwnd);
+    }
+
+    /// Takes in SACK blocks. Without SACK every duplicate ACK is news.
+    fn update_board(&mut self, segment: &Segment) -> bool {
+        let Some(board) = &mut self.board else { return true };
+        board.update(segment, self.una)
+    }
+
+    fn measure_pipe(&mut self) {
+        if let Some(board) = &mut self.board {
+            board.assess_losses(self.window.mss);
+            board.set_pipe(self.una, self.max);
+        }
+    }
+
+    /// The retransmission timer fired: go back to the first unacknowledged segment with a window of one
+    /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4).
+    pub(super) fn on_timeout(&mut self, first: bool) {
+        // RFC 5681 §3.1: ssthresh stays when the same segment times out again.
+        if first {
+            self.window.ssthresh = self.control.on_timeout(&self.window, self.nxt - self.una);
+        }
+        self.window.set(self.window.mss);
+        self.mode = Mode::Open;
+        self.nxt = self.una;
+        self.recover = self.max;
+        self.reduced_until = self.max;
+        self.cwr_due = self.ecn;
+        self.dup_acks = 0;
+        self.limited_sent = 0;
+        self.retransmit_first = false;
+        self.timed_end = 0;
+        if let Some(board) = &mut self.board {
+            board.forget_retransmissions();
+        }
+    }
+
+    /// The next data segment to send now, if window and recovery allow one.
+    #[inline]
+    pub(super) fn poll_transmit(&mut self, timer: &mut RetransmitTimer, now: Time) -> Option<Outgoing> {
+        let (seq, end) = if self.retransmit_first {
+            self.retransmit_first = false;
+            (self.una, self.segment_end(self.una).min(self.max))
+        } else if self.mode == Mode::SackRecovery {
+            self.next_in_sack_recovery()?
+        } else {
+            self.next_in_window()?
+        };
+        timer.start(now);
+        Some(self.send(now, seq, end))
+    }
+
+    /// One past the last offset (FIN included) of a full segment at `seq`.
+    #[inline]
+    fn segment_end(&self, seq: u64) -> u64 {
+        let last = seq.saturating_add(self.window.mss);
+        if last >= self.end { self.end + 1 } else { last }
+    }
+
+    /// The segment at SND.NXT, if the congestion window and the receive window have room for it.
+    #[inline]
+    fn next_in_window(&mut self) -> Option<(u64, u64)> {
+        let (mut in_flight, mut bound) = (self.nxt - self.una, u64::MAX);
+        if let Some(board) = &self.board
+            && !board.is_empty()
+        {
+            // After a timeout what is SACKed need not be sent again; before one it has left the network.
+            let (gap, until) = board.gap_from(self.nxt);
+            self.nxt = gap;
+            bound = until.unwrap_or(u64::MAX);
+            in_flight = self.nxt - self.una - board.count_between(self.una, self.nxt);
+        }
+        if self.nxt > self.end {
+            return None;
+        }
+        let seq_end = self.segment_end(self.nxt).min(bound);
+        let len = seq_end.min(self.end) - self.nxt;
+        let over = (in_flight + len).saturating_sub(self.window.cwnd);
+        if self.nxt + len > self.una + self.peer_window {
+            return None;
+        }
+        if over > 0 {
+            // RFC 3042: one new segment beyond the window on each of the first two duplicate ACKs.
+            let allowed = u64::from(self.dup_acks.min(DUP_THRESHOLD - 1)) * self.window.mss;
+            let limited = self.limited_transmit && self.mode == Mode::Open && self.board.is_none();
+            if !limited || self.nxt < self.max || self.limited_sent + len > allowed || over > allowed {
+                return None;
+            }
+            self.limited_sent += len;
+        }
+        Some((self.nxt, seq_end))
+    }
+
+    /// RFC 6675 §5 step C: as long as the pipe leaves room for a segment.
+    fn next_in_sack_recovery(&mut self) -> Option<(u64, u64)> {
+        let mss = self.window.mss;
+        let board = self.board.as_ref()?;
+        if board.pipe() + mss > self.window.cwnd {
+            return None;
+        }
+        let new_end = if self.max > self.end { self.max } else { self.segment_end(self.max) };
+        let fits = new_end.min(self.end) <= self.una + self.peer_window;
+        let new_data = new_end > self.max && fits;
+        let (seq, end) = match board.next_segment(self.una, self.max, mss, new_data)? {
+            Next::Old(seq, end) => (seq, end),
+            Next::New => (self.max, new_end),
+            Next::Rescue(from) => (self.max.min(self.end).saturating_sub(mss).max(from), self.max),
+        };
+        // After a timeout this may lie behind: recovery sends from the top.
+        self.nxt = self.max.max(end);
+        let (retransmission, recover) = (seq < self.max, self.recover);
+        self.board.as_mut()?.sent(seq, end, retransmission, recover);
+        Some((seq, end))
+    }
+
+    #[inline]
+    fn send(&mut self, now: Time, seq: u64, end: u64) -> Outgoing {
+        let retransmission = seq < self.max;
+        self.data_sent += 1;
+        if retransmission {
+            self.retransmitted += 1;
+        } else if self.timed_end == 0 && self.mode == Mode::Open && self.dup_acks == 0 {
+            // Not while a hole is open: the ACK would wait for its repair.
+            self.timed_end = end;
+            self.timed_at = now;
+        }
+        self.nxt = self.nxt.max(end);
+        self.max = self.max.max(end);
+        let fin = end > self.end;
+        let cwr = self.cwr_due && !retransmission;
+        self.cwr_due &= retransmission;
+        let flags = Flags::ACK | Flags::FIN.when(fin) | Flags::CWR.when(cwr);
+        let len = (end - seq - u64::from(fin)) as u16;
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, as in Linux.
+        let ect = self.ecn && (!retransmission || self.ecn_on_retransmissions);
+        Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect }
+    }
+
+    /// For a person.
+    pub(super) fn waiting_for(&self, rto: Duration) -> String {
+        format!(
+            "an ACK beyond byte {} of {}; {} outstanding, window {} B, timeout {rto}",
+            self.acknowledged(),
+            if self.end == u64::MAX { "an endless stream".into() } else { self.end.to_string() },
+            self.outstanding(),
+            self.cwnd()
+        )
+    }
+}

@@ -1,0 +1,178 @@
+//! Loss recovery without SACK: fast retransmit, Reno, NewReno, the retransmission timer, reordering, duplicates.
+
+use super::*;
+use crate::Bytes;
+
+fn config(congestion: Algorithm) -> TcpConfig {
+    TcpConfig { congestion, initial_window: 20, receive_window: Bytes(1 << 20), ..TcpConfig::default() }
+}
+
+#[test]
+fn a_single_loss_is_repaired_without_a_timeout() {
+    for &congestion in Algorithm::ALL {
+        let pair = transfer(&config(congestion), 40 * MSS, lose(&[(5 * MSS, 1)]));
+        assert_delivered(&pair, 40 * MSS);
+        let stats = pair.nodes[SENDER].stats();
+        assert_eq!((stats.retransmitted, stats.timeouts), (1, 0), "{congestion:?}");
+        // The third duplicate ACK answers the segment three behind the lost one.
+        let sent = sent_at(&pair, 5 * MSS);
+        let round_trip = (DELAY + ACK_TIME) * 2;
+        let third_duplicate = Time::ZERO + round_trip + DATA_TIME * 9 + DELAY + ACK_TIME + DELAY;
+        assert_eq!(sent[1], third_duplicate, "{congestion:?}");
+    }
+}
+
+#[test]
+fn reno_halves_what_was_in_flight() {
+    let pair = transfer(&config(Algorithm::Reno), 20 * MSS, lose(&[(0, 1)]));
+    assert_delivered(&pair, 20 * MSS);
+    // Twenty in flight: ssthresh is ten, and the ACK of everything ends recovery there (nothing is left to grow it).
+    assert_eq!(pair.nodes[SENDER].cwnd(), Some(10 * MSS));
+}
+
+#[test]
+fn newreno_repairs_a_burst_in_one_recovery_and_reno_does_not() {
+    let losses: Vec<(u64, u32)> = (4..10).map(|i| (i * MSS, 1)).collect();
+    let newreno = transfer(&config(Algorithm::NewReno), 60 * MSS, lose(&losses));
+    let reno = transfer(&config(Algorithm::Reno), 60 * MSS, lose(&losses));
+    assert_delivered(&newreno, 60 * MSS);
+    assert_delivered(&reno, 60 * MSS);
+    let stats = newreno.nodes[SENDER].stats();
+    assert_eq!((stats.retransmitted, stats.timeouts), (6, 0), "each hole once, on a partial ACK");
+    assert!(reno.nodes[SENDER].stats().timeouts >= 1);
+    assert!(reno.completed_at(RECEIVER).unwrap() > newreno.completed_at(RECEIVER).unwrap() + Duration::from_ms(150));
+    // RFC 6582: one hole per round trip.
+    let round_trip = DELAY * 2 + DATA_TIME + ACK_TIME;
+    for i in 4..9 {
+        let (this, next) = (sent_at(&newreno, i * MSS)[1], sent_at(&newreno, (i + 1) * MSS)[1]);
+        assert!(next - this >= round_trip && next - this < round_trip * 2, "{}", next - this);
+    }
+}
+
+#[test]
+fn a_lost_tail_waits_for_the_timer_which_backs_off() {
+    for (rto_min, margin) in [(Duration::from_ms(200), 0), (Duration::from_ms(1), 0), (Duration::from_us(10), 1)] {
+        let config = TcpConfig { rto_min, ..config(Algorithm::NewReno) };
+        let pair = transfer(&config, 5 * MSS, lose(&[(4 * MSS, 3)]));
+        assert_delivered(&pair, 5 * MSS);
+        let sent = sent_at(&pair, 4 * MSS);
+        assert_eq!(pair.nodes[SENDER].stats().timeouts, 3);
+        // The fourth ACK restarted the timer for the last time.
+        let fourth_ack = sent[0] + DATA_TIME * 4 + DELAY + ACK_TIME + DELAY;
+        let first_wait = sent[1] - fourth_ack;
+        if margin == 0 {
+            assert_eq!(first_wait, rto_min);
+        } else {
+            // SRTT + 4 RTTVAR after two samples, R1 = 200.64 us (SYN) and R2 = 212.32 us (first segment).
+            let (r1, r2) = (200_640_000_u64, 212_320_000_u64);
+            let variance = r1 / 2 * 3 / 4 + (r2 - r1) / 4;
+            assert_eq!(first_wait, Duration(r1 / 8 * 7 + r2 / 8 + 4 * variance));
+        }
+        assert_eq!(sent[2] - sent[1], first_wait * 2);
+        assert_eq!(sent[3] - sent[2], first_wait * 4);
+    }
+}
+
+/// After a timeout the sender goes back and slow-starts; what had arrived is acknowledged in one step.
+#[test]
+fn a_timeout_starts_over_with_one_segment() {
+    // The first ten of twenty are lost, and the first one's fast retransmission too.
+    let mut losses: Vec<(u64, u32)> = (0..10).map(|i| (i * MSS, 1)).collect();
+    losses[0].1 = 2;
+    let pair = transfer(&config(Algorithm::NewReno), 30 * MSS, lose(&losses));
+    assert_delivered(&pair, 30 * MSS);
+    let stats = pair.nodes[SENDER].stats();
+    assert_eq!(stats.timeouts, 1);
+    let restart = sent_at(&pair, 0)[2];
+    let burst = |from: Time, to: Time| {
+        let data = pair.log.iter().filter(|(_, f, _, p, _)| *f == SENDER && p.header.len > 0);
+        data.filter(|(t, ..)| *t >= from && *t < to).count()
+    };
+    let round_trip = DELAY * 2 + DATA_TIME + ACK_TIME;
+    assert_eq!(burst(restart, restart + round_trip), 1);
+    assert_eq!(burst(restart + round_trip, restart + round_trip * 2), 2);
+    assert_eq!(burst(restart + round_trip * 2, restart + round_trip * 3), 4);
+}
+
+/// RFC 6582 §3.2: duplicate ACKs that answer go-back-N's repetitions start no fast retransmit.
+#[test]
+fn repetitions_after_a_timeout_cause_no_fast_retransmit() {
+    for congestion in [Algorithm::NewReno, Algorithm::Reno] {
+        // The fast retransmission of the first hole is lost, so the timer fires. Slow start then repeats segments that
+        // have arrived between the holes: 12 fills a hole, 13 to 15 are three duplicates that ask for 16.
+        let losses = [(0, 2), (4 * MSS, 1), (8 * MSS, 1), (12 * MSS, 1), (16 * MSS, 1)];
+        let pair = transfer(&config(congestion), 60 * MSS, lose(&losses));
+        assert_delivered(&pair, 60 * MSS);
+        let duplicates = pair.log.iter().filter(|(_, f, _, p, _)| *f == RECEIVER && p.header.ack == 16 * MSS).count();
+        assert!(duplicates >= 4, "the case is there");
+        assert_eq!(pair.nodes[SENDER].stats().timeouts, 1);
+        assert_eq!(sent_at(&pair, 0).len(), 3);
+        for hole in [4, 8, 12, 16] {
+            assert_eq!(sent_at(&pair, hole * MSS).len(), 2, "{congestion:?}, segment {hole}");
+        }
+    }
+}
+
+#[test]
+fn reordering_below_the_threshold_retransmits_nothing() {
+    for late in [1, 2] {
+        let pair = transfer(&config(Algorithm::NewReno), 40 * MSS, move |_, from, p| {
+            // Overtaken by `late` segments.
+            let extra = DATA_TIME * late + Duration::from_us(1);
+            if from == SENDER && p.header.seq == 6 * MSS { Fate::Late(extra) } else { Fate::Deliver }
+        });
+        assert_delivered(&pair, 40 * MSS);
+        assert_eq!(pair.nodes[SENDER].stats().retransmitted, 0);
+    }
+}
+
+/// A segment overtaken by five looks lost. Reno and SACK repeat it once. NewReno takes the ACKs of what was in flight
+/// for partial ones and repeats a segment for each: RFC 6582's known price, paid once and without a timeout.
+#[test]
+fn reordering_above_the_threshold_costs_a_recovery_and_no_timeout() {
+    let run = |congestion: Algorithm, sack: bool| {
+        let mut first = true;
+        let config = TcpConfig { sack, ..config(congestion) };
+        let pair = transfer(&config, 40 * MSS, move |_, from, p| {
+            let hit = from == SENDER && p.header.seq == 6 * MSS && p.header.len > 0;
+            if hit && std::mem::replace(&mut first, false) { Fate::Late(DATA_TIME * 5) } else { Fate::Deliver }
+        });
+        assert_delivered(&pair, 40 * MSS);
+        let stats = pair.nodes[SENDER].stats();
+        assert_eq!(stats.timeouts, 0);
+        stats.retransmitted
+    };
+    assert_eq!(run(Algorithm::Reno, false), 1);
+    assert_eq!(run(Algorithm::NewReno, true), 1);
+    let wasted = run(Algorithm::NewReno, false);
+    assert!(wasted > 1 && wasted <= 30, "{wasted}");
+}
+
+#[test]
+fn duplicated_packets_are_delivered_once() {
+    let pair =
+        transfer(
+            &config(Algorithm::NewReno),
+            100_001,
+            |_, from, _| {
+                if from == SENDER { Fate::Duplicate } else { Fate::Deliver }
+            },
+        );
+    assert_delivered(&pair, 100_001);
+    let stats = pair.nodes[RECEIVER].stats();
+    assert_eq!(stats.data_received, 2 * 100_001_u64.div_ceil(MSS));
+    assert_eq!(pair.nodes[SENDER].stats().retransmitted, 0);
+}
+
+/// RFC 3042: with a window of four a loss of the second segment leaves two duplicate ACKs, too few; the two segments
+/// that limited transmit sends for them bring the third.
+#[test]
+fn limited_transmit_saves_a_small_window_from_a_timeout() {
+    for (limited_transmit, timeouts) in [(true, 0), (false, 1)] {
+        let config = TcpConfig { limited_transmit, initial_window: 3, ..config(Algorithm::NewReno) };
+        // The first segment is lost and nothing grows the window before.
+        let pair = transfer(&config, 8 * MSS, lose(&[(0, 1)]));
+        assert_delivered(&pair, 8 * MSS);
+        assert_eq!(pair.nodes[SENDER].stats().timeouts, timeouts);
+    }
+}
