@@ -8,6 +8,7 @@
 //! an endpoint wants on the wire. Packets carry no payload bytes: a header says which bytes or which encoding symbol
 //! the payload would be.
 
+pub mod config;
 pub mod endpoint;
 pub mod ndp;
 pub mod pull;
@@ -18,5 +19,6 @@ pub mod units;
 #[cfg(test)]
 mod testing;
 
+pub use config::ConfigError;
 pub use endpoint::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Transmit};
 pub use units::{Bytes, Duration, Rate, Time};
