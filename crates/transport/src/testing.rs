@@ -15,6 +15,8 @@ pub(crate) enum Fate {
     /// Deliver after this much extra delay (reordering).
     Late(Duration),
     Duplicate,
+    /// Back to whoever sent it, after a round trip, without its payload (NDP return-to-sender).
+    Return,
 }
 
 struct InFlight<H> {
@@ -92,6 +94,11 @@ impl<E: Endpoint> Pair<E> {
                 Fate::Mark => arrival.ce = t.ect,
                 Fate::Late(extra) => at += extra,
                 Fate::Deliver => {}
+                Fate::Return => {
+                    arrival.returned = true;
+                    self.wire.push(InFlight { at: at + self.delay, order: self.sent, to: from, arrival });
+                    continue;
+                }
                 Fate::Duplicate => {
                     self.wire.push(InFlight { at: at + Duration(1), order: self.sent + (1 << 40), to, arrival });
                 }

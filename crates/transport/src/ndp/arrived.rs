@@ -1,0 +1,125 @@
+//! The packets that a receiver has: all below a number, and a bitmap of the few above it.
+
+use super::window::MAX_SPAN;
+
+const WORD: u64 = u64::BITS as u64;
+
+/// A set of sequence numbers within [`MAX_SPAN`] of the lowest missing one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrived {
+    /// The lowest number missing: everything below has arrived.
+    base: u64,
+    count: u64,
+    /// Ring of bits for `base ..`; number `s` is bit `s % (64 * words.len())`. The length is zero or a power of two.
+    words: Vec<u64>,
+}
+
+impl Arrived {
+    /// The lowest number missing.
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// How many numbers are in the set.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether a packet so far ahead can come from a sender that keeps to [`MAX_SPAN`].
+    pub(super) fn plausible(&self, seq: u64) -> bool {
+        seq.saturating_sub(self.base) < MAX_SPAN
+    }
+
+    pub(super) fn contains(&self, seq: u64) -> bool {
+        seq < self.base || (seq - self.base < self.bits() && self.bit(seq))
+    }
+
+    /// Adds a [`Self::plausible`] number; false if it was there.
+    pub(super) fn insert(&mut self, seq: u64) -> bool {
+        if seq == self.base {
+            self.advance();
+        } else if self.contains(seq) {
+            return false;
+        } else {
+            while seq - self.base >= self.bits() {
+                self.grow();
+            }
+            let (word, mask) = self.place(seq);
+            self.words[word] |= mask;
+        }
+        self.count += 1;
+        true
+    }
+
+    /// `base` has arrived: steps over it and over what follows without a gap.
+    fn advance(&mut self) {
+        self.base += 1;
+        while self.bits() > 0 && self.bit(self.base) {
+            let (word, mask) = self.place(self.base);
+            self.words[word] &= !mask;
+            self.base += 1;
+        }
+    }
+
+    fn bits(&self) -> u64 {
+        self.words.len() as u64 * WORD
+    }
+
+    fn place(&self, seq: u64) -> (usize, u64) {
+        ((seq / WORD) as usize & (self.words.len() - 1), 1 << (seq % WORD))
+    }
+
+    fn bit(&self, seq: u64) -> bool {
+        let (word, mask) = self.place(seq);
+        self.words[word] & mask != 0
+    }
+
+    fn grow(&mut self) {
+        let old = std::mem::take(self);
+        *self = Self { base: old.base, count: old.count, words: vec![0; (old.words.len() * 2).max(1)] };
+        for seq in (old.base..old.base + old.bits()).filter(|&seq| old.bit(seq)) {
+            let (word, mask) = self.place(seq);
+            self.words[word] |= mask;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn in_order_arrivals_need_no_bitmap() {
+        let mut a = Arrived::default();
+        assert!((0..1000).all(|seq| a.insert(seq)));
+        assert!(!a.insert(3));
+        assert_eq!((a.base(), a.count(), a.words.len()), (1000, 1000, 0));
+    }
+
+    #[test]
+    fn the_bitmap_is_bounded_by_the_span() {
+        let mut a = Arrived::default();
+        assert!(a.plausible(MAX_SPAN - 1) && !a.plausible(MAX_SPAN) && !a.plausible(u64::MAX));
+        assert!((1..MAX_SPAN).all(|seq| a.insert(seq)));
+        assert_eq!(a.bits(), MAX_SPAN);
+        assert!(a.insert(0));
+        assert_eq!(a.base(), MAX_SPAN);
+        assert!(a.words.iter().all(|&w| w == 0));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_an_ordinary_set(steps in prop::collection::vec(0u64..300, 1..400)) {
+            let (mut a, mut plain) = (Arrived::default(), BTreeSet::new());
+            for step in steps {
+                let seq = (a.base() + step).saturating_sub(50);
+                prop_assert_eq!(a.contains(seq), plain.contains(&seq));
+                prop_assert_eq!(a.insert(seq), plain.insert(seq));
+                prop_assert_eq!(a.count(), plain.len() as u64);
+                prop_assert_eq!(a.base(), (0..).find(|s| !plain.contains(s)).unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! NDP's parameters, with their ranges and sources.
+
+use crate::config::ConfigError;
+use crate::units::{Bytes, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Longest initial window, in packets: half of what a sender keeps unacknowledged at most.
+const LONGEST_WINDOW: u32 = super::window::MAX_SPAN as u32 / 2;
+
+/// Largest packet: that of IPv4.
+const LARGEST_PACKET: u64 = 65_535;
+
+/// Most priority levels below the highest: the code points of 802.1p less one.
+const MOST_THRESHOLDS: usize = 7;
+
+/// Longest time that any timer may be set to; keeps sums of times far from overflow.
+const LONGEST_TIME: Duration = Duration::from_secs(100);
+
+/// Parameters of NDP. Both ends of a connection must have the same `packet` and `header`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NdpConfig {
+    /// A full data packet on the wire, all headers included. More than `header`, at most 65535 B. SCDP §V: one MTU,
+    /// 1500 B (the NDP paper itself prefers 9 KB jumbograms, NDP §3).
+    pub packet: Bytes,
+    /// A trimmed header, an ACK, a NACK or a PULL on the wire; the payload of a full packet is `packet - header`.
+    /// At least 1 B. 64 B: the smallest Ethernet frame (NDP §3.1).
+    pub header: Bytes,
+    /// Packets that a sender pushes unasked, and that the receiver then keeps asked for. 1 to 16384.
+    /// SCDP §V: 12 packets (NDP §6 uses 23 to 30 of 9 KB).
+    pub initial_window: u32,
+    /// Smallest time without ACK or NACK after which a packet is taken for lost; measured round trips lengthen it.
+    /// Above zero. NDP §3.2: very short, 1 ms, because queues are.
+    pub rto: Duration,
+    /// Smallest time without an answer after which the receiver takes a pull, or the packet that it pulled, for lost;
+    /// measured round trips lengthen it. Above zero. Not in the paper, which has only the sender's timer.
+    pub pull_timeout: Duration,
+    /// How long a receiver that has everything still answers late copies before it reports `Closed`; counted from
+    /// the last arrival. Should exceed 64 `rto`, the longest that a sender pauses. NDP §3.2.3 keeps time-wait state for the
+    /// maximum segment lifetime.
+    pub linger: Duration,
+    /// Timeouts in a row, with nothing heard in between, after which an end gives up. The pauses double up to 64 times
+    /// the first. At least 1. Not in the paper.
+    pub retries: u32,
+    /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2.4), and senders act on it.
+    pub return_to_sender: bool,
+    /// Bytes of an object after which its packets fall to the next lower priority (NDP+ of SCDP §V): strictly
+    /// increasing, at most 7. Empty: plain NDP, one priority. SCDP §V: 10 KB, 100 KB, 1 MB, 10 MB.
+    pub priority_thresholds: Vec<Bytes>,
+}
+
+impl Default for NdpConfig {
+    fn default() -> Self {
+        Self {
+            packet: Bytes(1500),
+            header: Bytes(64),
+            initial_window: 12,
+            rto: Duration::from_ms(1),
+            pull_timeout: Duration::from_ms(1),
+            linger: Duration::from_ms(100),
+            retries: 1000,
+            return_to_sender: false,
+            priority_thresholds: Vec::new(),
+        }
+    }
+}
+
+impl NdpConfig {
+    /// Application bytes in a full packet. At least 1 in a valid configuration.
+    pub fn payload(&self) -> u64 {
+        self.packet.0.saturating_sub(self.header.0)
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// The first field that is out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let fail = |field, problem: String| Err(ConfigError { field, problem });
+        if self.header.0 == 0 {
+            return fail("header", "must be at least 1 B".into());
+        }
+        if self.packet.0 <= self.header.0 || self.packet.0 > LARGEST_PACKET {
+            let (packet, header) = (self.packet, self.header);
+            return fail(
+                "packet",
+                format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"),
+            );
+        }
+        if !(1..=LONGEST_WINDOW).contains(&self.initial_window) {
+            return fail("initial_window", format!("{} is not 1 to {LONGEST_WINDOW} packets", self.initial_window));
+        }
+        for (field, time) in [("rto", self.rto), ("pull_timeout", self.pull_timeout), ("linger", self.linger)] {
+            if time == Duration::ZERO || time > LONGEST_TIME {
+                return fail(field, format!("{time} is not above zero and at most {LONGEST_TIME}"));
+            }
+        }
+        if self.retries == 0 {
+            return fail("retries", "must be at least 1".into());
+        }
+        let thresholds = &self.priority_thresholds;
+        if thresholds.len() > MOST_THRESHOLDS {
+            return fail("priority_thresholds", format!("{} of them; at most {MOST_THRESHOLDS}", thresholds.len()));
+        }
+        if let Some(pair) = thresholds.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return fail("priority_thresholds", format!("{} does not exceed {} before it", pair[1], pair[0]));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_valid_and_each_impossible_value_is_named() {
+        assert_eq!(NdpConfig::default().validate(), Ok(()));
+        let bad = |change: fn(&mut NdpConfig)| {
+            let mut cfg = NdpConfig::default();
+            change(&mut cfg);
+            cfg.validate().unwrap_err().field
+        };
+        assert_eq!(bad(|c| c.header = Bytes(0)), "header");
+        assert_eq!(bad(|c| c.packet = Bytes(64)), "packet");
+        assert_eq!(bad(|c| c.packet = Bytes(65_536)), "packet");
+        assert_eq!(bad(|c| c.initial_window = 0), "initial_window");
+        assert_eq!(bad(|c| c.initial_window = 16_385), "initial_window");
+        assert_eq!(bad(|c| c.rto = Duration::ZERO), "rto");
+        assert_eq!(bad(|c| c.pull_timeout = Duration::ZERO), "pull_timeout");
+        assert_eq!(bad(|c| c.linger = Duration::from_secs(101)), "linger");
+        assert_eq!(bad(|c| c.retries = 0), "retries");
+        assert_eq!(bad(|c| c.priority_thresholds = vec![Bytes(2), Bytes(2)]), "priority_thresholds");
+        assert_eq!(bad(|c| c.priority_thresholds = (0..8).map(Bytes).collect()), "priority_thresholds");
+    }
+}

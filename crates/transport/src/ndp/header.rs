@@ -1,0 +1,100 @@
+//! What NDP's packets say.
+
+use crate::units::{Duration, Time};
+use std::num::NonZeroU16;
+
+/// Header of an NDP packet. Numbers count packets, from 0, except where they count pulls or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// Payload, or what a switch left of it.
+    Data {
+        /// Which packet of the object: it starts `seq` full payloads after the object's first byte.
+        seq: u64,
+        /// The pull that it answers; 0 if nobody asked: the initial window, or a timeout.
+        pull: u64,
+        /// Bytes of the whole object; [`ENDLESS`] if the sender knows no end.
+        object: u64,
+        /// When it left, by the sender's clock.
+        sent: Stamp,
+        /// Set until the receiver has been heard: in the first round trip every packet has it, because any of them may be
+        /// the first to arrive (NDP §3.2.1). The number of packets in the unasked burst that this one belongs to.
+        syn: Option<NonZeroU16>,
+        /// The last packet of the object.
+        last: bool,
+    },
+    /// Packet `seq` arrived whole.
+    Ack {
+        /// Which.
+        seq: u64,
+        /// Every packet below this one has arrived.
+        below: u64,
+        /// The answered packet's own.
+        sent: Stamp,
+    },
+    /// Packet `seq` arrived without its payload.
+    Nack {
+        /// Which.
+        seq: u64,
+        /// Every packet below this one has arrived.
+        below: u64,
+    },
+    /// Please send a packet.
+    Pull {
+        /// Pulls sent so far, this one included: a later pull makes up for a lost one (NDP §3.2.2).
+        number: u64,
+        /// Pulls up to this one need no answer any more: the receiver has taken them for lost and asked again.
+        void: u64,
+        /// Every packet below this one has arrived.
+        below: u64,
+    },
+}
+
+/// A time of the sender's clock that the receiver echoes (as in RFC 7323 §3), so that round trips of packets that were
+/// sent twice can be measured too. Counts 65.5 ns; wraps after 281 s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp(pub u32);
+
+impl Stamp {
+    const SHIFT: u32 = 16;
+
+    /// The stamp of a time.
+    pub const fn of(time: Time) -> Self {
+        Self((time.0 >> Self::SHIFT) as u32)
+    }
+
+    /// Time passed since, up to a stamp's length too long or short.
+    #[must_use]
+    pub const fn elapsed(self, now: Time) -> Duration {
+        Duration((Self::of(now).0.wrapping_sub(self.0) as u64) << Self::SHIFT)
+    }
+}
+
+/// The size of an object without end.
+pub const ENDLESS: u64 = u64::MAX;
+
+/// Packets that an object of `bytes` takes: an empty one takes one, an endless one more than will ever be sent.
+pub(super) fn packets(bytes: u64, payload: u64) -> u64 {
+    if bytes == ENDLESS { u64::MAX } else { bytes.div_ceil(payload).max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fits_the_simulators_packet() {
+        assert_eq!(size_of::<Header>(), 32);
+    }
+
+    #[test]
+    fn stamps_measure_across_their_wrap() {
+        let sent = Time(u64::from(u32::MAX) << 16);
+        assert_eq!(Stamp::of(sent).elapsed(sent + Duration::from_us(655_360)), Duration::from_us(655_360));
+    }
+
+    #[test]
+    fn counts_packets() {
+        assert_eq!([0, 1, 1436, 1437].map(|bytes| packets(bytes, 1436)), [1, 1, 1, 2]);
+        assert_eq!(packets(ENDLESS, 1436), u64::MAX);
+    }
+}

@@ -1,0 +1,217 @@
+//! The packets that a sender has sent and may have to send again: a ring over a sliding range of sequence numbers.
+
+use crate::units::{Duration, Time};
+
+/// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100 Gbit/s
+/// and 1500 B it is the traffic of 4 ms, four times the default timeout.
+pub(super) const MAX_SPAN: u64 = 1 << 15;
+
+/// Slots to begin with: enough for the usual initial windows.
+const FIRST_SLOTS: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// On its way, or lost without a trace.
+    InFlight,
+    /// Known to be lost (NACK, returned, timeout): to be sent again.
+    Lost,
+    Acknowledged,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    sent_at: Time,
+    state: State,
+}
+
+const EMPTY: Slot = Slot { sent_at: Time::ZERO, state: State::Acknowledged };
+
+/// Sequence numbers `base .. next`, each with what became of it.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    /// Every packet below is acknowledged.
+    base: u64,
+    /// The first packet never sent.
+    next: u64,
+    in_flight: u32,
+    /// Packet `s` is at `s % slots.len()`; the length is a power of two.
+    slots: Vec<Slot>,
+}
+
+impl Window {
+    pub(super) fn new() -> Self {
+        Self { base: 0, next: 0, in_flight: 0, slots: vec![EMPTY; FIRST_SLOTS] }
+    }
+
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Packets sent of which nothing is known.
+    pub(super) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Whether one more new packet may be sent.
+    pub(super) fn has_room(&self) -> bool {
+        self.next - self.base < MAX_SPAN
+    }
+
+    /// A new packet leaves now; returns its number. The caller has asked [`Self::has_room`].
+    pub(super) fn send_new(&mut self, now: Time) -> u64 {
+        if self.next - self.base == self.slots.len() as u64 {
+            self.grow();
+        }
+        let seq = self.next;
+        self.next += 1;
+        self.in_flight += 1;
+        *self.slot(seq) = Slot { sent_at: now, state: State::InFlight };
+        seq
+    }
+
+    /// Packet `seq` leaves again, if it still has to.
+    pub(super) fn send_again(&mut self, seq: u64, now: Time) -> bool {
+        if !self.holds(seq) || self.slot(seq).state != State::Lost {
+            return false;
+        }
+        *self.slot(seq) = Slot { sent_at: now, state: State::InFlight };
+        self.in_flight += 1;
+        true
+    }
+
+    /// Packet `seq` is known to be lost. False if that is no news, or no longer true.
+    pub(super) fn lose(&mut self, seq: u64) -> bool {
+        if !self.holds(seq) || self.slot(seq).state != State::InFlight {
+            return false;
+        }
+        self.slot(seq).state = State::Lost;
+        self.in_flight -= 1;
+        true
+    }
+
+    /// Packet `seq` has arrived.
+    pub(super) fn acknowledge(&mut self, seq: u64) {
+        if !self.holds(seq) {
+            return;
+        }
+        let was = std::mem::replace(&mut self.slot(seq).state, State::Acknowledged);
+        self.in_flight -= u32::from(was == State::InFlight);
+        while self.base < self.next && self.slot(self.base).state == State::Acknowledged {
+            self.base += 1;
+        }
+    }
+
+    /// Every packet below `seq` has arrived.
+    pub(super) fn acknowledge_below(&mut self, seq: u64) {
+        while self.base < seq.min(self.next) {
+            self.acknowledge(self.base);
+        }
+    }
+
+    /// Takes for lost every packet that has been in flight for `age` and tells them to `lost`, lowest first. Linear in
+    /// the span, so for use in timers only.
+    pub(super) fn expire(&mut self, now: Time, age: Duration, mut lost: impl FnMut(u64)) {
+        for seq in self.base..self.next {
+            let slot = self.slot(seq);
+            if slot.state == State::InFlight && now.since(slot.sent_at) >= age {
+                slot.state = State::Lost;
+                self.in_flight -= 1;
+                lost(seq);
+            }
+        }
+    }
+
+    /// When the packet left that has been in flight longest. Linear in the span, so for use in timers only.
+    pub(super) fn oldest(&self) -> Option<Time> {
+        let slots = (self.base..self.next).map(|seq| &self.slots[seq as usize & (self.slots.len() - 1)]);
+        slots.filter(|slot| slot.state == State::InFlight).map(|slot| slot.sent_at).min()
+    }
+
+    fn holds(&self, seq: u64) -> bool {
+        (self.base..self.next).contains(&seq)
+    }
+
+    fn slot(&mut self, seq: u64) -> &mut Slot {
+        let mask = self.slots.len() - 1;
+        &mut self.slots[seq as usize & mask]
+    }
+
+    fn grow(&mut self) {
+        let old = self.slots.len();
+        let mut bigger = vec![EMPTY; old * 2];
+        for seq in self.base..self.next {
+            bigger[seq as usize & (old * 2 - 1)] = self.slots[seq as usize & (old - 1)];
+        }
+        self.slots = bigger;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_to_the_span_and_no_further_while_the_oldest_packet_is_missing() {
+        let mut w = Window::new();
+        for i in 0..MAX_SPAN {
+            assert!(w.has_room());
+            assert_eq!(w.send_new(Time(i)), i);
+            if i > 0 {
+                w.acknowledge(i);
+            }
+        }
+        assert!(!w.has_room());
+        assert_eq!((w.in_flight(), w.oldest()), (1, Some(Time(0))));
+        w.acknowledge(0);
+        assert_eq!((w.base(), w.in_flight()), (MAX_SPAN, 0));
+        for _ in 0..MAX_SPAN {
+            let seq = w.send_new(Time(0));
+            w.acknowledge(seq);
+        }
+        assert_eq!(w.slots.len() as u64, MAX_SPAN);
+    }
+
+    #[test]
+    fn a_packet_is_lost_once_and_sent_again_once() {
+        let mut w = Window::new();
+        w.send_new(Time(5));
+        assert!(!w.send_again(0, Time(6)));
+        assert!(w.lose(0));
+        assert!(!w.lose(0));
+        assert_eq!(w.in_flight(), 0);
+        assert!(w.send_again(0, Time(7)));
+        assert!(!w.send_again(0, Time(8)));
+        w.acknowledge(0);
+        w.acknowledge(0);
+        assert!(!w.lose(0));
+        assert_eq!((w.base(), w.in_flight()), (1, 0));
+    }
+
+    #[test]
+    fn expires_only_what_is_old_enough() {
+        let mut w = Window::new();
+        for t in [0, 10, 20] {
+            w.send_new(Time(t));
+        }
+        let mut lost = Vec::new();
+        w.expire(Time(30), Duration(20), |seq| lost.push(seq));
+        assert_eq!((lost, w.in_flight(), w.oldest()), (vec![0, 1], 1, Some(Time(20))));
+    }
+
+    #[test]
+    fn a_cumulative_acknowledgement_frees_everything_below_and_stops_at_what_was_sent() {
+        let mut w = Window::new();
+        for _ in 0..5 {
+            w.send_new(Time(0));
+        }
+        w.lose(2);
+        w.acknowledge_below(4);
+        assert_eq!((w.base(), w.in_flight()), (4, 1));
+        w.acknowledge_below(u64::MAX);
+        assert_eq!((w.base(), w.in_flight()), (5, 0));
+    }
+}
