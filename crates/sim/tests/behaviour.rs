@@ -7,7 +7,7 @@ use anabranch_sim::measure::{LinkRow, RunRecord};
 use anabranch_sim::network::{Sampling, Stop};
 use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::{Mode, Session};
-use anabranch_transport::tcp::CongestionControl::{Dctcp, Newreno};
+use anabranch_transport::tcp::Algorithm::{Dctcp, NewReno as Newreno};
 use anabranch_transport::tcp::TcpConfig;
 use anabranch_transport::{Bytes, Duration, Time};
 use common::*;
@@ -62,13 +62,14 @@ fn newreno_fills_the_buffer_that_dctcp_leaves_empty() {
 #[test]
 fn tcp_incast_collapses_with_a_long_timeout_and_recovers_with_a_short_one() {
     let goodput = |rto_min| {
-        let config = TcpConfig { congestion: Newreno, rto_min, ..TcpConfig::default() };
+        // SYNs are lost too: without a first sample the initial timeout would hide the minimum.
+        let config = TcpConfig { congestion: Newreno, rto_min, rto_initial: rto_min, ..TcpConfig::default() };
         let record = complete(setup(star(33), drop_tail(20), Protocol::Tcp(config), Single, incast(32, 64_000)));
         32.0 * 64_000.0 * 8.0 / last_end(&record).as_secs_f64() / 1e9
     };
     let (long, short) = (goodput(Duration::from_ms(200)), goodput(Duration::from_ms(1)));
     assert!(long < 0.2, "200 ms: {long} Gbps");
-    assert!(short > 0.5, "1 ms: {short} Gbps");
+    assert!(short > 5.0 * long, "1 ms: {short} Gbps, 200 ms: {long} Gbps");
 }
 
 #[test]
@@ -107,11 +108,13 @@ fn outcast_starves_the_near_flow_under_tcp_and_not_under_scdp() {
             setup(graph, drop_tail(20), protocol, Single, sessions)
         };
         s.time_limit = at(1_000_000);
+        // Hosts are not clockwork: in lockstep, whose packets find a full queue is a matter of phase alone.
+        s.host_jitter = Duration::from_us(1);
         let record = run(s);
         let rates: Vec<f64> = record.flows.iter().map(|f| f.size_bytes as f64).collect();
         rates[0] / (rates[1..].iter().sum::<f64>() / 12.0)
     };
-    let quick = Protocol::Tcp(TcpConfig { rto_min: Duration::from_ms(10), ..TcpConfig::default() });
+    let quick = Protocol::Tcp(TcpConfig { rto_initial: Duration::from_ms(200), ..TcpConfig::default() });
     let tcp_share = near_to_far(quick, false);
     let scdp_share = near_to_far(scdp(12), true);
     assert!(tcp_share < 0.7, "the near TCP flow gets {tcp_share} of a far one");

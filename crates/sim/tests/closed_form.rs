@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_sim::host::path::PathMode::Single;
 use anabranch_transport::Duration;
-use anabranch_transport::tcp::CongestionControl::Newreno;
+use anabranch_transport::tcp::Algorithm::NewReno as Newreno;
 use common::*;
 
 /// Payload of a full NDP or SCDP packet: 1500 bytes less a header of 64.

@@ -2,11 +2,14 @@
 //!
 //! Every *entity* (a directed link, a host's pull pacer, an endpoint's timer ...) has at most one pending event, so an
 //! event is just (time, entity) and the wheel's lists run through arrays indexed by entity: scheduling allocates
-//! nothing. Events leave in the order of (time, entity), whatever the order in which they were scheduled.
+//! nothing. Events leave in the order of time, whatever the order in which they were scheduled; `compare` says what
+//! happens to those at the same time.
 //!
 //! The first level has slots of a few nanoseconds and spans more than a packet's serialisation and propagation, so
 //! nearly every event is inserted once, popped once, and costs the same however many are pending. Two coarser levels
 //! hold timers; they are emptied into finer ones as time comes near.
+
+use std::cmp::Ordering;
 
 /// Index of an entity.
 pub type Entity = u32;
@@ -25,6 +28,18 @@ const COARSE: u64 = 1 << COARSE_BITS;
 const LEVEL_BASE: [u32; 3] = [0, FINE as u32, (FINE + COARSE) as u32];
 const SLOTS: usize = (FINE + 2 * COARSE) as usize;
 
+/// (time, entity)
+type Event = (u64, Entity);
+
+/// Order of two events. Those at the same time go in an order that is a hash of time and entity: it depends on nothing
+/// else, and favours nobody. With the entity itself as tie-break, of two links whose packets reach a full queue in
+/// lockstep the one with the smaller number would win every single time.
+#[inline]
+fn compare(a: Event, b: Event) -> Ordering {
+    let tie = |e: Event| (e.0.rotate_left(32) ^ u64::from(e.1) ^ 0x5bf0_3635).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    a.0.cmp(&b.0).then_with(|| tie(a).cmp(&tie(b))).then(a.1.cmp(&b.1))
+}
+
 #[derive(Clone, Copy)]
 struct Node {
     time: u64,
@@ -42,7 +57,7 @@ pub struct Wheel {
     /// One bit per slot that is not empty.
     occupied: Vec<u64>,
     /// Events of the current fine slot (and any scheduled into it while it is current), latest first.
-    buffer: Vec<(u64, Entity)>,
+    buffer: Vec<Event>,
     /// log2 of the width of a fine slot, in picoseconds.
     shift: u32,
     /// Absolute number of the current fine slot: everything before it has been popped.
@@ -108,7 +123,7 @@ impl Wheel {
     fn insert(&mut self, entity: Entity, time: u64) {
         let slot = time >> self.shift;
         if slot <= self.slot {
-            let at = self.buffer.partition_point(|&e| e > (time, entity));
+            let at = self.buffer.partition_point(|&e| compare(e, (time, entity)).is_gt());
             self.buffer.insert(at, (time, entity));
             let node = &mut self.nodes[entity as usize];
             node.time = time;
@@ -141,7 +156,7 @@ impl Wheel {
         match node.place {
             IDLE => return,
             IN_BUFFER => {
-                let at = self.buffer.partition_point(|&e| e > (node.time, entity));
+                let at = self.buffer.partition_point(|&e| compare(e, (node.time, entity)).is_gt());
                 debug_assert_eq!(self.buffer[at], (node.time, entity));
                 self.buffer.remove(at);
             }
@@ -213,7 +228,7 @@ impl Wheel {
             entity = node.next;
         }
         if self.buffer.len() > 1 {
-            self.buffer.sort_unstable_by(|a, b| b.cmp(a));
+            self.buffer.sort_unstable_by(|&a, &b| compare(b, a));
         }
     }
 
@@ -277,17 +292,31 @@ impl Wheel {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     #[test]
-    fn pops_by_time_then_entity() {
+    fn pops_by_time() {
         let mut w = Wheel::new(22_000_000, 8);
-        for (entity, time) in [(3, 50), (1, 50), (2, 10), (5, 1 << 60), (4, 300_000_000_000), (6, 70_000_000)] {
+        for (entity, time) in [(3, 51), (1, 50), (2, 10), (5, 1 << 60), (4, 300_000_000_000), (6, 70_000_000)] {
             w.schedule(entity, time);
         }
         let order: Vec<_> = std::iter::from_fn(|| w.pop()).collect();
-        let expected = [(10, 2), (50, 1), (50, 3), (70_000_000, 6), (300_000_000_000, 4), (1 << 60, 5)];
+        let expected = [(10, 2), (50, 1), (51, 3), (70_000_000, 6), (300_000_000_000, 4), (1 << 60, 5)];
         assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn ties_favour_nobody_and_do_not_depend_on_insertion() {
+        let mut first = [0; 2];
+        for time in (0..1000).map(|n| n * 12_000_000) {
+            let pop = |order: [Entity; 2]| {
+                let mut w = Wheel::new(22_000_000, 8);
+                order.into_iter().for_each(|e| w.schedule(e, time));
+                w.pop().expect("two are pending").1
+            };
+            assert_eq!(pop([3, 7]), pop([7, 3]));
+            first[usize::from(pop([3, 7]) == 7)] += 1;
+        }
+        assert!(first.iter().all(|&n| n > 400), "{first:?}");
     }
 
     #[derive(Clone, Debug)]
@@ -311,36 +340,38 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_sorted_set(horizon in 1_000u64..100_000_000, ops in prop::collection::vec(op(), 1..400)) {
+        fn behaves_like_a_sorted_list(horizon in 1_000u64..100_000_000, ops in prop::collection::vec(op(), 1..400)) {
             let mut wheel = Wheel::new(horizon, 64);
-            let mut model = BTreeSet::new();
+            let mut model: Vec<Event> = Vec::new();
             let mut now = 0;
             for op in ops {
                 match op {
                     Op::Schedule(e, d) => {
                         if wheel.due(e).is_none() {
                             wheel.schedule(e, now + d);
-                            model.insert((now + d, e));
+                            model.push((now + d, e));
                         }
                     }
                     Op::Reschedule(e, d) => {
                         model.retain(|&(_, x)| x != e);
                         wheel.reschedule(e, now + d);
-                        model.insert((now + d, e));
+                        model.push((now + d, e));
                     }
                     Op::Cancel(e) => {
                         model.retain(|&(_, x)| x != e);
                         wheel.cancel(e);
                     }
                     Op::Pop => {
-                        let expected = model.pop_first();
+                        model.sort_by(|&a, &b| compare(b, a));
+                        let expected = model.pop();
                         prop_assert_eq!(wheel.pop(), expected);
                         now = expected.map_or(now, |e| e.0);
                     }
                 }
                 prop_assert_eq!(wheel.len(), model.len());
             }
-            while let Some(expected) = model.pop_first() {
+            model.sort_by(|&a, &b| compare(b, a));
+            while let Some(expected) = model.pop() {
                 prop_assert_eq!(wheel.pop(), Some(expected));
             }
             prop_assert_eq!(wheel.pop(), None);

@@ -8,6 +8,7 @@
 use super::queue::{Discipline, Outcome, Queue};
 use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
 use crate::engine::wheel::{Entity, Wheel};
+use crate::random;
 use anabranch_transport::{Duration, Rate};
 
 /// What a port has done.
@@ -45,6 +46,9 @@ pub struct Port {
     up: bool,
     queue: Queue,
     rate: Rate,
+    /// Longest random pause before a transmission, in picoseconds, and the generator's state.
+    jitter: u64,
+    random: u64,
     counters: PortCounters,
 }
 
@@ -60,10 +64,28 @@ impl Port {
             up: true,
             queue,
             rate,
+            jitter: 0,
+            random: 0,
             counters: PortCounters::default(),
         };
         port.set_rate(rate);
         port
+    }
+
+    /// Pauses for a random time of up to `longest` before each transmission, as hosts do.
+    ///
+    /// Without it, equal links run in lockstep for ever, and who is dropped at a full queue is a matter of phase (Floyd
+    /// and Jacobson 1991, who propose this remedy).
+    #[must_use]
+    pub fn with_jitter(mut self, longest: Duration, seed: u64) -> Self {
+        self.jitter = longest.ps();
+        self.random = random::mix(seed);
+        self
+    }
+
+    fn pause(&mut self) -> u64 {
+        self.random = random::mix(self.random);
+        ((u128::from(self.random) * u128::from(self.jitter)) >> 64) as u64
     }
 
     /// Node at the far end.
@@ -98,6 +120,7 @@ impl Port {
     /// Puts a packet on the wire at `start`. The link's event is scheduled if this is the only packet in flight.
     #[inline]
     fn start(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, start: u64) {
+        let start = if self.jitter == 0 { start } else { start + self.pause() };
         let hot = &mut hots[id as usize];
         let lasts = self.transmit_time(hot.size);
         self.counters.packets += 1;

@@ -14,7 +14,7 @@ use crate::engine::wheel::Wheel;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::multicast::Tree;
 use crate::fabric::port::Port;
-use crate::fabric::queue::Queue;
+use crate::fabric::queue::{Queue, nic::Nic};
 use crate::fabric::routing::Routes;
 use crate::host::path::PathMode;
 use crate::host::stack::Header;
@@ -68,6 +68,8 @@ pub struct Setup {
     pub changes: Vec<(Time, Change)>,
     /// What to record over time.
     pub sampling: Sampling,
+    /// Longest random pause of a host before it sends a packet; zero for none.
+    pub host_jitter: Duration,
     /// Switches send headers back to the sender when their header queue is full (NDP §3.2.4).
     pub return_to_sender: bool,
 }
@@ -170,13 +172,14 @@ impl Network {
         let ports: Vec<_> = (0..graph.ports())
             .map(|p| {
                 let (owner, link) = (graph.port_owner(p), graph.links[(p / 2) as usize]);
-                let queue = if graph.is_host(owner) {
+                let peer = graph.port_peer(p);
+                if graph.is_host(owner) {
                     host_ports[owner as usize] = p;
-                    Queue::Nic(crate::fabric::queue::nic::Nic::new())
-                } else {
-                    (setup.queue)(p)
-                };
-                Port::new(link.rate, link.delay, graph.port_peer(p), queue)
+                    let seed = setup.seed ^ random::mix(u64::from(p));
+                    return Port::new(link.rate, link.delay, peer, Queue::Nic(Nic::new()))
+                        .with_jitter(setup.host_jitter, seed);
+                }
+                Port::new(link.rate, link.delay, peer, (setup.queue)(p))
             })
             .collect();
         let hosts = (0..graph.hosts)

@@ -270,7 +270,7 @@ impl Network {
         let row = self.sessions.get(session as usize)?;
         let range = row.first_endpoint as usize..(row.first_endpoint + row.endpoints) as usize;
         self.endpoints[range].iter().flatten().find_map(|hosted| match &hosted.stack {
-            Stack::Tcp(connection) if hosted.receiver.is_none() => Some(connection.cwnd()),
+            Stack::Tcp(connection) => connection.cwnd(),
             _ => None,
         })
     }

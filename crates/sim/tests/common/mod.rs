@@ -8,7 +8,7 @@ use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Stop};
 use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::{Mode, Session};
-use anabranch_transport::tcp::{CongestionControl, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
     }
 }
 
-pub fn tcp(congestion: CongestionControl) -> Protocol {
+pub fn tcp(congestion: Algorithm) -> Protocol {
     Protocol::Tcp(TcpConfig { congestion, ..TcpConfig::default() })
 }
 
@@ -121,7 +121,8 @@ pub fn setup(
         time_limit: Time::ZERO + Duration::from_secs(1000),
         changes: Vec::new(),
         sampling: Sampling::default(),
-        return_to_sender: false,
+        host_jitter: Duration::ZERO,
+            return_to_sender: false,
     }
 }
 
