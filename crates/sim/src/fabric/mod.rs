@@ -1,3 +1,6 @@
 //! The network: graph, topologies, routing, links, switches and their queues.
 
 pub mod graph;
+pub mod multicast;
+pub mod routing;
+pub mod topology;
