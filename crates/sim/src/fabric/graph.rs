@@ -1,6 +1,10 @@
 //! What every topology builds: nodes joined by full-duplex links.
+//!
+//! [`Graph`] says what is there before anything runs. It holds no queues and no routes: switches and
+//! [`Routes`](super::routing::Routes) are made from it.
 
 use anabranch_transport::{Duration, Rate};
+use thiserror::Error;
 
 /// Index of a node. Hosts come first: host `h` is node `h`.
 pub type NodeId = u32;
@@ -77,7 +81,7 @@ impl Graph {
     /// The node that port `p` belongs to.
     pub fn port_owner(&self, p: PortId) -> NodeId {
         let l = &self.links[(p / 2) as usize];
-        if p % 2 == 0 { l.a } else { l.b }
+        if p.is_multiple_of(2) { l.a } else { l.b }
     }
 
     /// The node at the far end of port `p`.
@@ -97,5 +101,153 @@ impl Graph {
             ports[self.port_owner(p) as usize].push(p);
         }
         ports
+    }
+
+    /// A graph of `hosts` hosts named `h0`, `h1` ..., without links; `pod` says in which pod each host stands.
+    pub fn with_hosts(hosts: u32, pod: impl Fn(u32) -> Option<u32>) -> Self {
+        let node = |h| Node { name: format!("h{h}"), level: Level::Host, pod: pod(h) };
+        Self { nodes: (0..hosts).map(node).collect(), links: Vec::new(), hosts }
+    }
+
+    /// Adds a switch.
+    pub fn add_switch(&mut self, name: String, level: Level, pod: Option<u32>) -> NodeId {
+        self.nodes.push(Node { name, level, pod });
+        self.nodes.len() as NodeId - 1
+    }
+
+    /// Adds a link between `a` (by convention the lower end) and `b`.
+    pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Duration) {
+        self.links.push(Link { a, b, rate, delay });
+    }
+
+    /// The switch port that leads to each host.
+    pub fn host_ports(&self) -> Vec<PortId> {
+        let mut ports = vec![PortId::MAX; self.hosts as usize];
+        for p in 0..self.ports() {
+            let peer = self.port_peer(p);
+            if self.is_host(peer) {
+                ports[peer as usize] = p;
+            }
+        }
+        ports
+    }
+
+    /// The switch that each host hangs off: hosts with the same one share a rack.
+    pub fn racks(&self) -> Vec<NodeId> {
+        self.host_ports().into_iter().map(|p| self.port_owner(p)).collect()
+    }
+
+    /// Checks what the rest of the simulator takes for granted: hosts first, rates above zero, no link from a node to
+    /// itself, each host on exactly one link and that to a switch, every node reachable from every other.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that the graph breaks, with the name of the node that breaks it.
+    pub fn validate(&self) -> Result<(), GraphError> {
+        let name = |n: NodeId| self.nodes[n as usize].name.clone();
+        for n in 0..self.nodes.len() as NodeId {
+            if (self.nodes[n as usize].level == Level::Host) != self.is_host(n) {
+                return Err(GraphError::Order(name(n)));
+            }
+        }
+        for link in &self.links {
+            if link.a == link.b {
+                return Err(GraphError::SelfLoop(name(link.a)));
+            }
+            if self.is_host(link.a) && self.is_host(link.b) {
+                return Err(GraphError::HostToHost(name(link.a), name(link.b)));
+            }
+            if link.rate.bps() == 0 {
+                return Err(GraphError::ZeroRate(name(link.a), name(link.b)));
+            }
+        }
+        let ports = self.ports_by_node();
+        for h in 0..self.hosts {
+            match ports[h as usize].len() {
+                1 => {}
+                0 => return Err(GraphError::Unreachable(name(h))),
+                links => return Err(GraphError::MultiHomed(name(h), links)),
+            }
+        }
+        self.first_unreachable().map_or(Ok(()), |n| Err(GraphError::Unreachable(name(n))))
+    }
+
+    /// The first node that cannot be reached from node 0.
+    pub fn first_unreachable(&self) -> Option<NodeId> {
+        let ports = self.ports_by_node();
+        let mut seen = vec![false; self.nodes.len()];
+        let mut open: Vec<NodeId> = if seen.is_empty() { Vec::new() } else { vec![0] };
+        while let Some(n) = open.pop() {
+            if !std::mem::replace(&mut seen[n as usize], true) {
+                open.extend(ports[n as usize].iter().map(|&p| self.port_peer(p)));
+            }
+        }
+        seen.iter().position(|&s| !s).map(|n| n as NodeId)
+    }
+}
+
+/// Why a graph cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum GraphError {
+    /// A switch stands among the hosts, or a host among the switches.
+    #[error("node {0} is out of order: hosts come first, then switches")]
+    Order(String),
+    /// A link joins a node to itself.
+    #[error("a link joins {0} to itself")]
+    SelfLoop(String),
+    /// A link joins two hosts.
+    #[error("a link joins the hosts {0} and {1}: expected a switch at one end at least")]
+    HostToHost(String, String),
+    /// A link has no capacity.
+    #[error("the link from {0} to {1} has rate zero")]
+    ZeroRate(String, String),
+    /// A host has several links.
+    #[error("host {0} has {1} links: expected exactly one (multi-homed hosts are not supported yet)")]
+    MultiHomed(String, usize),
+    /// The graph is not connected.
+    #[error("{0} cannot be reached: the fabric is not connected")]
+    Unreachable(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> Graph {
+        let mut g = Graph::with_hosts(2, |_| None);
+        let s = g.add_switch("s".into(), Level::Edge, None);
+        g.connect(0, s, Rate::from_gbps(1), Duration::ZERO);
+        g.connect(1, s, Rate::from_gbps(1), Duration::ZERO);
+        g
+    }
+
+    #[test]
+    fn ports_pair_up() {
+        let g = pair();
+        assert_eq!(g.validate(), Ok(()));
+        assert_eq!((g.port_owner(0), g.port_peer(0)), (0, 2));
+        assert_eq!((g.port_owner(3), g.port_peer(3)), (2, 1));
+        assert_eq!(g.host_ports(), [1, 3]);
+        assert_eq!(g.racks(), [2, 2]);
+        assert_eq!(g.ports_by_node(), [vec![0], vec![2], vec![1, 3]]);
+    }
+
+    #[test]
+    fn broken_rules_are_named() {
+        let broken = |change: fn(&mut Graph)| {
+            let mut g = pair();
+            change(&mut g);
+            g.validate().unwrap_err()
+        };
+        assert_eq!(broken(|g| g.links[1].b = 1), GraphError::SelfLoop("h1".into()));
+        assert_eq!(broken(|g| g.links[1].b = 0), GraphError::HostToHost("h1".into(), "h0".into()));
+        assert_eq!(broken(|g| g.links[1].rate = Rate(0)), GraphError::ZeroRate("h1".into(), "s".into()));
+        assert_eq!(broken(|g| g.links.truncate(1)), GraphError::Unreachable("h1".into()));
+        assert_eq!(broken(|g| g.links.push(g.links[0])), GraphError::MultiHomed("h0".into(), 2));
+        assert_eq!(broken(|g| g.hosts = 1), GraphError::Order("h1".into()));
+        let lonely = broken(|g| {
+            g.add_switch("t".into(), Level::Core, None);
+        });
+        assert_eq!(lonely, GraphError::Unreachable("t".into()));
     }
 }

@@ -5,3 +5,4 @@ pub mod multicast;
 pub mod port;
 pub mod queue;
 pub mod routing;
+pub mod topology;

@@ -1,0 +1,155 @@
+//! Multicast trees as switches would hold them: for each group and switch, the ports on which a packet is repeated.
+//!
+//! A [`Tree`] carries each packet at most once over each link and reaches every receiver on a shortest path. It is
+//! installed as a whole, as the SCDP papers assume (SCDP §IV-D: groups are set up beforehand); there is no join or leave
+//! protocol. A [`MulticastGroup`] holds one or several trees of the same group, so that packets can be sprayed over them.
+
+use super::graph::{Graph, NodeId, PortId};
+use super::routing::{Routes, select};
+use crate::random::mix;
+
+#[cfg(test)]
+mod tests;
+
+/// One way for the packets of a group from the source to all receivers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// Nodes that send (the source and switches), in ascending order.
+    nodes: Vec<NodeId>,
+    /// Where the ports of each node begin in `ports`; one more entry ends the last.
+    starts: Vec<u32>,
+    ports: Vec<PortId>,
+    unreached: Vec<u32>,
+}
+
+impl Tree {
+    /// A tree from `source` to `receivers` over the links that `routes` uses.
+    ///
+    /// `hash` decides between equal-cost ways, so that groups spread over the core switches. Receivers that repeat, and
+    /// the source itself, count once and not at all. Receivers that no path reaches are left out and listed in
+    /// [`unreached`](Self::unreached).
+    pub fn build(graph: &Graph, routes: &Routes, source: u32, receivers: &[u32], hash: u64) -> Self {
+        Self::along(graph, routes, source, receivers, (mix(hash) >> 32) as u32)
+    }
+
+    /// The tree that follows the path fraction `path`, read from the receivers up.
+    ///
+    /// Each receiver's path is walked back to the source until it meets the tree. Distances being symmetric, the ports
+    /// that lead nearer to the source are the ends of links that lie on shortest paths from it; every node takes one of
+    /// them as its only parent, which makes the union of the walks a tree, and every path in it a shortest one. In a
+    /// fat-tree, walks with the same fraction climb to the same core switch, hence merge as early as can be.
+    fn along(graph: &Graph, routes: &Routes, source: u32, receivers: &[u32], path: u32) -> Self {
+        let mut sorted = receivers.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        sorted.retain(|&r| r != source);
+        let mut in_tree = Marks::new(graph, source);
+        let (mut egress, mut unreached) = (Vec::new(), Vec::new());
+        for receiver in sorted {
+            if routes.path_count(source, receiver) == 0 {
+                unreached.push(receiver);
+                continue;
+            }
+            let mut fraction = path;
+            let mut port = routes.host_port(receiver) ^ 1;
+            loop {
+                egress.push(port ^ 1);
+                let parent = graph.port_peer(port);
+                if in_tree.mark(parent) {
+                    break;
+                }
+                let ways = routes.next_ports(parent, source);
+                let chosen = select(ways, &mut fraction);
+                // A way that meets the tree at once saves links where failures have made the fractions disagree.
+                let meets = |&&p: &&PortId| in_tree.has(graph.port_peer(p));
+                port = if in_tree.has(graph.port_peer(chosen)) {
+                    chosen
+                } else {
+                    ways.iter().find(meets).copied().unwrap_or(chosen)
+                };
+            }
+        }
+        egress.sort_unstable_by_key(|&p| (graph.port_owner(p), p));
+        Self::from_sorted(graph, egress, unreached)
+    }
+
+    fn from_sorted(graph: &Graph, ports: Vec<PortId>, unreached: Vec<u32>) -> Self {
+        let (mut nodes, mut starts) = (Vec::new(), Vec::new());
+        for (i, &p) in ports.iter().enumerate() {
+            let node = graph.port_owner(p);
+            if nodes.last() != Some(&node) {
+                nodes.push(node);
+                starts.push(i as u32);
+            }
+        }
+        starts.push(ports.len() as u32);
+        Self { nodes, starts, ports, unreached }
+    }
+
+    /// The ports on which `node` (a switch, or the source) sends each packet of the group; empty if it has none to send.
+    #[inline]
+    pub fn ports(&self, node: NodeId) -> &[PortId] {
+        match self.nodes.binary_search(&node) {
+            Ok(i) => &self.ports[self.starts[i] as usize..self.starts[i + 1] as usize],
+            Err(_) => &[],
+        }
+    }
+
+    /// All egress ports of the tree: one for each link that it uses.
+    pub fn links(&self) -> &[PortId] {
+        &self.ports
+    }
+
+    /// Receivers that no path reached when the tree was built.
+    pub fn unreached(&self) -> &[u32] {
+        &self.unreached
+    }
+}
+
+/// Which nodes are in the tree already.
+struct Marks(Vec<bool>);
+
+impl Marks {
+    fn new(graph: &Graph, source: u32) -> Self {
+        let mut marks = vec![false; graph.nodes.len()];
+        marks[source as usize] = true;
+        Self(marks)
+    }
+
+    fn has(&self, node: NodeId) -> bool {
+        self.0[node as usize]
+    }
+
+    /// Adds a node; true if it was there.
+    fn mark(&mut self, node: NodeId) -> bool {
+        std::mem::replace(&mut self.0[node as usize], true)
+    }
+}
+
+/// The trees of one group; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MulticastGroup {
+    /// All from the same source to the same receivers.
+    pub trees: Vec<Tree>,
+}
+
+impl MulticastGroup {
+    /// A group of `trees` trees (at least one) that take different ways as far as there are.
+    ///
+    /// Tree `i` takes a way from the `i`-th of `trees` equal shares of the path fractions; `hash` picks which. In a
+    /// fat-tree, `(k/2)^2` trees go through one core switch each.
+    pub fn build(graph: &Graph, routes: &Routes, source: u32, receivers: &[u32], trees: u32, hash: u64) -> Self {
+        let trees = trees.max(1);
+        // Away from the end of the share, which rounding would otherwise cross.
+        let within = (mix(hash) >> 32).min(u64::from(u32::MAX - trees));
+        let fraction = |i: u32| ((u64::from(i) << 32) + within).div_ceil(u64::from(trees)) as u32;
+        let tree = |i| Tree::along(graph, routes, source, receivers, fraction(i));
+        Self { trees: (0..trees).map(tree).collect() }
+    }
+
+    /// The tree that a packet with the path fraction `path` takes: random or permuted spraying as for unicast packets.
+    #[inline]
+    pub fn tree(&self, path: u32) -> &Tree {
+        &self.trees[((u64::from(path) * self.trees.len() as u64) >> 32) as usize]
+    }
+}

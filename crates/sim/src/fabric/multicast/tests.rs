@@ -1,0 +1,137 @@
+//! Trees are trees, cover their receivers on shortest paths, and merge as early as the fabric allows.
+
+use super::*;
+use crate::fabric::graph::Level;
+use crate::fabric::topology::tests::{fabric, random_fabric};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Follows a packet from the source as switches would; gives how many links it took to each host that got a copy.
+///
+/// Panics if a link carries the packet twice, in either direction, or a node gets a second copy.
+fn deliver(g: &Graph, tree: &Tree, source: u32) -> BTreeMap<u32, u8> {
+    let (mut delivered, mut links, mut seen) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::from([source]));
+    let mut open = vec![(source, 0)];
+    while let Some((node, hops)) = open.pop() {
+        for &port in tree.ports(node) {
+            assert_eq!(g.port_owner(port), node);
+            assert!(links.insert(port / 2), "link {} twice", port / 2);
+            let peer = g.port_peer(port);
+            assert!(seen.insert(peer), "{} twice", g.nodes[peer as usize].name);
+            if g.is_host(peer) {
+                delivered.insert(peer, hops + 1);
+            } else {
+                open.push((peer, hops + 1));
+            }
+        }
+    }
+    assert_eq!(links.len(), tree.links().len(), "a port of the tree is never reached");
+    delivered
+}
+
+fn fat_tree(k: u32) -> (Graph, Routes) {
+    let g = fabric(&format!("topology = 'fat-tree'\nk = {k}"));
+    let r = Routes::build(&g, |_| true);
+    (g, r)
+}
+
+/// The core switches that a tree uses.
+fn cores(g: &Graph, tree: &Tree) -> BTreeSet<NodeId> {
+    let ends = tree.links().iter().map(|&p| g.port_peer(p));
+    ends.filter(|&n| g.nodes[n as usize].level == Level::Core).collect()
+}
+
+#[test]
+fn a_group_of_three_replicas_shares_its_way_up() {
+    // SCDP §V-A: three replicas, here in three pods and all away from the source's.
+    let (g, r) = fat_tree(10);
+    for hash in 0..50 {
+        let tree = Tree::build(&g, &r, 0, &[60, 130, 249], hash);
+        assert_eq!(deliver(&g, &tree, 0), BTreeMap::from([(60, 6), (130, 6), (249, 6)]));
+        // One way up (host, edge, aggregation) and three ways down (core, aggregation, edge).
+        assert_eq!(tree.links().len(), 3 + 3 * 3);
+        assert_eq!(cores(&g, &tree).len(), 1);
+    }
+}
+
+#[test]
+fn a_tree_to_all_hosts_has_one_link_for_each_node_reached() {
+    let (g, r) = fat_tree(8);
+    let all: Vec<u32> = (0..g.hosts).collect();
+    let tree = Tree::build(&g, &r, 77, &all, 9);
+    assert_eq!(deliver(&g, &tree, 77).len(), 127);
+    // 127 hosts and the source's link, 32 edge switches (one of them the source's), 8 aggregation switches, 1 core.
+    assert_eq!(tree.links().len(), 127 + 1 + 31 + 8 + 1);
+}
+
+#[test]
+fn groups_spread_over_the_cores() {
+    let (g, r) = fat_tree(10);
+    let used: BTreeSet<_> = (0..400).flat_map(|hash| cores(&g, &Tree::build(&g, &r, 3, &[100, 200], hash))).collect();
+    assert_eq!(used.len(), 25);
+}
+
+#[test]
+fn one_tree_for_each_core() {
+    for k in [4, 6, 10] {
+        let (g, r) = fat_tree(k);
+        let (count, receivers) = (k * k / 4, [g.hosts - 1, g.hosts / 2, 1, g.hosts - 2]);
+        for hash in 0..40 {
+            let group = MulticastGroup::build(&g, &r, 0, &receivers, count, hash);
+            let used: BTreeSet<_> = group.trees.iter().flat_map(|t| cores(&g, t)).collect();
+            assert_eq!(used.len(), count as usize);
+            for (i, tree) in group.trees.iter().enumerate() {
+                assert_eq!(deliver(&g, tree, 0).len(), 4);
+                assert_eq!(group.tree(crate::fabric::routing::path_fraction(i as u32, count)), tree);
+            }
+        }
+    }
+}
+
+#[test]
+fn few_trees_spread_over_the_cores_too() {
+    let (g, r) = fat_tree(10);
+    let groups = (0..200).map(|hash| MulticastGroup::build(&g, &r, 0, &[200, 249], 3, hash));
+    let used: BTreeSet<_> = groups.flat_map(|group| cores(&g, &group.trees[2])).collect();
+    // The third of three trees comes from the last third of 25 cores.
+    assert!((8..=9).contains(&used.len()), "{used:?}");
+}
+
+#[test]
+fn repeated_receivers_the_source_and_the_unreachable() {
+    let g = fabric("topology = 'dumbbell'\nleft = 2\nright = 2");
+    let whole = Routes::build(&g, |_| true);
+    let tree = Tree::build(&g, &whole, 0, &[3, 0, 3, 1, 3], 1);
+    assert_eq!(deliver(&g, &tree, 0), BTreeMap::from([(1, 2), (3, 3)]));
+    assert!(tree.unreached().is_empty());
+    let cut = Routes::build(&g, |l| l != 4);
+    let tree = Tree::build(&g, &cut, 0, &[3, 1], 1);
+    assert_eq!(deliver(&g, &tree, 0), BTreeMap::from([(1, 2)]));
+    assert_eq!(tree.unreached(), [3]);
+    let nobody = Tree::build(&g, &whole, 0, &[], 1);
+    assert!(nobody.links().is_empty() && nobody.ports(0).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn trees_cover_their_receivers_on_shortest_paths(
+        g in random_fabric(),
+        receivers in prop::collection::vec(0_u32..15, 0..12),
+        cuts in prop::collection::btree_set(0_u32..40, 0..6),
+        source in 0_u32..15,
+        trees in 1_u32..5,
+        hash: u64,
+    ) {
+        let r = Routes::build(&g, |l| !cuts.contains(&l));
+        let source = source % g.hosts;
+        let receivers: Vec<u32> = receivers.iter().map(|h| h % g.hosts).collect();
+        let (reached, cut_off): (BTreeSet<u32>, BTreeSet<u32>) =
+            receivers.iter().filter(|&&h| h != source).partition(|&&h| r.path_count(source, h) > 0);
+        let expected: BTreeMap<u32, u8> = reached.iter().map(|&h| (h, r.hop_count(source, h))).collect();
+        for tree in &MulticastGroup::build(&g, &r, source, &receivers, trees, hash).trees {
+            prop_assert_eq!(deliver(&g, tree, source), expected.clone());
+            prop_assert_eq!(tree.unreached().iter().copied().collect::<BTreeSet<_>>(), cut_off.clone());
+            prop_assert!(tree.links().iter().all(|p| !cuts.contains(&(p / 2))));
+        }
+    }
+}
