@@ -65,7 +65,7 @@ fn a_classic_control_halves_once_per_window() {
         assert_eq!((stats.retransmitted, stats.timeouts), (0, 0));
         // Five ACKs grew the window to 25 segments; the sixth halved what was in flight, 24 segments.
         let cwnd = pair.nodes[SENDER].cwnd().unwrap();
-        assert!(cwnd >= 12 * MSS && cwnd <= 15 * MSS, "{}", cwnd / MSS);
+        assert!((12 * MSS..=15 * MSS).contains(&cwnd), "{}", cwnd / MSS);
     }
 }
 

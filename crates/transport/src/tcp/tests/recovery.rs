@@ -133,11 +133,11 @@ fn reordering_above_the_threshold_costs_a_recovery_and_no_timeout() {
     let run = |congestion: Algorithm, sack: bool| {
         let mut first = true;
         let config = TcpConfig { sack, ..config(congestion) };
-        let pair = transfer(&config, 40 * MSS, move |_, from, p| {
+        let pair = transfer(&config, 80 * MSS, move |_, from, p| {
             let hit = from == SENDER && p.header.seq == 6 * MSS && p.header.len > 0;
             if hit && std::mem::replace(&mut first, false) { Fate::Late(DATA_TIME * 5) } else { Fate::Deliver }
         });
-        assert_delivered(&pair, 40 * MSS);
+        assert_delivered(&pair, 80 * MSS);
         let stats = pair.nodes[SENDER].stats();
         assert_eq!(stats.timeouts, 0);
         stats.retransmitted
