@@ -135,6 +135,8 @@ fn the_receive_window_limits_what_is_outstanding() {
         }
     }
     assert_eq!(largest, 10 * MSS);
+    // A window that is never used does not grow.
+    assert_eq!(pair.nodes[SENDER].cwnd(), Some(40 * MSS));
 }
 
 #[test]
