@@ -114,12 +114,6 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout nothing counts as retransmitted any more.
-    pub(super) fn forget_retransmissions(&mut self) {
-        self.high_rxt = 0;
-        self.rescue_rxt = 0;
-    }
-
     /// The first offset at or above `from` that was not sacked, and where the next sacked range ends it.
     pub(super) fn gap_from(&self, from: u64) -> (u64, Option<u64>) {
         self.sacked.gap_from(from)
@@ -128,5 +122,70 @@ impl Scoreboard {
     /// sacked octets in `from..to`.
     pub(super) fn count_between(&self, from: u64, to: u64) -> u64 {
         self.sacked.count_between(from, to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::segment::Flags;
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    /// Segments in thousands: `una..max` outstanding, `sacked` reported, in ranges.
+    fn board(una: u64, sacked: &[(u64, u64)]) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for &(start, end) in sacked {
+            let mut ack = Segment { ack: una * MSS, flags: Flags::ACK, ..Segment::default() };
+            ack.push_sack(start * MSS, end * MSS);
+            assert!(board.update(&ack, una * MSS));
+            assert!(!board.update(&ack, una * MSS), "told twice, news once");
+        }
+        board
+    }
+
+    #[test]
+    fn a_hole_is_lost_below_three_ranges_or_more_than_two_segments() {
+        let lost_below = |sacked: &[(u64, u64)]| board(0, sacked).assess_losses(MSS) / MSS;
+        assert_eq!(lost_below(&[]), 0);
+        assert_eq!(lost_below(&[(1, 3)]), 0, "two segments are not more than two");
+        assert_eq!(lost_below(&[(1, 4)]), 1);
+        assert_eq!(lost_below(&[(2, 3), (4, 6)]), 2, "three segments in two ranges");
+        let mut thin = board(0, &[]);
+        for start in [1000, 2000, 3000] {
+            thin.sacked.insert(start, start + 1);
+        }
+        assert_eq!(thin.assess_losses(MSS), 1000, "three ranges, however short");
+    }
+
+    #[test]
+    fn the_pipe_counts_what_is_neither_sacked_nor_lost_and_what_was_repeated() {
+        // 0 and 1 lost, 2..5 sacked, 5 unknown, 6 sacked, 7..10 in flight.
+        let mut b = board(0, &[(2, 5), (6, 7)]);
+        assert_eq!(b.assess_losses(MSS), 2 * MSS);
+        b.set_pipe(0, 10 * MSS);
+        assert_eq!(b.pipe(), 4 * MSS);
+        b.begin_recovery(MSS);
+        b.set_pipe(0, 10 * MSS);
+        assert_eq!(b.pipe(), 5 * MSS, "the repeated first segment is in the network again");
+    }
+
+    #[test]
+    fn the_next_segment_is_a_lost_hole_then_new_data_then_any_hole_then_the_tail() {
+        let (una, max) = (0, 10 * MSS);
+        let mut b = board(0, &[(2, 5), (6, 7)]);
+        b.assess_losses(MSS);
+        b.begin_recovery(MSS);
+        let next = |b: &Scoreboard, una: u64, new: bool| b.next_segment(una, max, MSS, new);
+        assert_eq!(next(&b, una, true), Some(Next::Old(MSS, 2 * MSS)), "rule 1");
+        b.sent(MSS, 2 * MSS, true, max);
+        assert_eq!(next(&b, una, true), Some(Next::New), "rule 2");
+        assert_eq!(next(&b, una, false), Some(Next::Old(5 * MSS, 6 * MSS)), "rule 3");
+        b.sent(5 * MSS, 6 * MSS, true, max);
+        assert_eq!(next(&b, una, false), None, "rule 4 waits for a cumulative ACK beyond the first repetition");
+        b.update(&Segment { ack: 5 * MSS, ..Segment::default() }, 5 * MSS);
+        assert_eq!(next(&b, 5 * MSS, false), Some(Next::Rescue(7 * MSS)), "rule 4");
+        b.sent(9 * MSS, max, true, max);
+        assert_eq!(next(&b, 5 * MSS, false), None, "once");
     }
 }

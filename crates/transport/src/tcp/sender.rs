@@ -330,9 +330,6 @@ impl Sender {
         self.limited_sent = 0;
         self.retransmit_first = false;
         self.timed_end = 0;
-        if let Some(board) = &mut self.board {
-            board.forget_retransmissions();
-        }
     }
 
     /// The next data segment to send now, if window and recovery allow one.

@@ -169,7 +169,8 @@ mod tests {
             let t = seconds as f64;
             let k = 9.085_602_964_160_698_f64;
             let expected = 0.4 * (t - k).powi(3) + 1000.0;
-            assert!((got / expected - 1.0).abs() < tolerance, "t = {t}: {got} instead of {expected}");
+            let growth = (got - 700.0) / (expected - 700.0);
+            assert!((growth - 1.0).abs() < tolerance, "t = {t}: {got} instead of {expected}");
         }
     }
 
@@ -186,6 +187,24 @@ mod tests {
         let got = run(&mut control, &mut window, Time::ZERO, rtt, 40);
         let expected = 70.0 + 40.0 * 9.0 / 17.0;
         assert!((got - expected).abs() < 1.0, "{got} instead of {expected}");
+        // 100 is reached after 30 / (9 / 17) = 56.7 round trips, 16.7 from here; 43.3 remain.
+        let got = run(&mut control, &mut window, Time::ZERO + rtt * 40, rtt, 60);
+        assert!((got - 143.3).abs() < 2.0, "{got}");
+    }
+
+    /// §4.2: however long the epoch has lasted, a round trip grows the window by half at most.
+    #[test]
+    fn the_target_is_bounded() {
+        let mut control = Cubic::new(&TcpConfig::default());
+        let mut window = Window::new(10 * MSS, MSS);
+        window.ssthresh = 10 * MSS;
+        let rtt = Duration::from_ms(1);
+        run(&mut control, &mut window, Time::ZERO, rtt, 1);
+        let before = window.cwnd;
+        let late = Time::ZERO + Duration::from_secs(100);
+        let ack = Acked { now: late, bytes: MSS, una: MSS, nxt: MSS, ece: false, srtt: rtt };
+        control.on_ack(&mut window, &ack);
+        assert!(window.cwnd - before <= MSS / 2 && window.cwnd - before >= MSS / 2 - 1);
     }
 
     #[test]

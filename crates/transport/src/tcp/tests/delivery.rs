@@ -52,7 +52,7 @@ proptest! {
         let pair = transfer(&config, bytes, move |n, _, _| {
             let roll = dice(seed, n);
             match () {
-                () if roll < loss => if roll % 8 == 0 { Fate::Trim } else { Fate::Drop },
+                () if roll < loss => if roll.is_multiple_of(8) { Fate::Trim } else { Fate::Drop },
                 () if roll < loss + late => Fate::Late(Duration::from_us(1 + roll % lateness_us)),
                 () if roll < loss + late + duplicate => Fate::Duplicate,
                 () if roll < loss + late + duplicate + marked => Fate::Mark,

@@ -18,7 +18,7 @@ fn expected_completion(bytes: u64, initial: u64, receive_window: u64, handshake:
     while sent < bytes {
         let len = MSS.min(bytes - sent);
         let needed =
-            (0..).find(|&a| sent + len <= a * MSS + ((initial + a) * MSS).min(receive_window)).unwrap() as usize;
+            (0..=sent).find(|&a| sent + len <= a * MSS + ((initial + a) * MSS).min(receive_window)).unwrap() as usize;
         let ready = if needed == 0 { start } else { acks[needed - 1] };
         busy = busy.max(ready) + Duration((len + 40) * 8_000);
         completed = busy + DELAY;
@@ -135,6 +135,8 @@ fn the_receive_window_limits_what_is_outstanding() {
         }
     }
     assert_eq!(largest, 10 * MSS);
+    // A window that is never used does not grow.
+    assert_eq!(pair.nodes[SENDER].cwnd(), Some(40 * MSS));
 }
 
 #[test]

@@ -133,11 +133,11 @@ fn reordering_above_the_threshold_costs_a_recovery_and_no_timeout() {
     let run = |congestion: Algorithm, sack: bool| {
         let mut first = true;
         let config = TcpConfig { sack, ..config(congestion) };
-        let pair = transfer(&config, 40 * MSS, move |_, from, p| {
+        let pair = transfer(&config, 80 * MSS, move |_, from, p| {
             let hit = from == SENDER && p.header.seq == 6 * MSS && p.header.len > 0;
             if hit && std::mem::replace(&mut first, false) { Fate::Late(DATA_TIME * 5) } else { Fate::Deliver }
         });
-        assert_delivered(&pair, 40 * MSS);
+        assert_delivered(&pair, 80 * MSS);
         let stats = pair.nodes[SENDER].stats();
         assert_eq!(stats.timeouts, 0);
         stats.retransmitted
@@ -175,4 +175,85 @@ fn limited_transmit_saves_a_small_window_from_a_timeout() {
         assert_delivered(&pair, 8 * MSS);
         assert_eq!(pair.nodes[SENDER].stats().timeouts, timeouts);
     }
+}
+
+/// RFC 6582 §3.2 step 3 ("Impatient"): only the first partial ACK restarts the timer, so that many holes, one per round
+/// trip, end in slow start.
+#[test]
+fn only_the_first_partial_ack_restarts_the_timer() {
+    for (holes, timeouts) in [(3, 0), (12, 1)] {
+        let losses: Vec<(u64, u32)> = (0..holes).map(|i| (i * MSS, 1)).collect();
+        let config = TcpConfig { rto_min: Duration::from_ms(1), ..config(Algorithm::NewReno) };
+        let pair = transfer(&config, 40 * MSS, lose(&losses));
+        assert_delivered(&pair, 40 * MSS);
+        assert_eq!(pair.nodes[SENDER].stats().timeouts, timeouts, "{holes} holes");
+    }
+}
+
+/// RFC 5681 §3.1: ssthresh is set by the first timeout of a segment only.
+#[test]
+fn repeated_timeouts_keep_the_threshold() {
+    // All of the first flight is lost, and the first segment three times more.
+    let mut losses: Vec<(u64, u32)> = (0..20).map(|i| (i * MSS, 1)).collect();
+    losses[0].1 = 4;
+    let pair = transfer(&config(Algorithm::NewReno), 60 * MSS, lose(&losses));
+    assert_delivered(&pair, 60 * MSS);
+    assert_eq!(pair.nodes[SENDER].stats().timeouts, 4);
+    // Slow start up to ten segments: 1, 2, 4, 8 and not 1, 2, 3, 4.
+    let restart = sent_at(&pair, 0)[4];
+    let round_trip = DELAY * 2 + DATA_TIME + ACK_TIME;
+    let data = pair.log.iter().filter(|(t, f, _, p, _)| *f == SENDER && p.header.len > 0 && *t >= restart);
+    let times: Vec<Time> = data.map(|(t, ..)| *t).collect();
+    let in_round = |n: u64| {
+        times.iter().filter(|t| **t >= restart + round_trip * n && **t < restart + round_trip * (n + 1)).count()
+    };
+    assert_eq!([in_round(0), in_round(1), in_round(2), in_round(3)], [1, 2, 4, 8]);
+}
+
+/// Karn's algorithm, and its spirit: neither repeated segments nor segments behind a hole give a sample.
+#[test]
+fn losses_leave_no_trace_in_the_round_trip_time() {
+    let handshake = (DELAY + ACK_TIME) * 2;
+    let tail: Vec<(u64, u32)> = vec![(0, 1)];
+    let holes: Vec<(u64, u32)> = (0..6).map(|i| (i * MSS, 1)).collect();
+    // A lost only segment (timer), a lost first segment (fast retransmit), new data sent during recovery.
+    for (segments, losses) in [(1, &tail), (20, &tail), (26, &holes)] {
+        let pair = transfer(&config(Algorithm::NewReno), segments * MSS, lose(losses));
+        assert_delivered(&pair, segments * MSS);
+        assert_eq!(pair.nodes[SENDER].smoothed_rtt(), handshake, "{segments} segments");
+    }
+}
+
+/// The window through a NewReno recovery, step by step as RFC 5681 §3.2 and RFC 6582 §3.2 prescribe.
+#[test]
+fn the_window_in_recovery_step_by_step() {
+    let config = TcpConfig { handshake: false, initial_window: 10, ..config(Algorithm::NewReno) };
+    let mut sender = Connection::connect(&config, Some(200 * MSS), Time::ZERO);
+    let ack = |sender: &mut Connection, segments: u64, window: u32| {
+        let header = Segment { ack: segments * MSS, window, flags: Flags::ACK, ..Segment::default() };
+        let arrival = crate::Arrival { header, from: 0, trimmed: false, ce: false, returned: false };
+        sender.handle_packet(Time::ZERO, &arrival);
+        let sent: Vec<u64> =
+            std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).map(|p| p.header.seq / MSS).collect();
+        (sender.cwnd().unwrap() / MSS, sent)
+    };
+    let same = 1 << 20;
+    assert_eq!(std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).count(), 10);
+    // A window update is no duplicate ACK (RFC 5681 §2 e).
+    for window in [same - 1, same - 2, same - 3, same] {
+        assert_eq!(ack(&mut sender, 0, window), (10, vec![]));
+    }
+    // Limited transmit: one new segment for each of the first two.
+    assert_eq!(ack(&mut sender, 0, same), (10, vec![10]));
+    assert_eq!(ack(&mut sender, 0, same), (10, vec![11]));
+    // ssthresh = 10 / 2 without the two; cwnd = 5 + 3.
+    assert_eq!(ack(&mut sender, 0, same), (8, vec![0]));
+    for cwnd in 9..=12 {
+        assert_eq!(ack(&mut sender, 0, same), (cwnd, vec![]));
+    }
+    assert_eq!(ack(&mut sender, 0, same), (13, vec![12]));
+    // Partial: three segments leave, one is added; the hole is repeated.
+    assert_eq!(ack(&mut sender, 3, same), (11, vec![3, 13]));
+    // Full: everything sent before recovery; one segment is in flight, so cwnd = min(5, 2 + 1) with two.
+    assert_eq!(ack(&mut sender, 12, same), (3, vec![14]));
 }
