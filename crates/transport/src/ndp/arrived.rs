@@ -118,7 +118,7 @@ mod tests {
                 prop_assert_eq!(a.contains(seq), plain.contains(&seq));
                 prop_assert_eq!(a.insert(seq), plain.insert(seq));
                 prop_assert_eq!(a.count(), plain.len() as u64);
-                prop_assert_eq!(a.base(), (0..).find(|s| !plain.contains(s)).unwrap());
+                prop_assert_eq!(a.base(), (0..=plain.len() as u64).find(|s| !plain.contains(s)).unwrap());
             }
         }
     }

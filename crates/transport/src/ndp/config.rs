@@ -37,10 +37,10 @@ pub struct NdpConfig {
     /// measured round trips lengthen it. Above zero. Not in the paper, which has only the sender's timer.
     pub pull_timeout: Duration,
     /// How long a receiver that has everything still answers late copies before it reports `Closed`; counted from
-    /// the last arrival. Should exceed 64 `rto`, the longest that a sender pauses. NDP §3.2.3 keeps time-wait state for the
+    /// the last arrival. Should be many times 8 `rto`, the longest that a sender pauses. NDP §3.2.3 keeps time-wait state for the
     /// maximum segment lifetime.
     pub linger: Duration,
-    /// Timeouts in a row, with nothing heard in between, after which an end gives up. The pauses double up to 64 times
+    /// Timeouts in a row, with nothing heard in between, after which an end gives up. The pauses double up to eight times
     /// the first. At least 1. Not in the paper.
     pub retries: u32,
     /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2.4), and senders act on it.
@@ -103,8 +103,8 @@ impl NdpConfig {
         if thresholds.len() > MOST_THRESHOLDS {
             return fail("priority_thresholds", format!("{} of them; at most {MOST_THRESHOLDS}", thresholds.len()));
         }
-        if let Some(pair) = thresholds.windows(2).find(|pair| pair[0] >= pair[1]) {
-            return fail("priority_thresholds", format!("{} does not exceed {} before it", pair[1], pair[0]));
+        if let Some((low, high)) = thresholds.iter().zip(thresholds.iter().skip(1)).find(|(low, high)| low >= high) {
+            return fail("priority_thresholds", format!("{high} does not exceed {low} before it"));
         }
         Ok(())
     }

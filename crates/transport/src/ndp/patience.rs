@@ -6,8 +6,12 @@
 
 use crate::units::{Duration, Time};
 
-/// The pauses of a silent peer grow to this many doublings (64 times the first).
-const MOST_DOUBLINGS: u32 = 6;
+/// Pauses double this many times at most. A try is one packet, trimmed where queues are full, and may carry the payload
+/// through: eight times the first pause is calm enough, and longer ones would leave a link idle after a large incast.
+const MOST_DOUBLINGS: u32 = 3;
+
+/// How many of the shortest pauses an end waits when nothing is known to be lost and the peer has to move first.
+const TRUST: u64 = 64;
 
 /// Round trips are not believed beyond this many times the minimum, lest a forged stamp stops a connection.
 const MOST_MINIMA: u64 = 1000;
@@ -45,9 +49,9 @@ impl Patience {
         self.calm() * (1 << self.silences.min(MOST_DOUBLINGS))
     }
 
-    /// How long to wait when nothing is known to be lost: as long as it ever gets.
-    pub(super) fn longest(&self) -> Duration {
-        self.calm() * (1 << MOST_DOUBLINGS)
+    /// How long to wait when nothing is known to be lost and the peer has to move first.
+    pub(super) fn trust(&self) -> Duration {
+        self.calm() * TRUST
     }
 
     /// The peer was heard: back to the shortest pause. Whether the pause had grown.
@@ -87,15 +91,15 @@ mod tests {
     }
 
     #[test]
-    fn doubles_on_silence_up_to_64_times() {
+    fn doubles_on_silence_up_to_eight_times() {
         let mut p = Patience::new(Duration::from_us(1));
-        let pauses: Vec<u64> = (0..9)
+        let pauses: Vec<u64> = (0..5)
             .map(|_| {
                 p.silence();
                 p.interval().0 / 1_000_000
             })
             .collect();
-        assert_eq!(pauses, [2, 4, 8, 16, 32, 64, 64, 64, 64]);
+        assert_eq!(pauses, [2, 4, 8, 8, 8]);
         assert!(p.heard());
         assert!(!p.heard());
         assert_eq!(p.interval(), Duration::from_us(1));

@@ -13,6 +13,16 @@ use std::num::NonZeroU16;
 /// and wrote off.
 const MOST_PULLS_SKIPPED: u64 = 1 << 20;
 
+/// When the receiver was last heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    Never,
+    /// Before the last timeout.
+    Before,
+    /// Since the last timeout.
+    Lately,
+}
+
 /// The sending end of a connection. Reports `Closed` when the receiver has everything, or `Failed`.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -33,6 +43,8 @@ pub struct Sender {
     initial_window: u32,
     /// Packets that may leave without a pull: the initial window, and what a timeout or a returned header allows.
     unasked: u32,
+    /// What the next unasked packet answers all the same: the pull of the returned packet whose place it takes, or 0.
+    owed: u64,
     /// Length of the unasked burst, told in its packets.
     burst: u16,
 
@@ -41,12 +53,10 @@ pub struct Sender {
     retries: u32,
     /// When a packet last left.
     sent_at: Time,
-    /// Whether the receiver was ever heard.
-    heard: bool,
-    /// Whether it was since the last timeout.
-    heard_since: bool,
+    heard: Heard,
 
-    return_to_sender: bool,
+    /// Whether returned headers mean anything.
+    takes_returns: bool,
     /// ACKs and NACKs heard: each promises a pull.
     replies: u64,
     /// The fate of the last packets, the latest in the lowest bit: 1 ACK, 0 NACK or returned.
@@ -79,14 +89,14 @@ impl Sender {
             answered: 0,
             initial_window: cfg.initial_window,
             unasked: burst,
+            owed: 0,
             burst: burst as u16,
             patience: Patience::new(cfg.rto),
             deadline: NEVER,
             retries: cfg.retries,
             sent_at: Time::ZERO,
-            heard: false,
-            heard_since: false,
-            return_to_sender: cfg.return_to_sender,
+            heard: Heard::Never,
+            takes_returns: cfg.return_to_sender,
             replies: 0,
             fates: 0,
             fates_known: 0,
@@ -109,7 +119,7 @@ impl Sender {
             return false;
         }
         self.window.acknowledge_below(below);
-        (self.heard, self.heard_since) = (true, true);
+        self.heard = Heard::Lately;
         if self.patience.heard() {
             self.arm(now);
         }
@@ -150,8 +160,8 @@ impl Sender {
     /// incast, so it normally waits for a pull. It leaves at once if no pull can be expected, because nothing of ours
     /// is with the receiver or on the way there; or if most of the last packets were received whole, so that not
     /// the receiver's link but this one path must have been congested.
-    fn on_returned(&mut self, seq: u64) {
-        if !self.return_to_sender || !self.window.lose(seq) {
+    fn on_returned(&mut self, seq: u64, pull: u64) {
+        if !self.takes_returns || !self.window.lose(seq) {
             return;
         }
         self.fate(0);
@@ -161,7 +171,10 @@ impl Sender {
             self.lost.push_back(seq);
         } else {
             self.lost.push_front(seq);
-            self.unasked = 1;
+            (self.unasked, self.owed) = (1, pull);
+            if self.heard == Heard::Never {
+                self.burst = 1;
+            }
         }
     }
 
@@ -188,7 +201,7 @@ impl Sender {
         let interval = self.patience.interval();
         self.deadline = match self.window.oldest() {
             Some(sent_at) => sent_at + interval,
-            None => (self.sent_at + self.patience.longest()).max(now + interval),
+            None => (self.sent_at + self.patience.trust()).max(now + interval),
         };
     }
 
@@ -196,7 +209,7 @@ impl Sender {
         let offset = seq * self.payload;
         let last = seq + 1 == self.total;
         let payload = if last { self.object - offset } else { self.payload };
-        let syn = if self.heard { None } else { NonZeroU16::new(self.burst) };
+        let syn = if self.heard == Heard::Never { NonZeroU16::new(self.burst) } else { None };
         let header = Header::Data { seq, pull, object: self.object, sent: Stamp::of(now), syn, last };
         Transmit {
             header,
@@ -218,7 +231,7 @@ impl Endpoint for Sender {
             return;
         }
         match arrival.header {
-            Header::Data { seq, .. } if arrival.returned => self.on_returned(seq),
+            Header::Data { seq, pull, .. } if arrival.returned => self.on_returned(seq, pull),
             _ if arrival.returned => {}
             Header::Ack { seq, below, sent } => self.on_ack(now, seq, below, sent),
             Header::Nack { seq, below } => self.on_nack(now, seq, below),
@@ -238,10 +251,11 @@ impl Endpoint for Sender {
         let before = lost.len();
         self.window.expire(now, interval, |seq| lost.push_back(seq));
         let expired = (self.lost.len() - before) as u32;
-        let pull_overdue = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.patience.longest();
+        let pull_overdue = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.patience.trust();
         if expired > 0 || pull_overdue {
             self.timeouts += 1;
-            if std::mem::take(&mut self.heard_since) {
+            if self.heard == Heard::Lately {
+                self.heard = Heard::Before;
                 // NDP §3.2: packets that time out are sent again at once.
                 self.unasked = expired.max(1);
             } else {
@@ -290,7 +304,7 @@ impl Endpoint for Sender {
             self.answered
         } else {
             self.unasked -= 1;
-            0
+            std::mem::take(&mut self.owed)
         };
         self.data_sent += 1;
         self.sent_at = now;

@@ -13,8 +13,10 @@ const FIRST_SLOTS: usize = 16;
 enum State {
     /// On its way, or lost without a trace.
     InFlight,
-    /// Known to be lost (NACK, returned, timeout): to be sent again.
+    /// Known to be lost (trimmed or returned): to be sent again.
     Lost,
+    /// Taken for lost after a timeout: to be sent again, unless an ACK shows that the timeout was too short.
+    Overdue,
     Acknowledged,
 }
 
@@ -34,13 +36,14 @@ pub(super) struct Window {
     /// The first packet never sent.
     next: u64,
     in_flight: u32,
+    overdue: u32,
     /// Packet `s` is at `s % slots.len()`; the length is a power of two.
     slots: Vec<Slot>,
 }
 
 impl Window {
     pub(super) fn new() -> Self {
-        Self { base: 0, next: 0, in_flight: 0, slots: vec![EMPTY; FIRST_SLOTS] }
+        Self { base: 0, next: 0, in_flight: 0, overdue: 0, slots: vec![EMPTY; FIRST_SLOTS] }
     }
 
     pub(super) fn base(&self) -> u64 {
@@ -75,8 +78,13 @@ impl Window {
 
     /// Packet `seq` leaves again, if it still has to.
     pub(super) fn send_again(&mut self, seq: u64, now: Time) -> bool {
-        if !self.holds(seq) || self.slot(seq).state != State::Lost {
+        if !self.holds(seq) {
             return false;
+        }
+        match self.slot(seq).state {
+            State::Lost => {}
+            State::Overdue => self.overdue -= 1,
+            State::InFlight | State::Acknowledged => return false,
         }
         *self.slot(seq) = Slot { sent_at: now, state: State::InFlight };
         self.in_flight += 1;
@@ -93,13 +101,18 @@ impl Window {
         true
     }
 
-    /// Packet `seq` has arrived.
+    /// Packet `seq` has arrived. If it was overdue and had not been sent again, the timeout was too short, and the other
+    /// overdue packets may well be on their way, too.
     pub(super) fn acknowledge(&mut self, seq: u64) {
         if !self.holds(seq) {
             return;
         }
         let was = std::mem::replace(&mut self.slot(seq).state, State::Acknowledged);
         self.in_flight -= u32::from(was == State::InFlight);
+        if was == State::Overdue {
+            self.overdue -= 1;
+            self.revive();
+        }
         while self.base < self.next && self.slot(self.base).state == State::Acknowledged {
             self.base += 1;
         }
@@ -118,9 +131,25 @@ impl Window {
         for seq in self.base..self.next {
             let slot = self.slot(seq);
             if slot.state == State::InFlight && now.since(slot.sent_at) >= age {
-                slot.state = State::Lost;
+                slot.state = State::Overdue;
                 self.in_flight -= 1;
+                self.overdue += 1;
                 lost(seq);
+            }
+        }
+    }
+
+    /// Overdue packets are in flight after all, since when they left.
+    fn revive(&mut self) {
+        if self.overdue == 0 {
+            return;
+        }
+        for seq in self.base..self.next {
+            let slot = self.slot(seq);
+            if slot.state == State::Overdue {
+                slot.state = State::InFlight;
+                self.in_flight += 1;
+                self.overdue -= 1;
             }
         }
     }
@@ -200,6 +229,24 @@ mod tests {
         let mut lost = Vec::new();
         w.expire(Time(30), Duration(20), |seq| lost.push(seq));
         assert_eq!((lost, w.in_flight(), w.oldest()), (vec![0, 1], 1, Some(Time(20))));
+    }
+
+    #[test]
+    fn an_ack_for_an_overdue_packet_revives_the_others() {
+        let mut w = Window::new();
+        for _ in 0..4 {
+            w.send_new(Time(0));
+        }
+        w.lose(3);
+        w.expire(Time(9), Duration(9), |_| ());
+        assert!(w.send_again(0, Time(9)));
+        assert_eq!(w.in_flight(), 1);
+        w.acknowledge(0);
+        assert_eq!(w.in_flight(), 0, "that ACK may be for the second copy");
+        w.acknowledge(1);
+        assert_eq!((w.in_flight(), w.oldest()), (1, Some(Time(0))));
+        assert!(!w.send_again(2, Time(10)));
+        assert!(w.send_again(3, Time(10)), "a trimmed packet stays lost");
     }
 
     #[test]

@@ -47,9 +47,13 @@ fn answers_to_packets_never_sent_are_ignored() {
     ];
     let mut s = Sender::new(&NdpConfig::default(), Some(100 * PAYLOAD));
     // Nothing at all was sent yet, either.
-    forged.map(|header| s.handle_packet(Time(1), &arrival(header)));
+    for header in forged {
+        s.handle_packet(Time(1), &arrival(header));
+    }
     assert_eq!(drain(&mut s, Time(1)), 12);
-    forged.map(|header| s.handle_packet(Time(2), &arrival(header)));
+    for header in forged {
+        s.handle_packet(Time(2), &arrival(header));
+    }
     assert_eq!((drain(&mut s, Time(2)), s.poll_event()), (0, None));
 }
 
@@ -112,5 +116,7 @@ fn spurious_wake_ups_change_nothing() {
     r.handle_packet(Time(5), &arrival(first.header));
     r.handle_timeout(Time(6));
     assert_eq!((s.poll_timeout(), s.stats().timeouts, r.stats().timeouts), (timer, 0, 0));
-    assert!(r.poll_pull(Time(6)).is_none(), "eleven more are on their way: {}", r.waiting_for());
+    // Eleven more of the window are on their way: one pull makes twelve.
+    assert!(r.poll_pull(Time(6)).is_some());
+    assert!(r.poll_pull(Time(6)).is_none());
 }

@@ -40,7 +40,8 @@ fn among_packets_that_arrived_a_returned_one_leaves_again_at_once() {
         let mut sent = data(&p).into_iter().filter(|&(_, seq, _)| seq == 20);
         (sent.next().unwrap().0, sent.next().unwrap().0)
     };
-    assert!(again - first < Duration::from_us(60));
+    // It leaves behind the rest of the window, comes back, and goes again.
+    assert!(again - first < PACKET * 12 + DELAY * 2, "{:?}", again - first);
     assert_eq!(fct, PACKET * 61 + DELAY);
 }
 
