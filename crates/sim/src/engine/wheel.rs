@@ -5,9 +5,10 @@
 //! nothing. Events leave in the order of time, whatever the order in which they were scheduled; `compare` says what
 //! happens to those at the same time.
 //!
-//! The first level has slots of a few nanoseconds and spans more than a packet's serialisation and propagation, so
-//! nearly every event is inserted once, popped once, and costs the same however many are pending. Two coarser levels
-//! hold timers; they are emptied into finer ones as time comes near.
+//! The first level spans more than a packet's serialisation and propagation, so nearly every event is inserted once,
+//! popped once, and costs the same however many are pending. Its slots are sized to hold a handful of events each, which
+//! are sorted when their slot comes up: the caller can look at the whole batch ([`Wheel::batch`]) and have the memory of
+//! all of them fetched at once. Two coarser levels hold timers; they are emptied into finer ones as time comes near.
 
 use std::cmp::Ordering;
 
@@ -20,13 +21,10 @@ const IDLE: u32 = u32::MAX;
 /// `place` of an entity whose event waits in the sorted buffer of the current slot.
 const IN_BUFFER: u32 = u32::MAX - 1;
 
-const FINE_BITS: u32 = 13;
 const COARSE_BITS: u32 = 10;
-const FINE: u64 = 1 << FINE_BITS;
 const COARSE: u64 = 1 << COARSE_BITS;
-/// First slot of each level in `heads`.
-const LEVEL_BASE: [u32; 3] = [0, FINE as u32, (FINE + COARSE) as u32];
-const SLOTS: usize = (FINE + 2 * COARSE) as usize;
+/// Events that a slot of the fine level should hold when every entity has one within the horizon.
+const BATCH: usize = 8;
 
 /// (time, entity)
 type Event = (u64, Entity);
@@ -60,26 +58,41 @@ pub struct Wheel {
     buffer: Vec<Event>,
     /// log2 of the width of a fine slot, in picoseconds.
     shift: u32,
+    /// log2 of the number of fine slots. The two coarse levels follow them in `heads`.
+    fine_bits: u32,
     /// Absolute number of the current fine slot: everything before it has been popped.
     slot: u64,
     pending: usize,
 }
 
 impl Wheel {
-    /// A wheel whose fine level spans at least `horizon` picoseconds, for `entities` entities.
+    /// A wheel whose fine level spans at least `horizon` picoseconds, for `entities` entities (more can be added).
     ///
     /// `horizon` should be the longest (serialisation + propagation) of any link.
     pub fn new(horizon: u64, entities: usize) -> Self {
-        let shift = horizon.div_ceil(FINE - 1).next_power_of_two().trailing_zeros().clamp(6, 26);
+        let fine_bits = (entities / BATCH).next_power_of_two().trailing_zeros().clamp(6, 14);
+        let fine = 1u64 << fine_bits;
+        let shift = horizon.div_ceil(fine - 1).next_power_of_two().trailing_zeros().min(30);
+        let slots = (fine + 2 * COARSE) as usize;
         Self {
             nodes: vec![EMPTY; entities],
-            heads: vec![NONE; SLOTS],
-            occupied: vec![0; SLOTS / 64],
+            heads: vec![NONE; slots],
+            occupied: vec![0; slots / 64],
+            fine_bits,
             buffer: Vec::with_capacity(64),
             shift,
             slot: 0,
             pending: 0,
         }
+    }
+
+    fn fine(&self) -> u64 {
+        1 << self.fine_bits
+    }
+
+    /// First slot of a coarse level (1 or 2) in `heads`.
+    fn level_base(&self, level: u64) -> u32 {
+        (self.fine() + (level - 1) * COARSE) as u32
     }
 
     /// Makes room for entities up to `count`.
@@ -130,7 +143,7 @@ impl Wheel {
             node.place = IN_BUFFER;
             return;
         }
-        let place = if slot - self.slot < FINE { (slot & (FINE - 1)) as u32 } else { self.coarse_place(slot) };
+        let place = if slot - self.slot < self.fine() { (slot & (self.fine() - 1)) as u32 } else { self.coarse_place(slot) };
         let head = std::mem::replace(&mut self.heads[place as usize], entity);
         self.nodes[entity as usize] = Node { time, next: head, previous: NONE, place };
         if head != NONE {
@@ -140,14 +153,14 @@ impl Wheel {
     }
 
     fn coarse_place(&self, slot: u64) -> u32 {
-        let (turn, now) = (slot >> FINE_BITS, self.slot >> FINE_BITS);
+        let (turn, now) = (slot >> self.fine_bits, self.slot >> self.fine_bits);
         if turn - now < COARSE {
-            return LEVEL_BASE[1] + (turn & (COARSE - 1)) as u32;
+            return self.level_base(1) + (turn & (COARSE - 1)) as u32;
         }
         let (turn, now) = (turn >> COARSE_BITS, now >> COARSE_BITS);
         // What lies beyond the last level waits in its farthest slot and is sorted in again from there.
         let turn = turn.min(now + COARSE - 1);
-        LEVEL_BASE[2] + (turn & (COARSE - 1)) as u32
+        self.level_base(2) + (turn & (COARSE - 1)) as u32
     }
 
     /// Cancels the event of `entity`, if it has one.
@@ -190,23 +203,24 @@ impl Wheel {
         Some(event)
     }
 
-    /// The time of the earliest event.
-    pub fn peek(&mut self) -> Option<u64> {
-        if self.buffer.is_empty() && !self.advance() {
-            return None;
-        }
-        self.buffer.last().map(|e| e.0)
+    /// The next events in the order of time, latest first: what is left of the current slot. Empty when the next
+    /// [`Wheel::pop`] will move on to another slot; [`Wheel::advance`] does so beforehand.
+    #[inline]
+    pub fn batch(&self) -> &[(u64, Entity)] {
+        &self.buffer
     }
 
-    /// Moves to the next slot that holds events and empties it into the buffer. False if nothing is pending.
-    fn advance(&mut self) -> bool {
+    /// Moves to the next slot that holds events and empties it into the batch, which must be used up. False if nothing
+    /// is pending.
+    pub fn advance(&mut self) -> bool {
+        debug_assert!(self.buffer.is_empty(), "the batch is used up first");
         if self.pending == 0 {
             return false;
         }
         loop {
-            let from = (self.slot & (FINE - 1)) as usize;
-            if let Some(place) = self.next_occupied(from, FINE as usize) {
-                self.slot = (self.slot & !(FINE - 1)) | place as u64;
+            let from = (self.slot & (self.fine() - 1)) as usize;
+            if let Some(place) = self.next_occupied(from, self.fine() as usize) {
+                self.slot = (self.slot & !(self.fine() - 1)) | place as u64;
                 self.empty_into_buffer(place);
                 return true;
             }
@@ -235,8 +249,8 @@ impl Wheel {
     /// Nothing is left before the fine level wraps round: goes to the next of its turns that holds events, and sorts in
     /// what waited for that turn in the coarser levels.
     fn turn(&mut self) {
-        let turn = self.slot >> FINE_BITS;
-        let base = LEVEL_BASE[1] as usize;
+        let turn = self.slot >> self.fine_bits;
+        let base = self.level_base(1) as usize;
         let index = (turn & (COARSE - 1)) as usize;
         // Level 1 covers the COARSE turns from now on, cyclically: the one that holds `turn` itself is empty.
         let ahead = self
@@ -245,12 +259,12 @@ impl Wheel {
             .or_else(|| self.next_occupied(base, base + index + 1).map(|place| place + COARSE as usize - base - index));
         // Level 2 must be emptied before level 1 passes the boundary of one of its slots.
         let boundary = COARSE - (turn & (COARSE - 1));
-        let wrapped = self.next_occupied(0, FINE as usize).map(|_| 1);
+        let wrapped = self.next_occupied(0, self.fine() as usize).map(|_| 1);
         let step = [ahead.map(|a| a as u64), wrapped].into_iter().flatten().fold(boundary, u64::min);
         let turn = turn + step;
-        self.slot = turn << FINE_BITS;
+        self.slot = turn << self.fine_bits;
         if step == boundary {
-            let place = LEVEL_BASE[2] as usize + ((turn >> COARSE_BITS) & (COARSE - 1)) as usize;
+            let place = self.level_base(2) as usize + ((turn >> COARSE_BITS) & (COARSE - 1)) as usize;
             self.sort_in(place);
         }
         self.sort_in(base + (turn & (COARSE - 1)) as usize);

@@ -94,6 +94,12 @@ impl Port {
         self.peer
     }
 
+    /// The packet that will arrive next at the far end.
+    #[inline]
+    pub fn first_in_flight(&self) -> PacketId {
+        self.in_flight.head()
+    }
+
     /// What it has done so far.
     pub fn counters(&self) -> &PortCounters {
         &self.counters

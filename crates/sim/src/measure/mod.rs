@@ -134,7 +134,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
             let src_host = row.senders[r];
             let background = spec.size.is_none();
             let size_bytes = spec.size.map_or(receiver.stats.bytes_delivered, |s| s.0);
-            let path = network.routes().ideal_path(src_host, dst_host);
+            let path = network.routes().ideal_path(network.graph(), src_host, dst_host);
             rows.push(FlowRow {
                 session: index as u32,
                 workload: group.name.clone(),

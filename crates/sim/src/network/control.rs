@@ -104,7 +104,7 @@ impl Network {
             }
         }
         if !matches!(change, Change::Rate(..)) {
-            self.routes = Routes::build(&self.graph, |link| self.links_up[link]);
+            self.routes = Routes::build(&self.graph, |link| self.links_up[link as usize]);
         }
     }
 

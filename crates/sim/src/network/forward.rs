@@ -39,7 +39,7 @@ impl Network {
     fn replicate(&mut self, node: NodeId, id: PacketId) {
         let index = self.packets.hot(id).destination as usize;
         let Some(group) = self.multicast[index].take() else { return self.drop_packet(id) };
-        let branches = group.tree.ports(node);
+        let branches = group.group.tree(self.packets.hot(id).path).ports(node);
         for (n, &port) in branches.iter().enumerate() {
             let copy = if n + 1 < branches.len() {
                 self.counts.replicated += 1;

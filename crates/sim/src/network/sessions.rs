@@ -1,7 +1,7 @@
 //! Opening and closing transfers, and what is remembered of them.
 
-use super::{MulticastGroup, Network};
-use crate::fabric::multicast::Tree;
+use super::{Multicast, Network};
+use crate::fabric::multicast::MulticastGroup;
 use crate::host::path::PathPicker;
 use crate::host::stack::Stack;
 use crate::host::{EndpointId, Hosted, Remote};
@@ -129,8 +129,9 @@ impl Network {
         let mut members: Vec<_> = sinks.iter().copied().zip(first + 1..).collect();
         members.sort_unstable();
         let hash = random::mix(self.seed ^ random::mix(u64::from(session)));
-        let tree = Tree::build(&self.graph, &self.routes, source, sinks, hash);
-        self.multicast.push(Some(Box::new(MulticastGroup { tree, receivers: members })));
+        let trees = self.multicast_trees;
+        let group_trees = MulticastGroup::build(&self.graph, &self.routes, source, sinks, trees, hash);
+        self.multicast.push(Some(Box::new(Multicast { group: group_trees, receivers: members })));
         self.sessions[session as usize].group = Some(group);
     }
 

@@ -121,6 +121,7 @@ pub fn setup(
         time_limit: Time::ZERO + Duration::from_secs(1000),
         changes: Vec::new(),
         sampling: Sampling::default(),
+        multicast_trees: 1,
         host_jitter: Duration::ZERO,
             return_to_sender: false,
     }
