@@ -1,7 +1,7 @@
 //! Congestion controls: how the window grows, and what it shrinks to.
 //!
-//! To add one: write `congestion/<name>.rs` with a type that implements [`Control`] and has `new(&TcpConfig)`, and add
-//! its line to the registry below. The defaults of [`Control`] are Reno's (RFC 5681), so a file states only what differs.
+//! To add one: write `congestion/<name>.rs` with a type that implements `Control` and has `new(&TcpConfig)`, and add
+//! its line to the registry below. The defaults of `Control` are Reno's (RFC 5681), so a file states only what differs.
 //! Loss *detection* and recovery are not here: they are the sender's, the same for all (RFC 5681, 6582, 6675).
 
 use super::config::TcpConfig;
