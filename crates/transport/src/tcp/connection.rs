@@ -334,10 +334,9 @@ impl Endpoint for Connection {
                     return None;
                 }
                 self.ack_due = false;
-                let flags = Flags::ACK;
+                // The receiver's stream is empty: its FIN is all that there is to acknowledge.
                 let ack = u64::from(self.peer_finished);
-                // A pure ACK carries SND.NXT; nothing at the receiver looks at it.
-                let segment = Segment { ack, window: self.window, flags, ..Segment::default() };
+                let segment = Segment { ack, window: self.window, flags: Flags::ACK, ..Segment::default() };
                 Some(self.transmit(segment, false))
             }
             Half::Receiver(receiver) => {

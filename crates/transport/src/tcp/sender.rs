@@ -195,7 +195,7 @@ impl Sender {
         if !self.ecn || self.mode != Mode::Open || self.una <= self.reduced_until {
             return;
         }
-        let cwnd = self.control.on_ecn(&self.window, self.nxt - self.una);
+        let cwnd = self.control.on_ecn(&self.window);
         self.window.shrink(cwnd);
         self.reduced_until = self.max;
         self.cwr_due = true;

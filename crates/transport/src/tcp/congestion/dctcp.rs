@@ -44,7 +44,7 @@ impl Control for Dctcp {
     }
 
     /// §3.3 step 9: cwnd = cwnd * (1 - alpha / 2).
-    fn on_ecn(&mut self, window: &Window, _flight: u64) -> u64 {
+    fn on_ecn(&mut self, window: &Window) -> u64 {
         let cut = (window.cwnd as f64 * (self.alpha / 2.0)) as u64;
         (window.cwnd - cut).max(window.floor())
     }
@@ -101,9 +101,9 @@ mod tests {
         let mut control = Dctcp::new(&TcpConfig::default());
         control.alpha = 0.25;
         let mut window = Window::new(80 * MSS, MSS);
-        assert_eq!(control.on_ecn(&window, 80 * MSS), 70 * MSS);
+        assert_eq!(control.on_ecn(&window), 70 * MSS);
         control.alpha = 1.0;
         window.set(3 * MSS);
-        assert_eq!(control.on_ecn(&window, 3 * MSS), 2 * MSS);
+        assert_eq!(control.on_ecn(&window), 2 * MSS);
     }
 }

@@ -1,7 +1,7 @@
 //! Congestion controls: how the window grows, and what it shrinks to.
 //!
-//! To add one: write `congestion/<name>.rs` with a type that implements [`Control`] and has `new(&TcpConfig)`, and add
-//! its line to the registry below. The defaults of [`Control`] are Reno's (RFC 5681), so a file states only what differs.
+//! To add one: write `congestion/<name>.rs` with a type that implements `Control` and has `new(&TcpConfig)`, and add
+//! its line to the registry below. The defaults of `Control` are Reno's (RFC 5681), so a file states only what differs.
 //! Loss *detection* and recovery are not here: they are the sender's, the same for all (RFC 5681, 6582, 6675).
 
 use super::config::TcpConfig;
@@ -61,9 +61,11 @@ impl Window {
     /// Shrinks window and threshold without a loss. The progress towards the next segment keeps its proportion:
     /// DCTCP reduces in every round trip, and would never grow a small window if it started over each time.
     pub(super) fn shrink(&mut self, cwnd: u64) {
+        // A window below the floor (an initial window of one segment) must not grow by being reduced.
+        let cwnd = cwnd.min(self.cwnd);
         self.counted = self.counted * cwnd / self.cwnd;
         self.cwnd = cwnd;
-        self.ssthresh = cwnd;
+        self.ssthresh = cwnd.max(self.floor());
     }
 }
 
@@ -111,9 +113,9 @@ pub(super) trait Control {
     }
 
     /// The receiver echoed congestion, the first time in this window of data: the new window, and `ssthresh` too
-    /// (RFC 3168 §6.1.2: as for a loss).
-    fn on_ecn(&mut self, window: &Window, flight: u64) -> u64 {
-        self.on_loss(window, flight)
+    /// (RFC 3168 §6.1.2: the window is reduced as for a loss).
+    fn on_ecn(&mut self, window: &Window) -> u64 {
+        self.on_loss(window, window.cwnd)
     }
 
     /// Whether an ACK of only a part of what was outstanding keeps recovery going (RFC 6582).
@@ -175,8 +177,8 @@ macro_rules! registry {
             fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
                 match self { $(Self::$variant(c) => c.on_timeout(window, flight),)* }
             }
-            fn on_ecn(&mut self, window: &Window, flight: u64) -> u64 {
-                match self { $(Self::$variant(c) => c.on_ecn(window, flight),)* }
+            fn on_ecn(&mut self, window: &Window) -> u64 {
+                match self { $(Self::$variant(c) => c.on_ecn(window),)* }
             }
             fn keeps_recovering_on_partial_ack(&self) -> bool {
                 match self { $(Self::$variant(c) => c.keeps_recovering_on_partial_ack(),)* }

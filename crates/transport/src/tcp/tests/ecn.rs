@@ -130,3 +130,43 @@ fn dctcp_s_window_follows_the_formulas() {
         assert!((alpha - 1.0 / period as f64).abs() < 0.12, "alpha {alpha} for one mark in {period}");
     }
 }
+
+/// A sender driven by hand: acknowledges so many segments, with or without echo; returns the window in bytes.
+fn acknowledge(sender: &mut Connection, segments: u64, ece: bool) -> u64 {
+    let flags = Flags::ACK | Flags::ECE.when(ece);
+    let header = Segment { ack: segments * MSS, window: 1 << 20, flags, ..Segment::default() };
+    let arrival = crate::Arrival { header, from: 0, trimmed: false, ce: false, returned: false };
+    sender.handle_packet(Time::ZERO, &arrival);
+    while sender.poll_transmit(Time::ZERO).is_some() {}
+    sender.cwnd().unwrap()
+}
+
+fn by_hand(config: &TcpConfig) -> Connection {
+    let mut sender = Connection::connect(&TcpConfig { handshake: false, ..config.clone() }, None, Time::ZERO);
+    while sender.poll_transmit(Time::ZERO).is_some() {}
+    sender
+}
+
+/// RFC 3168 §6.1.2: a loss and a mark in the same window of data are one congestion event.
+#[test]
+fn a_loss_and_a_mark_in_one_window_reduce_once() {
+    let mut sender = by_hand(&TcpConfig { initial_window: 10, ..config(Algorithm::Reno) });
+    for _ in 0..3 {
+        acknowledge(&mut sender, 0, false);
+    }
+    // The first new ACK ends Reno's recovery at five segments; twelve were sent before it began.
+    assert_eq!(acknowledge(&mut sender, 3, true), 5 * MSS);
+    for segments in 4..=12 {
+        assert_eq!(acknowledge(&mut sender, segments, true), 5 * MSS);
+    }
+    assert_eq!(acknowledge(&mut sender, 13, true), 5 * MSS / 2);
+}
+
+#[test]
+fn a_window_of_one_segment_does_not_grow_by_a_mark() {
+    for &congestion in Algorithm::ALL {
+        let mut sender = by_hand(&TcpConfig { initial_window: 1, ..config(congestion) });
+        assert_eq!(acknowledge(&mut sender, 1, true), MSS, "{congestion:?}");
+        assert_eq!(acknowledge(&mut sender, 2, false), 2 * MSS, "{congestion:?}");
+    }
+}
