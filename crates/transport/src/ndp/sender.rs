@@ -134,7 +134,7 @@ impl Sender {
         }
     }
 
-    /// NDP §3.2.2: the packet is queued for retransmission; it leaves with the next pull.
+    /// NDP §3.2: the packet is queued for retransmission; it leaves with the next pull.
     fn on_nack(&mut self, now: Time, seq: u64, below: u64) {
         if self.hear(now, seq, below) {
             if self.window.lose(seq) {
@@ -144,7 +144,7 @@ impl Sender {
         }
     }
 
-    /// Pull numbers are cumulative (NDP §3.2.2): one that jumps by `n` asks for `n` packets, one that is late for none.
+    /// Pull numbers are cumulative (NDP §3.2): one that jumps by `n` asks for `n` packets, one that is late for none.
     fn on_pull(&mut self, now: Time, number: u64, void: u64, below: u64) {
         if !self.hear(now, 0, below) {
             return;
@@ -156,7 +156,7 @@ impl Sender {
         }
     }
 
-    /// A switch had no room even for the header and sent it back (NDP §3.2.4). Sending it again at once would repeat the
+    /// A switch had no room even for the header and sent it back (NDP §3.2). Sending it again at once would repeat the
     /// incast, so it normally waits for a pull. It leaves at once if no pull can be expected, because nothing of ours
     /// is with the receiver or on the way there; or if most of the last packets were received whole, so that not
     /// the receiver's link but this one path must have been congested.

@@ -91,14 +91,26 @@ impl Window {
         true
     }
 
-    /// Packet `seq` is known to be lost. False if that is no news, or no longer true.
+    /// Packet `seq` is known to be lost. False if that is no news, or no longer true. If it was only taken for lost, its
+    /// timeout was too short, as in [`Self::acknowledge`].
     pub(super) fn lose(&mut self, seq: u64) -> bool {
-        if !self.holds(seq) || self.slot(seq).state != State::InFlight {
+        if !self.holds(seq) {
             return false;
         }
-        self.slot(seq).state = State::Lost;
-        self.in_flight -= 1;
-        true
+        match self.slot(seq).state {
+            State::InFlight => {
+                self.slot(seq).state = State::Lost;
+                self.in_flight -= 1;
+                true
+            }
+            State::Overdue => {
+                self.slot(seq).state = State::Lost;
+                self.overdue -= 1;
+                self.revive();
+                false
+            }
+            State::Lost | State::Acknowledged => false,
+        }
     }
 
     /// Packet `seq` has arrived. If it was overdue and had not been sent again, the timeout was too short, and the other
@@ -247,6 +259,11 @@ mod tests {
         assert_eq!((w.in_flight(), w.oldest()), (1, Some(Time(0))));
         assert!(!w.send_again(2, Time(10)));
         assert!(w.send_again(3, Time(10)), "a trimmed packet stays lost");
+        w.expire(Time(20), Duration(9), |_| ());
+        assert_eq!(w.in_flight(), 0);
+        assert!(!w.lose(2), "already to be sent again");
+        assert_eq!((w.in_flight(), w.oldest()), (1, Some(Time(10))), "a NACK is as good as an ACK");
+        assert!(w.send_again(2, Time(21)));
     }
 
     #[test]
