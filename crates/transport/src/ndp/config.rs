@@ -37,11 +37,11 @@ pub struct NdpConfig {
     /// measured round trips lengthen it. Above zero. Not in the paper, which has only the sender's timer.
     pub pull_timeout: Duration,
     /// How long a receiver that has everything still answers late copies before it reports `Closed`; counted from
-    /// the last arrival. Should be many times 8 `rto`, the longest that a sender pauses. NDP §3.2 keeps time-wait state for the
-    /// maximum segment lifetime.
+    /// the last arrival. Should be many times 8 `rto`, the longest that a sender pauses. NDP §3.2 keeps time-wait state
+    /// for the maximum segment lifetime.
     pub linger: Duration,
-    /// Timeouts in a row, with nothing heard in between, after which an end gives up. The pauses double up to eight times
-    /// the first. At least 1. Not in the paper.
+    /// Timeouts in a row, with nothing heard in between, after which an end gives up. The pauses double up to eight
+    /// times the first. At least 1. Not in the paper.
     pub retries: u32,
     /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2), and senders act on it.
     pub return_to_sender: bool,

@@ -101,8 +101,8 @@ impl Receiver {
     fn account(&mut self, now: Time, pull: u64) {
         self.active_at = now;
         self.pulls.answer(pull);
-        // Each pull has a number of its own, so an answer is never ambiguous, however late. If only the answer to a later
-        // pull comes, there is no sample this time.
+        // Each pull has a number of its own, so an answer is never ambiguous, however late. If only the answer to a
+        // later pull comes, there is no sample this time.
         if let Some((timed, sent_at)) = self.timed
             && (timed..=self.pulls.sent()).contains(&pull)
         {

@@ -9,8 +9,8 @@ use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-/// A pull this far ahead of the last one is not believed. Real jumps are lost pulls: windows that the receiver asked for
-/// and wrote off.
+/// A pull this far ahead of the last one is not believed. Real jumps are lost pulls: windows that the receiver asked
+/// for and wrote off.
 const MOST_PULLS_SKIPPED: u64 = 1 << 20;
 
 /// When the receiver was last heard.
@@ -37,7 +37,8 @@ pub struct Sender {
 
     /// Highest pull heard.
     pull: u64,
-    /// Last pull answered. Those from here to `pull` are credit: a pull may overtake the NACK that gives it its meaning.
+    /// Last pull answered. Those from here to `pull` are credit: a pull may overtake the NACK that gives it its
+    /// meaning.
     answered: u64,
     /// Most credit ever owed.
     initial_window: u32,
@@ -230,6 +231,7 @@ impl Endpoint for Sender {
         if self.done {
             return;
         }
+        let overdue = self.window.overdue();
         match arrival.header {
             Header::Data { seq, pull, .. } if arrival.returned => self.on_returned(seq, pull),
             _ if arrival.returned => {}
@@ -240,6 +242,9 @@ impl Endpoint for Sender {
         }
         if self.window.base() == self.total {
             self.finish(Event::Closed);
+        } else if self.window.overdue() < overdue {
+            // Packets may be in flight again that no timer was set for.
+            self.arm(now);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Many senders, one receiving host, and a switch whose header queue overflows too.
 //!
-//! Everything that a real incast loses is lost here: data and headers beyond the queues. All connections must finish, and
-//! the host's link must not idle for long.
+//! Everything that a real incast loses is lost here: data and headers beyond the queues. All connections must finish,
+//! and the host's link must not idle for long.
 
 use super::*;
 use crate::Arrival;
