@@ -28,7 +28,7 @@ pub struct NdpConfig {
     /// At least 1 B. 64 B: the smallest Ethernet frame (NDP §3.1).
     pub header: Bytes,
     /// Packets that a sender pushes unasked, and that the receiver then keeps asked for. 1 to 16384.
-    /// SCDP §V: 12 packets (NDP §6 uses 23 to 30 of 9 KB).
+    /// SCDP §V: 12 packets.
     pub initial_window: u32,
     /// Smallest time without ACK or NACK after which a packet is taken for lost; measured round trips lengthen it.
     /// Above zero. NDP §3.2: very short, 1 ms, because queues are.
@@ -37,13 +37,13 @@ pub struct NdpConfig {
     /// measured round trips lengthen it. Above zero. Not in the paper, which has only the sender's timer.
     pub pull_timeout: Duration,
     /// How long a receiver that has everything still answers late copies before it reports `Closed`; counted from
-    /// the last arrival. Should be many times 8 `rto`, the longest that a sender pauses. NDP §3.2.3 keeps time-wait state for the
-    /// maximum segment lifetime.
+    /// the last arrival. Should be many times 8 `rto`, the longest that a sender pauses. NDP §3.2 keeps time-wait state
+    /// for the maximum segment lifetime.
     pub linger: Duration,
-    /// Timeouts in a row, with nothing heard in between, after which an end gives up. The pauses double up to eight times
-    /// the first. At least 1. Not in the paper.
+    /// Timeouts in a row, with nothing heard in between, after which an end gives up. The pauses double up to eight
+    /// times the first. At least 1. Not in the paper.
     pub retries: u32,
-    /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2.4), and senders act on it.
+    /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2), and senders act on it.
     pub return_to_sender: bool,
     /// Bytes of an object after which its packets fall to the next lower priority (NDP+ of SCDP §V): strictly
     /// increasing, at most 7. Empty: plain NDP, one priority. SCDP §V: 10 KB, 100 KB, 1 MB, 10 MB.

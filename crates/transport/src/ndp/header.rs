@@ -16,8 +16,8 @@ pub enum Header {
         object: u64,
         /// When it left, by the sender's clock.
         sent: Stamp,
-        /// Set until the receiver has been heard: in the first round trip every packet has it, because any of them may be
-        /// the first to arrive (NDP §3.2.1). The number of packets in the unasked burst that this one belongs to.
+        /// Set until the receiver has been heard: in the first round trip every packet has it, because any of them may
+        /// be the first to arrive (NDP §3.2). The number of packets in the unasked burst that this one belongs to.
         syn: Option<NonZeroU16>,
         /// The last packet of the object.
         last: bool,
@@ -40,7 +40,7 @@ pub enum Header {
     },
     /// Please send a packet.
     Pull {
-        /// Pulls sent so far, this one included: a later pull makes up for a lost one (NDP §3.2.2).
+        /// Pulls sent so far, this one included: a later pull makes up for a lost one (NDP §3.2).
         number: u64,
         /// Pulls up to this one need no answer any more: the receiver has taken them for lost and asked again.
         void: u64,

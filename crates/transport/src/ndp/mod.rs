@@ -1,8 +1,9 @@
 //! NDP: receiver-driven transport over switches that trim (Handley et al., SIGCOMM 2017; Alasmar §2.4.9 and chapter 4).
 //!
-//! A sender pushes an initial window unasked and from then on sends one packet for each pull. The receiver answers every
-//! packet at once with an ACK, every trimmed header with a NACK, and asks for one more packet for each of them; all
-//! connections of a host share one paced [`PullQueue`](crate::pull::PullQueue), so that what was asked for just fills its link.
+//! A sender pushes an initial window unasked and from then on sends one packet for each pull. The receiver answers
+//! every packet at once with an ACK, every trimmed header with a NACK, and asks for one more packet for each of them;
+//! all connections of a host share one paced [`PullQueue`](crate::pull::PullQueue), so that what was asked for just
+//! fills its link.
 //!
 //! Not here: trimming, returning headers to senders and spraying over paths are the fabric's; pacing and fairness of
 //! pulls are the pull queue's; priorities among the pulls of a host (NDP §3.2) do not exist.

@@ -11,7 +11,8 @@ use crate::units::{Duration, Time};
 const MOST_DOUBLINGS: u32 = 3;
 
 /// How many of the shortest pauses an end waits when nothing is known to be lost and the peer has to move first.
-const TRUST: u64 = 64;
+/// Pulls of a connection come once a round of its host's queue: hundreds of milliseconds where thousands share it.
+const TRUST: u64 = 256;
 
 /// Round trips are not believed beyond this many times the minimum, lest a forged stamp stops a connection.
 const MOST_MINIMA: u64 = 1000;

@@ -1,9 +1,10 @@
 //! The receiver's account of what it has asked for and not yet got.
 //!
-//! NDP's pull clock (one pull for each arrival) runs down when packets vanish together with their headers: each takes its
-//! pull with it, and when the last one is gone nothing moves any more. So the receiver counts what is owed, and writes off
-//! what has not come for a whole timeout; what is written off is asked for again, through the host's paced pull queue. An answer
-//! that comes after it was written off changes nothing, so that a timeout that was too short adds no packets for good.
+//! NDP's pull clock (one pull for each arrival) runs down when packets vanish together with their headers: each takes
+//! its pull with it, and when the last one is gone nothing moves any more. So the receiver counts what is owed, and
+//! writes off what has not come for a whole timeout; what is written off is asked for again, through the host's paced
+//! pull queue. An answer that comes after it was written off changes nothing, so that a timeout that was too short adds
+//! no packets for good.
 
 /// Pulls sent, by age. Pull numbers start at 1; number 0 stands for the initial window, which nobody asked for.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +53,8 @@ impl Pulls {
         self.sent
     }
 
-    /// A packet came that answers pull `number`. Late and repeated answers are harmless, numbers never sent meaningless.
+    /// A packet came that answers pull `number`. Late and repeated answers are harmless, numbers never sent
+    /// meaningless.
     pub(super) fn answer(&mut self, number: u64) {
         let owed = if number == 0 {
             &mut self.unasked

@@ -14,7 +14,7 @@ enum State {
     /// No packet has come.
     Listening,
     Receiving,
-    /// Everything has come; late copies are still answered (NDP §3.2.3 calls it time-wait).
+    /// Everything has come; late copies are still answered (NDP §3.2 calls it time-wait).
     Lingering,
     /// `Closed` was reported; copies are answered for as long as the driver delivers any.
     Closed,
@@ -87,7 +87,7 @@ impl Receiver {
         }
     }
 
-    /// The first packet to arrive opens the connection, whichever it is (NDP §3.2.1).
+    /// The first packet to arrive opens the connection, whichever it is (NDP §3.2).
     fn open(&mut self, now: Time, object: u64, burst: u16) {
         self.state = State::Receiving;
         self.object = object;
@@ -101,8 +101,8 @@ impl Receiver {
     fn account(&mut self, now: Time, pull: u64) {
         self.active_at = now;
         self.pulls.answer(pull);
-        // Each pull has a number of its own, so an answer is never ambiguous, however late. If only the answer to a later
-        // pull comes, there is no sample this time.
+        // Each pull has a number of its own, so an answer is never ambiguous, however late. If only the answer to a
+        // later pull comes, there is no sample this time.
         if let Some((timed, sent_at)) = self.timed
             && (timed..=self.pulls.sent()).contains(&pull)
         {
@@ -216,8 +216,8 @@ impl Endpoint for Receiver {
         self.completed.take().or_else(|| self.ended.take())
     }
 
-    /// One for each packet that came (NDP §3.2.2), as long as more packets are missing than are already asked for; none
-    /// when everything is there ("removes any pull packets", NDP §3.2.2).
+    /// One for each packet that came (NDP §3.2), as long as more packets are missing than are already asked for; none
+    /// when everything is there (the paper removes queued pulls when the last packet arrives).
     fn pending_pulls(&self) -> u32 {
         if self.state != State::Receiving {
             return 0;

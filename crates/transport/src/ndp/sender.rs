@@ -9,8 +9,8 @@ use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-/// A pull this far ahead of the last one is not believed. Real jumps are lost pulls: windows that the receiver asked for
-/// and wrote off.
+/// A pull this far ahead of the last one is not believed. Real jumps are lost pulls: windows that the receiver asked
+/// for and wrote off.
 const MOST_PULLS_SKIPPED: u64 = 1 << 20;
 
 /// When the receiver was last heard.
@@ -37,7 +37,8 @@ pub struct Sender {
 
     /// Highest pull heard.
     pull: u64,
-    /// Last pull answered. Those from here to `pull` are credit: a pull may overtake the NACK that gives it its meaning.
+    /// Last pull answered. Those from here to `pull` are credit: a pull may overtake the NACK that gives it its
+    /// meaning.
     answered: u64,
     /// Most credit ever owed.
     initial_window: u32,
@@ -134,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// NDP §3.2.2: the packet is queued for retransmission; it leaves with the next pull.
+    /// NDP §3.2: the packet is queued for retransmission; it leaves with the next pull.
     fn on_nack(&mut self, now: Time, seq: u64, below: u64) {
         if self.hear(now, seq, below) {
             if self.window.lose(seq) {
@@ -144,7 +145,7 @@ impl Sender {
         }
     }
 
-    /// Pull numbers are cumulative (NDP §3.2.2): one that jumps by `n` asks for `n` packets, one that is late for none.
+    /// Pull numbers are cumulative (NDP §3.2): one that jumps by `n` asks for `n` packets, one that is late for none.
     fn on_pull(&mut self, now: Time, number: u64, void: u64, below: u64) {
         if !self.hear(now, 0, below) {
             return;
@@ -156,7 +157,7 @@ impl Sender {
         }
     }
 
-    /// A switch had no room even for the header and sent it back (NDP §3.2.4). Sending it again at once would repeat the
+    /// A switch had no room even for the header and sent it back (NDP §3.2). Sending it again at once would repeat the
     /// incast, so it normally waits for a pull. It leaves at once if no pull can be expected, because nothing of ours
     /// is with the receiver or on the way there; or if most of the last packets were received whole, so that not
     /// the receiver's link but this one path must have been congested.
@@ -230,6 +231,7 @@ impl Endpoint for Sender {
         if self.done {
             return;
         }
+        let overdue = self.window.overdue();
         match arrival.header {
             Header::Data { seq, pull, .. } if arrival.returned => self.on_returned(seq, pull),
             _ if arrival.returned => {}
@@ -240,6 +242,9 @@ impl Endpoint for Sender {
         }
         if self.window.base() == self.total {
             self.finish(Event::Closed);
+        } else if self.window.overdue() < overdue {
+            // Packets may be in flight again that no timer was set for.
+            self.arm(now);
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::units::{Duration, Time};
 
-/// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100 Gbit/s
-/// and 1500 B it is the traffic of 4 ms, four times the default timeout.
+/// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100
+/// Gbit/s and 1500 B it is the traffic of 4 ms, four times the default timeout.
 pub(super) const MAX_SPAN: u64 = 1 << 15;
 
 /// Slots to begin with: enough for the usual initial windows.
@@ -59,6 +59,11 @@ impl Window {
         self.in_flight
     }
 
+    /// Packets taken for lost after a timeout and not sent again yet.
+    pub(super) fn overdue(&self) -> u32 {
+        self.overdue
+    }
+
     /// Whether one more new packet may be sent.
     pub(super) fn has_room(&self) -> bool {
         self.next - self.base < MAX_SPAN
@@ -91,18 +96,30 @@ impl Window {
         true
     }
 
-    /// Packet `seq` is known to be lost. False if that is no news, or no longer true.
+    /// Packet `seq` is known to be lost. False if that is no news, or no longer true. If it was only taken for lost,
+    /// its timeout was too short, as in [`Self::acknowledge`].
     pub(super) fn lose(&mut self, seq: u64) -> bool {
-        if !self.holds(seq) || self.slot(seq).state != State::InFlight {
+        if !self.holds(seq) {
             return false;
         }
-        self.slot(seq).state = State::Lost;
-        self.in_flight -= 1;
-        true
+        match self.slot(seq).state {
+            State::InFlight => {
+                self.slot(seq).state = State::Lost;
+                self.in_flight -= 1;
+                true
+            }
+            State::Overdue => {
+                self.slot(seq).state = State::Lost;
+                self.overdue -= 1;
+                self.revive();
+                false
+            }
+            State::Lost | State::Acknowledged => false,
+        }
     }
 
-    /// Packet `seq` has arrived. If it was overdue and had not been sent again, the timeout was too short, and the other
-    /// overdue packets may well be on their way, too.
+    /// Packet `seq` has arrived. If it was overdue and had not been sent again, the timeout was too short, and the
+    /// other overdue packets may well be on their way, too.
     pub(super) fn acknowledge(&mut self, seq: u64) {
         if !self.holds(seq) {
             return;
@@ -247,6 +264,11 @@ mod tests {
         assert_eq!((w.in_flight(), w.oldest()), (1, Some(Time(0))));
         assert!(!w.send_again(2, Time(10)));
         assert!(w.send_again(3, Time(10)), "a trimmed packet stays lost");
+        w.expire(Time(20), Duration(9), |_| ());
+        assert_eq!(w.in_flight(), 0);
+        assert!(!w.lose(2), "already to be sent again");
+        assert_eq!((w.in_flight(), w.oldest()), (1, Some(Time(10))), "a NACK is as good as an ACK");
+        assert!(w.send_again(2, Time(21)));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Two ends on the simulated pair: 1 Gbit/s, 1500 B packets (12 us each), 64 B control packets (512 ns), pulls paced at 12 us.
+//! Two ends on the simulated pair: 1 Gbit/s, 1500 B packets (12 us each), 64 B control packets (512 ns), pulls paced at
+//! 12 us.
 
 mod hostile;
 mod idle;

@@ -1,4 +1,4 @@
-//! Return-to-sender (NDP §3.2.4).
+//! Return-to-sender (NDP §3.2).
 
 use super::*;
 use crate::Arrival;
