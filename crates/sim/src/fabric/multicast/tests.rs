@@ -65,6 +65,35 @@ fn a_tree_to_all_hosts_has_one_link_for_each_node_reached() {
 }
 
 #[test]
+fn trees_in_an_mport_ntree_are_as_small_as_can_be() {
+    use rand::RngExt as _;
+    let mut random = crate::random::stream(7, "receivers");
+    for (m, n) in [(4, 3), (6, 4), (2, 4), (8, 2), (8, 1)] {
+        let g = fabric(&format!("topology = 'm-port-n-tree'\nm = {m}\nn = {n}"));
+        let (r, half) = (Routes::build(&g, |_| true), m / 2);
+        for hash in 0..100 {
+            let source = random.random_range(0..g.hosts);
+            let mut receivers: BTreeSet<u32> = (0..8).map(|_| random.random_range(0..g.hosts)).collect();
+            receivers.remove(&source);
+            let list: Vec<u32> = receivers.iter().copied().collect();
+            let tree = Tree::build(&g, &r, source, &list, hash);
+            assert_eq!(deliver(&g, &tree, source).len(), list.len());
+            // At least one link leads up from each sub-fat-tree of the source that some receiver is not in, and one down
+            // into each sub-fat-tree with receivers that the source is not in. Those of t tiers are told apart by the
+            // number of a host over (m/2)^t.
+            let bound: usize = (0..n)
+                .map(|t| {
+                    let within = |h: &u32| h / u32::pow(half, t);
+                    let down: BTreeSet<u32> = list.iter().map(within).filter(|&s| s != within(&source)).collect();
+                    down.len() + usize::from(!down.is_empty())
+                })
+                .sum();
+            assert_eq!(tree.links().len(), bound, "FT({m}, {n}) {source} -> {list:?}");
+        }
+    }
+}
+
+#[test]
 fn groups_spread_over_the_cores() {
     let (g, r) = fat_tree(10);
     let used: BTreeSet<_> = (0..400).flat_map(|hash| cores(&g, &Tree::build(&g, &r, 3, &[100, 200], hash))).collect();
@@ -95,6 +124,24 @@ fn few_trees_spread_over_the_cores_too() {
     let used: BTreeSet<_> = groups.flat_map(|group| cores(&g, &group.trees[2])).collect();
     // The third of three trees comes from the last third of 25 cores.
     assert!((8..=9).contains(&used.len()), "{used:?}");
+}
+
+#[test]
+fn trees_merge_where_a_failure_makes_the_ways_up_differ() {
+    let g = fabric("topology = 'fat-tree'\nk = 4");
+    let link = |a: &str, b: &str| {
+        let name = |n: NodeId| g.nodes[n as usize].name.as_str();
+        g.links.iter().position(|l| name(l.a) == a && name(l.b) == b).unwrap() as u32
+    };
+    // The rack of hosts 4 and 5 is left with one way up, its neighbour (6 and 7) has both.
+    let cut = link("edge1.0", "agg1.0");
+    let r = Routes::build(&g, |l| l != cut);
+    for hash in 0..50 {
+        let tree = Tree::build(&g, &r, 0, &[4, 6], hash);
+        assert_eq!(deliver(&g, &tree, 0), BTreeMap::from([(4, 6), (6, 6)]));
+        // Four links to the aggregation switch that both share, and two from there to each.
+        assert_eq!(tree.links().len(), 4 + 2 * 2, "hash {hash}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008, §3), which the SCDP and NDP evaluations use.
+//! The k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008), which the SCDP and NDP evaluations use.
 //!
 //! `k` pods of `k/2` edge and `k/2` aggregation switches, `(k/2)^2` core switches, `k^3/4` hosts. Aggregation switch
 //! `i` of every pod leads up to the cores `i k/2 ..= i k/2 + k/2 - 1`, so that a core chosen on the way up determines

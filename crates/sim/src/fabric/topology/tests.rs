@@ -94,7 +94,7 @@ fn fat_tree_hosts_are_numbered_pod_by_pod_and_edge_by_edge() {
         assert_eq!(edge.name, format!("edge{}.{}", h / 9, h % 9 / 3));
         assert_eq!((edge.pod, g.nodes[h as usize].pod), (Some(h / 9), Some(h / 9)));
     }
-    // Al-Fares §3: each core switch has one link to each pod.
+    // Each core switch has one link to each pod.
     let cores = g.nodes.iter().enumerate().filter(|(_, n)| n.level == Level::Core);
     for (core, _) in cores {
         let ports = &g.ports_by_node()[core];
@@ -276,6 +276,12 @@ fn the_schema_rejects_unknown_keys_and_knows_the_tag() {
         assert!(variant["properties"]["rate"].is_object(), "{variant}");
         assert!(variant["description"].is_string(), "{variant}");
     }
+}
+
+#[test]
+fn the_how_to_shows_the_file_as_it_is() {
+    let how_to = include_str!("../../../../../docs/how-to/add-a-topology.md");
+    assert!(how_to.contains(include_str!("dumbbell.rs")), "copy dumbbell.rs into docs/how-to/add-a-topology.md");
 }
 
 const RING: &str = "[hosts]\na, 1\nb # no pod\n[switches]\nx\ny, core\nz, aggregation, 3\n
