@@ -245,7 +245,7 @@ impl Network {
                 if self.unfinished == 0 && self.stop == Stop::Foreground {
                     return Ending::Complete;
                 }
-                if self.wheel.batch().is_empty() && self.wheel.advance() {
+                if self.wheel.batch().len() == 0 && self.wheel.advance() {
                     self.fetch_ahead();
                 }
                 let Some((now, entity)) = self.wheel.pop() else {
@@ -280,17 +280,16 @@ impl Network {
     /// misses, each of which waits for the one before (port, then its packet); here those of a whole batch overlap.
     #[inline]
     fn fetch_ahead(&mut self) {
-        let batch = self.wheel.batch();
-        if batch.len() < 3 {
+        if self.wheel.batch().len() < 3 {
             return;
         }
         let mut touched = 0;
-        for &(_, entity) in batch {
+        for entity in self.wheel.batch() {
             if let Some(port) = self.ports.get(entity as usize) {
                 touched ^= port.first_in_flight();
             }
         }
-        for &(_, entity) in batch {
+        for entity in self.wheel.batch() {
             if let Some(port) = self.ports.get(entity as usize) {
                 touched ^= self.packets.hot(port.first_in_flight()).destination;
             }
