@@ -6,4 +6,5 @@
 
 pub mod fabric;
 pub mod random;
+pub mod scenario;
 pub mod workload;

@@ -1,0 +1,3 @@
+//! The scenario file format.
+mod transport;
+pub use transport::TransportName;
