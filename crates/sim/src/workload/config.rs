@@ -28,9 +28,10 @@ pub struct WorkloadConfig {
     /// Read the sessions from a file instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceConfig>,
-    /// Number of sessions. Default: explicit start times tell it, or the placement, where it repeats itself (each host
+    /// Number of sessions, at least 1. Default: explicit start times tell it, or the placement, where it repeats itself (each host
     /// of a permutation once, one request of an incast).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub sessions: Option<u64>,
     /// No request arrives after this time.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use std::path::Path;
 
 pub mod arrivals;
 mod config;
-mod context;
+pub(crate) mod context;
 mod error;
 mod generate;
 pub mod placement;
