@@ -98,7 +98,7 @@ impl<'s> Checker<'s> {
         match map.get("type") {
             Some(Json::String(name)) => shape.types.push(name),
             Some(Json::Array(names)) => {
-                shape.types.extend(names.iter().filter_map(Json::as_str).filter(|n| *n != "null"))
+                shape.types.extend(names.iter().filter_map(Json::as_str).filter(|n| *n != "null"));
             }
             _ => {}
         }
@@ -200,12 +200,11 @@ impl<'s> Checker<'s> {
                 best = Some(attempt.findings);
             }
         }
-        match best {
-            Some(findings) => self.findings.extend(findings),
-            None => {
-                let message = format!("expected {}, found {}", expected.join(" or "), describe(&node.value));
-                self.find(path, message, None);
-            }
+        if let Some(findings) = best {
+            self.findings.extend(findings);
+        } else {
+            let message = format!("expected {}, found {}", expected.join(" or "), describe(&node.value));
+            self.find(path, message, None);
         }
         false
     }

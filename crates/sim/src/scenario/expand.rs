@@ -88,7 +88,7 @@ pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Plan, Scena
     for source in 1..sources.len() {
         match apply_override(&mut document, &sources, source) {
             Ok(path) => overridden.push(path),
-            Err(error) => errors.push(error),
+            Err(error) => errors.push(*error),
         }
     }
     let axes = document
@@ -139,17 +139,19 @@ fn finish(mut errors: Vec<ScenarioError>) -> ScenarioErrors {
     ScenarioErrors(unique)
 }
 
-fn apply_override(document: &mut Node, sources: &[Source], source: usize) -> Result<Path, ScenarioError> {
+fn apply_override(document: &mut Node, sources: &[Source], source: usize) -> Result<Path, Box<ScenarioError>> {
     let text = &sources[source].text;
     let whole = Span { source, range: 0..text.len() };
-    let error = |span: &Span, message: String| ScenarioError::at(sources, span, &Path::default(), message);
+    let error = |span: &Span, message: String| Box::new(ScenarioError::at(sources, span, &Path::default(), message));
     let Some(equals) = unquoted_equals(text) else {
-        return Err(error(&whole, "expected `key=value`".to_owned()).hint(Some("like transport.name=ndp".to_owned())));
+        let hint = Some("like transport.name=ndp".to_owned());
+        return Err(Box::new(error(&whole, "expected `key=value`".to_owned()).hint(hint)));
     };
     let key_span = Span { source, range: 0..equals };
     let path = Path::parse(&text[..equals]).map_err(|e| error(&key_span, e))?;
     let path = document.canonical(&path);
-    let value = Node::parse_value(text, equals + 1, source);
+    let spaces = text[equals + 1..].len() - text[equals + 1..].trim_start().len();
+    let value = Node::parse_value(text, equals + 1 + spaces, source);
     document.set(&path, &key_span, value).map_err(|e| error(&key_span, e))?;
     Ok(path)
 }
@@ -212,7 +214,7 @@ fn read_sweep(
                     axes.push(axis);
                 }
             }
-            Err(error) => errors.push(error),
+            Err(error) => errors.push(*error),
         }
     }
     axes
@@ -239,32 +241,34 @@ fn drop_columns(axis: &mut Axis, keep: &[bool]) {
     axis.values.iter_mut().for_each(|row| retain(row, keep));
 }
 
-fn read_axis(key: &str, entry: &Entry, document: &Node, sources: &[Source]) -> Result<Axis, ScenarioError> {
+fn read_axis(key: &str, entry: &Entry, document: &Node, sources: &[Source]) -> Result<Axis, Box<ScenarioError>> {
     let at = Path(vec!["sweep".to_owned(), key.to_owned()]);
-    let error = |span: &Span, message: String| ScenarioError::at(sources, span, &at, message);
+    let error = |span: &Span, message: String, hint: Option<&str>| {
+        Box::new(ScenarioError::at(sources, span, &at, message).hint(hint.map(str::to_owned)))
+    };
     let keys: Vec<String> = key.split(',').map(|k| k.trim().to_owned()).collect();
     let mut paths = Vec::new();
     for key in &keys {
-        let path = Path::parse(key).map_err(|e| error(&entry.key_span, e))?;
+        let path = Path::parse(key).map_err(|e| error(&entry.key_span, e, None))?;
         if path.0[0] == "sweep" || path.0[0] == "seed" || path.0[0] == "repeat" {
-            return Err(error(&entry.key_span, format!("`{key}` cannot be swept"))
-                .hint(Some("for several seeds: repeat = 5".to_owned())));
+            let hint = Some("for several seeds: repeat = 5");
+            return Err(error(&entry.key_span, format!("`{key}` cannot be swept"), hint));
         }
         paths.push(document.canonical(&path));
     }
     let Value::Array(items) = &entry.node.value else {
-        return Err(error(&entry.node.span, "expected a list of values".to_owned())
-            .hint(Some("write the values in square brackets".to_owned())));
+        let hint = Some("write the values in square brackets");
+        return Err(error(&entry.node.span, "expected a list of values".to_owned(), hint));
     };
     if items.is_empty() {
-        return Err(error(&entry.node.span, "the list is empty: at least one value is needed".to_owned()));
+        return Err(error(&entry.node.span, "the list is empty: at least one value is needed".to_owned(), None));
     }
     let mut values = Vec::new();
     for item in items {
         values.push(match (&item.value, keys.len()) {
             (_, 1) => vec![item.clone()],
             (Value::Array(row), n) if row.len() == n => row.clone(),
-            (_, n) => return Err(error(&item.span, format!("expected a list of {n} values, one for each key"))),
+            (_, n) => return Err(error(&item.span, format!("expected a list of {n} values, one for each key"), None)),
         });
     }
     Ok(Axis { keys, paths, values, span: entry.key_span.clone() })

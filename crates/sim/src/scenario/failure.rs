@@ -42,7 +42,7 @@ impl Failure {
         let mut faults = Vec::new();
         match (&self.link, &self.switch) {
             (None, None) => {
-                faults.push(Fault::new("", "a failure needs `link` or `switch`").hint("link = \"edge0.0-agg0.1\""))
+                faults.push(Fault::new("", "a failure needs `link` or `switch`").hint("link = \"edge0.0-agg0.1\""));
             }
             (Some(_), Some(_)) => faults.push(Fault::new("switch", "give either `link` or `switch`, not both")),
             (Some(link), None) if !link.contains('-') => {
@@ -53,7 +53,7 @@ impl Failure {
         }
         match (self.action, self.rate) {
             (Action::Slow, None) => {
-                faults.push(Fault::new("action", "\"slow\" needs a `rate`").hint("rate = \"100Mbps\""))
+                faults.push(Fault::new("action", "\"slow\" needs a `rate`").hint("rate = \"100Mbps\""));
             }
             (Action::Slow, Some(rate)) if rate.bps() == 0 => {
                 faults.push(Fault::new("rate", "must be above 0").hint("for no rate at all: action = \"cut\""));

@@ -118,11 +118,11 @@ impl<'s> Page<'s> {
             .map(|(key, property)| {
                 let default = match property.get("default") {
                     _ if required.contains(&key.as_str()) => "required".to_owned(),
-                    Some(Json::Object(_)) | Some(Json::Null) | None => "-".to_owned(),
+                    Some(Json::Object(_) | Json::Null) | None => "-".to_owned(),
                     Some(value) => format!("`{value}`"),
                 };
                 let mut meaning = description(property);
-                let variants = self.variants(self.follow(property));
+                let variants = variants(self.follow(property));
                 if !variants.is_empty() {
                     meaning = format!("{meaning} {variants}");
                 }
@@ -134,13 +134,6 @@ impl<'s> Page<'s> {
             return;
         }
         let _ = writeln!(self.text, "| key | type | default | meaning |\n|---|---|---|---|\n{}\n", rows.join("\n"));
-    }
-
-    /// The values of a plain enum with their meaning.
-    fn variants(&self, schema: &Json) -> String {
-        let alternatives = schema.get("oneOf").and_then(Json::as_array).into_iter().flatten();
-        let shown = |a: &Json| Some(format!("`{}`: {}", a.get("const")?.as_str()?, lower_first(&description(a))));
-        alternatives.filter_map(shown).collect::<Vec<_>>().join(" ")
     }
 
     fn type_of(&self, schema: &'s Json) -> String {
@@ -174,6 +167,13 @@ impl<'s> Page<'s> {
     }
 }
 
+/// The values of a plain enum with their meaning.
+fn variants(schema: &Json) -> String {
+    let alternatives = schema.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+    let shown = |a: &Json| Some(format!("`{}`: {}", a.get("const")?.as_str()?, lower_first(&description(a))));
+    alternatives.filter_map(shown).collect::<Vec<_>>().join(" ")
+}
+
 /// The schema inside an `Option`.
 fn optional(schema: &Json) -> Option<&Json> {
     let alternatives = schema.get("anyOf")?.as_array()?;
@@ -192,7 +192,7 @@ fn plural(name: &str) -> String {
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     // Acronyms keep their capitals.
-    let acronym = text.chars().nth(1).is_some_and(|c| c.is_uppercase());
+    let acronym = text.chars().nth(1).is_some_and(char::is_uppercase);
     chars.next().map_or_else(String::new, |first| {
         let first = if acronym { first.to_string() } else { first.to_lowercase().to_string() };
         first + chars.as_str()

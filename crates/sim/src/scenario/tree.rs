@@ -124,21 +124,15 @@ impl Node {
         // A document as a whole is best pointed at by its first line.
         let mut place = Span { source: self.span.source, range: 0..0 };
         for part in &path.0 {
-            match &node.value {
-                Value::Array(items) => {
-                    let Some(index) = Self::index(items, part) else { return place };
-                    node = &items[index];
-                    place = node.span.clone();
-                }
-                _ => {
-                    let Some(entry) = node.get(part) else { return place };
-                    node = &entry.node;
-                    place = match &node.value {
-                        Value::Table(_) => entry.key_span.clone(),
-                        // `[[workload]]`: the span of the list is that of its first header.
-                        _ => node.span.clone(),
-                    };
-                }
+            if let Value::Array(items) = &node.value {
+                let Some(index) = Self::index(items, part) else { return place };
+                node = &items[index];
+                place = node.span.clone();
+            } else {
+                let Some(entry) = node.get(part) else { return place };
+                node = &entry.node;
+                let table = matches!(node.value, Value::Table(_));
+                place = if table { entry.key_span.clone() } else { node.span.clone() };
             }
         }
         place
@@ -228,13 +222,10 @@ fn convert(value: Spanned<DeValue<'_>>, source: usize, by: usize, overflow: &mut
         DeValue::String(s) => Value::Str(s.into_owned()),
         DeValue::Boolean(b) => Value::Bool(b),
         DeValue::Datetime(d) => Value::Datetime(d.to_string()),
-        DeValue::Integer(n) => match i64::from_str_radix(n.as_str(), n.radix()) {
-            Ok(n) => Value::Int(n),
-            Err(_) => {
-                overflow.push(span.clone());
-                Value::Int(0)
-            }
-        },
+        DeValue::Integer(n) => Value::Int(i64::from_str_radix(n.as_str(), n.radix()).unwrap_or_else(|_| {
+            overflow.push(span.clone());
+            0
+        })),
         DeValue::Float(x) => Value::Float(x.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Array(items) => {
             Value::Array(items.into_iter().map(|item| convert(item, source, by, overflow)).collect())

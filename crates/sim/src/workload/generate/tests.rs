@@ -6,8 +6,8 @@ use crate::workload::sizes::{Cdf, Endless, Fixed, SizesConfig};
 use crate::workload::{Access, Mode, Policy};
 use anabranch_transport::Bytes;
 
-fn fixed(size: u64) -> Option<SizesConfig> {
-    Some(SizesConfig::Fixed(Fixed { size: Bytes(size) }))
+fn fixed(size: u64) -> SizesConfig {
+    SizesConfig::Fixed(Fixed { size: Bytes(size) })
 }
 
 fn web_search(load: f64, sessions: u64) -> WorkloadConfig {
@@ -31,7 +31,7 @@ fn background(share: f64) -> WorkloadConfig {
 fn incast(senders: u32, arrivals: ArrivalsConfig) -> WorkloadConfig {
     WorkloadConfig {
         arrivals,
-        sizes: fixed(70_000),
+        sizes: Some(fixed(70_000)),
         placement: Some(PlacementConfig::Incast(Incast { senders, receiver: Some(0), choice: Senders::Random })),
         ..WorkloadConfig::default()
     }
@@ -130,7 +130,7 @@ fn load_counts_all_sessions_of_a_request() {
 #[test]
 fn group_sessions_carry_their_mode() {
     let replicas = |mode, access| WorkloadConfig {
-        sizes: fixed(1_000_000),
+        sizes: Some(fixed(1_000_000)),
         placement: Some(PlacementConfig::Replicas(Replicas { replicas: 3, policy: Policy::Hdfs, access })),
         sessions: Some(6),
         mode,
@@ -156,7 +156,7 @@ fn errors_name_the_workload_and_the_key() {
     };
     let now = || ArrivalsConfig::default();
     assert_eq!(key(incast(6, now())), "placement.senders");
-    assert_eq!(key(WorkloadConfig { sizes: fixed(0), ..incast(2, now()) }), "sizes.size");
+    assert_eq!(key(WorkloadConfig { sizes: Some(fixed(0)), ..incast(2, now()) }), "sizes.size");
     assert_eq!(key(WorkloadConfig { sessions: Some(5), ..incast(2, now()) }), "sessions");
     assert_eq!(key(WorkloadConfig { sessions: None, ..web_search(0.5, 1) }), "");
     assert_eq!(key(WorkloadConfig { mode: Some(Mode::OneToMany), ..incast(2, now()) }), "mode");
@@ -170,7 +170,7 @@ fn errors_name_the_workload_and_the_key() {
 #[test]
 fn mode_of_multi_unicast_counts_towards_sessions() {
     let config = WorkloadConfig {
-        sizes: fixed(1),
+        sizes: Some(fixed(1)),
         placement: Some(PlacementConfig::Replicas(Replicas {
             replicas: 3,
             policy: Policy::Random,

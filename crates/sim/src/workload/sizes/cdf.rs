@@ -174,7 +174,7 @@ impl Sizes for CdfTable {
     }
 
     fn draw(&self, rng: &mut Stream) -> Option<Bytes> {
-        whole_bytes(self.quantile(rng.random::<f64>()))
+        Some(whole_bytes(self.quantile(rng.random::<f64>())))
     }
 }
 

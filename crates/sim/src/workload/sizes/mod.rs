@@ -55,8 +55,8 @@ super::registry! {
 }
 
 /// A drawn size in whole bytes, at least one. The cast saturates; a NaN cannot arise from checked parameters.
-fn whole_bytes(size: f64) -> Option<Bytes> {
-    Some(Bytes((size.round() as u64).max(1)))
+fn whole_bytes(size: f64) -> Bytes {
+    Bytes((size.round() as u64).max(1))
 }
 
 #[cfg(test)]

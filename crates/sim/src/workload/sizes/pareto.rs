@@ -68,7 +68,7 @@ impl Sizes for Pareto {
     }
 
     fn draw(&self, rng: &mut Stream) -> Option<Bytes> {
-        whole_bytes(self.quantile(rng.random::<f64>()))
+        Some(whole_bytes(self.quantile(rng.random::<f64>())))
     }
 }
 

@@ -3,7 +3,8 @@
 use super::context::Context;
 use super::error::Fault;
 use super::{Mode, Session};
-use anabranch_transport::{Bytes, Time};
+use anabranch_transport::units::ParseError;
+use anabranch_transport::{Bytes, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -123,10 +124,10 @@ impl TraceConfig {
 
 /// A time written as a decimal number of `unit`s, exactly.
 fn parse_time(text: &str, unit: &str) -> Result<Time, String> {
-    let duration: anabranch_transport::Duration = match text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-        true => format!("{text}{unit}").parse().map_err(|e: anabranch_transport::units::ParseError| e.to_string())?,
-        false => return Err(format!("start must be a time in {unit}, not {text:?}")),
-    };
+    if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return Err(format!("start must be a time in {unit}, not {text:?}"));
+    }
+    let duration: Duration = format!("{text}{unit}").parse().map_err(|e: ParseError| e.to_string())?;
     Ok(Time(duration.ps()))
 }
 
