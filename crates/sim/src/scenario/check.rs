@@ -74,6 +74,7 @@ struct Shape<'s> {
     max_items: Option<u64>,
     minimum: Option<f64>,
     maximum: Option<f64>,
+    multiple_of: Option<u64>,
 }
 
 struct Checker<'s> {
@@ -126,6 +127,7 @@ impl<'s> Checker<'s> {
             Some("uint32") => Some(f64::from(u32::MAX)),
             _ => None,
         });
+        shape.multiple_of = map.get("multipleOf").and_then(Json::as_u64).or(shape.multiple_of);
         for key in ["oneOf", "anyOf"] {
             let Some(list) = map.get(key).and_then(Json::as_array) else { continue };
             let list: Vec<&Json> =
@@ -283,7 +285,14 @@ impl<'s> Checker<'s> {
             return;
         }
         match &node.value {
-            Value::Int(n) => self.check_range(*n as f64, &n.to_string(), shape, path),
+            Value::Int(n) => {
+                self.check_range(*n as f64, &n.to_string(), shape, path);
+                if let Some(of) = shape.multiple_of.filter(|of| *of > 0 && n.unsigned_abs() % of != 0) {
+                    let next = n.unsigned_abs().next_multiple_of(of);
+                    let kind = if of == 2 { "even".to_owned() } else { format!("a multiple of {of}") };
+                    self.find(path, format!("must be {kind}, not {n}"), Some(format!("the next is {next}")));
+                }
+            }
             Value::Float(x) if !x.is_finite() => self.find(path, format!("must be a finite number, not {x}"), None),
             Value::Float(x) => self.check_range(*x, &x.to_string(), shape, path),
             Value::Array(items) => {

@@ -12,6 +12,7 @@ pub enum FabricConfig {
     /// k-ary fat-tree: `k` pods of `k/2` edge and `k/2` aggregation switches, `k^3/4` hosts.
     FatTree {
         /// Ports of each switch: even, at least 2.
+        #[schemars(range(min = 2), extend("multipleOf" = 2))]
         k: u32,
         /// Bit rate of every link.
         #[serde(default = "rate")]

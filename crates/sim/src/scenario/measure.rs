@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// Time series, in `series.parquet`. The tables of flows and links are always written. Measuring never changes a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[expect(clippy::struct_excessive_bools, reason = "each series is a switch of its own in the file")]
 pub struct Measure {
     /// Time between two samples. Needed by any series.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,14 +18,12 @@ pub struct Measure {
     pub links: bool,
     /// Congestion window of every session.
     pub cwnd: bool,
-    /// Goodput of every session.
-    pub goodput: bool,
 }
 
 impl Measure {
     /// Whether any series is asked for.
     pub fn any(&self) -> bool {
-        self.queues || self.links || self.cwnd || self.goodput
+        self.queues || self.links || self.cwnd
     }
 
     /// What is wrong.

@@ -2,7 +2,7 @@
 
 use super::TransportName;
 use crate::workload::Fault;
-use anabranch_transport::{Bytes, Rate};
+use anabranch_transport::{Bytes, Duration, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
@@ -105,14 +105,14 @@ pub enum QueueKind {
     MlfqTrim,
 }
 
-/// Which packet loses its payload when a trimming queue is full.
+/// Who loses when a queue of priorities is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Victim {
-    /// The last one of the lowest priority in the queue.
+    /// The newest packet of the lowest priority that waits, if that is lower than the arrival's.
     #[default]
     Lowest,
-    /// The one that arrives.
+    /// The packet that arrives.
     Arriving,
 }
 
@@ -125,7 +125,7 @@ pub struct SwitchConfig {
     /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 100
     /// packets with `drop-tail` and `ecn`. The SCDP paper gives 20 packets to every protocol.
     pub buffer: BufferSize,
-    /// Queue length from which `ecn` marks. `auto`: 20 packets up to 3 Gbps, then 65 packets for each 10 Gbps (the
+    /// Queue length from which packets are marked: by `ecn`, and by `mlfq` and `mlfq-trim` if given or with DCTCP. `auto`: 20 packets up to 3 Gbps, then 65 packets for each 10 Gbps (the
     /// K of the DCTCP paper, SIGCOMM 2010 §3.4, for 1 and 10 Gbps).
     pub ecn_threshold: BufferSize,
     /// Buffer for trimmed headers and control packets of trimming disciplines. `auto`: as many bytes as `buffer` holds in
@@ -133,11 +133,11 @@ pub struct SwitchConfig {
     pub header_buffer: BufferSize,
     /// Trimming disciplines send at most this many headers for each data packet while both wait. At least 1. NDP §3.1: 10.
     #[schemars(range(min = 1))]
-    pub weight: u32,
+    pub weight: u8,
     /// Number of priorities of `mlfq` and `mlfq-trim`, 1 to 8. SCDP §V: 5.
     #[schemars(range(min = 1, max = 8))]
     pub priorities: u8,
-    /// Which packet `mlfq-trim` trims when the buffer is full.
+    /// Which packet `mlfq` drops, and `mlfq-trim` trims, when the buffer is full.
     pub victim: Victim,
 }
 
@@ -162,12 +162,12 @@ pub struct Switch {
     pub queue: QueueKind,
     /// Buffer for data; never `Auto`.
     pub buffer: BufferSize,
-    /// Queue length from which `ecn` marks; packets or bytes.
-    pub ecn_threshold: BufferSize,
+    /// Queue length from which packets are marked, in packets or bytes; `None`: the discipline does not mark.
+    pub ecn_threshold: Option<BufferSize>,
     /// Buffer for headers; never `Auto`.
     pub header_buffer: BufferSize,
     /// Headers for each data packet.
-    pub weight: u32,
+    pub weight: u8,
     /// Number of priorities.
     pub priorities: u8,
     /// Which packet is trimmed.
@@ -192,10 +192,18 @@ impl SwitchConfig {
             other => other,
         };
         let marking = (65 * rate.bps()).div_ceil(10_000_000_000).clamp(20, u64::from(u32::MAX));
+        let marks = match queue {
+            QueueKind::Ecn => true,
+            // PIAS is MLFQ under DCTCP (SCDP §V).
+            QueueKind::Mlfq | QueueKind::MlfqTrim => {
+                self.ecn_threshold != BufferSize::Auto || transport == TransportName::Dctcp
+            }
+            QueueKind::Auto | QueueKind::DropTail | QueueKind::Trim => false,
+        };
         Switch {
             queue,
             buffer,
-            ecn_threshold: or(self.ecn_threshold, BufferSize::Packets(marking as u32)),
+            ecn_threshold: marks.then(|| or(self.ecn_threshold, BufferSize::Packets(marking as u32))),
             header_buffer: or(self.header_buffer, header_buffer),
             weight: self.weight,
             priorities: self.priorities,
@@ -212,6 +220,13 @@ impl SwitchConfig {
         for (key, size) in limits {
             if empty(size) {
                 faults.push(Fault::new(key, "must be above 0"));
+            }
+            if let BufferSize::Bytes(n) = size
+                && u32::try_from(n.0).is_err()
+            {
+                faults.push(
+                    Fault::new(key, format!("{n} is more than the largest buffer of 4GiB")).hint("use \"unlimited\""),
+                );
             }
         }
         if self.ecn_threshold == BufferSize::Unlimited {
@@ -244,37 +259,29 @@ impl SwitchConfig {
     }
 }
 
-/// Hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Hosts. Their own queues are unlimited: transports limit what they send.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostConfig {
-    /// Queue of a host's network card.
-    pub buffer: BufferSize,
-}
-
-impl Default for HostConfig {
-    fn default() -> Self {
-        Self { buffer: BufferSize::Unlimited }
-    }
-}
-
-impl HostConfig {
-    /// What is wrong.
-    pub fn check(&self) -> Vec<Fault> {
-        match self.buffer {
-            BufferSize::Packets(0) | BufferSize::Bytes(Bytes(0)) => vec![Fault::new("buffer", "must be above 0")],
-            BufferSize::Auto => vec![Fault::new("buffer", "a host has no `auto`").hint("buffer = \"unlimited\"")],
-            _ => Vec::new(),
-        }
-    }
+    /// Longest random pause of a host before it sends a packet; breaks the lockstep of synchronised senders.
+    pub jitter: Duration,
 }
 
 /// How switches choose among equal paths.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoutingConfig {
     /// Choice among equal paths.
     pub mode: RoutingMode,
+    /// Multicast trees of each one-to-many session; its packets are sprayed over them. At least 1.
+    #[schemars(range(min = 1))]
+    pub multicast_trees: u32,
+}
+
+impl Default for RoutingConfig {
+    fn default() -> Self {
+        Self { mode: RoutingMode::Auto, multicast_trees: 1 }
+    }
 }
 
 /// Choice among equal paths.
@@ -290,11 +297,16 @@ pub enum RoutingMode {
     PerPacketPermuted,
     /// All packets of a flow take the path that its hash chooses.
     PerFlow,
-    /// Everything takes the first path.
+    /// All packets to a destination take the same path ("normal routing").
     Single,
 }
 
 impl RoutingConfig {
+    /// What is wrong.
+    pub fn check(&self) -> Vec<Fault> {
+        if self.multicast_trees == 0 { vec![Fault::new("multicast_trees", "must be at least 1")] } else { Vec::new() }
+    }
+
     /// The mode, with `auto` decided for a transport.
     pub fn resolve(&self, transport: TransportName) -> RoutingMode {
         if self.mode == RoutingMode::Auto { transport.routing() } else { self.mode }
@@ -324,9 +336,12 @@ mod tests {
         let scdp = auto(TransportName::Scdp);
         assert_eq!((scdp.queue, scdp.buffer), (QueueKind::MlfqTrim, BufferSize::Packets(20)));
         let dctcp = auto(TransportName::Dctcp);
-        assert_eq!((dctcp.queue, dctcp.ecn_threshold), (QueueKind::Ecn, BufferSize::Packets(20)));
+        assert_eq!((dctcp.queue, dctcp.ecn_threshold), (QueueKind::Ecn, Some(BufferSize::Packets(20))));
         let fast = SwitchConfig::default().resolve(TransportName::Dctcp, Rate::from_gbps(10));
-        assert_eq!(fast.ecn_threshold, BufferSize::Packets(65));
+        assert_eq!(fast.ecn_threshold, Some(BufferSize::Packets(65)));
+        assert_eq!((ndp.ecn_threshold, scdp.ecn_threshold), (None, None));
+        let pias = SwitchConfig { queue: QueueKind::Mlfq, ..SwitchConfig::default() };
+        assert!(pias.resolve(TransportName::Dctcp, Rate::from_gbps(1)).ecn_threshold.is_some());
         assert_eq!(auto(TransportName::Cubic).queue, QueueKind::DropTail);
         let given = SwitchConfig { queue: QueueKind::Mlfq, buffer: BufferSize::Unlimited, ..SwitchConfig::default() };
         let given = given.resolve(TransportName::Ndp, Rate::from_gbps(1));

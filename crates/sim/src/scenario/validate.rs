@@ -12,7 +12,7 @@ impl Scenario {
         under("fabric", self.fabric.check());
         under("transport", self.transport.check());
         under("switch", self.switch.check());
-        under("host", self.host.check());
+        under("routing", self.routing.check());
         for (i, workload) in self.workload.iter().enumerate() {
             under(&format!("workload.{i}"), self.check_workload(workload, base));
         }
