@@ -1,0 +1,106 @@
+"""How each transport looks in every chart, table and drawing: one colour, one dash, one marker.
+
+Colours lie in the middle of the lightness range, so that they keep a contrast of 3:1 on a white and on a near-black
+page, and differ under the common colour deficiencies; dash and marker tell the same apart without colour. A transport
+that is not listed gets the next free look of `SPARE`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A look.
+
+    Attributes
+    ----------
+    label
+        Name for people.
+    colour
+        ``#rrggbb``.
+    dash
+        Lengths of strokes and gaps in pixels; empty: a solid line.
+    marker
+        A Vega symbol shape.
+    """
+
+    label: str
+    colour: str
+    dash: tuple[int, ...]
+    marker: str
+
+
+TRANSPORTS: dict[str, Style] = {
+    "scdp": Style("SCDP", "#1f77c4", (), "circle"),
+    "ndp": Style("NDP", "#d2601a", (8, 3), "square"),
+    "dctcp": Style("DCTCP", "#0c8f68", (2, 2), "triangle-up"),
+    "tcp": Style("TCP", "#a04fb5", (10, 3, 2, 3), "diamond"),
+    "newreno": Style("TCP NewReno", "#a04fb5", (10, 3, 2, 3), "diamond"),
+    "reno": Style("TCP Reno", "#c0437e", (6, 2, 2, 2, 2, 2), "cross"),
+    "cubic": Style("TCP CUBIC", "#8a7412", (4, 4), "triangle-down"),
+    "mptcp": Style("MPTCP", "#178a99", (12, 4), "triangle-left"),
+    "pias": Style("PIAS", "#7a6f67", (1, 3), "triangle-right"),
+}
+"""Name in results to look."""
+
+# Other spellings that scenarios may use.
+_ALIASES = {"tcp-newreno": "newreno", "tcp_newreno": "newreno", "tcp-reno": "reno", "tcp-cubic": "cubic"}
+
+SPARE: tuple[Style, ...] = (
+    Style("", "#1f77c4", (), "circle"),
+    Style("", "#d2601a", (8, 3), "square"),
+    Style("", "#0c8f68", (2, 2), "triangle-up"),
+    Style("", "#a04fb5", (10, 3, 2, 3), "diamond"),
+    Style("", "#c0437e", (6, 2, 2, 2, 2, 2), "cross"),
+    Style("", "#8a7412", (4, 4), "triangle-down"),
+    Style("", "#178a99", (12, 4), "triangle-left"),
+    Style("", "#7a6f67", (1, 3), "triangle-right"),
+)
+"""Looks for transports without one of their own and for values of other sweep keys."""
+
+
+def assign(names: Iterable[str]) -> dict[str, Style]:
+    """Give each name its look; no two names share one until the looks run out.
+
+    Parameters
+    ----------
+    names
+        Transports as named in results, or labels of other sweep values.
+
+    Returns
+    -------
+    dict[str, Style]
+        Name to look, in the order given.
+
+    Examples
+    --------
+    >>> looks = assign(["scdp", "mystery"])
+    >>> looks["scdp"].label, looks["mystery"].label
+    ('SCDP', 'mystery')
+    >>> looks["mystery"].colour != looks["scdp"].colour
+    True
+    """
+    wanted = list(dict.fromkeys(names))
+    known: dict[str, Style] = {}
+    used: set[str] = set()
+    for name in wanted:
+        style = TRANSPORTS.get(_ALIASES.get(name.lower(), name.lower()))
+        if style is not None and style.colour not in used:
+            known[name] = style
+            used.add(style.colour)
+    free = [style for style in SPARE if style.colour not in used]
+    looks: dict[str, Style] = {}
+    for name in wanted:
+        if name in known:
+            looks[name] = known[name]
+            continue
+        style = free.pop(0) if free else SPARE[len(looks) % len(SPARE)]
+        named = TRANSPORTS.get(_ALIASES.get(name.lower(), name.lower()))
+        looks[name] = Style(named.label if named else name, style.colour, style.dash, style.marker)
+    return looks
