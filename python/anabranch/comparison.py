@@ -215,11 +215,11 @@ def summarise(results: Results, comparison: Comparison) -> tuple[Panel, ...]:
     for point in comparison.panels:
         rows = table.filter(within(point, columns=table.columns))
         groups = [
-            _group(bucket.name, rows.filter(pl.col("bucket") == bucket.name), METRICS, comparison)
+            _group(bucket.label, rows.filter(pl.col("bucket") == bucket.name), METRICS, comparison)
             for bucket in stats.BUCKETS
         ]
         behind = background.filter(within(point, columns=background.columns))
-        groups.append(_group("background", behind, BACKGROUND_METRICS, comparison))
+        groups.append(_group("background flows", behind, BACKGROUND_METRICS, comparison))
         panels.append(Panel(point, title(point), tuple(group for group in groups if sum(group.flows))))
     return tuple(panels)
 

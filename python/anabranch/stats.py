@@ -31,9 +31,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Flows of more than `above` and at most `up_to` bytes; `name` is for people."""
+    """Flows of more than `above` and at most `up_to` bytes; `name` is the value in tables, `label` is for people."""
 
     name: str
+    label: str
     above: int
     up_to: int | None
 
@@ -44,11 +45,11 @@ class Bucket:
 
 
 BUCKETS = (
-    Bucket("≤ 10 KB", 0, 10_000),
-    Bucket("10–100 KB", 10_000, 100_000),  # noqa: RUF001 - an en dash is right between numbers
-    Bucket("100 KB–1 MB", 100_000, 1_000_000),  # noqa: RUF001
-    Bucket("> 1 MB", 1_000_000, None),
-    Bucket("all", 0, None),
+    Bucket("<=10KB", "≤ 10 KB", 0, 10_000),
+    Bucket("10-100KB", "10 to 100 KB", 10_000, 100_000),
+    Bucket("100KB-1MB", "100 KB to 1 MB", 100_000, 1_000_000),
+    Bucket(">1MB", "> 1 MB", 1_000_000, None),
+    Bucket("all", "all sizes", 0, None),
 )
 """The papers' buckets: the MLFQ thresholds of SCDP §IV-C up to 1 MB (KB = 1000 bytes), then everything larger."""
 
