@@ -104,3 +104,26 @@ def assign(names: Iterable[str]) -> dict[str, Style]:
         named = TRANSPORTS.get(_ALIASES.get(name.lower(), name.lower()))
         looks[name] = Style(named.label if named else name, style.colour, style.dash, style.marker)
     return looks
+
+
+_SYMBOLS = {
+    "circle": "M0-4A4 4 0 1 1 0 4A4 4 0 1 1 0-4Z",
+    "square": "M-3.6-3.6H3.6V3.6H-3.6Z",
+    "triangle-up": "M0-4.4L4.4 3.6H-4.4Z",
+    "triangle-down": "M0 4.4L4.4-3.6H-4.4Z",
+    "triangle-left": "M-4.4 0L3.6-4.4V4.4Z",
+    "triangle-right": "M4.4 0L-3.6-4.4V4.4Z",
+    "diamond": "M0-5L4.2 0L0 5L-4.2 0Z",
+    "cross": "M-1.5-4.4H1.5V-1.5H4.4V1.5H1.5V4.4H-1.5V1.5H-4.4V-1.5H-1.5Z",
+}
+
+
+def symbol(style: Style) -> str:
+    """SVG path of a style's marker around the origin, about 9 pixels wide.
+
+    Examples
+    --------
+    >>> symbol(TRANSPORTS["ndp"])
+    'M-3.6-3.6H3.6V3.6H-3.6Z'
+    """
+    return _SYMBOLS[style.marker]
