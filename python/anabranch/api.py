@@ -111,9 +111,7 @@ def run(
     return load(out)
 
 
-def command_line(
-    path: str | Path, overrides: Sequence[str], *, out: str | Path, seeds: int | None = None
-) -> list[str]:
+def command_line(path: str | Path, overrides: Sequence[str], *, out: str | Path, seeds: int | None = None) -> list[str]:
     """Write the command that makes the same results.
 
     Examples
@@ -123,5 +121,3 @@ def command_line(
     """
     line = ["anabranch", "run", str(path), *overrides, "--out", str(out)]
     return line if seeds is None else [*line, "--seeds", str(seeds)]
-
-

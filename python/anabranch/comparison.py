@@ -51,7 +51,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the summary: column of `stats.fct_table`, name for people, kind of number, and whether less is better."""
+    """A row of the summary: column of a statistics table, name for people, kind of number, whether less is better."""
 
     column: str
     name: str
@@ -237,17 +237,21 @@ def _group(name: str, rows: pl.DataFrame, metrics: Sequence[Metric], comparison:
 
 
 def _row(metric: Metric, records: Sequence[Mapping[str, Any]], unfinished: Sequence[int]) -> Row:
-    pairs = [(record.get(metric.column), record.get(f"{metric.column}_ci")) for record in records]
+    pairs: list[tuple[float | None, float | None]] = [
+        (record.get(metric.column), record.get(f"{metric.column}_ci")) for record in records
+    ]
     numbers = [value for value, _ in pairs if value is not None]
     scale, unit = _unit(metric.kind, numbers)
-    fair = [
-        place for place, (value, _) in enumerate(pairs) if value is not None and not unfinished[place]
-    ]
-    order = min if metric.less else max
-    best = order(fair, key=lambda place: pairs[place][0]) if len(numbers) > 1 and fair else None
+    # A number from which unfinished flows are missing cannot win.
+    fair = {
+        place: (value, ci) for place, (value, ci) in enumerate(pairs) if value is not None and not unfinished[place]
+    }
+    best = None
+    if fair and len(numbers) > 1:
+        best = (min if metric.less else max)(fair, key=lambda place: fair[place][0])
     cells = []
     for place, (value, ci) in enumerate(pairs):
-        tied = best is not None and place in fair and place != best and _overlap(pairs[place], pairs[best])
+        tied = best is not None and place != best and place in fair and _overlap(fair[place], fair[best])
         text = _text(value, ci, scale)
         cells.append(Cell(value, ci, text, unfinished[place], best=place == best, tied=tied))
     return Row(metric, unit, tuple(cells))
@@ -271,7 +275,7 @@ def _unit(kind: str, numbers: Sequence[float]) -> tuple[float, str]:
 
 def _text(value: float | None, ci: float | None, scale: float) -> str:
     if value is None:
-        return "–"  # noqa: RUF001 - a dash for no value
+        return "–"
     text = units.digits(value / scale)
     if ci is None:
         return text

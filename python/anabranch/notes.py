@@ -1,4 +1,4 @@
-"""What a reader must know before trusting a table: runs that did not complete, uneven seeds, intervals that are missing."""
+"""What a reader must know before trusting a table: incomplete runs, uneven seeds, missing intervals."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
     for name in metrics:
         counts = frame[f"{name}_n"].to_numpy()
         # Student's t has no value for zero degrees of freedom; the standard error is null there anyway.
-        t = distributions.t.ppf((1 + confidence) / 2, np.maximum(counts - 1.0, 1.0))
+        t = np.asarray(distributions.t.ppf((1 + confidence) / 2, np.maximum(counts - 1.0, 1.0)))
         frame = frame.with_columns((pl.col(f"{name}_ci") * pl.Series(t)).alias(f"{name}_ci")).drop(f"{name}_n")
     return frame
 

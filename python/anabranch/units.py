@@ -1,6 +1,6 @@
 """Numbers as people read them: times, rates, sizes and counts with an SI prefix.
 
-For display only: nothing here is parsed back, and tables of results keep plain numbers with the unit in the column name.
+For display only: nothing here is parsed back; tables of results keep plain numbers with the unit in the column name.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import math
 _TIME = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _RATE = ((1e12, "Tbps"), (1e9, "Gbps"), (1e6, "Mbps"), (1e3, "kbps"), (1.0, "bps"))
 _SIZE = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B"))
+EXACT_BELOW = 10_000
+"""Counts below this are written out."""
+
 _COUNT = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -33,8 +36,7 @@ def digits(value: float, significant: int = 3) -> str:
     if value == 0:
         return "0"
     places = max(0, significant - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:.{min(places, 9)}f}"
-    return text
+    return f"{value:.{min(places, 9)}f}"
 
 
 def _pick(value: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
@@ -126,6 +128,6 @@ def count(number: float | None, significant: int = 3) -> str:
     >>> count(9_999), count(12_345_678)
     ('9999', '12.3 M')
     """
-    if number is not None and number < 10_000 and float(number).is_integer():
+    if number is not None and number < EXACT_BELOW and float(number).is_integer():
         return str(int(number))
     return _show(number, _COUNT, significant)

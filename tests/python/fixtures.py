@@ -203,7 +203,14 @@ def write(folder: Path, fixture: Fixture | None = None) -> Path:
                 "events": 12_345_678,
                 "simulated_ns": 1.5e9,
                 "wall_s": 2.5,
-                "conservation": {"sent": 1000, "replicated": 0, "delivered": 990, "trimmed": 6, "dropped": 4, "in_flight": 0},
+                "conservation": {
+                    "sent": 1000,
+                    "replicated": 0,
+                    "delivered": 990,
+                    "trimmed": 6,
+                    "dropped": 4,
+                    "in_flight": 0,
+                },
             }
         )
     folder.mkdir(parents=True, exist_ok=True)

@@ -106,7 +106,9 @@ def demo(
     """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
     try:
         file = demo_scenario()
-        code = _run(file, [], out=out, as_json=False, seeds=1 if quick else None, threads=threads, dry_run=False, report=True)
+        code = _run(
+            file, [], out=out, as_json=False, seeds=1 if quick else None, threads=threads, dry_run=False, report=True
+        )
     except AnabranchError as error:
         _fail(error)
     raise typer.Exit(code)
@@ -178,9 +180,7 @@ def _run(
     outputs.clear(out)
     command = api.command_line(file, overrides, out=out, seeds=seeds)
     results, interrupted = progress.watched(
-        lambda watch: api.run(
-            file, overrides, out=out, seeds=seeds, threads=threads, command=command, progress=watch
-        ),
+        lambda watch: api.run(file, overrides, out=out, seeds=seeds, threads=threads, command=command, progress=watch),
         err,
         total=len(plan.runs),
     )

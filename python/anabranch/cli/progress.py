@@ -107,7 +107,13 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int) 
         while thread.is_alive():
             thread.join(0.2)
         return
-    columns = (MofNCompleteColumn(), TextColumn("runs"), BarColumn(24), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        BarColumn(24),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total)
         while thread.is_alive():

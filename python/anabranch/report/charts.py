@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import altair as alt
 import numpy as np
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from anabranch.comparison import Comparison
     from anabranch.results import Results
+
+Axis = TypeVar("Axis", alt.X, alt.Y)
 
 HEIGHT = 230
 MARKERS = 7
@@ -110,8 +112,13 @@ class Charts:
         for metric, heading in (("slowdown_p50", "Median slowdown"), ("slowdown_p99", "p99 slowdown")):
             data = self._bars(rows, metric)
             if data:
-                charts.append(Chart(heading, "FCT / ideal FCT on the idle fabric; bars: 95 % interval over seeds",
-                                    self._points(data, "bucket", [b.label for b in stats.BUCKETS], "slowdown")))
+                charts.append(
+                    Chart(
+                        heading,
+                        "FCT / ideal FCT on the idle fabric; bars: 95 % interval over seeds",
+                        self._points(data, "bucket", [b.label for b in stats.BUCKETS], "slowdown"),
+                    )
+                )
         return charts
 
     def sweep(self, key: str, points: Sequence[Any], table: pl.DataFrame) -> list[Chart]:
@@ -124,10 +131,15 @@ class Charts:
                 value = row["fct_p99_ns"]
                 if value is not None:
                     half = (row["fct_p99_ns_ci"] or 0.0) / 1e6
-                    data.append({
-                        "x": row[key], "y": value / 1e6, "low": max(value / 1e6 - half, value / 1e8),
-                        "high": value / 1e6 + half, "series": self.comparison.look(row[self.comparison.series]).label,
-                    })
+                    data.append(
+                        {
+                            "x": row[key],
+                            "y": value / 1e6,
+                            "low": max(value / 1e6 - half, value / 1e8),
+                            "high": value / 1e6 + half,
+                            "series": self.comparison.look(row[self.comparison.series]).label,
+                        }
+                    )
             if not data:
                 continue
             numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in points)
@@ -147,7 +159,9 @@ class Charts:
             if value is not None:
                 label = self.comparison.look(row[self.comparison.series]).label
                 low = max(value - half, min(value, 1.0))  # a log axis has no zero, and no slowdown is below 1
-                data.append({"bucket": labels[row["bucket"]], "y": value, "low": low, "high": value + half, "series": label})
+                data.append(
+                    {"bucket": labels[row["bucket"]], "y": value, "low": low, "high": value + half, "series": label}
+                )
         return data
 
     def _encodings(self) -> dict[str, Any]:
@@ -162,9 +176,7 @@ class Charts:
         """Lines with a few markers, spread along the axis that is a share; those of different series stand apart."""
         data, marks = [], []
         for turn, (label, xs, ys) in enumerate(curves):
-            rows = [
-                {"x": a, "y": b, "series": label} for a, b in zip(rounded(xs), rounded(ys), strict=True)
-            ]
+            rows = [{"x": a, "y": b, "series": label} for a, b in zip(rounded(xs), rounded(ys), strict=True)]
             data += rows
             if rows:
                 wanted = (np.arange(MARKERS) + (turn + 0.5) / len(curves)) / MARKERS
@@ -173,7 +185,7 @@ class Charts:
                 marks += [rows[place] for place in np.unique(places)]
         tips = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", format=".4~g"), alt.Tooltip("y:Q", format=".4~g")]
         lines = (
-            alt.Chart(alt.Data(values=data))
+            alt.Chart(alt.InlineData(values=data))
             .mark_line(strokeWidth=1.8, interpolate="linear")
             .encode(
                 x=x,
@@ -184,7 +196,7 @@ class Charts:
             )
         )
         points = (
-            alt.Chart(alt.Data(values=marks))
+            alt.Chart(alt.InlineData(values=marks))
             .mark_point(filled=True, size=46, opacity=1)
             .encode(x=x, y=y, tooltip=tips, **self._encodings())
         )
@@ -192,7 +204,7 @@ class Charts:
 
     def _points(self, data: list[dict[str, Any]], key: str, order: list[str], name: str) -> dict[str, Any]:
         """Points with error bars, side by side within each category, on a log axis."""
-        base = alt.Chart(alt.Data(values=data)).encode(
+        base = alt.Chart(alt.InlineData(values=data)).encode(
             x=alt.X(f"{key}:N", sort=order, title=None, axis=alt.Axis(labelAngle=0, labelLimit=90)),
             xOffset=alt.XOffset("series:N", sort=self.labels),
         )
@@ -207,7 +219,7 @@ class Charts:
         return self._finish(alt.layer(bars, points))
 
     def _sweep(self, data: list[dict[str, Any]], x: alt.X) -> dict[str, Any]:
-        base = alt.Chart(alt.Data(values=data)).encode(x=x)
+        base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
         y = _log(alt.Y("y:Q", title="p99 FCT (ms)"), [row[end] for row in data for end in ("low", "high")])
         colour = self._encodings()["color"]
         lines = base.mark_line(strokeWidth=1.8).encode(
@@ -220,7 +232,7 @@ class Charts:
         return self._finish(alt.layer(lines, bars, points))
 
     @staticmethod
-    def _finish(chart: alt.LayerChart) -> dict[str, Any]:
+    def _finish(chart: alt.LayerChart | alt.FacetChart) -> dict[str, Any]:
         spec: dict[str, Any] = chart.properties(width="container", height=HEIGHT).to_dict()
         spec["config"] = CONFIG
         spec.pop("$schema", None)  # an address, although nothing would fetch it
@@ -248,8 +260,8 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def _log(channel: alt.X | alt.Y, values: Sequence[Any]) -> alt.X | alt.Y:
-    """Give an axis a logarithmic scale over the values, with a tick at each decade, and at 2 and 5 if decades are few."""
+def _log(channel: Axis, values: Sequence[Any]) -> Axis:
+    """Give an axis a logarithmic scale over the values, with ticks at decades, and between them if they are few."""
     ends = np.concatenate([np.atleast_1d(value) for value in values])
     low, high = 0.95 * float(ends.min()), 1.05 * float(ends.max())
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))

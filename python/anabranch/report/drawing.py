@@ -1,6 +1,7 @@
 """The fabric drawn with what its links saw: an SVG of levels from core to hosts, coloured by the page's own script.
 
-The drawing holds no numbers; `views` packs those of every series and sweep point, and ``report.js`` shows one at a time.
+The drawing holds no numbers: `Drawing.data` packs those of every series and sweep point, of which ``report.js`` shows
+one at a time.
 Colours are classes, so that light, dark and print each have their own scale.
 """
 
@@ -113,9 +114,11 @@ def _height(fabric: Fabric, node: int) -> int:
 
 def _numbers(rows: pl.DataFrame, fabric: Fabric) -> dict[str, list[float]] | None:
     """One number per directed link and metric, or None if the rows are of another fabric."""
-    means = rows.group_by("link").agg(
-        pl.col("src").first(), pl.col("dst").first(), *(metric.over_seeds.alias(metric.key) for metric in METRICS)
-    ).sort("link")
+    means = (
+        rows.group_by("link")
+        .agg(pl.col("src").first(), pl.col("dst").first(), *(metric.over_seeds.alias(metric.key) for metric in METRICS))
+        .sort("link")
+    )
     if means["link"].to_list() != list(range(2 * len(fabric.links))):
         return None
     ends = [(fabric.nodes[link.a].name, fabric.nodes[link.b].name) for link in fabric.links]
@@ -150,7 +153,7 @@ def _places(fabric: Fabric) -> tuple[list[tuple[float, float]], list[tuple[str, 
     members = {level: [i for i, node in enumerate(fabric.nodes) if node.level == level] for level in LEVELS}
     present = [level for level in LEVELS if members[level]]
     places = [(0.0, 0.0)] * len(fabric.nodes)
-    levels = []
+    levels: list[tuple[str, int, float]] = []
     for row, level in enumerate(present):
         y = 34 + row * GAP
         nodes = sorted(members[level], key=lambda i: (fabric.nodes[i].pod is None, fabric.nodes[i].pod or 0, i))
@@ -164,8 +167,8 @@ def _places(fabric: Fabric) -> tuple[list[tuple[float, float]], list[tuple[str, 
 def _svg(fabric: Fabric) -> Markup:
     places, levels, height = _places(fabric)
     parts = [
-        f'<svg id="fabric" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
-        f'aria-label="{fabric.hosts} hosts and {fabric.switches} switches by level">',
+        f'<svg id="fabric" viewBox="0 0 {WIDTH} {height:.0f}" role="img"',
+        f' aria-label="{fabric.hosts} hosts and {fabric.switches} switches by level">',
         '<g id="links">',
     ]
     for link in fabric.links:
@@ -191,4 +194,3 @@ def _svg(fabric: Fabric) -> Markup:
     parts.append("</g></svg>")
     # Everything but the escaped names is made here.
     return Markup("".join(parts))  # noqa: S704
-

@@ -91,7 +91,7 @@ def html(results: Results) -> str:
         confidence=f"{stats.CONFIDENCE:.0%}",
         css=Markup(_asset("report.css")),  # noqa: S704 - our own file
         js=Markup(_asset("report.js")),  # noqa: S704
-        vega=Markup(_in_script(vl_convert.javascript_bundle())),  # noqa: S704
+        vega=Markup(_in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))),  # noqa: S704
         specs=_json(specs),
         fabric_data=_json(drawing.data if drawing else None),
     )
@@ -167,7 +167,9 @@ def _facts(results: Results, comparison: Comparison, scenario: Mapping[str, Any]
         ("Links", f"{len(fabric.links)}, each way {links}" + (" and others" if len(kinds) > 4 else "")),  # noqa: PLR2004
         ("Compared", ", ".join(comparison.look(value).label for value in comparison.values)),
     ]
-    facts += [(f"Sweep: {key}", ", ".join(map(str, values))) for key, values in manifest.sweep.items() if len(values) > 1]
+    facts += [
+        (f"Sweep: {key}", ", ".join(map(str, values))) for key, values in manifest.sweep.items() if len(values) > 1
+    ]
     workloads = scenario.get("workload")
     for place, workload in enumerate(workloads if isinstance(workloads, list) else [workloads] if workloads else []):
         if isinstance(workload, dict):
