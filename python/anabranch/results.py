@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from anabranch.manifest import Manifest
 
 # A sweep key that would hide a column of a table is renamed `point.KEY`.
-_TAKEN = frozenset(column for table in schema.TABLES.values() for column in table) | {"seed", "status", "message"}
+_TAKEN = frozenset(column for table in schema.TABLES.values() for column in table) | {
+    "seed",
+    "status",
+    "message",
+    "transport",
+}
 
 
 def load(folder: str | Path) -> Results:
@@ -63,7 +68,8 @@ class Results:
     manifest : Manifest
         What was run and how each run ended.
     keys : tuple[str, ...]
-        Columns that name a sweep point, in order: the sweep keys, and ``transport`` if no key is called so.
+        Columns that name a sweep point, in order: the sweep keys, and ``transport``, which stands for a key that says
+        the same (``transport.name``).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -71,9 +77,11 @@ class Results:
         self.manifest: Manifest = manifests.read(folder)
         names = list(dict.fromkeys(key for run in self.manifest.runs for key in run.point))
         self._columns = {key: f"point.{key}" if key in _TAKEN else key for key in names}
+        # `transport.name` and the like repeat what every run says of itself.
+        repeats = {key for key in names if all(run.point.get(key) == run.transport for run in self.manifest.runs)}
         self.keys: tuple[str, ...] = (
-            *self._columns.values(),
-            *(() if "transport" in self._columns else ("transport",)),
+            *(name for key, name in self._columns.items() if key not in repeats),
+            "transport",
         )
 
     def __repr__(self) -> str:
@@ -91,8 +99,7 @@ class Results:
         columns: dict[str, pl.Series] = {"run": pl.Series("run", [run.run for run in runs], pl.String())}
         for key, name in self._columns.items():
             columns[name] = _column(name, [run.point.get(key) for run in runs])
-        # A key called `transport` says the same as the run's own field; keep one column of that name.
-        columns.setdefault("transport", pl.Series("transport", [run.transport for run in runs], pl.String()))
+        columns["transport"] = pl.Series("transport", [run.transport for run in runs], pl.String())
         for name, kind in {
             "seed": pl.Int64(),
             "status": pl.String(),
@@ -155,7 +162,7 @@ class Results:
         if columns is None:
             raise ResultError(f"no table called {table!r}", hint=f"the tables are {', '.join(schema.TABLES)}")
         paths = self._paths(table)
-        about = self.runs.select("run", *self.keys, *({"transport"} - set(self.keys)), "seed", "status").lazy()
+        about = self.runs.select("run", *self.keys, "seed", "status").lazy()
         if not paths:
             frame = pl.LazyFrame(schema=columns)
         else:

@@ -49,9 +49,6 @@ TRANSPORTS: dict[str, Style] = {
 }
 """Name in results to look."""
 
-# Other spellings that scenarios may use.
-_ALIASES = {"tcp-newreno": "newreno", "tcp_newreno": "newreno", "tcp-reno": "reno", "tcp-cubic": "cubic"}
-
 SPARE: tuple[Style, ...] = (
     Style("", "#1f77c4", (), "circle"),
     Style("", "#d2601a", (8, 3), "square"),
@@ -90,7 +87,7 @@ def assign(names: Iterable[str]) -> dict[str, Style]:
     known: dict[str, Style] = {}
     used: set[str] = set()
     for name in wanted:
-        style = TRANSPORTS.get(_ALIASES.get(name.lower(), name.lower()))
+        style = TRANSPORTS.get(name)
         if style is not None and style.colour not in used:
             known[name] = style
             used.add(style.colour)
@@ -101,7 +98,7 @@ def assign(names: Iterable[str]) -> dict[str, Style]:
             looks[name] = known[name]
             continue
         style = free.pop(0) if free else SPARE[len(looks) % len(SPARE)]
-        named = TRANSPORTS.get(_ALIASES.get(name.lower(), name.lower()))
+        named = TRANSPORTS.get(name)
         looks[name] = Style(named.label if named else name, style.colour, style.dash, style.marker)
     return looks
 

@@ -39,7 +39,7 @@ def stalled(tmp_path_factory: pytest.TempPathFactory) -> Results:
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Two transports at three loads."""
-    fixture = fixtures.Fixture(sweep={"load": [0.3, 0.6, 0.9], "transport": ["scdp", "newreno"]})
+    fixture = fixtures.Fixture(sweep={"load": [0.3, 0.6, 0.9], "transport.name": ["scdp", "newreno"]})
     return load(fixtures.write(tmp_path_factory.mktemp("results") / "swept", fixture))
 
 
@@ -62,13 +62,13 @@ class StandIn(ModuleType):
         runs = [
             {
                 "run": f"p{p:03}-s{s}",
-                "point": {"transport": t},
+                "point": {"transport.name": t},
                 "seed": s,
                 "transport": t,
                 "hosts": 16,
                 "sessions": 120,
             }
-            for p, t in enumerate(self.fixture.sweep["transport"])
+            for p, t in enumerate(self.fixture.sweep["transport.name"])
             for s in self.fixture.seeds[:seeds]
         ]
         return json.dumps({"runs": runs, "warnings": ["the load exceeds the core's capacity"]})

@@ -24,10 +24,14 @@ RATE = 1_000_000_000
 SHAPES = {"scdp": (0.25, 0.0), "ndp": (0.35, 0.0), "dctcp": (0.7, 0.01), "newreno": (0.9, 0.04)}
 
 SCENARIO = """\
+# Question: how do four transports
+# compare on short-flow tails?
+#
 # Fixture: synthetic numbers.
-title = "Web search on a fat-tree"
-question = "How do four transports compare on short-flow tails?"
-seeds = 3
+
+name = "fixture"
+description = "Web search on a fat-tree"
+repeat = 3
 
 [fabric]
 topology = "fat-tree"
@@ -37,11 +41,11 @@ delay = "10us"
 
 [[workload]]
 name = "web-search"
-load = 0.6
-sizes = { cdf = "websearch.csv" }
+arrivals = { law = "poisson", load = 0.6 }
+sizes = { law = "cdf", name = "websearch_pfabric" }
 
 [sweep]
-transport = ["scdp", "ndp", "dctcp", "newreno"]
+"transport.name" = ["scdp", "ndp", "dctcp", "newreno"]
 """
 
 
@@ -50,7 +54,7 @@ class Fixture:
     """What to write."""
 
     k: int = 4
-    sweep: dict[str, list[Any]] = field(default_factory=lambda: {"transport": list(SHAPES)})
+    sweep: dict[str, list[Any]] = field(default_factory=lambda: {"transport.name": list(SHAPES)})
     seeds: tuple[int, ...] = (1, 2, 3)
     sessions: int = 120
     background: int = 4
@@ -175,7 +179,7 @@ def write(folder: Path, fixture: Fixture | None = None) -> Path:
     for (p, point), seed in itertools.product(enumerate(points), fixture.seeds):
         run = f"p{p:03}-s{seed}"
         status = fixture.status.get(run, "complete")
-        transport = point.get("transport", "ndp")
+        transport = point.get("transport.name", point.get("variant", "ndp-")).split("-")[0]
         load = float(point.get("load", 0.6))
         if status != "interrupted":
             home = folder / "runs" / run

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import fixtures
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from anabranch import api
 from anabranch import core as door
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from click.testing import Result
     from conftest import StandIn
 
 run = CliRunner()
@@ -73,7 +72,7 @@ def test_dry_run_lists_and_writes_nothing(core: StandIn, folder: Path) -> None:
     data = json.loads(invoke("run", "a.toml", "--dry-run", "--json").stdout)
     assert data["runs"][0] == {
         "run": "p000-s1",
-        "point": {"transport": "scdp"},
+        "point": {"transport.name": "scdp"},
         "transport": "scdp",
         "seed": 1,
         "hosts": 16,

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("sweep", "series", "panel_keys", "panels"),
     [
-        ({"transport": ["scdp", "ndp"]}, "transport", (), 1),
-        ({"load": [0.1, 0.9], "transport": ["scdp", "ndp"]}, "transport", ("load",), 2),
+        ({"transport.name": ["scdp", "ndp"]}, "transport", (), 1),
+        ({"load": [0.1, 0.9], "transport.name": ["scdp", "ndp"]}, "transport", ("load",), 2),
         ({"rto": ["10us", "1ms", "200ms"]}, "rto", (), 1),
         ({"rto": ["10us", "1ms", "200ms"], "load": [0.1, 0.2]}, "load", ("rto",), 3),
         ({}, "transport", (), 1),
+        ({"variant": ["ndp-8", "ndp-16", "scdp-8"]}, "variant", (), 1),
+        ({"variant": ["ndp-8", "scdp-8"]}, "transport", (), 1),
     ],
 )
 def test_sides(

@@ -58,6 +58,12 @@ def test_a_sweep_key_does_not_hide_a_column(tmp_path: Path) -> None:
     assert results.flows.filter(pl.col("point.mode") == "one_to_many")["mode"].unique().to_list() == ["unicast"]
 
 
+def test_a_key_that_repeats_the_transport_is_one_column(results: Results) -> None:
+    assert results.keys == ("transport",)
+    assert results.runs["transport.name"].to_list() == results.runs["transport"].to_list()
+    assert "transport.name" not in results.flows.columns
+
+
 def test_sweep_values_of_mixed_types_become_text(tmp_path: Path) -> None:
     fixture = fixtures.Fixture(sweep={"window": [1, "10KB", [1, 2]]}, seeds=(1,))
     runs = load(fixtures.write(tmp_path / "r", fixture)).runs
@@ -67,7 +73,7 @@ def test_sweep_values_of_mixed_types_become_text(tmp_path: Path) -> None:
 def test_numbers_and_truths_keep_their_type(tmp_path: Path) -> None:
     fixture = fixtures.Fixture(sweep={"load": [0.5, 1], "k": [4, 8], "sack": [True, False]}, seeds=(1,))
     runs = load(fixtures.write(tmp_path / "r", fixture)).runs
-    assert (runs["load"].dtype, runs["k"].dtype, runs["sack"].dtype) == (pl.Float64, pl.Int64, pl.Boolean)
+    assert [runs[key].dtype for key in ("load", "k", "sack")] == [pl.Float64(), pl.Int64(), pl.Boolean()]
 
 
 def test_interrupted_runs_have_no_rows(stalled: Results) -> None:

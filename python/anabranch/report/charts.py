@@ -186,7 +186,7 @@ class Charts:
         tips = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", format=".4~g"), alt.Tooltip("y:Q", format=".4~g")]
         lines = (
             alt.Chart(alt.InlineData(values=data))
-            .mark_line(strokeWidth=1.8, interpolate="linear")
+            .mark_line(strokeWidth=1.8, interpolate="step-after" if share == "y" else "linear")
             .encode(
                 x=x,
                 y=y,
@@ -267,7 +267,10 @@ def _log(channel: Axis, values: Sequence[Any]) -> Axis:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     factors = (1,) if math.log10(high / low) > 3 else (1, 2, 5) if high / low > 4 else (1, 1.5, 2, 3, 4, 5, 7)  # noqa: PLR2004
     ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in factors]
-    axis = alt.Axis(values=[float(f"{tick:.2g}") for tick in ticks if low <= tick <= high], format="~g")
+    shown = [float(f"{tick:.2g}") for tick in ticks if low <= tick <= high]
+    if len(shown) < 2:  # noqa: PLR2004 - an axis needs two numbers
+        shown = [float(f"{tick:.3g}") for tick in np.linspace(low, high, 4)[1:-1]]
+    axis = alt.Axis(values=shown, format="~g")
     return channel.scale(type="log", domain=[low, high], nice=False).axis(axis)
 
 

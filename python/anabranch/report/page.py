@@ -72,8 +72,8 @@ def html(results: Results) -> str:
     manifest = results.manifest
     scenario = _scenario(manifest.scenario_toml)
     return environment.get_template("report.html.j2").render(
-        title=scenario.get("title") or scenario.get("name") or manifest.scenario_file,
-        question=scenario.get("question") or scenario.get("description") or "",
+        title=scenario.get("description") or scenario.get("name") or manifest.scenario_file,
+        question=_question(manifest.scenario_toml),
         manifest=manifest,
         command=shlex.join(manifest.command),
         facts=_facts(results, comparison, scenario),
@@ -197,6 +197,24 @@ def _scenario(text: str) -> Mapping[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return {}
+
+
+def _question(text: str) -> str:
+    r"""Read the question that a scenario begins with, by custom: a comment ``# Question: ...``; empty if there is none.
+
+    Examples
+    --------
+    >>> _question("# Question: which is\\n# faster?\\n#\\n# Notes.\\nname = 'a'")
+    'which is faster?'
+    """
+    lines = []
+    for line in text.splitlines():
+        words = line.removeprefix("#").strip()
+        if not line.startswith("#") or not words:
+            break
+        lines.append(words)
+    found, _, question = " ".join(lines).partition("Question:")
+    return "" if found else question.strip()
 
 
 def _asset(name: str) -> str:
