@@ -73,14 +73,11 @@ impl Transport {
                 let sender = ndp::Connection::Sender(ndp::Sender::new(c, bytes));
                 (Stack::Ndp(Box::new(sender)), Stack::Ndp(Box::new(ndp::Connection::Receiver(ndp::Receiver::new(c)))))
             }
-            Protocol::Scdp(c) => {
-                let sender = scdp::Sender::new(c, bytes, scdp::Mode::Unicast);
-                (scdp_stack(sender), scdp_stack(scdp::Receiver::new(c, 1, seed)))
-            }
+            Protocol::Scdp(_c) => todo!("{seed}"),
         }
     }
-}
-
-fn scdp_stack(endpoint: impl Into<scdp::Connection>) -> Stack {
-    Stack::Scdp(Box::new(endpoint.into()))
+    /// Stub.
+    pub fn one_to_many(&self, _s: Option<Bytes>, _n: u16, _seed: u64) -> (Stack, Vec<Stack>) { unimplemented!() }
+    /// Stub.
+    pub fn many_to_one(&self, _s: Option<Bytes>, _n: u16, _seed: u64) -> (Vec<Stack>, Stack) { unimplemented!() }
 }

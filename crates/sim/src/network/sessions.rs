@@ -184,7 +184,7 @@ impl Network {
                 {
                     row.receivers[usize::from(receiver)].completed = Some(at);
                     self.last_completion = self.last_completion.max(at.ps());
-                    self.unfinished -= u64::from(self.specs[hosted.session as usize].size.is_some());
+                    self.unfinished -= u64::from(self.awaited(hosted.session));
                 }
                 true
             }
@@ -237,10 +237,10 @@ impl Network {
     /// Which sessions wait for what: the first few, for a person.
     pub(super) fn who_waits(&self) -> String {
         const SHOWN: usize = 8;
-        let waits = |row: &SessionRow, spec: &Session| {
-            spec.size.is_some() && row.receivers.iter().any(|r| r.completed.is_none())
+        let waits = |&s: &usize| {
+            self.awaited(s as u32) && self.sessions[s].receivers.iter().any(|r| r.completed.is_none())
         };
-        let waiting: Vec<usize> = (0..self.sessions.len()).filter(|&s| waits(&self.sessions[s], &self.specs[s])).collect();
+        let waiting: Vec<usize> = (0..self.sessions.len()).filter(waits).collect();
         let unopened = self.specs.len() - self.sessions.len();
         let mut text = format!("{} of {} sessions are not finished", waiting.len() + unopened, self.specs.len());
         for &s in waiting.iter().take(SHOWN) {
@@ -264,6 +264,12 @@ impl Network {
             let _ = write!(text, "\n  {unopened} sessions had not started");
         }
         text
+    }
+
+    /// Whether the end of the run waits for a session.
+    fn awaited(&self, session: u32) -> bool {
+        let spec = &self.specs[session as usize];
+        spec.size.is_some() && self.groups[usize::from(spec.group)].awaited
     }
 
     /// The congestion window of a session's first sender, in bytes, if its transport has one.

@@ -57,6 +57,11 @@ impl RunPlan {
 }
 
 impl Plan {
+    /// Points at the line of the scenario that is wrong in the fabric of a run.
+    pub(super) fn fault_error(&self, run: &RunPlan, fault: &crate::workload::Fault) -> ScenarioError {
+        fault_error(&self.sources, &run.document, &Path::default(), fault)
+    }
+
     /// Points at the line of the scenario that makes a workload impossible in the fabric of a run.
     pub fn workload_error(&self, run: &RunPlan, error: &WorkloadError) -> ScenarioError {
         let path = Path(vec!["workload".to_owned(), error.workload.to_string()]);

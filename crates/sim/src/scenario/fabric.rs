@@ -1,72 +1,18 @@
-//! `[fabric]`: the network.
+//! `[fabric]`: the network. The topologies bring their own configuration; here their errors find their place.
 
+use crate::fabric::topology::TopologyError;
 use crate::workload::Fault;
-use anabranch_transport::{Duration, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The network. Stands in for the configuration of the topologies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "topology", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum FabricConfig {
-    /// k-ary fat-tree: `k` pods of `k/2` edge and `k/2` aggregation switches, `k^3/4` hosts.
-    FatTree {
-        /// Ports of each switch: even, at least 2.
-        #[schemars(range(min = 2), extend("multipleOf" = 2))]
-        k: u32,
-        /// Bit rate of every link.
-        #[serde(default = "rate")]
-        rate: Rate,
-        /// Propagation delay of every link.
-        #[serde(default = "delay")]
-        delay: Duration,
-    },
-    /// Hosts on a single switch.
-    Star {
-        /// Number of hosts: at least 2.
-        hosts: u32,
-        /// Bit rate of every link.
-        #[serde(default = "rate")]
-        rate: Rate,
-        /// Propagation delay of every link.
-        #[serde(default = "delay")]
-        delay: Duration,
-    },
-}
-
-fn rate() -> Rate {
-    Rate::from_gbps(1)
-}
-
-fn delay() -> Duration {
-    Duration::from_us(10)
-}
-
-impl FabricConfig {
-    /// Bit rate of a host's access link.
-    pub fn host_rate(&self) -> Rate {
-        match self {
-            Self::FatTree { rate, .. } | Self::Star { rate, .. } => *rate,
-        }
-    }
-
-    /// What is wrong with the parameters.
-    pub fn check(&self) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        match self {
-            Self::FatTree { k, .. } if *k == 0 || k % 2 == 1 => {
-                let near = k.next_multiple_of(2).max(2);
-                faults
-                    .push(Fault::new("k", format!("must be even and at least 2, not {k}")).hint(format!("k = {near}")));
-            }
-            Self::Star { hosts, .. } if *hosts < 2 => {
-                faults.push(Fault::new("hosts", format!("must be at least 2, not {hosts}")));
-            }
-            Self::FatTree { .. } | Self::Star { .. } => {}
-        }
-        if self.host_rate().bps() == 0 {
-            faults.push(Fault::new("rate", "must be above 0"));
-        }
-        faults
+/// A topology's error as a fault of the `[fabric]` table.
+pub(super) fn fault(error: &TopologyError) -> Fault {
+    let text = error.to_string();
+    let (message, hint) = match text.split_once("\n") {
+        Some((message, rest)) => (message, rest.trim().strip_prefix("hint:").map(str::trim)),
+        None => (text.as_str(), None),
+    };
+    let fault = Fault::new(error.key().unwrap_or_default(), message);
+    match hint {
+        Some(hint) => fault.hint(hint),
+        None => fault,
     }
 }

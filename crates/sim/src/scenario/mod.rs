@@ -8,11 +8,13 @@
 //! points are set in the tree; the tree is checked against the JSON Schema of [`Scenario`] (`check`), decoded by serde,
 //! and the decoded values are checked for sense (`validate`). Nothing here runs anything.
 
+use crate::fabric::topology::TopologyConfig;
 use crate::workload::WorkloadConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+mod build;
 mod check;
 mod error;
 mod expand;
@@ -22,7 +24,6 @@ mod hash;
 mod measure;
 mod path;
 mod reference;
-mod standin;
 mod suggest;
 mod switch;
 mod transport;
@@ -31,7 +32,6 @@ mod validate;
 
 pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, load, parse};
-pub use fabric::FabricConfig;
 pub use failure::{Action, Failure};
 pub use measure::{Measure, Run, Stop};
 pub use reference::{reference, schema};
@@ -56,7 +56,7 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     pub repeat: u32,
     /// The network.
-    pub fabric: FabricConfig,
+    pub fabric: TopologyConfig,
     /// The transport of all workloads that name no other.
     pub transport: TransportConfig,
     /// Every output port of every switch.

@@ -1,8 +1,12 @@
 //! `[transport]`: which transport, and its parameters.
 
-use super::standin::{ConfigError, NdpConfig, ScdpConfig, TcpConfig};
 use super::switch::{QueueKind, RoutingMode};
+use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
+use anabranch_transport::ConfigError;
+use anabranch_transport::ndp::NdpConfig;
+use anabranch_transport::scdp::ScdpConfig;
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,11 +39,6 @@ impl TransportName {
             Self::Cubic => "cubic",
             Self::Dctcp => "dctcp",
         }
-    }
-
-    /// Whether it has sessions with several senders or receivers.
-    pub fn has_group_sessions(self) -> bool {
-        self == Self::Scdp
     }
 
     /// The queue discipline that the transport was made for: `switch.queue = "auto"`.
@@ -79,6 +78,20 @@ pub struct TransportConfig {
 }
 
 impl TransportConfig {
+    /// What a transport's name stands for, with the parameters given.
+    pub fn transport(&self, name: TransportName) -> Transport {
+        let tcp = |congestion| Protocol::Tcp(TcpConfig { congestion, ..self.tcp.clone() });
+        let protocol = match name {
+            TransportName::Scdp => Protocol::Scdp(self.scdp.clone()),
+            TransportName::Ndp => Protocol::Ndp(self.ndp.clone()),
+            TransportName::Newreno => tcp(Algorithm::NewReno),
+            TransportName::Reno => tcp(Algorithm::Reno),
+            TransportName::Cubic => tcp(Algorithm::Cubic),
+            TransportName::Dctcp => tcp(Algorithm::Dctcp),
+        };
+        Transport { name: name.name().to_owned(), protocol }
+    }
+
     /// What is wrong with the parameters.
     pub fn check(&self) -> Vec<Fault> {
         let fault = |table: &str, result: Result<(), ConfigError>| {

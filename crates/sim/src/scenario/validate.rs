@@ -1,7 +1,7 @@
 //! Checks that a decoded scenario makes sense.
 
 use super::{Scenario, TransportName};
-use crate::workload::{Fault, Mode, WorkloadConfig};
+use crate::workload::{Fault, WorkloadConfig};
 use std::path::Path;
 
 impl Scenario {
@@ -9,7 +9,10 @@ impl Scenario {
     pub(super) fn check(&self, base: &Path) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut under = |key: &str, found: Vec<Fault>| faults.extend(found.into_iter().map(|f| f.under(key)));
-        under("fabric", self.fabric.check());
+        match self.fabric.build(base) {
+            Ok(graph) => under("", super::build::changes(self, &graph).err().into_iter().collect()),
+            Err(error) => under("fabric", vec![super::fabric::fault(&error)]),
+        }
         under("transport", self.transport.check());
         under("switch", self.switch.check());
         under("routing", self.routing.check());
@@ -39,18 +42,6 @@ impl Scenario {
             if let Some(trace) = &workload.trace {
                 faults.extend(crate::workload::read_file(base, &trace.file).err().map(|f| f.under("trace.file")));
             }
-        }
-        let mode = workload.placement.as_ref().and_then(|p| p.law().mode(workload.mode).ok());
-        let transport = self.transport_of(workload);
-        if let Some(mode @ (Mode::OneToMany | Mode::ManyToOne)) = mode
-            && !transport.has_group_sessions()
-        {
-            let key = if workload.mode.is_some() { "mode" } else { "placement.pattern" };
-            let message = format!("{} has no {} sessions, only scdp has", transport.name(), mode.name());
-            let access = if mode == Mode::OneToMany { "write" } else { "read" };
-            faults.push(Fault::new(key, message).hint(format!(
-                "mode = \"unicast\" with placement.access = \"{access}\" does it with unicast sessions"
-            )));
         }
         faults
     }

@@ -114,7 +114,7 @@ pub fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
-        groups: vec![Group { name: "test".to_owned(), transport, path }],
+        groups: vec![Group { name: "test".to_owned(), transport, path, background: false, awaited: true }],
         sessions,
         seed: 1,
         stop: Stop::Idle,
