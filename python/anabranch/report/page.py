@@ -204,7 +204,7 @@ def _question(text: str) -> str:
 
     Examples
     --------
-    >>> _question("# Question: which is\\n# faster?\\n#\\n# Notes.\\nname = 'a'")
+    >>> _question("# Question: which is\n# faster?\n#\n# Notes.\nname = 'a'")
     'Which is faster?'
     """
     lines = []
