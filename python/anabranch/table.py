@@ -60,9 +60,10 @@ def _table(panel: Panel, comparison: Comparison) -> Table:
 
 def _counts(group: Group, place: int) -> str:
     """The number of flows below the bucket's name; of every series if they differ."""
-    distinct = sorted({flows for flows in group.flows if flows})
     if place == 1:
-        return f"  {' to '.join(units.count(flows) for flows in {distinct[0]: 0, distinct[-1]: 0})} flows"
+        counts = [flows for flows in group.flows if flows]
+        least, most = units.count(min(counts)), units.count(max(counts))
+        return f"  {least if least == most else f'{least} to {most}'} flow{'' if most == '1' else 's'}"
     if place == 2 and any(group.unfinished):  # noqa: PLR2004 - third line of the group
         return f"  {sum(group.unfinished)} unfinished"
     return ""

@@ -121,13 +121,13 @@ def size(number: float | None, significant: int = 3) -> str:
 
 
 def count(number: float | None, significant: int = 3) -> str:
-    """Write a count; whole numbers below 10 000 stay whole.
+    """Write a count, or a mean of counts; below 10 000 there is no prefix.
 
     Examples
     --------
-    >>> count(9_999), count(12_345_678)
-    ('9999', '12.3 M')
+    >>> count(9_999), count(2_708.3), count(0.33), count(12_345_678)
+    ('9999', '2708', '0.330', '12.3 M')
     """
-    if number is not None and number < EXACT_BELOW and float(number).is_integer():
-        return str(int(number))
+    if number is not None and number < EXACT_BELOW and (number >= 100 or float(number).is_integer()):  # noqa: PLR2004
+        return str(round(number))
     return _show(number, _COUNT, significant)

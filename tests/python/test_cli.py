@@ -98,6 +98,13 @@ def test_a_file_in_the_way_is_refused(core: StandIn, folder: Path) -> None:  # n
     assert (folder / "out").read_text() == "a file"
 
 
+def test_a_folder_that_cannot_be_made_is_an_error(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    (folder / "file").write_text("")
+    result = invoke("run", "a.toml", "--out", "file/r")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith("error: file/r")
+
+
 def test_an_older_experiment_is_replaced_whole(core: StandIn, folder: Path) -> None:
     assert invoke("run", "a.toml").exit_code == 0
     core.fixture = fixtures.Fixture(seeds=(1,))

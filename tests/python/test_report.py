@@ -70,7 +70,7 @@ def test_it_holds_everything(results: Results) -> None:
     assert len(text.encode()) < 3_000_000
     for words in (
         "Web search on a fat-tree",
-        "how do four transports compare on short-flow tails?",
+        "How do four transports compare on short-flow tails?",
         "Make it again",
         "anabranch run fixture.toml --out out/fixture",
         "topology = &#34;fat-tree&#34;",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,6 +19,9 @@ from anabranch.notes import STATUS
 from anabranch.results import Results, load
 from anabranch.version import __version__
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 EXIT_CODES = """\
 Exit codes: 0 every run is complete; 1 a run stalled or reached its time limit (partial results are kept and marked), or
 the simulator is not installed; 2 bad input; 130 interrupted with Ctrl-C (finished runs are kept).
@@ -28,6 +32,7 @@ app = typer.Typer(
     help="Simulate a data-centre fabric, compare transports, show the result.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
+    rich_markup_mode=None,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -43,10 +48,19 @@ def _stderr() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def _fail(error: AnabranchError) -> NoReturn:
-    """Print an error and leave: no traceback, the hint on a line of its own."""
-    print(f"error: {error}", file=sys.stderr)
-    raise typer.Exit(1 if isinstance(error, CoreMissingError) else 2)
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Turn what a person can mend into a message and an exit code: no traceback, the hint on a line of its own."""
+    try:
+        yield
+    except AnabranchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(1 if isinstance(error, CoreMissingError) else 2) from error
+    except BrokenPipeError:  # `anabranch ... | head`: `main` ends quietly
+        raise
+    except OSError as error:  # a folder that cannot be written, a disk that is full
+        print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        raise typer.Exit(2) from error
 
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -80,7 +94,7 @@ def run_command(
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
 ) -> None:
     """Run a scenario: every sweep point under every seed; then a table and report.html."""
-    try:
+    with _errors():
         code = _run(
             file,
             list(overrides or ()),
@@ -91,8 +105,6 @@ def run_command(
             dry_run=dry_run,
             report=not no_report,
         )
-    except AnabranchError as error:
-        _fail(error)
     raise typer.Exit(code)
 
 
@@ -104,13 +116,11 @@ def demo(
     threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
 ) -> None:
     """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
-    try:
+    with _errors():
         file = demo_scenario()
         code = _run(
             file, [], out=out, as_json=False, seeds=1 if quick else None, threads=threads, dry_run=False, report=True
         )
-    except AnabranchError as error:
-        _fail(error)
     raise typer.Exit(code)
 
 
@@ -121,12 +131,10 @@ def report_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
 ) -> None:
     """Print the table of an experiment and write its report.html again."""
-    try:
+    with _errors():
         results = load(folder)
         _show(results, as_json=as_json)
         _write_report(results)
-    except AnabranchError as error:
-        _fail(error)
     raise typer.Exit(1 if results.manifest.incomplete else 0)
 
 
@@ -136,10 +144,8 @@ def schema(
     reference: Annotated[bool, typer.Option("--reference", help="Print the reference as Markdown instead.")] = False,
 ) -> None:
     """Print the JSON Schema of scenario files."""
-    try:
+    with _errors():
         typer.echo(core.call("reference" if reference else "schema"))
-    except AnabranchError as error:
-        _fail(error)
 
 
 def demo_scenario() -> Path:

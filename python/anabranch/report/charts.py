@@ -286,5 +286,6 @@ def _flow_counts(rows: pl.DataFrame) -> str:
     runs = rows["run"].n_unique()
     seeds = rows["seed"].n_unique()
     unfinished = rows.filter(~pl.col("background"))["fct_ns"].null_count()
-    text = f"{units.count(rows.height * seeds / runs)} flows a curve, {seeds} seed{'s pooled' if seeds > 1 else ''}"
+    each = rows.height * seeds / runs
+    text = f"{units.count(each)} flow{'' if each == 1 else 's'} a curve, {seeds} seed{'s pooled' if seeds > 1 else ''}"
     return text + (f"; {unfinished} of all did not finish" if unfinished else "")

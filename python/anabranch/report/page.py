@@ -204,8 +204,8 @@ def _question(text: str) -> str:
 
     Examples
     --------
-    >>> _question("# Question: which is\\n# faster?\\n#\\n# Notes.\\nname = 'a'")
-    'which is faster?'
+    >>> _question("# Question: which is\n# faster?\n#\n# Notes.\nname = 'a'")
+    'Which is faster?'
     """
     lines = []
     for line in text.splitlines():
@@ -214,7 +214,8 @@ def _question(text: str) -> str:
             break
         lines.append(words)
     found, _, question = " ".join(lines).partition("Question:")
-    return "" if found else question.strip()
+    question = question.strip()
+    return "" if found else question[:1].upper() + question[1:]
 
 
 def _asset(name: str) -> str:
