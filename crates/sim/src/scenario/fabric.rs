@@ -4,6 +4,7 @@ use crate::workload::Fault;
 use anabranch_transport::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// The network. Stands in for the configuration of the topologies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,31 +43,21 @@ fn delay() -> Duration {
     Duration::from_us(10)
 }
 
-impl FabricConfig {
-    /// Bit rate of a host's access link.
-    pub fn host_rate(&self) -> Rate {
-        match self {
-            Self::FatTree { rate, .. } | Self::Star { rate, .. } => *rate,
+/// What is wrong with the parameters. Relative file names start at `base`.
+pub(super) fn check(fabric: &FabricConfig, _base: &Path) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let (FabricConfig::FatTree { rate, .. } | FabricConfig::Star { rate, .. }) = fabric;
+    match fabric {
+        FabricConfig::FatTree { k, .. } if *k == 0 || k % 2 == 1 => {
+            faults.push(Fault::new("k", format!("must be even and at least 2, not {k}")));
         }
+        FabricConfig::Star { hosts, .. } if *hosts < 2 => {
+            faults.push(Fault::new("hosts", format!("must be at least 2, not {hosts}")));
+        }
+        FabricConfig::FatTree { .. } | FabricConfig::Star { .. } => {}
     }
-
-    /// What is wrong with the parameters.
-    pub fn check(&self) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        match self {
-            Self::FatTree { k, .. } if *k == 0 || k % 2 == 1 => {
-                let near = k.next_multiple_of(2).max(2);
-                faults
-                    .push(Fault::new("k", format!("must be even and at least 2, not {k}")).hint(format!("k = {near}")));
-            }
-            Self::Star { hosts, .. } if *hosts < 2 => {
-                faults.push(Fault::new("hosts", format!("must be at least 2, not {hosts}")));
-            }
-            Self::FatTree { .. } | Self::Star { .. } => {}
-        }
-        if self.host_rate().bps() == 0 {
-            faults.push(Fault::new("rate", "must be above 0"));
-        }
-        faults
+    if rate.bps() == 0 {
+        faults.push(Fault::new("rate", "must be above 0"));
     }
+    faults
 }

@@ -9,7 +9,7 @@ impl Scenario {
     pub(super) fn check(&self, base: &Path) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut under = |key: &str, found: Vec<Fault>| faults.extend(found.into_iter().map(|f| f.under(key)));
-        under("fabric", self.fabric.check());
+        under("fabric", super::fabric::check(&self.fabric, base));
         under("transport", self.transport.check());
         under("switch", self.switch.check());
         under("routing", self.routing.check());
