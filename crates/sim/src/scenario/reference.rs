@@ -2,6 +2,7 @@
 
 use super::Scenario;
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// JSON Schema (2020-12) of a scenario file, for editors and for other tools.
@@ -14,7 +15,7 @@ pub fn reference() -> String {
     let schema = schema();
     let empty = Map::new();
     let defs = schema["$defs"].as_object().unwrap_or(&empty);
-    let mut page = Page { defs, text: INTRODUCTION.to_owned() };
+    let mut page = Page { defs, done: BTreeSet::new(), text: INTRODUCTION.to_owned() };
     page.table("Top level", &schema, None, 2);
     for (key, property) in properties(&schema) {
         let (list, inner) = match property.get("items") {
@@ -53,6 +54,8 @@ Quantities carry their unit, in quotes:
 
 struct Page<'s> {
     defs: &'s Map<String, Json>,
+    /// Definitions that have a section of their own already: topologies share theirs.
+    done: BTreeSet<String>,
     text: String,
 }
 
@@ -93,14 +96,24 @@ impl<'s> Page<'s> {
                 let tag = properties(variant).find_map(|(key, p)| Some((key, p.get("const")?.as_str()?)));
                 let Some((key, value)) = tag else { continue };
                 self.table(&format!("`{key} = \"{value}\"`"), variant, Some(&description(variant)), level + 1);
+                self.nested(path, variant, level + 2);
             }
         }
+        self.nested(path, schema, level + 1);
+    }
+
+    /// The structs inside a struct.
+    fn nested(&mut self, path: &str, schema: &'s Json, level: usize) {
         for (key, property) in properties(schema) {
             let inner = self.follow(property);
             let tagged = inner.get("oneOf").and_then(Json::as_array).is_some_and(|a| a[0].get("properties").is_some());
-            if inner.get("properties").is_some() || tagged {
+            if inner.get("properties").is_none() && !tagged {
+                continue;
+            }
+            let name = self.definition(optional(property).unwrap_or(property)).map(|d| d.0);
+            if name.is_none_or(|name| self.done.insert(name.to_owned())) {
                 let path = format!("{path}.{key}");
-                self.section(&format!("`{path}`"), &path, inner, level + 1);
+                self.section(&format!("`{path}`"), &path, inner, level);
             }
         }
     }

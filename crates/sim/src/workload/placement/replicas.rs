@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Mode `one_to_many` writes one session to all replicas, `many_to_one` reads one session from all of them. Mode
 /// `unicast` is what transports without group sessions do: a write is one session to each replica at once, a read one
-/// session from a replica in the client's rack or, if there is none, from a random one (SCDP §V-C).
+/// session from a replica in the client's rack or, if there is none, from a random one (SCDP §V-A).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replicas {
@@ -27,7 +27,7 @@ pub struct Replicas {
     pub access: Option<Access>,
 }
 
-/// Which hosts hold the replicas of a block. The client is never one of them (SCDP §V-C).
+/// Which hosts hold the replicas of a block. The client is never one of them (SCDP §V-A).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
