@@ -148,7 +148,8 @@ impl Wheel {
             node.place = IN_BUFFER;
             return;
         }
-        let place = if slot - self.slot < self.fine() { (slot & (self.fine() - 1)) as u32 } else { self.coarse_place(slot) };
+        let place =
+            if slot - self.slot < self.fine() { (slot & (self.fine() - 1)) as u32 } else { self.coarse_place(slot) };
         let head = std::mem::replace(&mut self.heads[place as usize], entity);
         self.nodes[entity as usize] = Node { time, next: head, previous: NONE, place };
         if head != NONE {

@@ -1,6 +1,8 @@
 //! From a resolved scenario to a network that is ready to run.
 
-use super::{Action, BufferSize, Failure, Plan, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch, Victim};
+use super::{
+    Action, BufferSize, Failure, Plan, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch, Victim,
+};
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, mlfq, trim::Trim};
 use crate::host::path::PathMode;
@@ -31,8 +33,7 @@ impl Plan {
             .build(&self.base)
             .map_err(|e| self.fault_error(run, &super::fabric::fault(&e).under("fabric")))?;
         let context = Context::from_graph(&graph).with_base(&self.base);
-        let sessions =
-            generate(&scenario.workload, &context, run.seed).map_err(|e| self.workload_error(run, &e))?;
+        let sessions = generate(&scenario.workload, &context, run.seed).map_err(|e| self.workload_error(run, &e))?;
         Ok(Prepared { graph: Arc::new(graph), sessions })
     }
 

@@ -84,9 +84,7 @@ pub fn ecn(packets: u32, k: u32) -> impl Fn(u32) -> Queue + Send {
 }
 
 pub fn trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
-    move |p| {
-        Queue::Trim(trim::Trim::new(Limit::Packets(packets), Limit::Bytes(packets * 1500), 10, u64::from(p)))
-    }
+    move |p| Queue::Trim(trim::Trim::new(Limit::Packets(packets), Limit::Bytes(packets * 1500), 10, u64::from(p)))
 }
 
 pub fn mlfq_trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
@@ -123,7 +121,7 @@ pub fn setup(
         sampling: Sampling::default(),
         multicast_trees: 1,
         host_jitter: Duration::ZERO,
-            return_to_sender: false,
+        return_to_sender: false,
     }
 }
 
