@@ -337,7 +337,9 @@ mod tests {
         for time in (0..1000).map(|n| n * 12_000_000) {
             let pop = |order: [Entity; 2]| {
                 let mut w = Wheel::new(22_000_000, 8);
-                order.into_iter().for_each(|e| w.schedule(e, time));
+                for e in order {
+                    w.schedule(e, time);
+                }
                 w.pop().expect("two are pending").1
             };
             assert_eq!(pop([3, 7]), pop([7, 3]));
