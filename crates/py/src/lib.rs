@@ -2,6 +2,8 @@
 //!
 //! Thin on purpose: text in, JSON out. What the functions promise is written in `python/anabranch/_core.pyi`.
 
+#![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
+
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{self, Plan};
@@ -11,7 +13,12 @@ use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pyo3::create_exception!(_core, ScenarioError, pyo3::exceptions::PyException);
+pyo3::create_exception!(
+    _core,
+    ScenarioError,
+    pyo3::exceptions::PyException,
+    "The scenario cannot be read or run; the text names file, line, key and a suggestion."
+);
 
 /// How often progress is told.
 const TICK: Duration = Duration::from_millis(200);

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 pub enum LabError {
     /// A run is impossible.
     #[error(transparent)]
-    Scenario(#[from] ScenarioError),
+    Scenario(#[from] Box<ScenarioError>),
     /// Results cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -148,7 +148,8 @@ impl Wheel {
             node.place = IN_BUFFER;
             return;
         }
-        let place = if slot - self.slot < self.fine() { (slot & (self.fine() - 1)) as u32 } else { self.coarse_place(slot) };
+        let place =
+            if slot - self.slot < self.fine() { (slot & (self.fine() - 1)) as u32 } else { self.coarse_place(slot) };
         let head = std::mem::replace(&mut self.heads[place as usize], entity);
         self.nodes[entity as usize] = Node { time, next: head, previous: NONE, place };
         if head != NONE {
@@ -336,7 +337,9 @@ mod tests {
         for time in (0..1000).map(|n| n * 12_000_000) {
             let pop = |order: [Entity; 2]| {
                 let mut w = Wheel::new(22_000_000, 8);
-                order.into_iter().for_each(|e| w.schedule(e, time));
+                for e in order {
+                    w.schedule(e, time);
+                }
                 w.pop().expect("two are pending").1
             };
             assert_eq!(pop([3, 7]), pop([7, 3]));

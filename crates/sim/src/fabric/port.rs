@@ -224,7 +224,7 @@ impl Port {
         self.rare.bytes_before = self.bytes;
         self.rare.rate = rate;
         let exact = anabranch_transport::units::PS_PER_S * 8;
-        self.ps_per_byte = if exact % rate.bps() == 0 { exact / rate.bps() } else { 0 };
+        self.ps_per_byte = if exact.is_multiple_of(rate.bps()) { exact / rate.bps() } else { 0 };
     }
 
     /// Brings the port's state up to `now`, before it is looked at or changed from outside.

@@ -1,6 +1,8 @@
 //! From a resolved scenario to a network that is ready to run.
 
-use super::{Action, BufferSize, Failure, Plan, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch, Victim};
+use super::{
+    Action, BufferSize, Failure, Plan, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch, Victim,
+};
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, mlfq, trim::Trim};
 use crate::host::path::PathMode;
@@ -24,15 +26,15 @@ impl Plan {
     ///
     /// # Errors
     /// What is impossible in this fabric, at its place in the scenario.
-    pub fn prepare(&self, run: &RunPlan) -> Result<Prepared, ScenarioError> {
+    pub fn prepare(&self, run: &RunPlan) -> Result<Prepared, Box<ScenarioError>> {
         let scenario = &run.scenario;
         let graph = scenario
             .fabric
             .build(&self.base)
-            .map_err(|e| self.fault_error(run, &super::fabric::fault(&e).under("fabric")))?;
+            .map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))?;
         let context = Context::from_graph(&graph).with_base(&self.base);
         let sessions =
-            generate(&scenario.workload, &context, run.seed).map_err(|e| self.workload_error(run, &e))?;
+            generate(&scenario.workload, &context, run.seed).map_err(|e| Box::new(self.workload_error(run, &e)))?;
         Ok(Prepared { graph: Arc::new(graph), sessions })
     }
 
@@ -40,9 +42,9 @@ impl Plan {
     ///
     /// # Errors
     /// What is impossible in this fabric, at its place in the scenario.
-    pub fn network(&self, run: &RunPlan) -> Result<Network, ScenarioError> {
+    pub fn network(&self, run: &RunPlan) -> Result<Network, Box<ScenarioError>> {
         let Prepared { graph, sessions } = self.prepare(run)?;
-        let changes = changes(&run.scenario, &graph).map_err(|fault| self.fault_error(run, &fault))?;
+        let changes = changes(&run.scenario, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
         Ok(Network::new(setup(&run.scenario, graph, sessions, run.seed, changes)))
     }
 }

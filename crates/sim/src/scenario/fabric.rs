@@ -6,7 +6,7 @@ use crate::workload::Fault;
 /// A topology's error as a fault of the `[fabric]` table.
 pub(super) fn fault(error: &TopologyError) -> Fault {
     let text = error.to_string();
-    let (message, hint) = match text.split_once("\n") {
+    let (message, hint) = match text.split_once('\n') {
         Some((message, rest)) => (message, rest.trim().strip_prefix("hint:").map(str::trim)),
         None => (text.as_str(), None),
     };

@@ -17,7 +17,7 @@ impl Scenario {
         under("switch", self.switch.check());
         under("routing", self.routing.check());
         for (i, workload) in self.workload.iter().enumerate() {
-            under(&format!("workload.{i}"), self.check_workload(workload, base));
+            under(&format!("workload.{i}"), check_workload(workload, base));
         }
         for (i, failure) in self.failure.iter().enumerate() {
             under(&format!("failure.{i}"), failure.check());
@@ -31,19 +31,6 @@ impl Scenario {
     /// The transport of a workload.
     pub fn transport_of(&self, workload: &WorkloadConfig) -> TransportName {
         workload.transport.unwrap_or(self.transport.name)
-    }
-
-    fn check_workload(&self, workload: &WorkloadConfig, base: &Path) -> Vec<Fault> {
-        let mut faults = workload.check();
-        if faults.iter().all(|f| f.warning) {
-            if let Some(sizes) = &workload.sizes {
-                faults.extend(sizes.law().open(base).err().map(|f| f.under("sizes")));
-            }
-            if let Some(trace) = &workload.trace {
-                faults.extend(crate::workload::read_file(base, &trace.file).err().map(|f| f.under("trace.file")));
-            }
-        }
-        faults
     }
 
     fn check_document(&self) -> Vec<Fault> {
@@ -78,4 +65,17 @@ impl Scenario {
         }
         faults
     }
+}
+
+fn check_workload(workload: &WorkloadConfig, base: &Path) -> Vec<Fault> {
+    let mut faults = workload.check();
+    if faults.iter().all(|f| f.warning) {
+        if let Some(sizes) = &workload.sizes {
+            faults.extend(sizes.law().open(base).err().map(|f| f.under("sizes")));
+        }
+        if let Some(trace) = &workload.trace {
+            faults.extend(crate::workload::read_file(base, &trace.file).err().map(|f| f.under("trace.file")));
+        }
+    }
+    faults
 }
