@@ -15,14 +15,6 @@ from anabranch.cli import app
 ROOT = Path(__file__).parents[2]
 HELLO = ROOT / "scenarios/examples/hello.toml"
 
-try:
-    core.call("schema")
-    BUILT = True
-except (AttributeError, anabranch.AnabranchError):
-    BUILT = False
-
-pytestmark = pytest.mark.skipif(not (BUILT and HELLO.is_file()), reason="the simulator is not built into this package")
-
 
 def test_plan_names_every_run() -> None:
     plan = anabranch.plan(HELLO, ["transport.name=ndp"], seeds=2)

@@ -400,9 +400,9 @@ fn the_examples_generate_their_sessions() {
         (plan.runs.len(), plan.prepare(run).unwrap().sessions)
     };
     let (runs, demo) = sessions("demo", 0);
-    assert_eq!((runs, demo.len()), (12, 3000));
+    assert_eq!((runs, demo.len()), (20, 5000));
     // Common random numbers: the first seed of every transport has the same sessions.
-    assert_eq!(demo, sessions("demo", 9).1);
+    assert_eq!(demo, sessions("demo", 15).1);
     assert_eq!(sessions("hello", 0).1.len(), 1);
     assert_eq!(sessions("incast", 74).1.len(), 70);
     assert_eq!(sessions("permutation", 0).1.len(), 128);
