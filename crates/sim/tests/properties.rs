@@ -14,7 +14,7 @@ use anabranch_sim::fabric::topology::{
     Dumbbell, FatTree, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig,
 };
 use anabranch_sim::host::path::PathMode;
-use anabranch_sim::measure::{FlowRow, RunRecord};
+use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Group, Sampling, Setup, Target};
 use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::{Mode, Session};
@@ -213,8 +213,17 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             ..NdpConfig::default()
         })
     });
-    let scdp = (1..40_u32)
-        .prop_map(|initial_window| Protocol::Scdp(ScdpConfig { initial_window, ..ScdpConfig::default() }));
+    let scdp = (1..40_u32, 1..20_u32, select(vec![3, 100]), select(vec![0, 1, 24])).prop_map(
+        |(initial_window, initial_window_many_to_one, block_symbols, reorder_tolerance)| {
+            Protocol::Scdp(ScdpConfig {
+                initial_window,
+                initial_window_many_to_one,
+                block_symbols,
+                reorder_tolerance,
+                ..ScdpConfig::default()
+            })
+        },
+    );
     prop_oneof![3 => tcp, 2 => ndp, 2 => scdp]
 }
 
@@ -353,5 +362,22 @@ proptest! {
         prop_assert_eq!(&first.flows, &watched.flows);
         prop_assert_eq!(&first.links, &watched.links);
         prop_assert_eq!(first.conservation, watched.conservation);
+    }
+}
+
+/// The first receiver in the source's rack, where there is one path only, must not keep the group on one tree.
+#[test]
+fn a_group_spreads_over_its_trees_whoever_is_first() {
+    for (path, mode) in [(PathMode::PerPacket, Mode::OneToMany), (PathMode::PerPacketPermuted, Mode::ManyToOne)] {
+        let graph = FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }.into_config();
+        let graph = graph.build(Path::new("")).expect("the fabric is possible");
+        let (one, others) = (vec![0], vec![1, 5, 9, 13]);
+        let (sources, sinks) = if mode == Mode::OneToMany { (one, others) } else { (others, one) };
+        let session = Session { mode, sources, sinks, ..unicast(0, 1, 300_000) };
+        let run = setup(graph, mlfq_trim(20), scdp(12), path, vec![session]);
+        let record = complete(Setup { multicast_trees: 4, ..run });
+        // Data to the group, or pulls to the sources: from the first pod up to all four cores.
+        let up = |l: &&LinkRow| l.src.starts_with("agg0.") && l.dst.starts_with("core");
+        assert_eq!(record.links.iter().filter(up).filter(|l| l.packets > 20).count(), 4, "{mode:?}");
     }
 }
