@@ -33,6 +33,14 @@ pub enum Remotes {
 }
 
 impl Remotes {
+    /// All of them.
+    pub fn all(&self) -> &[Remote] {
+        match self {
+            Self::One(remote) => std::slice::from_ref(remote),
+            Self::Many(remotes) => remotes,
+        }
+    }
+
     /// The remote end that the endpoint knows as `peer`.
     ///
     /// # Panics

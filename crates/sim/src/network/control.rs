@@ -88,13 +88,14 @@ impl Network {
                         p.settle(port, hots, &mut self.wheel, self.now);
                         p.set_rate(rate);
                     }
-                    Change::Restore(_) => p.restore(self.now),
+                    Change::Restore(_) if !was_up => p.restore(self.now),
                     Change::Cut(_) if was_up => {
                         for id in p.cut(port, hots, &mut self.wheel, self.now) {
                             self.drop_packet(id);
                         }
                     }
-                    Change::Cut(_) => {}
+                    // Cut twice, or restored without having been cut.
+                    Change::Cut(_) | Change::Restore(_) => {}
                 }
             }
             match change {

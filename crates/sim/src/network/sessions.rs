@@ -194,7 +194,9 @@ impl Network {
     ) {
         let id = self.endpoints.len() as EndpointId;
         let mode = self.groups[usize::from(spec.group)].path;
-        let paths = self.routes.path_count(host, remotes.get(0).host);
+        // A hub's nearest remote may be in its own rack, with a single path; a group's packets choose among trees, too.
+        let paths = remotes.all().iter().map(|r| self.routes.path_count(host, r.host)).max().unwrap_or(0);
+        let paths = paths.max(group.map_or(0, |_| self.multicast_trees));
         let random = &mut self.hosts[host as usize].random;
         let path = PathPicker::new(mode, paths, remotes.get(0).host, random);
         let hosted = Hosted { stack, host, session, receiver, remotes, group, path, pulling: false };

@@ -1,0 +1,169 @@
+//! The same input gives the same run: on every machine (committed fingerprints) and on any number of threads.
+//!
+//! A fingerprint changes whenever a run goes another way: on purpose, or not. If on purpose, `UPDATE=1 cargo test -p
+//! anabranch-sim --test determinism` writes the new ones; say in the commit why they changed.
+
+mod common;
+
+use anabranch_sim::experiment::{Progress, run_all};
+use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::topology::{FatTree, Layers, LeafSpine, TopologyConfig};
+use anabranch_sim::host::path::PathMode;
+use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::{Change, Network, Sampling, Setup, Target};
+use anabranch_sim::random;
+use anabranch_sim::transport::Protocol;
+use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::{Bytes, Rate};
+use common::*;
+use rand::Rng as _;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+
+const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/determinism.txt");
+
+fn build(fabric: TopologyConfig) -> Graph {
+    fabric.build(Path::new("")).expect("the fabric is possible")
+}
+
+fn fat_tree() -> Graph {
+    build(TopologyConfig::FatTree(FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }))
+}
+
+fn leaf_spine() -> Graph {
+    build(TopologyConfig::LeafSpine(LeafSpine {
+        leaves: 3,
+        spines: 2,
+        hosts_per_leaf: 4,
+        oversubscription: Some(2.0),
+        rate: GBPS,
+        delay: DELAY,
+        layers: Layers::default(),
+    }))
+}
+
+/// Every host sends to the one `stride` further on, sizes and starts at random.
+fn strided(hosts: u32, stride: u32) -> Vec<Session> {
+    let mut random = random::stream(7, "strided");
+    let mut session = |h| {
+        let (size, start) = (1 + random.next_u64() % 200_000, us(random.next_u64() % 300));
+        Session { start: at(0) + start, ..unicast(h, (h + stride) % hosts, size) }
+    };
+    (0..hosts).map(&mut session).collect()
+}
+
+fn tcp_with(congestion: Algorithm, change: impl Fn(&mut TcpConfig)) -> Protocol {
+    let mut config = TcpConfig { congestion, rto_min: us(1000), rto_initial: us(10_000), ..TcpConfig::default() };
+    change(&mut config);
+    Protocol::Tcp(config)
+}
+
+/// Replicas of one object, an object fetched from replicas, and transfers between others.
+fn groups() -> Vec<Session> {
+    let one_to_many = Session { mode: Mode::OneToMany, sinks: vec![1, 6, 11, 12], ..unicast(0, 1, 150_000) };
+    let many_to_one = Session { mode: Mode::ManyToOne, sources: vec![9, 2, 14], ..unicast(9, 5, 200_000) };
+    let mut sessions = vec![one_to_many, many_to_one];
+    sessions.extend((0..8).map(|h| unicast(h, 15 - h, 40_000)));
+    sessions
+}
+
+/// One run for each transport, with everything that draws random numbers or decides between equals.
+fn runs() -> Vec<(&'static str, Setup)> {
+    use PathMode::{PerFlow, PerPacket, PerPacketPermuted, Single};
+    let incast = (1..16).map(|h| unicast(h, 0, 50_000)).collect();
+    let newreno = setup(star(16), drop_tail(20), tcp_with(Algorithm::NewReno, |_| {}), Single, incast);
+    let reno = tcp_with(Algorithm::Reno, |c| c.delayed_ack = true);
+    let reno = setup(leaf_spine(), mlfq_trim(15), reno, PerPacket, strided(12, 5));
+    let cubic = tcp_with(Algorithm::Cubic, |c| (c.sack, c.receive_window) = (true, Bytes(1 << 20)));
+    let cubic = setup(fat_tree(), drop_tail(10), cubic, PerFlow, strided(16, 6));
+    let dctcp = setup(leaf_spine(), ecn(40, 8), tcp_with(Algorithm::Dctcp, |_| {}), PerFlow, strided(12, 4));
+    let ndp_on_trees = setup(fat_tree(), trim(4), ndp(20), PerPacketPermuted, strided(16, 4));
+    let scdp_groups = setup(fat_tree(), mlfq_trim(8), scdp(12), PerPacket, groups());
+    let failing = setup(fat_tree(), drop_tail(6), ndp(10), PerPacket, strided(16, 8));
+    let (core, slow) = (Target::Switch(32), Target::Link(0));
+    vec![
+        ("newreno-incast", newreno),
+        ("reno-sprayed-jitter", Setup { host_jitter: us(1), ..reno }),
+        ("cubic-sack", cubic),
+        ("dctcp-oversubscribed", dctcp),
+        ("ndp-return-to-sender", Setup { return_to_sender: true, ..ndp_on_trees }),
+        ("scdp-groups", Setup { multicast_trees: 4, ..scdp_groups }),
+        (
+            "ndp-failures",
+            Setup {
+                changes: vec![
+                    (at(100), Change::Rate(slow, Rate::from_mbps(123))),
+                    (at(200), Change::Cut(core)),
+                    (at(900), Change::Restore(core)),
+                ],
+                ..failing
+            },
+        ),
+    ]
+}
+
+#[test]
+fn fingerprints_are_those_committed() {
+    let mut found = String::new();
+    for (name, setup) in runs() {
+        let record = complete(setup);
+        writeln!(found, "{name} {:016x} {} events", record.fingerprint, record.events).expect("a string takes it");
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(COMMITTED, &found).expect("the file can be written");
+        return;
+    }
+    let committed = std::fs::read_to_string(COMMITTED).expect("the file is there");
+    assert_eq!(found, committed, "runs went another way; see the head of this file");
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    for (first, second) in runs().into_iter().zip(runs()) {
+        let (name, first) = first;
+        let second = Setup { seed: 2, ..second.1 };
+        // Nothing is drawn where there is one path and nobody jitters.
+        let random = name != "newreno-incast";
+        assert_eq!(complete(first).fingerprint != complete(second).fingerprint, random, "{name}");
+    }
+}
+
+/// What all runs leave behind, run by run.
+fn on_threads(threads: usize) -> Vec<RunRecord> {
+    const SEEDS: usize = 3;
+    let count = runs().len() * SEEDS;
+    let records: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
+    let build = |i: usize| {
+        let (_, setup) = runs().swap_remove(i / SEEDS);
+        let sampling = Sampling { interval: us(200), queues: true, links: true, windows: vec![0, 1] };
+        Ok::<_, Infallible>(Network::new(Setup { seed: (i % SEEDS) as u64, sampling, ..setup }))
+    };
+    let progress = Progress::new(count);
+    run_all(count, threads, &progress, build, |i, record, _| {
+        let before = records[i].lock().expect("nobody panics").replace(record);
+        assert!(before.is_none(), "each run ends once");
+        Ok(())
+    })
+    .expect("nothing fails");
+    assert_eq!(progress.runs_done(), count);
+    let record = |slot: Mutex<Option<RunRecord>>| slot.into_inner().expect("nobody panics").expect("every run ends");
+    records.into_iter().map(record).collect()
+}
+
+#[test]
+fn threads_do_not_change_the_records() {
+    let serial = on_threads(1);
+    for threads in [2, 4] {
+        for (i, (a, b)) in serial.iter().zip(on_threads(threads)).enumerate() {
+            assert_eq!(a.ending, b.ending, "run {i}");
+            assert_eq!(a.flows, b.flows, "run {i}");
+            assert_eq!(a.links, b.links, "run {i}");
+            assert_eq!(a.series, b.series, "run {i}");
+            assert_eq!(a.conservation, b.conservation, "run {i}");
+            assert_eq!((a.fingerprint, a.events, a.simulated), (b.fingerprint, b.events, b.simulated), "run {i}");
+        }
+    }
+}

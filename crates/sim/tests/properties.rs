@@ -1,0 +1,383 @@
+//! What must hold of every run, whatever the fabric, the workload, the transports and the switches.
+//!
+//! Small random worlds, hostile ones included: queues of one packet, links that fail, transports on switches that were
+//! not made for them. Whoever loses packets may take long, but everything arrives, no packet vanishes, nobody beats
+//! light, a run repeats exactly, and looking at it changes nothing. `PROPTEST_CASES=5000` looks longer.
+
+mod common;
+
+use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, Victim};
+use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, trim::Trim};
+use anabranch_sim::fabric::routing::Routes;
+use anabranch_sim::fabric::topology::{
+    Dumbbell, FatTree, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig,
+};
+use anabranch_sim::host::path::PathMode;
+use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
+use anabranch_sim::network::{Change, Group, Sampling, Setup, Target};
+use anabranch_sim::transport::{Protocol, Transport};
+use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::ndp::NdpConfig;
+use anabranch_transport::scdp::ScdpConfig;
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::{Bytes, Duration, Rate, Time};
+use common::*;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Everything that makes a run.
+#[derive(Clone, Debug)]
+struct World {
+    fabric: TopologyConfig,
+    queue: Discipline,
+    groups: Vec<(Protocol, PathMode)>,
+    sessions: Vec<Session>,
+    trouble: Vec<(Time, Trouble)>,
+    jitter: Duration,
+    multicast_trees: u32,
+    return_to_sender: bool,
+    seed: u64,
+}
+
+/// A change to a link or switch that the fabric may or may not have.
+#[derive(Clone, Debug)]
+enum Trouble {
+    Cut { whole_switch: bool, which: Index, lasts: Duration },
+    Slow { which: Index, rate: Rate },
+}
+
+#[derive(Clone, Debug)]
+enum Discipline {
+    DropTail(Limit),
+    Ecn(Limit, Limit),
+    Trim(Limit, Limit),
+    Mlfq(MlfqParameters),
+}
+
+impl Discipline {
+    fn queue(&self, port: u32) -> Queue {
+        match *self {
+            Self::DropTail(limit) => Queue::DropTail(DropTail::new(limit)),
+            Self::Ecn(limit, threshold) => Queue::Ecn(Ecn::new(limit, threshold)),
+            Self::Trim(data, headers) => Queue::Trim(Trim::new(data, headers, 10, u64::from(port))),
+            Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(parameters)),
+        }
+    }
+}
+
+impl World {
+    fn graph(&self) -> Graph {
+        self.fabric.build(Path::new("")).expect("the fabric is possible")
+    }
+
+    fn setup(&self) -> Setup {
+        let graph = self.graph();
+        let changes = self.changes(&graph);
+        let (queue, (protocol, path)) = (self.queue.clone(), self.groups[0].clone());
+        let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
+        let group = |(protocol, path): &(Protocol, PathMode)| Group {
+            transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
+            path: *path,
+            ..base.groups[0].clone()
+        };
+        Setup {
+            groups: self.groups.iter().map(group).collect(),
+            seed: self.seed,
+            changes,
+            host_jitter: self.jitter,
+            multicast_trees: self.multicast_trees,
+            return_to_sender: self.return_to_sender,
+            ..base
+        }
+    }
+
+    fn changes(&self, graph: &Graph) -> Vec<(Time, Change)> {
+        let mut changes = Vec::new();
+        for (time, trouble) in &self.trouble {
+            let link = |which: &Index| Target::Link(which.index(graph.links.len()) as u32);
+            match trouble {
+                Trouble::Slow { which, rate } => changes.push((*time, Change::Rate(link(which), *rate))),
+                Trouble::Cut { whole_switch, which, lasts } => {
+                    let switches = graph.nodes.len() - graph.hosts as usize;
+                    let switch = Target::Switch(graph.hosts + which.index(switches) as u32);
+                    let target = if *whole_switch { switch } else { link(which) };
+                    changes.extend([(*time, Change::Cut(target)), (*time + *lasts, Change::Restore(target))]);
+                }
+            }
+        }
+        changes.sort_by_key(|(time, _)| *time);
+        changes
+    }
+
+    fn run(&self) -> RunRecord {
+        complete(self.setup())
+    }
+}
+
+fn rates() -> impl Strategy<Value = Rate> {
+    // 3 Gbps and the odd one do not divide into whole picoseconds per byte.
+    select([10_000_000, 100_000_000, 123_456_789, 1_000_000_000, 3_000_000_000, 10_000_000_000, 40_000_000_000].to_vec())
+        .prop_map(Rate)
+}
+
+fn delays() -> impl Strategy<Value = Duration> {
+    prop_oneof![select(vec![0, 1, 500_000, 10_000_000, 300_000_000]), 0..50_000_000_u64].prop_map(Duration)
+}
+
+fn layer() -> impl Strategy<Value = Option<LayerLinks>> {
+    let links = (prop::option::of(rates()), prop::option::of(delays()));
+    prop::option::of(links.prop_map(|(rate, delay)| LayerLinks { rate, delay }))
+}
+
+fn fabrics() -> impl Strategy<Value = TopologyConfig> {
+    let link = || (rates(), delays());
+    prop_oneof![
+        (2..16_u32, link()).prop_map(|(hosts, (rate, delay))| Star { hosts, rate, delay }.into_config()),
+        (1..6_u32, 1..6_u32, link(), prop::option::of(rates()), prop::option::of(delays())).prop_map(
+            |(left, right, (rate, delay), bottleneck_rate, bottleneck_delay)| {
+                Dumbbell { left, right, rate, delay, bottleneck_rate, bottleneck_delay }.into_config()
+            }
+        ),
+        (select(vec![2_u32, 4]), link(), layer(), layer(), layer()).prop_map(|(k, (rate, delay), host, mid, core)| {
+            FatTree { k, rate, delay, layers: Layers { host, aggregation: mid, core } }.into_config()
+        }),
+        (1..4_u32, 1..4_u32, 2..5_u32, link(), layer(), layer()).prop_map(
+            |(leaves, spines, hosts_per_leaf, (rate, delay), host, core)| {
+                let layers = Layers { host, aggregation: None, core };
+                LeafSpine { leaves, spines, hosts_per_leaf, oversubscription: None, rate, delay, layers }.into_config()
+            }
+        ),
+        (select(vec![(2, 1), (2, 3), (4, 1), (4, 2), (4, 3), (6, 2)]), link(), layer(), layer(), layer()).prop_map(
+            |((m, n), (rate, delay), host, mid, core)| {
+                let (mid, core) = (mid.filter(|_| n >= 3), core.filter(|_| n >= 2));
+                MPortNTree { m, n, rate, delay, layers: Layers { host, aggregation: mid, core } }.into_config()
+            }
+        ),
+    ]
+}
+
+/// Wraps a topology's own struct.
+trait IntoConfig {
+    fn into_config(self) -> TopologyConfig;
+}
+macro_rules! into_config {
+    ($($name:ident),+) => {
+        $(impl IntoConfig for $name { fn into_config(self) -> TopologyConfig { TopologyConfig::$name(self) } })+
+    };
+}
+into_config!(Star, Dumbbell, FatTree, LeafSpine, MPortNTree);
+
+/// From one packet up; never less than a full packet in bytes.
+fn limits() -> impl Strategy<Value = Limit> {
+    prop_oneof![(1..30_u32).prop_map(Limit::Packets), (1500..40_000_u32).prop_map(Limit::Bytes)]
+}
+
+fn disciplines() -> impl Strategy<Value = Discipline> {
+    let victim = select(vec![Victim::Arriving, Victim::Lowest]);
+    prop_oneof![
+        limits().prop_map(Discipline::DropTail),
+        (limits(), limits()).prop_map(|(limit, threshold)| Discipline::Ecn(limit, threshold)),
+        (limits(), limits()).prop_map(|(data, headers)| Discipline::Trim(data, headers)),
+        (1..=MAX_PRIORITIES, limits(), any::<bool>(), limits(), victim, prop::option::of(limits())).prop_map(
+            |(priorities, buffer, trim, header_buffer, victim, mark)| {
+                Discipline::Mlfq(MlfqParameters { priorities, buffer, trim, header_buffer, weight: 10, victim, mark })
+            }
+        ),
+    ]
+}
+
+fn protocols() -> impl Strategy<Value = Protocol> {
+    let rto_min = select(vec![Duration::from_us(10), Duration::from_ms(1), Duration::from_ms(200)]);
+    let tcp = (select(Algorithm::ALL.to_vec()), rto_min, prop::array::uniform3(any::<bool>()), 1..20_u32).prop_map(
+        |(congestion, rto_min, [sack, ecn, delayed_ack], initial_window)| {
+            Protocol::Tcp(TcpConfig {
+                congestion,
+                rto_min,
+                sack,
+                ecn,
+                delayed_ack,
+                initial_window,
+                ..TcpConfig::default()
+            })
+        },
+    );
+    let thresholds = prop_oneof![Just(vec![]), Just(vec![Bytes(10_000), Bytes(100_000)])];
+    let ndp = (1..40_u32, any::<bool>(), thresholds).prop_map(|(initial_window, return_to_sender, thresholds)| {
+        Protocol::Ndp(NdpConfig {
+            initial_window,
+            return_to_sender,
+            priority_thresholds: thresholds,
+            ..NdpConfig::default()
+        })
+    });
+    let scdp = (1..40_u32, 1..20_u32, select(vec![3, 100]), select(vec![0, 1, 24])).prop_map(
+        |(initial_window, initial_window_many_to_one, block_symbols, reorder_tolerance)| {
+            Protocol::Scdp(ScdpConfig {
+                initial_window,
+                initial_window_many_to_one,
+                block_symbols,
+                reorder_tolerance,
+                ..ScdpConfig::default()
+            })
+        },
+    );
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp]
+}
+
+fn sizes() -> impl Strategy<Value = Bytes> {
+    prop_oneof![select(vec![1, 1436, 1437, 1460, 1461, 300_000]), 1..3_000_u64, 1..300_000_u64].prop_map(Bytes)
+}
+
+fn starts() -> impl Strategy<Value = Time> {
+    prop_oneof![Just(Time::ZERO), (0..2_000_000_000_u64).prop_map(Time)]
+}
+
+/// Sessions of any kind between hosts in random order.
+fn mixture(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
+    let order = Just((0..hosts).collect::<Vec<_>>()).prop_shuffle();
+    let mode = select(vec![Mode::Unicast, Mode::OneToMany, Mode::ManyToOne]);
+    let session = (order, mode, 1..8_usize, sizes(), starts(), 0..2_u16).prop_map(
+        move |(order, mode, others, size, start, group)| {
+            let (one, rest) = (vec![order[0]], &order[1..]);
+            let others = rest[..others.min(rest.len())].to_vec();
+            let (sources, sinks) = match mode {
+                Mode::Unicast => (one, others[..1].to_vec()),
+                Mode::OneToMany => (one, others),
+                Mode::ManyToOne => (others, one),
+            };
+            Session { start, size: Some(size), mode, sources, sinks, group }
+        },
+    );
+    prop::collection::vec(session, 1..12)
+}
+
+/// All hosts send to the first at once.
+fn incast(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
+    sizes().prop_map(move |size| (1..hosts).map(|h| unicast(h, 0, size.0)).collect())
+}
+
+fn sessions(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
+    prop_oneof![4 => mixture(hosts), 1 => incast(hosts)]
+}
+
+fn troubles() -> impl Strategy<Value = Vec<(Time, Trouble)>> {
+    let cut = (any::<bool>(), any::<Index>(), 1_000_000..50_000_000_000_u64)
+        .prop_map(|(whole_switch, which, lasts)| Trouble::Cut { whole_switch, which, lasts: Duration(lasts) });
+    let slow = any::<Index>().prop_map(|which| Trouble::Slow { which, rate: Rate(5_000_000) });
+    let trouble = (starts(), prop_oneof![2 => cut, 1 => slow]);
+    prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(trouble, 1..3)]
+}
+
+fn worlds() -> impl Strategy<Value = World> {
+    let paths =
+        || select(vec![PathMode::PerPacket, PathMode::PerPacketPermuted, PathMode::PerFlow, PathMode::Single]);
+    let group = move || (protocols(), paths());
+    let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
+    let rest = (troubles(), jitter, 1..5_u32, any::<bool>(), any::<u64>());
+    let fabric = fabrics().prop_flat_map(|fabric| {
+        let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
+        (Just(fabric), sessions(hosts))
+    });
+    (fabric, disciplines(), [group(), group()], rest).prop_map(
+        |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, return_to_sender, seed))| World {
+            fabric,
+            queue,
+            groups: groups.to_vec(),
+            sessions,
+            trouble,
+            jitter,
+            multicast_trees,
+            return_to_sender,
+            seed,
+        },
+    )
+}
+
+/// The time below which no transfer of this size between these hosts can be: both of their links carry all of it.
+fn bound_by_host_links(graph: &Graph, flow: &FlowRow) -> Duration {
+    let link = |h: u32| graph.links[(graph.host_ports()[h as usize] / 2) as usize];
+    let (from, to) = (link(flow.src_host), link(flow.dst_host));
+    let slower = from.rate.min(to.rate);
+    slower.transmit_time(flow.size_bytes) + from.delay + to.delay
+}
+
+/// Whether all packets of a flow take the same way while no link fails. The ideal time knows one way only: packets that
+/// spread over several may overtake each other and may be faster.
+fn one_way(routes: &Routes, path: PathMode, flow: &FlowRow) -> bool {
+    matches!(path, PathMode::PerFlow | PathMode::Single) || routes.path_count(flow.src_host, flow.dst_host) == 1
+}
+
+/// Sums up a counter that every flow of a session repeats.
+fn over_sessions(record: &RunRecord, counter: fn(&FlowRow) -> u64) -> u64 {
+    let mut seen = BTreeSet::new();
+    record.flows.iter().filter(|f| seen.insert(f.session)).map(counter).sum()
+}
+
+fn settings() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
+    ProptestConfig { cases, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(settings())]
+
+    /// [`complete`] checks that everything completes, that the packets balance, and that none is left.
+    #[test]
+    fn everything_completes_and_nobody_beats_light(world in worlds()) {
+        let record = world.run();
+        let (graph, sessions) = (world.graph(), world.setup().sessions);
+        let routes = Routes::build(&graph, |_| true);
+        for (flow, session) in record.flows.iter().map(|f| (f, &sessions[f.session as usize])) {
+            let took = flow.end.expect("complete").since(flow.start);
+            if session.sources.len() > 1 {
+                continue;
+            }
+            let bound = bound_by_host_links(&graph, flow);
+            prop_assert!(took >= bound, "{took} is less than {bound}: {flow:?}");
+            if world.trouble.is_empty() && one_way(&routes, world.groups[usize::from(session.group)].1, flow) {
+                prop_assert!(took.ps() >= flow.ideal_ps, "{took} is less than the ideal: {flow:?}");
+            }
+        }
+        prop_assert_eq!(over_sessions(&record, |f| f.packets_dropped), record.conservation.dropped);
+        let trimmed: u64 = record.links.iter().map(|l| l.trimmed).sum();
+        prop_assert_eq!(over_sessions(&record, |f| f.packets_trimmed), trimmed);
+        prop_assert!(record.conservation.trimmed <= trimmed + record.conservation.replicated);
+    }
+
+    #[test]
+    fn a_run_repeats_and_being_watched_does_not_change_it(world in worlds(), interval in 1_000_u64..1_000_000_000) {
+        let (first, second) = (world.run(), world.run());
+        prop_assert_eq!(first.fingerprint, second.fingerprint);
+        prop_assert_eq!(&first.flows, &second.flows);
+        prop_assert_eq!(&first.links, &second.links);
+        // A run lasts up to seconds of waiting: no more than about 1000 samples.
+        let interval = Duration(interval.max(first.simulated.ps() / 1_000));
+        let windows = (0..world.sessions.len() as u32).collect();
+        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows }, ..world.setup() };
+        let watched = complete(watched);
+        prop_assert_eq!(first.fingerprint, watched.fingerprint);
+        prop_assert_eq!(&first.flows, &watched.flows);
+        prop_assert_eq!(&first.links, &watched.links);
+        prop_assert_eq!(first.conservation, watched.conservation);
+    }
+}
+
+/// The first receiver in the source's rack, where there is one path only, must not keep the group on one tree.
+#[test]
+fn a_group_spreads_over_its_trees_whoever_is_first() {
+    for (path, mode) in [(PathMode::PerPacket, Mode::OneToMany), (PathMode::PerPacketPermuted, Mode::ManyToOne)] {
+        let graph = FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }.into_config();
+        let graph = graph.build(Path::new("")).expect("the fabric is possible");
+        let (one, others) = (vec![0], vec![1, 5, 9, 13]);
+        let (sources, sinks) = if mode == Mode::OneToMany { (one, others) } else { (others, one) };
+        let session = Session { mode, sources, sinks, ..unicast(0, 1, 300_000) };
+        let run = setup(graph, mlfq_trim(20), scdp(12), path, vec![session]);
+        let record = complete(Setup { multicast_trees: 4, ..run });
+        // Data to the group, or pulls to the sources: from the first pod up to all four cores.
+        let up = |l: &&LinkRow| l.src.starts_with("agg0.") && l.dst.starts_with("core");
+        assert_eq!(record.links.iter().filter(up).filter(|l| l.packets > 20).count(), 4, "{mode:?}");
+    }
+}
