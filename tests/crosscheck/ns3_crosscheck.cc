@@ -28,6 +28,8 @@ namespace {
 
 // Bytes that ns-3's point-to-point links put before every packet.
 constexpr uint64_t kPppHeader = 2;
+// IP and TCP headers with all options.
+constexpr uint32_t kLargestAck = 80;
 constexpr uint16_t kFirstPort = 5000;
 
 struct Link {
@@ -123,24 +125,26 @@ class Port {
         m_disc = disc;
         disc->TraceConnectWithoutContext("BytesInQueue", MakeCallback(&Port::DiscBytes, this));
         disc->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Port::DiscPackets, this));
+        disc->TraceConnectWithoutContext("Mark", MakeCallback(&Port::Marked, this));
     }
 
     void Print() {
         Settle();
-        uint64_t marked = 0;
         if (m_disc) {
             m_dropped += m_disc->GetStats().nTotalDroppedPackets;
-            marked = m_disc->GetStats().nTotalMarkedPackets;
         }
         if (m_sent > 0) {
             std::printf("port,%u,%u,%" PRIu64 ",%.0f,%" PRIu64 ",%" PRIu64 "\n",
-                        m_from, m_to, m_sent, m_integral, m_dropped, marked);
+                        m_from, m_to, m_sent, m_integral, m_dropped, m_marked);
         }
     }
 
   private:
     void Sent(Ptr<const Packet> packet) { m_sent += packet->GetSize(); }
     void Dropped(Ptr<const Packet>) { ++m_dropped; }
+
+    // ns-3's DCTCP sends ACKs as ECN-capable, so that they are marked too.
+    void Marked(Ptr<const QueueDiscItem> item, const char*) { m_marked += item->GetSize() > kLargestAck; }
 
     void DeviceBytes(uint32_t, uint32_t bytes) {
         Settle();
@@ -167,7 +171,7 @@ class Port {
     Ptr<PointToPointNetDevice> m_device;
     Ptr<QueueDisc> m_disc;
     uint32_t m_from, m_to;
-    uint64_t m_sent = 0, m_dropped = 0;
+    uint64_t m_sent = 0, m_dropped = 0, m_marked = 0;
     uint64_t m_inDevice = 0, m_inDisc = 0, m_headers = 0;
     int64_t m_since = 0;
     double m_integral = 0;

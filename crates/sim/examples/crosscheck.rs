@@ -27,11 +27,14 @@ use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use rand::RngExt as _;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 const RATE: Rate = Rate::from_gbps(1);
 const DELAY: Duration = Duration::from_us(10);
+/// Range of the delays of hosts' links: 10 us on average, a packet's transmission time wide.
+const HOST_DELAY_NS: Range<u64> = 4_000..16_000;
 /// Packets that may wait at a switch port.
 const BUFFER: u32 = 100;
 /// DCTCP's threshold K in packets.
@@ -93,7 +96,14 @@ fn case(scenario: &str, transport: &str, seed: &str) -> Result<Case, String> {
         "permutation" => (fat_tree(), permutation(&mut random), None),
         other => return Err(format!("unknown scenario {other}; expected long, dumbbell or permutation")),
     };
-    let graph = topology.build(Path::new(".")).map_err(|e| e.to_string())?;
+    let mut graph = topology.build(Path::new(".")).map_err(|e| e.to_string())?;
+    // Equal links keep arrivals in lockstep with departures. Whose packets then find a full queue is a matter of phase
+    // (Floyd and Jacobson 1991), that is, of how a simulator orders simultaneous events, and the same flow may lose a
+    // dozen retransmissions in a row. Spread over the time that a packet takes, the phases are the same in both.
+    let hosts = graph.hosts;
+    for link in graph.links.iter_mut().filter(|l| l.a < hosts) {
+        link.delay = Duration::from_ns(random.random_range(HOST_DELAY_NS));
+    }
     Ok(Case { graph, sessions, tcp, until, seed })
 }
 
