@@ -4,6 +4,7 @@
 //! [`Manifest`] is its table of contents. Everything appears by rename when it is complete: a reader never sees half a
 //! file, and an interrupted experiment keeps the runs that had finished.
 
+pub mod lab;
 mod manifest;
 mod store;
 mod tables;

@@ -2,6 +2,7 @@
 
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Conservation, Ending};
+use anabranch_sim::scenario::RunPlan;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -19,6 +20,8 @@ pub struct Manifest {
     pub command: Vec<String>,
     /// Name of the scenario.
     pub name: String,
+    /// What question the scenario answers.
+    pub description: String,
     /// Path of the scenario file, as given.
     pub scenario_file: String,
     /// Exact text of the scenario, before overrides.
@@ -62,15 +65,7 @@ pub struct RunEntry {
 
 impl RunEntry {
     /// The entry of a run that has ended.
-    pub fn new(
-        run: String,
-        point: Map<String, Value>,
-        seed: u64,
-        transport: String,
-        scenario_hash: String,
-        record: &RunRecord,
-        wall_s: f64,
-    ) -> Self {
+    pub fn new(run: &RunPlan, record: &RunRecord, wall_s: f64) -> Self {
         let (status, message) = match &record.ending {
             Ending::Complete => ("complete", None),
             Ending::Stalled(why) => ("stalled", Some(why.clone())),
@@ -78,17 +73,17 @@ impl RunEntry {
             Ending::Interrupted => ("interrupted", None),
         };
         Self {
-            run,
-            point,
-            seed,
-            transport,
+            run: run.name(),
+            point: run.point.clone(),
+            seed: run.seed,
+            transport: run.scenario.transport.name.name().to_owned(),
             status,
             message,
             fingerprint: format!("{:016x}", record.fingerprint),
             events: record.events,
             simulated_ns: record.simulated.ps() as f64 / 1e3,
             wall_s,
-            scenario_hash,
+            scenario_hash: run.hash.clone(),
             conservation: record.conservation,
         }
     }

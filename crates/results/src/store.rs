@@ -132,7 +132,8 @@ impl Store {
 }
 
 fn write_parquet(path: &Path, batch: &RecordBatch) -> Result<(), StoreError> {
-    let encode = |e: parquet::errors::ParquetError| StoreError::Encode { path: path.to_owned(), message: e.to_string() };
+    let encode =
+        |e: parquet::errors::ParquetError| StoreError::Encode { path: path.to_owned(), message: e.to_string() };
     let file = File::create(path).map_err(|source| StoreError::Io { path: path.to_owned(), source })?;
     // The same rows give the same bytes: nothing of the environment goes into the file.
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();

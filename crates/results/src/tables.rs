@@ -35,6 +35,10 @@ fn maybe_f64s(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
     Arc::new(values.collect::<Float64Array>())
 }
 
+fn bools(values: impl Iterator<Item = bool>) -> ArrayRef {
+    Arc::new(values.map(Some).collect::<BooleanArray>())
+}
+
 /// `flows.parquet`.
 pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowError> {
     let fct = |r: &FlowRow| r.end.map(|end| end.since(r.start).ps());
@@ -47,7 +51,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
         ("session", u32s(rows.iter().map(|r| r.session)), false),
         ("workload", text(rows.iter().map(|r| r.workload.as_str())), false),
         ("mode", text(rows.iter().map(|r| r.mode)), false),
-        ("background", Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(r.background)))), false),
+        ("background", bools(rows.iter().map(|r| r.background)), false),
         ("src_host", u32s(rows.iter().map(|r| r.src_host)), false),
         ("dst_host", u32s(rows.iter().map(|r| r.dst_host)), false),
         ("size_bytes", u64s(rows.iter().map(|r| r.size_bytes)), false),
@@ -64,7 +68,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
         ("packets_dropped", u64s(rows.iter().map(|r| r.packets_dropped)), false),
         ("packets_marked", u64s(rows.iter().map(|r| r.packets_marked)), false),
         ("timeouts", u64s(rows.iter().map(|r| r.timeouts)), false),
-        ("decoded", Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(r.decoded)))), false),
+        ("decoded", bools(rows.iter().map(|r| r.decoded)), false),
         ("overhead_symbols", u64s(rows.iter().map(|r| r.overhead_symbols)), false),
     ];
     RecordBatch::try_from_iter_with_nullable(columns)

@@ -14,5 +14,6 @@ pub mod host;
 pub mod measure;
 pub mod network;
 pub mod random;
+pub mod scenario;
 pub mod transport;
 pub mod workload;

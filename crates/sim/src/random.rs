@@ -23,7 +23,7 @@ pub fn substream(seed: u64, purpose: &str, index: u64) -> Stream {
     Stream::seed_from_u64(mixed)
 }
 
-/// One step of SplitMix64: a cheap, well-mixed function of 64 bits.
+/// One step of `SplitMix64`: a cheap, well-mixed function of 64 bits.
 pub fn mix(x: u64) -> u64 {
     use rand::Rng as _;
     SplitMix64::seed_from_u64(x).next_u64()

@@ -5,6 +5,7 @@
 
 use crate::host::stack::Stack;
 use crate::measure::ideal::Packets;
+use crate::random;
 use anabranch_transport::{Bytes, Time, ndp, scdp, tcp};
 
 /// A protocol with its settings.
@@ -74,13 +75,32 @@ impl Transport {
                 (Stack::Ndp(Box::new(sender)), Stack::Ndp(Box::new(ndp::Connection::Receiver(ndp::Receiver::new(c)))))
             }
             Protocol::Scdp(c) => {
-                let sender = scdp::Sender::new(c, bytes, scdp::Mode::Unicast);
-                (scdp_stack(sender), scdp_stack(scdp::Receiver::new(c, 1, seed)))
+                (scdp_sender(scdp::Sender::unicast(c, bytes)), scdp_receiver(scdp::Receiver::new(c, 1, seed)))
             }
         }
     }
+
+    /// The ends of a session with one sender and `receivers` receivers, for transports that
+    /// [have such](Self::multicasts).
+    pub fn one_to_many(&self, size: Option<Bytes>, receivers: u16, seed: u64) -> Option<(Stack, Vec<Stack>)> {
+        let Protocol::Scdp(c) = &self.protocol else { return None };
+        let sender = scdp::Sender::one_to_many(c, size.map(|s| s.0), receivers);
+        let receiver = |i: u16| scdp_receiver(scdp::Receiver::new(c, 1, random::mix(seed ^ u64::from(i))));
+        Some((scdp_sender(sender), (0..receivers).map(receiver).collect()))
+    }
+
+    /// The ends of a session with `senders` senders that all have the object, and one receiver.
+    pub fn many_to_one(&self, size: Option<Bytes>, senders: u16, seed: u64) -> Option<(Vec<Stack>, Stack)> {
+        let Protocol::Scdp(c) = &self.protocol else { return None };
+        let sender = |i: u16| scdp_sender(scdp::Sender::many_to_one(c, size.map(|s| s.0), i, senders));
+        Some(((0..senders).map(sender).collect(), scdp_receiver(scdp::Receiver::new(c, senders, seed))))
+    }
 }
 
-fn scdp_stack(endpoint: impl Into<scdp::Connection>) -> Stack {
-    Stack::Scdp(Box::new(endpoint.into()))
+fn scdp_sender(sender: scdp::Sender) -> Stack {
+    Stack::Scdp(Box::new(scdp::Connection::Sender(sender)))
+}
+
+fn scdp_receiver(receiver: scdp::Receiver) -> Stack {
+    Stack::Scdp(Box::new(scdp::Connection::Receiver(receiver)))
 }

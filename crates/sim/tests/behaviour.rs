@@ -139,9 +139,8 @@ fn one_to_many_sends_each_symbol_once_on_each_link_of_the_tree() {
 fn many_to_one_fills_the_downlink_from_all_sources() {
     let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3], ..unicast(1, 0, 1436 * 3000) };
     let record = complete(setup(star(4), mlfq_trim(20), scdp(12), Single, vec![session]));
-    let shares: Vec<u64> = (1..4)
-        .map(|h| record.links.iter().find(|l| l.src == format!("h{h}")).expect("uplink").packets)
-        .collect();
+    let shares: Vec<u64> =
+        (1..4).map(|h| record.links.iter().find(|l| l.src == format!("h{h}")).expect("uplink").packets).collect();
     assert!(shares.iter().all(|&s| s > 800), "each sends about a third: {shares:?}");
     assert!(shares.iter().sum::<u64>() < 3100);
 }

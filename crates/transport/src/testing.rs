@@ -26,6 +26,10 @@ struct InFlight<H> {
     arrival: Arrival<H>,
 }
 
+/// (time, from node, to node, packet, fate)
+pub(crate) type Sent<H> = (Time, usize, usize, Transmit<H>, Fate);
+type Policy<H> = Box<dyn FnMut(u64, usize, &Transmit<H>) -> Fate>;
+
 /// A network of endpoints. Node 0 is the hub: its peer `i` is node `i + 1`, whose only peer is the hub.
 /// Use two nodes for unicast; hub = sender for one-to-many; hub = receiver for many-to-one.
 pub(crate) struct Pair<E: Endpoint> {
@@ -33,7 +37,7 @@ pub(crate) struct Pair<E: Endpoint> {
     pub(crate) nodes: Vec<E>,
     pub(crate) events: Vec<Vec<(Time, Event)>>,
     /// Every packet sent: (time, from node, to node, packet, fate).
-    pub(crate) log: Vec<(Time, usize, usize, Transmit<E::Header>, Fate)>,
+    pub(crate) log: Vec<Sent<E::Header>>,
     delay: Duration,
     /// Serialisation time of one byte at each node's uplink.
     ps_per_byte: u64,
@@ -41,7 +45,7 @@ pub(crate) struct Pair<E: Endpoint> {
     pulls: Vec<PullQueue<()>>,
     wire: Vec<InFlight<E::Header>>,
     sent: u64,
-    policy: Box<dyn FnMut(u64, usize, &Transmit<E::Header>) -> Fate>,
+    policy: Policy<E::Header>,
 }
 
 impl<E: Endpoint> Pair<E> {

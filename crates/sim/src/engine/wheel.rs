@@ -10,8 +10,6 @@
 //! are sorted when their slot comes up: the caller can look at the whole batch ([`Wheel::batch`]) and have the memory of
 //! all of them fetched at once. Two coarser levels hold timers; they are emptied into finer ones as time comes near.
 
-use std::cmp::Ordering;
-
 /// Index of an entity.
 pub type Entity = u32;
 
@@ -26,17 +24,11 @@ const COARSE: u64 = 1 << COARSE_BITS;
 /// Events that a slot of the fine level should hold when every entity has one within the horizon.
 const BATCH: usize = 8;
 
-/// (time, entity)
-type Event = (u64, Entity);
+/// An event in the batch: its key, and whose it is.
+type Keyed = (u64, Entity);
 
-/// Order of two events. Those at the same time go in an order that is a hash of time and entity: it depends on nothing
-/// else, and favours nobody. With the entity itself as tie-break, of two links whose packets reach a full queue in
-/// lockstep the one with the smaller number would win every single time.
-#[inline]
-fn compare(a: Event, b: Event) -> Ordering {
-    let tie = |e: Event| (e.0.rotate_left(32) ^ u64::from(e.1) ^ 0x5bf0_3635).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    a.0.cmp(&b.0).then_with(|| tie(a).cmp(&tie(b))).then(a.1.cmp(&b.1))
-}
+/// Bits of a key that tell apart events at the same time.
+const TIE_BITS: u32 = 32;
 
 #[derive(Clone, Copy)]
 struct Node {
@@ -55,7 +47,9 @@ pub struct Wheel {
     /// One bit per slot that is not empty.
     occupied: Vec<u64>,
     /// Events of the current fine slot (and any scheduled into it while it is current), latest first.
-    buffer: Vec<Event>,
+    buffer: Vec<Keyed>,
+    /// Where the current slot begins, in picoseconds.
+    origin: u64,
     /// log2 of the width of a fine slot, in picoseconds.
     shift: u32,
     /// log2 of the number of fine slots. The two coarse levels follow them in `heads`.
@@ -79,11 +73,21 @@ impl Wheel {
             heads: vec![NONE; slots],
             occupied: vec![0; slots / 64],
             fine_bits,
+            origin: 0,
             buffer: Vec::with_capacity(64),
             shift,
             slot: 0,
             pending: 0,
         }
+    }
+
+    /// Order of events in a batch: by time, and at the same time by a hash of time and entity, which depends on nothing
+    /// else and favours nobody. With the entity itself as tie-break, of two links whose packets reach a full queue in
+    /// lockstep the one with the smaller number would win every single time.
+    #[inline]
+    fn key(&self, time: u64, entity: Entity) -> u64 {
+        let mixed = (time.rotate_left(32) ^ u64::from(entity) ^ 0x5bf0_3635).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (time - self.origin) << TIE_BITS | mixed >> (64 - TIE_BITS)
     }
 
     fn fine(&self) -> u64 {
@@ -136,14 +140,16 @@ impl Wheel {
     fn insert(&mut self, entity: Entity, time: u64) {
         let slot = time >> self.shift;
         if slot <= self.slot {
-            let at = self.buffer.partition_point(|&e| compare(e, (time, entity)).is_gt());
-            self.buffer.insert(at, (time, entity));
+            let event = (self.key(time, entity), entity);
+            let at = self.buffer.partition_point(|&e| e > event);
+            self.buffer.insert(at, event);
             let node = &mut self.nodes[entity as usize];
             node.time = time;
             node.place = IN_BUFFER;
             return;
         }
-        let place = if slot - self.slot < self.fine() { (slot & (self.fine() - 1)) as u32 } else { self.coarse_place(slot) };
+        let place =
+            if slot - self.slot < self.fine() { (slot & (self.fine() - 1)) as u32 } else { self.coarse_place(slot) };
         let head = std::mem::replace(&mut self.heads[place as usize], entity);
         self.nodes[entity as usize] = Node { time, next: head, previous: NONE, place };
         if head != NONE {
@@ -169,8 +175,9 @@ impl Wheel {
         match node.place {
             IDLE => return,
             IN_BUFFER => {
-                let at = self.buffer.partition_point(|&e| compare(e, (node.time, entity)).is_gt());
-                debug_assert_eq!(self.buffer[at], (node.time, entity));
+                let event = (self.key(node.time, entity), entity);
+                let at = self.buffer.partition_point(|&e| e > event);
+                debug_assert_eq!(self.buffer[at], event);
                 self.buffer.remove(at);
             }
             place => {
@@ -197,17 +204,17 @@ impl Wheel {
         if self.buffer.is_empty() && !self.advance() {
             return None;
         }
-        let event = self.buffer.pop()?;
-        self.nodes[event.1 as usize].place = IDLE;
+        let (key, entity) = self.buffer.pop()?;
+        self.nodes[entity as usize].place = IDLE;
         self.pending -= 1;
-        Some(event)
+        Some((self.origin + (key >> TIE_BITS), entity))
     }
 
-    /// The next events in the order of time, latest first: what is left of the current slot. Empty when the next
+    /// Entities of the next events, the latest first: what is left of the current slot. Empty when the next
     /// [`Wheel::pop`] will move on to another slot; [`Wheel::advance`] does so beforehand.
     #[inline]
-    pub fn batch(&self) -> &[(u64, Entity)] {
-        &self.buffer
+    pub fn batch(&self) -> impl ExactSizeIterator<Item = Entity> {
+        self.buffer.iter().map(|e| e.1)
     }
 
     /// Moves to the next slot that holds events and empties it into the batch, which must be used up. False if nothing
@@ -220,7 +227,7 @@ impl Wheel {
         loop {
             let from = (self.slot & (self.fine() - 1)) as usize;
             if let Some(place) = self.next_occupied(from, self.fine() as usize) {
-                self.slot = (self.slot & !(self.fine() - 1)) | place as u64;
+                self.go_to((self.slot & !(self.fine() - 1)) | place as u64);
                 self.empty_into_buffer(place);
                 return true;
             }
@@ -231,6 +238,11 @@ impl Wheel {
         }
     }
 
+    fn go_to(&mut self, slot: u64) {
+        self.slot = slot;
+        self.origin = slot << self.shift;
+    }
+
     #[inline]
     fn empty_into_buffer(&mut self, place: usize) {
         let mut entity = std::mem::replace(&mut self.heads[place], NONE);
@@ -238,11 +250,12 @@ impl Wheel {
         while entity != NONE {
             let node = &mut self.nodes[entity as usize];
             node.place = IN_BUFFER;
-            self.buffer.push((node.time, entity));
-            entity = node.next;
+            let (time, next) = (node.time, node.next);
+            self.buffer.push((self.key(time, entity), entity));
+            entity = next;
         }
         if self.buffer.len() > 1 {
-            self.buffer.sort_unstable_by(|&a, &b| compare(b, a));
+            self.buffer.sort_unstable_by(|a, b| b.cmp(a));
         }
     }
 
@@ -262,7 +275,7 @@ impl Wheel {
         let wrapped = self.next_occupied(0, self.fine() as usize).map(|_| 1);
         let step = [ahead.map(|a| a as u64), wrapped].into_iter().flatten().fold(boundary, u64::min);
         let turn = turn + step;
-        self.slot = turn << self.fine_bits;
+        self.go_to(turn << self.fine_bits);
         if step == boundary {
             let place = self.level_base(2) as usize + ((turn >> COARSE_BITS) & (COARSE - 1)) as usize;
             self.sort_in(place);
@@ -324,13 +337,21 @@ mod tests {
         for time in (0..1000).map(|n| n * 12_000_000) {
             let pop = |order: [Entity; 2]| {
                 let mut w = Wheel::new(22_000_000, 8);
-                order.into_iter().for_each(|e| w.schedule(e, time));
+                for e in order {
+                    w.schedule(e, time);
+                }
                 w.pop().expect("two are pending").1
             };
             assert_eq!(pop([3, 7]), pop([7, 3]));
             first[usize::from(pop([3, 7]) == 7)] += 1;
         }
         assert!(first.iter().all(|&n| n > 400), "{first:?}");
+    }
+
+    /// The order in which events must leave.
+    fn order(&(time, entity): &(u64, Entity)) -> (u64, u64, Entity) {
+        let mixed = (time.rotate_left(32) ^ u64::from(entity) ^ 0x5bf0_3635).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (time, mixed >> 32, entity)
     }
 
     #[derive(Clone, Debug)]
@@ -356,7 +377,7 @@ mod tests {
         #[test]
         fn behaves_like_a_sorted_list(horizon in 1_000u64..100_000_000, ops in prop::collection::vec(op(), 1..400)) {
             let mut wheel = Wheel::new(horizon, 64);
-            let mut model: Vec<Event> = Vec::new();
+            let mut model: Vec<(u64, Entity)> = Vec::new();
             let mut now = 0;
             for op in ops {
                 match op {
@@ -376,7 +397,7 @@ mod tests {
                         wheel.cancel(e);
                     }
                     Op::Pop => {
-                        model.sort_by(|&a, &b| compare(b, a));
+                        model.sort_by_key(|e| std::cmp::Reverse(order(e)));
                         let expected = model.pop();
                         prop_assert_eq!(wheel.pop(), expected);
                         now = expected.map_or(now, |e| e.0);
@@ -384,7 +405,7 @@ mod tests {
                 }
                 prop_assert_eq!(wheel.len(), model.len());
             }
-            model.sort_by(|&a, &b| compare(b, a));
+            model.sort_by_key(|e| std::cmp::Reverse(order(e)));
             while let Some(expected) = model.pop() {
                 prop_assert_eq!(wheel.pop(), Some(expected));
             }

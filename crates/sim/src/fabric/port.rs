@@ -35,7 +35,10 @@ pub struct PortCounters {
 }
 
 /// An egress port. Its entity in the scheduler is its own index.
+///
+/// The fields that every packet needs come first and fill one cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Port {
     busy_until: u64,
     in_flight: Fifo,
@@ -43,30 +46,46 @@ pub struct Port {
     ps_per_byte: u64,
     delay: u64,
     peer: u32,
+    /// Packets in the queue.
+    waiting: u32,
+    packets: u64,
+    bytes: u64,
     up: bool,
+    jittery: bool,
     queue: Queue,
+    rare: Rare,
+}
+
+/// What is needed only when packets wait, or seldom.
+#[derive(Clone, Debug)]
+struct Rare {
+    counters: PortCounters,
     rate: Rate,
+    /// Bytes that had been sent, and how long that had taken, when the rate was last set.
+    bytes_before: u64,
+    busy_before: u64,
     /// Longest random pause before a transmission, in picoseconds, and the generator's state.
     jitter: u64,
     random: u64,
-    counters: PortCounters,
 }
 
 impl Port {
     /// A port with an empty queue, towards node `peer`.
     pub fn new(rate: Rate, delay: Duration, peer: u32, queue: Queue) -> Self {
+        let counters = PortCounters::default();
         let mut port = Self {
             busy_until: 0,
             in_flight: Fifo::EMPTY,
             ps_per_byte: 0,
             delay: delay.ps(),
             peer,
+            waiting: 0,
+            packets: 0,
+            bytes: 0,
             up: true,
+            jittery: false,
             queue,
-            rate,
-            jitter: 0,
-            random: 0,
-            counters: PortCounters::default(),
+            rare: Rare { counters, rate, bytes_before: 0, busy_before: 0, jitter: 0, random: 0 },
         };
         port.set_rate(rate);
         port
@@ -78,14 +97,15 @@ impl Port {
     /// and Jacobson 1991, who propose this remedy).
     #[must_use]
     pub fn with_jitter(mut self, longest: Duration, seed: u64) -> Self {
-        self.jitter = longest.ps();
-        self.random = random::mix(seed);
+        self.jittery = longest > Duration::ZERO;
+        self.rare.jitter = longest.ps();
+        self.rare.random = random::mix(seed);
         self
     }
 
     fn pause(&mut self) -> u64 {
-        self.random = random::mix(self.random);
-        ((u128::from(self.random) * u128::from(self.jitter)) >> 64) as u64
+        self.rare.random = random::mix(self.rare.random);
+        ((u128::from(self.rare.random) * u128::from(self.rare.jitter)) >> 64) as u64
     }
 
     /// Node at the far end.
@@ -101,8 +121,10 @@ impl Port {
     }
 
     /// What it has done so far.
-    pub fn counters(&self) -> &PortCounters {
-        &self.counters
+    pub fn counters(&self) -> PortCounters {
+        let sent = self.rare.rate.transmit_time(self.bytes - self.rare.bytes_before).ps();
+        let busy_ps = self.rare.busy_before + sent;
+        PortCounters { packets: self.packets, bytes: self.bytes, busy_ps, ..self.rare.counters }
     }
 
     /// Its queue.
@@ -112,7 +134,7 @@ impl Port {
 
     /// The rate at which it sends now.
     pub fn rate(&self) -> Rate {
-        self.rate
+        self.rare.rate
     }
 
     #[inline]
@@ -120,19 +142,17 @@ impl Port {
         if self.ps_per_byte != 0 {
             return u64::from(size) * self.ps_per_byte;
         }
-        self.rate.transmit_time(u64::from(size)).ps()
+        self.rare.rate.transmit_time(u64::from(size)).ps()
     }
 
     /// Puts a packet on the wire at `start`. The link's event is scheduled if this is the only packet in flight.
     #[inline]
     fn start(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, start: u64) {
-        let start = if self.jitter == 0 { start } else { start + self.pause() };
+        let start = if self.jittery { start + self.pause() } else { start };
         let hot = &mut hots[id as usize];
-        let lasts = self.transmit_time(hot.size);
-        self.counters.packets += 1;
-        self.counters.bytes += u64::from(hot.size);
-        self.counters.busy_ps += lasts;
-        self.busy_until = start + lasts;
+        self.packets += 1;
+        self.bytes += u64::from(hot.size);
+        self.busy_until = start + self.transmit_time(hot.size);
         hot.at = self.busy_until + self.delay;
         if self.in_flight.is_empty() {
             wheel.schedule(entity, hot.at);
@@ -144,14 +164,12 @@ impl Port {
     /// arrives exactly now is looked at.
     #[inline]
     fn catch_up(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
-        while self.busy_until <= now {
+        while self.waiting > 0 && self.busy_until <= now {
             let id = self.queue.dequeue(hots);
-            if id == NO_PACKET {
-                break;
-            }
+            self.waiting -= 1;
             let hot = &hots[id as usize];
             let start = self.busy_until;
-            self.counters.waited += u128::from(start - hot.at) * u128::from(hot.size);
+            self.rare.counters.waited += u128::from((start - hot.at) * u64::from(hot.size));
             self.start(entity, hots, wheel, id, start);
         }
     }
@@ -160,24 +178,26 @@ impl Port {
     #[inline]
     pub fn send(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Outcome {
         if !self.up {
-            self.counters.dropped += 1;
+            self.rare.counters.dropped += 1;
             return Outcome::rejected(id);
         }
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
             let marked = self.queue.pass(&mut hots[id as usize]);
-            self.counters.marked += u64::from(marked);
+            self.rare.counters.marked += u64::from(marked);
             self.start(entity, hots, wheel, id, now);
             return Outcome { marked, ..Outcome::QUEUED };
         }
         hots[id as usize].at = now;
         let outcome = self.queue.enqueue(hots, id);
-        self.counters.max_packets = self.counters.max_packets.max(self.queue.packets());
-        self.counters.max_bytes = self.counters.max_bytes.max(self.queue.bytes());
+        self.waiting += u32::from(outcome.rejected == NO_PACKET);
+        let counters = &mut self.rare.counters;
+        counters.max_packets = counters.max_packets.max(self.waiting);
+        counters.max_bytes = counters.max_bytes.max(self.queue.bytes());
         if outcome != Outcome::QUEUED {
-            self.counters.marked += u64::from(outcome.marked);
-            self.counters.trimmed += u64::from(outcome.trimmed != NO_PACKET);
-            self.counters.dropped += u64::from(outcome.rejected != NO_PACKET);
+            counters.marked += u64::from(outcome.marked);
+            counters.trimmed += u64::from(outcome.trimmed != NO_PACKET);
+            counters.dropped += u64::from(outcome.rejected != NO_PACKET);
         }
         outcome
     }
@@ -185,11 +205,12 @@ impl Port {
     /// The link's event: the first packet in flight arrives now. Schedules the next arrival.
     #[inline]
     pub fn arrive(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> PacketId {
+        let id = self.in_flight.head();
+        debug_assert_eq!(hots[id as usize].at, now);
         // Whatever waits began to be sent at the latest when this packet's last bit left, a propagation delay ago, so
         // after catching up the wire is empty only if the queue is.
         self.catch_up(entity, hots, wheel, now);
-        let id = self.in_flight.pop(hots);
-        debug_assert_eq!(hots[id as usize].at, now);
+        self.in_flight.pop(hots);
         let next = self.in_flight.head();
         if next != NO_PACKET {
             wheel.schedule(entity, hots[next as usize].at);
@@ -199,9 +220,11 @@ impl Port {
 
     /// Changes the rate. Transmissions that have started keep the old one. Call [`Port::settle`] first.
     pub fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate;
+        self.rare.busy_before = self.counters().busy_ps;
+        self.rare.bytes_before = self.bytes;
+        self.rare.rate = rate;
         let exact = anabranch_transport::units::PS_PER_S * 8;
-        self.ps_per_byte = if exact % rate.bps() == 0 { exact / rate.bps() } else { 0 };
+        self.ps_per_byte = if exact.is_multiple_of(rate.bps()) { exact / rate.bps() } else { 0 };
     }
 
     /// Brings the port's state up to `now`, before it is looked at or changed from outside.
@@ -222,8 +245,9 @@ impl Port {
             }
             lost.push(id);
         }
+        self.waiting = 0;
         self.busy_until = now;
-        self.counters.dropped += lost.len() as u64;
+        self.rare.counters.dropped += lost.len() as u64;
         lost
     }
 

@@ -132,7 +132,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
         let group = &network.groups()[usize::from(spec.group)];
         for (r, (receiver, &dst_host)) in row.receivers.iter().zip(&spec.sinks).enumerate() {
             let src_host = row.senders[r];
-            let background = spec.size.is_none();
+            let background = group.background;
             let size_bytes = spec.size.map_or(receiver.stats.bytes_delivered, |s| s.0);
             let path = network.routes().ideal_path(network.graph(), src_host, dst_host);
             rows.push(FlowRow {

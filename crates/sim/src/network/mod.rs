@@ -31,10 +31,12 @@ use std::sync::Arc;
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// When every session that has an end is complete at all its receivers.
+    /// When every awaited session is complete at all its receivers.
     Foreground,
     /// When nothing is left to happen: lingering endpoints have closed and every packet has arrived.
     Idle,
+    /// At the time limit.
+    Limit,
 }
 
 /// A group of sessions with something in common: one `[[workload]]` of a scenario.
@@ -46,6 +48,10 @@ pub struct Group {
     pub transport: Transport,
     /// How its packets find their paths.
     pub path: PathMode,
+    /// Background traffic, kept apart in results.
+    pub background: bool,
+    /// [`Stop::Foreground`] waits for its sessions, if they have an end.
+    pub awaited: bool,
 }
 
 /// Everything that a run needs to know.
@@ -192,6 +198,7 @@ impl Network {
                 Host::new(pull_interval(rate, largest), random)
             })
             .collect();
+        let awaited = |s: &Session| s.size.is_some() && setup.groups[usize::from(s.group)].awaited;
         let pacers = graph.ports();
         let next_session = pacers + graph.hosts;
         let entities = Entities {
@@ -214,7 +221,7 @@ impl Network {
             endpoint_session: Vec::new(),
             multicast: Vec::new(),
             sessions: Vec::with_capacity(setup.sessions.len()),
-            unfinished: setup.sessions.iter().filter(|s| s.size.is_some()).map(|s| s.sinks.len() as u64).sum(),
+            unfinished: setup.sessions.iter().filter(|s| awaited(s)).map(|s| s.sinks.len() as u64).sum(),
             last_completion: 0,
             specs: setup.sessions,
             groups: setup.groups,
@@ -245,7 +252,7 @@ impl Network {
                 if self.unfinished == 0 && self.stop == Stop::Foreground {
                     return Ending::Complete;
                 }
-                if self.wheel.batch().is_empty() && self.wheel.advance() {
+                if self.wheel.batch().len() == 0 && self.wheel.advance() {
                     self.fetch_ahead();
                 }
                 let Some((now, entity)) = self.wheel.pop() else {
@@ -258,7 +265,7 @@ impl Network {
                     self.wheel.schedule(entity, now);
                     self.now = self.time_limit;
                     return match (self.unfinished, self.stop) {
-                        (0, Stop::Idle) => Ending::Complete,
+                        (0, _) => Ending::Complete,
                         _ => Ending::TimeLimit(self.who_waits()),
                     };
                 }
@@ -280,17 +287,16 @@ impl Network {
     /// misses, each of which waits for the one before (port, then its packet); here those of a whole batch overlap.
     #[inline]
     fn fetch_ahead(&mut self) {
-        let batch = self.wheel.batch();
-        if batch.len() < 3 {
+        if self.wheel.batch().len() < 3 {
             return;
         }
         let mut touched = 0;
-        for &(_, entity) in batch {
+        for entity in self.wheel.batch() {
             if let Some(port) = self.ports.get(entity as usize) {
                 touched ^= port.first_in_flight();
             }
         }
-        for &(_, entity) in batch {
+        for entity in self.wheel.batch() {
             if let Some(port) = self.ports.get(entity as usize) {
                 touched ^= self.packets.hot(port.first_in_flight()).destination;
             }
@@ -342,7 +348,7 @@ impl Network {
         Conservation { in_flight: u64::from(self.packets.live()), ..self.counts }
     }
 
-    /// Receivers that still wait for their object (background sessions never count).
+    /// Receivers of awaited sessions that still wait for their object.
     pub fn unfinished(&self) -> u64 {
         self.unfinished
     }

@@ -82,9 +82,13 @@ impl Network {
             endpoints: 0,
         });
         let transport = self.groups[usize::from(spec.group)].transport.clone();
+        let opened = match spec.mode {
+            Mode::Unicast => false,
+            Mode::OneToMany => self.open_one_to_many(session, spec, &transport),
+            Mode::ManyToOne => self.open_many_to_one(session, spec, &transport),
+        };
         match spec.mode {
-            Mode::OneToMany if transport.multicasts() => self.open_one_to_many(session, spec, &transport),
-            Mode::ManyToOne if transport.multicasts() => self.open_many_to_one(session, spec, &transport),
+            _ if opened => {}
             // Multi-unicast: the object crosses the sender's uplink once for each receiver.
             Mode::Unicast | Mode::OneToMany => {
                 for (row, &sink) in spec.sinks.iter().enumerate() {
@@ -115,11 +119,15 @@ impl Network {
         self.add(session, spec, to, Some(row), receiver, vec![Remote { host: from, endpoint: first, from: 0 }], None);
     }
 
-    fn open_one_to_many(&mut self, session: u32, spec: &Session, transport: &Transport) {
+    /// False if the transport has no such sessions.
+    fn open_one_to_many(&mut self, session: u32, spec: &Session, transport: &Transport) -> bool {
         let (source, sinks) = (spec.sources[0], &spec.sinks);
         let first = self.endpoints.len() as EndpointId;
         let group = self.multicast.len() as u32;
-        let (sender, receivers) = transport.one_to_many(spec.size, sinks.len() as u16, self.endpoint_seed(first));
+        let seed = self.endpoint_seed(first);
+        let Some((sender, receivers)) = transport.one_to_many(spec.size, sinks.len() as u16, seed) else {
+            return false;
+        };
         let remotes = sinks.iter().zip(first + 1..).map(|(&host, endpoint)| Remote { host, endpoint, from: 0 });
         self.add(session, spec, source, None, sender, remotes.collect(), Some(group));
         for (row, (&sink, receiver)) in sinks.iter().zip(receivers).enumerate() {
@@ -133,18 +141,24 @@ impl Network {
         let group_trees = MulticastGroup::build(&self.graph, &self.routes, source, sinks, trees, hash);
         self.multicast.push(Some(Box::new(Multicast { group: group_trees, receivers: members })));
         self.sessions[session as usize].group = Some(group);
+        true
     }
 
-    fn open_many_to_one(&mut self, session: u32, spec: &Session, transport: &Transport) {
+    /// False if the transport has no such sessions.
+    fn open_many_to_one(&mut self, session: u32, spec: &Session, transport: &Transport) -> bool {
         let (sink, sources) = (spec.sinks[0], &spec.sources);
         let first = self.endpoints.len() as EndpointId;
-        let (senders, receiver) = transport.many_to_one(spec.size, sources.len() as u16, self.endpoint_seed(first));
+        let seed = self.endpoint_seed(first);
+        let Some((senders, receiver)) = transport.many_to_one(spec.size, sources.len() as u16, seed) else {
+            return false;
+        };
         let remotes = sources.iter().zip(first + 1..).map(|(&host, endpoint)| Remote { host, endpoint, from: 0 });
         self.add(session, spec, sink, Some(0), receiver, remotes.collect(), None);
         for (index, (&source, sender)) in sources.iter().zip(senders).enumerate() {
             let hub = Remote { host: sink, endpoint: first, from: index as Peer };
             self.add(session, spec, source, None, sender, vec![hub], None);
         }
+        true
     }
 
     fn endpoint_seed(&self, id: EndpointId) -> u64 {
@@ -184,7 +198,7 @@ impl Network {
                 {
                     row.receivers[usize::from(receiver)].completed = Some(at);
                     self.last_completion = self.last_completion.max(at.ps());
-                    self.unfinished -= u64::from(self.specs[hosted.session as usize].size.is_some());
+                    self.unfinished -= u64::from(self.awaited(hosted.session));
                 }
                 true
             }
@@ -237,10 +251,9 @@ impl Network {
     /// Which sessions wait for what: the first few, for a person.
     pub(super) fn who_waits(&self) -> String {
         const SHOWN: usize = 8;
-        let waits = |row: &SessionRow, spec: &Session| {
-            spec.size.is_some() && row.receivers.iter().any(|r| r.completed.is_none())
-        };
-        let waiting: Vec<usize> = (0..self.sessions.len()).filter(|&s| waits(&self.sessions[s], &self.specs[s])).collect();
+        let waits =
+            |&s: &usize| self.awaited(s as u32) && self.sessions[s].receivers.iter().any(|r| r.completed.is_none());
+        let waiting: Vec<usize> = (0..self.sessions.len()).filter(waits).collect();
         let unopened = self.specs.len() - self.sessions.len();
         let mut text = format!("{} of {} sessions are not finished", waiting.len() + unopened, self.specs.len());
         for &s in waiting.iter().take(SHOWN) {
@@ -264,6 +277,12 @@ impl Network {
             let _ = write!(text, "\n  {unopened} sessions had not started");
         }
         text
+    }
+
+    /// Whether the end of the run waits for a session.
+    fn awaited(&self, session: u32) -> bool {
+        let spec = &self.specs[session as usize];
+        spec.size.is_some() && self.groups[usize::from(spec.group)].awaited
     }
 
     /// The congestion window of a session's first sender, in bytes, if its transport has one.

@@ -1,9 +1,36 @@
 //! Who sends what to whom, and when.
+//!
+//! A workload is arrivals x sizes x placement, or a trace. Each law is one file; [`generate`] turns the configurations
+//! of a scenario into the [`Session`]s of a run. Nothing here knows a transport.
 
 use anabranch_transport::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+pub mod arrivals;
+mod config;
+pub(crate) mod context;
+mod error;
+mod generate;
+pub mod placement;
+mod registry;
+pub mod sizes;
+pub mod trace;
+
+pub use arrivals::ArrivalsConfig;
+pub use config::{SESSIONS_MAX, WorkloadConfig};
+pub use context::Context;
+pub use error::{Fault, WorkloadError};
+pub use generate::generate;
+pub use placement::{Access, PlacementConfig, Policy};
+pub(crate) use registry::registry;
+pub use sizes::SizesConfig;
+pub use trace::TraceConfig;
 
 /// How the ends of a session relate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// One sender, one receiver.
     Unicast,
@@ -39,4 +66,18 @@ pub struct Session {
     pub sinks: Vec<u32>,
     /// Which `[[workload]]` of the scenario made it.
     pub group: u16,
+}
+
+/// Larger data files than this are refused rather than read into memory.
+const FILE_MAX: u64 = 1 << 30;
+
+/// The text of a data file named in a scenario, relative to `base`.
+pub(crate) fn read_file(base: &Path, name: &str) -> Result<String, Fault> {
+    let path = base.join(name);
+    let fault = |why: String| Fault::new("", format!("cannot read {}: {why}", path.display()));
+    let length = std::fs::metadata(&path).map_err(|e| fault(e.to_string()))?.len();
+    if length > FILE_MAX {
+        return Err(fault(format!("{length} bytes are more than the limit of {FILE_MAX}")));
+    }
+    std::fs::read_to_string(&path).map_err(|e| fault(e.to_string()))
 }

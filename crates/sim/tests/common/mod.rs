@@ -12,22 +12,22 @@ use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
 use std::sync::Arc;
 
-pub const GBPS: Rate = Rate::from_gbps(1);
-pub const DELAY: Duration = Duration::from_us(10);
+pub(crate) const GBPS: Rate = Rate::from_gbps(1);
+pub(crate) const DELAY: Duration = Duration::from_us(10);
 
 /// Serialisation time of a full packet of 1500 bytes at 1 Gbps.
-pub const FULL: Duration = Duration::from_us(12);
+pub(crate) const FULL: Duration = Duration::from_us(12);
 
-pub fn us(n: u64) -> Duration {
+pub(crate) fn us(n: u64) -> Duration {
     Duration::from_us(n)
 }
 
-pub fn at(n_us: u64) -> Time {
+pub(crate) fn at(n_us: u64) -> Time {
     Time::ZERO + us(n_us)
 }
 
 /// `n` hosts on one switch.
-pub fn star(n: u32) -> Graph {
+pub(crate) fn star(n: u32) -> Graph {
     let mut graph = Graph { hosts: n, ..Graph::default() };
     for h in 0..n {
         graph.nodes.push(Node { name: format!("h{h}"), level: Level::Host, pod: None });
@@ -38,7 +38,7 @@ pub fn star(n: u32) -> Graph {
 }
 
 /// Two hosts at the ends of a chain of `switches` switches.
-pub fn chain(switches: u32) -> Graph {
+pub(crate) fn chain(switches: u32) -> Graph {
     let mut graph = Graph { hosts: 2, ..Graph::default() };
     for h in 0..2 {
         graph.nodes.push(Node { name: format!("h{h}"), level: Level::Host, pod: None });
@@ -52,7 +52,7 @@ pub fn chain(switches: u32) -> Graph {
     graph
 }
 
-pub fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
+pub(crate) fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
     Session {
         start: Time::ZERO,
         size: Some(Bytes(bytes)),
@@ -63,33 +63,31 @@ pub fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
     }
 }
 
-pub fn tcp(congestion: Algorithm) -> Protocol {
+pub(crate) fn tcp(congestion: Algorithm) -> Protocol {
     Protocol::Tcp(TcpConfig { congestion, ..TcpConfig::default() })
 }
 
-pub fn ndp(initial_window: u32) -> Protocol {
+pub(crate) fn ndp(initial_window: u32) -> Protocol {
     Protocol::Ndp(ndp::NdpConfig { initial_window, ..ndp::NdpConfig::default() })
 }
 
-pub fn scdp(initial_window: u32) -> Protocol {
+pub(crate) fn scdp(initial_window: u32) -> Protocol {
     Protocol::Scdp(scdp::ScdpConfig { initial_window, ..scdp::ScdpConfig::default() })
 }
 
-pub fn drop_tail(packets: u32) -> impl Fn(u32) -> Queue + Send {
+pub(crate) fn drop_tail(packets: u32) -> impl Fn(u32) -> Queue + Send {
     move |_| Queue::DropTail(drop_tail::DropTail::new(Limit::Packets(packets)))
 }
 
-pub fn ecn(packets: u32, k: u32) -> impl Fn(u32) -> Queue + Send {
+pub(crate) fn ecn(packets: u32, k: u32) -> impl Fn(u32) -> Queue + Send {
     move |_| Queue::Ecn(ecn::Ecn::new(Limit::Packets(packets), Limit::Packets(k)))
 }
 
-pub fn trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
-    move |p| {
-        Queue::Trim(trim::Trim::new(Limit::Packets(packets), Limit::Bytes(packets * 1500), 10, u64::from(p)))
-    }
+pub(crate) fn trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
+    move |p| Queue::Trim(trim::Trim::new(Limit::Packets(packets), Limit::Bytes(packets * 1500), 10, u64::from(p)))
 }
 
-pub fn mlfq_trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
+pub(crate) fn mlfq_trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
     let parameters = mlfq::MlfqParameters {
         priorities: 5,
         buffer: Limit::Packets(packets),
@@ -102,7 +100,7 @@ pub fn mlfq_trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
     move |_| Queue::Mlfq(mlfq::Mlfq::new(parameters))
 }
 
-pub fn setup(
+pub(crate) fn setup(
     graph: Graph,
     queue: impl Fn(u32) -> Queue + Send + 'static,
     protocol: Protocol,
@@ -114,7 +112,7 @@ pub fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
-        groups: vec![Group { name: "test".to_owned(), transport, path }],
+        groups: vec![Group { name: "test".to_owned(), transport, path, background: false, awaited: true }],
         sessions,
         seed: 1,
         stop: Stop::Idle,
@@ -123,12 +121,12 @@ pub fn setup(
         sampling: Sampling::default(),
         multicast_trees: 1,
         host_jitter: Duration::ZERO,
-            return_to_sender: false,
+        return_to_sender: false,
     }
 }
 
 /// Runs to the end, and checks what must hold of every run.
-pub fn run(setup: Setup) -> RunRecord {
+pub(crate) fn run(setup: Setup) -> RunRecord {
     let endless = setup.sessions.iter().any(|s| s.size.is_none());
     let mut network = Network::new(setup);
     let ending = network.run(|_| true);
@@ -141,7 +139,7 @@ pub fn run(setup: Setup) -> RunRecord {
 }
 
 /// Runs to the end, which must be a good one, with nothing left on the way.
-pub fn complete(setup: Setup) -> RunRecord {
+pub(crate) fn complete(setup: Setup) -> RunRecord {
     let idle = setup.stop == Stop::Idle;
     let record = run(setup);
     assert_eq!(record.ending, Ending::Complete);
@@ -150,11 +148,11 @@ pub fn complete(setup: Setup) -> RunRecord {
 }
 
 /// The completion time of flow `n`.
-pub fn fct(record: &RunRecord, n: usize) -> Duration {
+pub(crate) fn fct(record: &RunRecord, n: usize) -> Duration {
     let flow = &record.flows[n];
     flow.end.expect("the flow is complete").since(flow.start)
 }
 
-pub fn cut(link: u32, when: Time) -> (Time, Change) {
+pub(crate) fn cut(link: u32, when: Time) -> (Time, Change) {
     (when, Change::Cut(anabranch_sim::network::Target::Link(link)))
 }

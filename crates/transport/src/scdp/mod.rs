@@ -1,1 +1,99 @@
-//! Placeholder.
+//! SCDP: rateless, receiver-driven transport for one-to-one, one-to-many and many-to-one (Alasmar, Parisis, Crowcroft).
+//!
+//! A sender pushes an initial window of source symbols; from then on receivers pull. There are no retransmissions: a
+//! symbol that was trimmed or lost is replaced by the next one of its block's endless stream of source and repair symbols.
+//!
+//! # How a session works here
+//!
+//! *Streams.* An object is cut into source blocks of about 100 symbols (RFC 6330 §4.4.1). Of each block a sender emits the
+//! symbols of its *lane* in order: with `n` senders, sender `s` emits the ESIs `s, s + n, s + 2n ...`, source symbols while
+//! they last and repair symbols after. Lanes are disjoint (SCDP §IV-E); a unicast or one-to-many session has one.
+//!
+//! *Pulls* name a block and how many symbols of its lane the sender shall have emitted in all. They are therefore
+//! idempotent: one that is lost, repeated or overtaken by another of its block does no harm, which is what the sequence
+//! numbers of SCDP §IV-A are for. A pull also says which blocks are complete, and whether everything is.
+//!
+//! *The window* (§IV-G). The initial window is a number of credits. One is spent with each pull and returns with each
+//! symbol or trimmed header that arrives. A pull is only sent while some block needs more than what is on its way, so
+//! a session without loss sends exactly one pull for each symbol beyond the window. Which block a pull is for is decided
+//! when it leaves: the lowest that needs more, or the next one. The pipe thus never drains between blocks, and a repair
+//! symbol for an early block travels between source symbols of a later one.
+//!
+//! *Loss.* A trimmed header asks for a replacement, and its block now needs the overhead `o` on top (§IV-C). Without
+//! trimming, loss shows as a gap in a lane, or as silence: then the receiver repeats its pull marked *retry*, and a sender
+//! that has already emitted what the pull asks for emits one more. Silent peers are probed by senders with a repeated
+//! symbol. So drops cost time and nothing else.
+//!
+//! *One-to-many.* A symbol of a block is sent when every receiver that still needs the block has asked for it; receivers
+//! that have the block, or everything, no longer count (§IV-D).
+//!
+//! The two most important types are [`Sender`] and [`Receiver`]; [`Connection`] is either.
+
+mod block;
+mod config;
+mod header;
+mod layout;
+mod receiver;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+pub use block::BlockDecoder;
+pub use config::{DecodeLatency, ScdpConfig};
+pub use header::{Header, Mode, Options, Pull, Symbol};
+pub use layout::Layout;
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
+
+/// Either end of an SCDP session.
+#[derive(Debug)]
+pub enum Connection {
+    /// An end that has the object.
+    Sender(Sender),
+    /// An end that wants it.
+    Receiver(Receiver),
+}
+
+macro_rules! either {
+    ($self:ident, $end:ident => $call:expr) => {
+        match $self {
+            Self::Sender($end) => $call,
+            Self::Receiver($end) => $call,
+        }
+    };
+}
+
+impl Endpoint for Connection {
+    type Header = Header;
+
+    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
+        either!(self, end => end.handle_packet(now, arrival));
+    }
+    fn handle_timeout(&mut self, now: Time) {
+        either!(self, end => end.handle_timeout(now));
+    }
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        either!(self, end => end.poll_transmit(now))
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        either!(self, end => end.poll_timeout())
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        either!(self, end => end.poll_event())
+    }
+    fn pending_pulls(&self) -> u32 {
+        either!(self, end => end.pending_pulls())
+    }
+    fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
+        either!(self, end => end.poll_pull(now))
+    }
+    fn stats(&self) -> Stats {
+        either!(self, end => end.stats())
+    }
+    fn waiting_for(&self) -> String {
+        either!(self, end => end.waiting_for())
+    }
+}

@@ -177,7 +177,7 @@ impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [("s", PS_PER_S), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
         for (name, ps) in units {
-            if self.0 != 0 && self.0 % ps == 0 {
+            if self.0 != 0 && self.0.is_multiple_of(ps) {
                 return write!(f, "{}{name}", self.0 / ps);
             }
         }
@@ -188,7 +188,7 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [("Tbps", PS_PER_S), ("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000)];
         for (name, bps) in units {
-            if self.0 != 0 && self.0 % bps == 0 {
+            if self.0 != 0 && self.0.is_multiple_of(bps) {
                 return write!(f, "{}{name}", self.0 / bps);
             }
         }
@@ -198,7 +198,7 @@ impl fmt::Display for Rate {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, n) in [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)] {
-            if self.0 != 0 && self.0 % n == 0 {
+            if self.0 != 0 && self.0.is_multiple_of(n) {
                 return write!(f, "{}{name}", self.0 / n);
             }
         }

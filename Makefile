@@ -1,0 +1,57 @@
+# Every task of the project; `make help` lists them. Plain recipes: each can be copied to a shell.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+UV := .uv/bin/uv
+BIN := .venv/bin
+export UV_PROJECT_ENVIRONMENT := .venv
+# The interpreter that `make setup` checked, and no other.
+export UV_PYTHON_DOWNLOADS := never
+# Tests and doctests of the binding need a Python to link to; everything it does is tested from Python.
+CRATES := --workspace --exclude anabranch-py
+
+.PHONY: help setup demo test check format bench clean
+
+help: ## list the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(UV) ## check what is needed, make .venv, build the simulator into it
+	@$(UV) sync --locked --quiet --python "$$(command -v $(PYTHON))"
+
+demo: setup ## run the demonstration: a table, and out/demo/report.html
+	@$(BIN)/anabranch demo
+
+test: setup ## run all tests
+	cargo test --locked $(CRATES)
+	$(BIN)/pytest
+
+check: setup ## formatting, lints and types, without changing anything
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked $(CRATES) --no-deps
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+format: setup ## format everything
+	cargo fmt --all
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: ## measure speed and memory, and append to benches/RESULTS.md
+	@benches/run
+
+clean: ## remove what the tasks make, results included
+	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so
+	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# uv, pinned, from the package index, in an environment of its own: nothing is installed outside this folder.
+$(UV): Makefile tools/check-tools
+	@tools/check-tools "$(PYTHON)"
+	@rm -rf .uv && "$(PYTHON)" -m venv .uv
+	@.uv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+	@touch $(UV)

@@ -1,0 +1,163 @@
+//! The benchmark's cases: permutation and incast on fat-trees, 1500-byte packets, 1 Gbps, 10 us links.
+
+use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
+use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
+use anabranch_sim::host::path::PathMode;
+use anabranch_sim::network::{Group, Network, Sampling, Setup, Stop};
+use anabranch_sim::random;
+use anabranch_sim::transport::{Protocol, Transport};
+use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Who sends to whom.
+#[derive(Clone, Copy)]
+enum Pattern {
+    /// Every host sends to one other and receives from one other.
+    Permutation,
+    /// All hosts but one send to that one.
+    Incast,
+}
+
+/// One case.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    transport: &'static str,
+    k: u32,
+    bytes: u64,
+    pattern: Pattern,
+}
+
+const fn case(
+    name: &'static str,
+    what: &'static str,
+    transport: &'static str,
+    k: u32,
+    bytes: u64,
+    pattern: Pattern,
+) -> Case {
+    Case { name, what, transport, k, bytes, pattern }
+}
+
+const MB: u64 = 1_000_000;
+
+/// All cases.
+pub(crate) const CASES: &[Case] = &[
+    case("tcp-k8", "TCP NewReno, permutation, 128 hosts, 20 MB", "newreno", 8, 20 * MB, Pattern::Permutation),
+    case("dctcp-k8", "DCTCP, permutation, 128 hosts, 20 MB", "dctcp", 8, 20 * MB, Pattern::Permutation),
+    case("ndp-k8", "NDP, permutation, 128 hosts, 20 MB", "ndp", 8, 20 * MB, Pattern::Permutation),
+    case("scdp-k8", "SCDP, permutation, 128 hosts, 20 MB", "scdp", 8, 20 * MB, Pattern::Permutation),
+    case("ndp-k16", "NDP, permutation, 1024 hosts, 5 MB", "ndp", 16, 5 * MB, Pattern::Permutation),
+    case("scdp-k16", "SCDP, permutation, 1024 hosts, 5 MB", "scdp", 16, 5 * MB, Pattern::Permutation),
+    case("ndp-incast", "NDP, incast 127:1, 2 MB each", "ndp", 8, 2 * MB, Pattern::Incast),
+    case("scdp-incast", "SCDP, incast 127:1, 2 MB each", "scdp", 8, 2 * MB, Pattern::Incast),
+    case("tcp-small", "TCP NewReno, permutation, 16 hosts, 1 MB", "newreno", 4, MB, Pattern::Permutation),
+    case("ndp-small", "NDP, permutation, 16 hosts, 1 MB", "ndp", 4, MB, Pattern::Permutation),
+    case("scdp-small", "SCDP, permutation, 16 hosts, 1 MB", "scdp", 4, MB, Pattern::Permutation),
+    case("ndp-k32", "NDP, permutation, 8192 hosts, 1 MB", "ndp", 32, MB, Pattern::Permutation),
+    case("scdp-k32", "SCDP, permutation, 8192 hosts, 1 MB", "scdp", 32, MB, Pattern::Permutation),
+];
+
+const SEED: u64 = 0x2a;
+const INITIAL_WINDOW: u32 = 15;
+const TRIMMING_QUEUE: Limit = Limit::Packets(8);
+const HEADER_QUEUE: Limit = Limit::Bytes(8 * 1500);
+const TCP_QUEUE: Limit = Limit::Packets(100);
+const DCTCP_K: Limit = Limit::Packets(20);
+
+impl Case {
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        CASES.iter().find(|c| c.name == name)
+    }
+
+    fn protocol(&self) -> Protocol {
+        let tcp = |congestion| Protocol::Tcp(TcpConfig { congestion, ..TcpConfig::default() });
+        match self.transport {
+            "dctcp" => tcp(Algorithm::Dctcp),
+            "newreno" => tcp(Algorithm::NewReno),
+            "ndp" => Protocol::Ndp(ndp::NdpConfig { initial_window: INITIAL_WINDOW, ..ndp::NdpConfig::default() }),
+            _ => Protocol::Scdp(scdp::ScdpConfig { initial_window: INITIAL_WINDOW, ..scdp::ScdpConfig::default() }),
+        }
+    }
+
+    fn queue(&self) -> Box<dyn Fn(u32) -> Queue + Send> {
+        match self.transport {
+            "ndp" => Box::new(|p| Queue::Trim(trim::Trim::new(TRIMMING_QUEUE, HEADER_QUEUE, 10, u64::from(p)))),
+            "scdp" => {
+                let parameters = mlfq::MlfqParameters {
+                    priorities: 5,
+                    buffer: TRIMMING_QUEUE,
+                    trim: true,
+                    header_buffer: HEADER_QUEUE,
+                    weight: 10,
+                    victim: mlfq::Victim::Lowest,
+                    mark: None,
+                };
+                Box::new(move |_| Queue::Mlfq(mlfq::Mlfq::new(parameters)))
+            }
+            "dctcp" => Box::new(|_| Queue::Ecn(ecn::Ecn::new(TCP_QUEUE, DCTCP_K))),
+            _ => Box::new(|_| Queue::DropTail(drop_tail::DropTail::new(TCP_QUEUE))),
+        }
+    }
+
+    fn sessions(&self, hosts: u32) -> Vec<Session> {
+        let session = |source: u32, sink: u32| Session {
+            start: Time::ZERO,
+            size: Some(Bytes(self.bytes)),
+            mode: Mode::Unicast,
+            sources: vec![source],
+            sinks: vec![sink],
+            group: 0,
+        };
+        match self.pattern {
+            Pattern::Permutation => {
+                // A random cycle through all hosts: nobody sends to itself.
+                let mut order: Vec<u32> = (0..hosts).collect();
+                order.sort_by_key(|&h| random::mix(SEED ^ random::mix(u64::from(h))));
+                (0..order.len()).map(|i| session(order[i], order[(i + 1) % order.len()])).collect()
+            }
+            Pattern::Incast => (1..hosts).map(|h| session(h, 0)).collect(),
+        }
+    }
+
+    /// The network, ready to run.
+    pub(crate) fn network(&self) -> Network {
+        let fat_tree =
+            FatTree { k: self.k, rate: Rate::from_gbps(1), delay: Duration::from_us(10), layers: Layers::default() };
+        let graph = Arc::new(TopologyConfig::FatTree(fat_tree).build(Path::new(".")).expect("k is even"));
+        let tcp = matches!(self.transport, "newreno" | "dctcp");
+        let path = if tcp { PathMode::PerFlow } else { PathMode::PerPacketPermuted };
+        let transport = Transport { name: self.transport.to_owned(), protocol: self.protocol() };
+        let sessions = self.sessions(graph.hosts);
+        Network::new(Setup {
+            graph,
+            queue: self.queue(),
+            groups: vec![Group { name: "bench".to_owned(), transport, path, background: false, awaited: true }],
+            sessions,
+            seed: SEED,
+            stop: Stop::Foreground,
+            time_limit: Time::MAX,
+            changes: Vec::new(),
+            sampling: Sampling::default(),
+            multicast_trees: 1,
+            host_jitter: Duration::ZERO,
+            return_to_sender: false,
+        })
+    }
+
+    /// Full-size data packets delivered to applications, times the links on their paths.
+    pub(crate) fn packet_hops(&self, network: &Network) -> u64 {
+        let transport = Transport { name: String::new(), protocol: self.protocol() };
+        let finished =
+            network.sessions().iter().zip(network.specs()).filter(|(r, _)| r.receivers[0].completed.is_some());
+        finished
+            .map(|(_, s)| {
+                let packets = transport.packets(self.bytes).count;
+                packets * u64::from(network.routes().hop_count(s.sources[0], s.sinks[0]))
+            })
+            .sum()
+    }
+}

@@ -1,0 +1,146 @@
+//! Python binding: the extension module `anabranch._core`.
+//!
+//! Thin on purpose: text in, JSON out. What the functions promise is written in `python/anabranch/_core.pyi`.
+
+#![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
+
+use anabranch_results::lab::{self, LabError, Request};
+use anabranch_sim::experiment::Progress;
+use anabranch_sim::scenario::{self, Plan};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use serde_json::json;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pyo3::create_exception!(
+    _core,
+    ScenarioError,
+    pyo3::exceptions::PyException,
+    "The scenario cannot be read or run; the text names file, line, key and a suggestion."
+);
+
+/// How often progress is told.
+const TICK: Duration = Duration::from_millis(200);
+
+/// The extension module.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::{ScenarioError, plan, reference, run, schema, version};
+}
+
+/// Version of the core.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// JSON Schema of scenario files.
+#[pyfunction]
+fn schema() -> String {
+    scenario::schema().to_string()
+}
+
+/// Scenario reference as Markdown.
+#[pyfunction]
+fn reference() -> String {
+    scenario::reference()
+}
+
+fn load(path: &str, mut overrides: Vec<String>, seeds: Option<u32>) -> PyResult<Plan> {
+    overrides.extend(seeds.map(|n| format!("repeat={n}")));
+    scenario::load(Path::new(path), &overrides).map_err(|e| ScenarioError::new_err(e.to_string()))
+}
+
+fn to_python(error: LabError) -> PyErr {
+    match error {
+        LabError::Scenario(e) => ScenarioError::new_err(e.to_string()),
+        LabError::Store(e) => PyOSError::new_err(e.to_string()),
+    }
+}
+
+/// The runs of a scenario, as JSON, without running any.
+#[pyfunction]
+fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) -> PyResult<String> {
+    py.detach(|| {
+        let plan = load(path, overrides, seeds)?;
+        let mut runs = Vec::new();
+        for run in &plan.runs {
+            let prepared = plan.prepare(run).map_err(|e| to_python(e.into()))?;
+            runs.push(json!({
+                "run": run.name(), "point": run.point, "seed": run.seed,
+                "transport": run.scenario.transport.name.name(),
+                "hosts": prepared.graph.hosts, "sessions": prepared.sessions.len(),
+            }));
+        }
+        let warnings: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();
+        Ok(json!({"runs": runs, "warnings": warnings}).to_string())
+    })
+}
+
+/// Runs a scenario and writes its results; returns the manifest as JSON.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
+fn run(
+    py: Python<'_>,
+    path: &str,
+    overrides: Vec<String>,
+    seeds: Option<u32>,
+    out: &str,
+    threads: usize,
+    command: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let plan = load(path, overrides, seeds)?;
+    let view = Progress::new(plan.runs.len());
+    let request = Request { out: Path::new(out), threads, command };
+    let manifest = py.detach(|| {
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| lab::run(&plan, &request, &view));
+            let mut told = Ok(());
+            let clock = clock();
+            while !worker.is_finished() {
+                std::thread::park_timeout(TICK);
+                if told.is_ok() {
+                    told = tell(&plan, &view, clock, progress.as_ref());
+                    if told.is_err() {
+                        view.interrupt();
+                    }
+                }
+            }
+            match worker.join() {
+                Ok(result) => told.and(result.map_err(to_python)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    })?;
+    serde_json::to_string(&manifest).map_err(|e| PyOSError::new_err(e.to_string()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "progress is told in wall-clock time")]
+fn clock() -> Instant {
+    Instant::now()
+}
+
+/// Tells Python how far the experiment is, and hears whether to go on. Signals (Ctrl-C) are noticed here too.
+fn tell(plan: &Plan, view: &Progress, since: Instant, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        let Some(progress) = progress else { return Ok(()) };
+        let (done, total) = (view.runs_done(), plan.runs.len());
+        let seconds = since.elapsed().as_secs_f64();
+        let running = view.running();
+        let simulated = running.iter().map(|r| r.1).max().unwrap_or(0) as f64 / 1e3;
+        let eta = (done > 0).then(|| seconds / done as f64 * (total - done) as f64);
+        let current: Vec<String> = running.iter().map(|&(i, _)| plan.runs[i].name()).collect();
+        let text = json!({
+            "runs_done": done, "runs_total": total, "simulated_ns": simulated, "events": view.events(),
+            "events_per_s": view.events() as f64 / seconds, "eta_s": eta, "current": current,
+        });
+        if !progress.call1(py, (text.to_string(),))?.is_truthy(py)? {
+            view.interrupt();
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,93 @@
+//! From a plan to a result folder: runs everything, writes each run as it ends, then the manifest.
+
+use crate::{Manifest, RunEntry, SCHEMA, Store, StoreError};
+use anabranch_sim::experiment::{Progress, run_all};
+use anabranch_sim::network::Conservation;
+use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// Why an experiment could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A run is impossible.
+    #[error(transparent)]
+    Scenario(#[from] Box<ScenarioError>),
+    /// Results cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Where and how to run a plan.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Result folder.
+    pub out: &'a Path,
+    /// Threads; 0 for one per core.
+    pub threads: usize,
+    /// The command line, for the manifest.
+    pub command: Vec<String>,
+}
+
+/// Runs a plan into a folder. Interrupted (through `progress`) or not, the manifest lists every run of the plan.
+///
+/// # Errors
+/// If a run is impossible or a file cannot be written. Runs that had ended are on disk.
+pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Manifest, LabError> {
+    let store = Store::create(request.out)?;
+    if let Some(first) = plan.runs.first() {
+        store.write_fabric(&plan.prepare(first)?.graph)?;
+    }
+    let entries: Vec<Mutex<Option<RunEntry>>> = plan.runs.iter().map(|_| Mutex::new(None)).collect();
+    let outcome = run_all::<LabError>(
+        plan.runs.len(),
+        request.threads,
+        progress,
+        |i| Ok(plan.network(&plan.runs[i])?),
+        |i, record, wall| {
+            let run = &plan.runs[i];
+            store.write_run(&run.name(), &record)?;
+            let entry = RunEntry::new(run, &record, wall.as_secs_f64());
+            *entries[i].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(entry);
+            Ok(())
+        },
+    );
+    let ended = |(entry, run): (Mutex<Option<RunEntry>>, &RunPlan)| {
+        let entry = entry.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        entry.unwrap_or_else(|| RunEntry::not_run(run))
+    };
+    let manifest = Manifest {
+        schema: SCHEMA,
+        anabranch_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: request.command.clone(),
+        name: plan.runs.first().map_or_else(String::new, |r| r.scenario.name.clone()),
+        description: plan.runs.first().map_or_else(String::new, |r| r.scenario.description.clone()),
+        scenario_file: plan.file.clone(),
+        scenario_toml: plan.text.clone(),
+        overrides: plan.overrides.clone(),
+        sweep: plan.sweep.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect(),
+        runs: entries.into_iter().zip(&plan.runs).map(ended).collect(),
+    };
+    store.write_manifest(&manifest)?;
+    outcome.map(|()| manifest)
+}
+
+impl RunEntry {
+    /// The entry of a run that was interrupted before it began: it has no folder.
+    fn not_run(run: &RunPlan) -> Self {
+        Self {
+            run: run.name(),
+            point: run.point.clone(),
+            seed: run.seed,
+            transport: run.scenario.transport.name.name().to_owned(),
+            status: "interrupted",
+            message: Some("not begun".to_owned()),
+            fingerprint: String::new(),
+            events: 0,
+            simulated_ns: 0.0,
+            wall_s: 0.0,
+            scenario_hash: run.hash.clone(),
+            conservation: Conservation::default(),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! From a resolved scenario to a network that is ready to run.
+
+use super::{
+    Action, BufferSize, Failure, Plan, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch, Victim,
+};
+use crate::fabric::graph::{Graph, NodeId, PortId};
+use crate::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, mlfq, trim::Trim};
+use crate::host::path::PathMode;
+use crate::network::{Change, Group, Network, Sampling, Setup, Stop, Target};
+use crate::random;
+use crate::transport::{Protocol, Transport};
+use crate::workload::{Context, Fault, Session, generate};
+use anabranch_transport::{Bytes, Duration, Time};
+use std::sync::Arc;
+
+/// The parts of a run that its seed decides, before anything moves.
+pub struct Prepared {
+    /// The fabric.
+    pub graph: Arc<Graph>,
+    /// The sessions in order of start.
+    pub sessions: Vec<Session>,
+}
+
+impl Plan {
+    /// Builds the fabric of a run and generates its sessions.
+    ///
+    /// # Errors
+    /// What is impossible in this fabric, at its place in the scenario.
+    pub fn prepare(&self, run: &RunPlan) -> Result<Prepared, Box<ScenarioError>> {
+        let scenario = &run.scenario;
+        let graph = scenario
+            .fabric
+            .build(&self.base)
+            .map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))?;
+        let context = Context::from_graph(&graph).with_base(&self.base);
+        let sessions =
+            generate(&scenario.workload, &context, run.seed).map_err(|e| Box::new(self.workload_error(run, &e)))?;
+        Ok(Prepared { graph: Arc::new(graph), sessions })
+    }
+
+    /// The network of a run, at time zero.
+    ///
+    /// # Errors
+    /// What is impossible in this fabric, at its place in the scenario.
+    pub fn network(&self, run: &RunPlan) -> Result<Network, Box<ScenarioError>> {
+        let Prepared { graph, sessions } = self.prepare(run)?;
+        let changes = changes(&run.scenario, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
+        Ok(Network::new(setup(&run.scenario, graph, sessions, run.seed, changes)))
+    }
+}
+
+fn setup(
+    scenario: &Scenario,
+    graph: Arc<Graph>,
+    sessions: Vec<Session>,
+    seed: u64,
+    changes: Vec<(Time, Change)>,
+) -> Setup {
+    let groups: Vec<Group> = scenario
+        .workload
+        .iter()
+        .enumerate()
+        .map(|(index, workload)| {
+            let name = scenario.transport_of(workload);
+            let background = workload.is_background();
+            Group {
+                name: workload.name(index),
+                transport: scenario.transport.transport(name),
+                path: path_mode(scenario.routing.resolve(name)),
+                background,
+                awaited: match scenario.run.stop {
+                    super::Stop::All => !workload.is_endless(),
+                    super::Stop::Foreground => !background,
+                },
+            }
+        })
+        .collect();
+    let waits = groups.iter().any(|g| g.awaited);
+    let measure = &scenario.measure;
+    let windows = if measure.cwnd { (0..sessions.len() as u32).collect() } else { Vec::new() };
+    Setup {
+        queue: queues(scenario, &graph, seed),
+        return_to_sender: groups.iter().any(|g| returns_headers(&g.transport)),
+        groups,
+        sessions,
+        seed,
+        stop: if waits { Stop::Foreground } else { Stop::Limit },
+        time_limit: scenario.run.time_limit.map_or(Time::MAX, |limit| Time::ZERO + limit),
+        changes,
+        sampling: Sampling {
+            interval: measure.interval.unwrap_or(Duration::ZERO),
+            queues: measure.queues,
+            links: measure.links,
+            windows,
+        },
+        multicast_trees: scenario.routing.multicast_trees,
+        host_jitter: scenario.host.jitter,
+        graph,
+    }
+}
+
+fn returns_headers(transport: &Transport) -> bool {
+    matches!(&transport.protocol, Protocol::Ndp(config) if config.return_to_sender)
+}
+
+fn path_mode(mode: RoutingMode) -> PathMode {
+    match mode {
+        RoutingMode::Auto | RoutingMode::PerPacket => PathMode::PerPacket,
+        RoutingMode::PerPacketPermuted => PathMode::PerPacketPermuted,
+        RoutingMode::PerFlow => PathMode::PerFlow,
+        RoutingMode::Single => PathMode::Single,
+    }
+}
+
+/// Makes the queue of each switch port: the discipline of the scenario, resolved for the port's rate.
+fn queues(scenario: &Scenario, graph: &Arc<Graph>, seed: u64) -> Box<dyn Fn(PortId) -> Queue + Send> {
+    let (config, transport, graph) = (scenario.switch.clone(), scenario.transport.name, Arc::clone(graph));
+    Box::new(move |port| {
+        let rate = graph.links[(port / 2) as usize].rate;
+        queue(&config.resolve(transport, rate), random::mix(seed ^ random::mix(u64::from(port))))
+    })
+}
+
+fn queue(switch: &Switch, seed: u64) -> Queue {
+    let buffer = limit(switch.buffer);
+    let header_buffer = limit(switch.header_buffer);
+    let threshold = switch.ecn_threshold.map(limit);
+    match switch.queue {
+        QueueKind::Auto | QueueKind::DropTail => Queue::DropTail(DropTail::new(buffer)),
+        QueueKind::Ecn => Queue::Ecn(Ecn::new(buffer, threshold.unwrap_or(Limit::NONE))),
+        QueueKind::Trim => Queue::Trim(Trim::new(buffer, header_buffer, switch.weight, seed)),
+        QueueKind::Mlfq | QueueKind::MlfqTrim => Queue::Mlfq(mlfq::Mlfq::new(mlfq::MlfqParameters {
+            priorities: switch.priorities,
+            buffer,
+            trim: switch.queue == QueueKind::MlfqTrim,
+            header_buffer,
+            weight: switch.weight,
+            victim: match switch.victim {
+                Victim::Lowest => mlfq::Victim::Lowest,
+                Victim::Arriving => mlfq::Victim::Arriving,
+            },
+            mark: threshold,
+        })),
+    }
+}
+
+fn limit(size: BufferSize) -> Limit {
+    match size {
+        BufferSize::Auto | BufferSize::Unlimited => Limit::NONE,
+        BufferSize::Packets(n) => Limit::Packets(n),
+        BufferSize::Bytes(Bytes(n)) => Limit::Bytes(u32::try_from(n).unwrap_or(u32::MAX)),
+    }
+}
+
+/// What happens to links and switches, in order of time.
+pub(super) fn changes(scenario: &Scenario, graph: &Graph) -> Result<Vec<(Time, Change)>, Fault> {
+    let mut changes = Vec::new();
+    for (index, failure) in scenario.failure.iter().enumerate() {
+        changes.extend(change(failure, graph).map_err(|fault| fault.under(&format!("failure.{index}")))?);
+    }
+    changes.sort_by_key(|c| c.0);
+    Ok(changes)
+}
+
+fn change(failure: &Failure, graph: &Graph) -> Result<Vec<(Time, Change)>, Fault> {
+    let targets = match (&failure.link, &failure.switch) {
+        (Some(link), _) => vec![find_link(link, graph)?],
+        (None, Some(switch)) => {
+            let node = find_node(switch, graph).filter(|n| !graph.is_host(*n));
+            let node = node.ok_or_else(|| unknown("switch", switch, graph, graph.hosts as usize))?;
+            links_of(node, graph)
+        }
+        (None, None) => return Err(Fault::new("", "a failure needs `link` or `switch`")),
+    };
+    let change = |link: u32| {
+        let target = Target::Link(link);
+        match (failure.action, failure.rate) {
+            (Action::Cut, _) => vec![Change::Cut(target)],
+            (Action::Slow, Some(rate)) => vec![Change::Rate(target, rate)],
+            // As at the start: up, and as fast as it was.
+            (Action::Restore | Action::Slow, _) => {
+                vec![Change::Restore(target), Change::Rate(target, graph.links[link as usize].rate)]
+            }
+        }
+    };
+    let when = Time::ZERO + failure.at;
+    Ok(targets.into_iter().flat_map(change).map(|c| (when, c)).collect())
+}
+
+fn links_of(node: NodeId, graph: &Graph) -> Vec<u32> {
+    let touches = |l: &u32| {
+        let link = &graph.links[*l as usize];
+        link.a == node || link.b == node
+    };
+    (0..graph.links.len() as u32).filter(touches).collect()
+}
+
+fn find_node(name: &str, graph: &Graph) -> Option<NodeId> {
+    graph.nodes.iter().position(|n| n.name == name).map(|n| n as NodeId)
+}
+
+/// A link by the names of its ends, in either order. Names may contain hyphens themselves.
+fn find_link(name: &str, graph: &Graph) -> Result<u32, Fault> {
+    for (hyphen, _) in name.match_indices('-') {
+        let (a, b) = (name[..hyphen].trim(), name[hyphen + 1..].trim());
+        if let (Some(a), Some(b)) = (find_node(a, graph), find_node(b, graph)) {
+            let joins = |l: &crate::fabric::graph::Link| (l.a, l.b) == (a, b) || (l.a, l.b) == (b, a);
+            if let Some(link) = graph.links.iter().position(joins) {
+                return Ok(link as u32);
+            }
+            return Err(Fault::new("link", format!("no link joins {name:?}")));
+        }
+    }
+    let first = name.split('-').find(|part| find_node(part.trim(), graph).is_none()).unwrap_or(name);
+    Err(unknown("link", first.trim(), graph, 0))
+}
+
+fn unknown(key: &str, name: &str, graph: &Graph, from: usize) -> Fault {
+    let fault = Fault::new(key, format!("the fabric has no node {name:?} here"));
+    let names = graph.nodes[from..].iter().map(|n| n.name.as_str());
+    let close = names
+        .map(|n| (strsim::damerau_levenshtein(name, n), n))
+        .min()
+        .filter(|(distance, _)| *distance <= 2)
+        .map(|(_, n)| n);
+    match close {
+        Some(close) => fault.hint(format!("did you mean {close:?}?")),
+        None => fault.hint(format!("names look like {:?}", graph.nodes[from].name)),
+    }
+}

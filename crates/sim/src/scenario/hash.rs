@@ -1,0 +1,129 @@
+//! A stable hash of what a run depends on.
+
+use super::Scenario;
+use crate::workload::SizesConfig;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// FNV-1a, 128 bits (draft-eastlake-fnv §5): stable over versions of the language and its libraries, and simple enough
+/// to be computed elsewhere.
+pub(super) struct Fnv(u128);
+
+impl Fnv {
+    pub(super) fn new() -> Self {
+        Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    }
+
+    pub(super) fn hex(&self) -> String {
+        format!("{:032x}", self.0)
+    }
+}
+
+/// JSON with the keys of every object in order of the alphabet and no spaces.
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort_unstable();
+            out.push('{');
+            for (i, key) in keys.into_iter().enumerate() {
+                out.push_str(if i > 0 { "," } else { "" });
+                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                canonical(&map[key], out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                out.push_str(if i > 0 { "," } else { "" });
+                canonical(item, out);
+            }
+            out.push(']');
+        }
+        other => {
+            let _ = write!(out, "{other}");
+        }
+    }
+}
+
+impl Scenario {
+    /// Everything that a run with this seed depends on, as JSON with sorted keys: without name, description, number of
+    /// repetitions and sweep.
+    pub fn canonical_json(&self, seed: u64) -> String {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(map) = value.as_object_mut() {
+            for key in ["name", "description", "repeat", "sweep"] {
+                map.remove(key);
+            }
+            map.insert("seed".to_owned(), seed.into());
+        }
+        let mut out = String::new();
+        canonical(&value, &mut out);
+        out
+    }
+
+    /// Hash of [`Self::canonical_json`] and of the data files (see [`Self::hash_inputs`]), 32 hex digits.
+    pub fn hash(&self, seed: u64, inputs: &str) -> String {
+        let mut fnv = Fnv::new();
+        fnv.write(self.canonical_json(seed).as_bytes());
+        fnv.write(inputs.as_bytes());
+        fnv.hex()
+    }
+
+    /// Hash of the data files that the scenario names, relative to `base`; the hash of nothing where there are none. A
+    /// file that cannot be read counts as empty.
+    pub fn hash_inputs(&self, base: &Path) -> String {
+        let mut fnv = Fnv::new();
+        for file in self.data_files() {
+            let content = std::fs::read(base.join(file)).unwrap_or_default();
+            // The length keeps the end of one file apart from the start of the next.
+            fnv.write(&(content.len() as u64).to_le_bytes());
+            fnv.write(&content);
+        }
+        fnv.hex()
+    }
+
+    /// The data files that the scenario names.
+    pub fn data_files(&self) -> Vec<&str> {
+        let mut files = Vec::new();
+        for workload in &self.workload {
+            if let Some(SizesConfig::Cdf(cdf)) = &workload.sizes {
+                files.extend(cdf.file.as_deref());
+            }
+            files.extend(workload.trace.as_ref().map(|t| t.file.as_str()));
+        }
+        files
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fnv_agrees_with_the_published_vectors() {
+        let hash = |text: &str| {
+            let mut fnv = Fnv::new();
+            fnv.write(text.as_bytes());
+            fnv.hex()
+        };
+        // draft-eastlake-fnv, appendix C: the empty string and "foobar".
+        assert_eq!(hash(""), "6c62272e07bb014262b821756295c58d");
+        assert_eq!(hash("foobar"), "343e1662793c64bf6f0d3597ba446f18");
+    }
+
+    #[test]
+    fn canonical_json_sorts_keys_at_every_level() {
+        let mut out = String::new();
+        canonical(&serde_json::json!({"b": [1, {"z": 1.5, "a": null}], "a": "x\"y"}), &mut out);
+        assert_eq!(out, r#"{"a":"x\"y","b":[1,{"a":null,"z":1.5}]}"#);
+    }
+}

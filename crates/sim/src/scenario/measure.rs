@@ -1,0 +1,76 @@
+//! `[measure]` and `[run]`: what is recorded, and when a run ends.
+
+use crate::workload::Fault;
+use anabranch_transport::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Time series, in `series.parquet`. The tables of flows and links are always written. Measuring never changes a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Measure {
+    /// Time between two samples. Needed by any series.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
+    /// Length of every queue, in bytes and packets.
+    pub queues: bool,
+    /// Utilisation of every link.
+    pub links: bool,
+    /// Congestion window of every session.
+    pub cwnd: bool,
+}
+
+impl Measure {
+    /// Whether any series is asked for.
+    pub fn any(&self) -> bool {
+        self.queues || self.links || self.cwnd
+    }
+
+    /// What is wrong.
+    pub fn check(&self) -> Vec<Fault> {
+        match self.interval {
+            Some(Duration::ZERO) => vec![Fault::new("interval", "must be above 0")],
+            None if self.any() => {
+                vec![Fault::new("", "time series need an `interval`").hint("interval = \"100us\"")]
+            }
+            Some(_) if !self.any() => vec![
+                Fault::new("interval", "nothing is sampled: no series is on")
+                    .hint("for queue lengths: queues = true")
+                    .warn(),
+            ],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// When a run ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Run {
+    /// The run ends at this simulated time at the latest. Without it, when `stop` says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<Duration>,
+    /// Which sessions it waits for.
+    pub stop: Stop,
+}
+
+/// Which sessions a run waits for. None waits for sessions without end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// All that have an end.
+    All,
+    /// Those that are not background traffic.
+    #[default]
+    Foreground,
+}
+
+impl Run {
+    /// What is wrong.
+    pub fn check(&self) -> Vec<Fault> {
+        match self.time_limit {
+            Some(Duration::ZERO) => vec![Fault::new("time_limit", "must be above 0")],
+            _ => Vec::new(),
+        }
+    }
+}

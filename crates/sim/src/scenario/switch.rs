@@ -1,0 +1,352 @@
+//! `[switch]`, `[host]` and `[routing]`: queues, buffers, choice among equal paths.
+
+use super::TransportName;
+use crate::workload::Fault;
+use anabranch_transport::{Bytes, Duration, Rate};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// Full packets are this long when packets are turned into bytes (Ethernet).
+const PACKET: u64 = 1500;
+
+/// A limit of a queue: `"100 packets"`, `"150KB"`, `"unlimited"`, or `"auto"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BufferSize {
+    /// By the queue discipline.
+    #[default]
+    Auto,
+    /// No limit.
+    Unlimited,
+    /// Whole packets, of whatever size.
+    Packets(u32),
+    /// Bytes.
+    Bytes(Bytes),
+}
+
+impl FromStr for BufferSize {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        match trimmed {
+            "auto" => return Ok(Self::Auto),
+            "unlimited" => return Ok(Self::Unlimited),
+            _ => {}
+        }
+        for word in ["packets", "packet"] {
+            if let Some(number) = trimmed.strip_suffix(word) {
+                let number = number.trim();
+                return number.parse().map(Self::Packets).map_err(|_| {
+                    format!("{text:?} is not a buffer size: {number:?} is not a whole number of packets")
+                });
+            }
+        }
+        trimmed.parse().map(Self::Bytes).map_err(|_| {
+            format!(
+                "{text:?} is not a buffer size: write it like \"100 packets\", \"150KB\", \"unlimited\" or \"auto\""
+            )
+        })
+    }
+}
+
+impl fmt::Display for BufferSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Unlimited => f.write_str("unlimited"),
+            Self::Packets(1) => f.write_str("1 packet"),
+            Self::Packets(n) => write!(f, "{n} packets"),
+            Self::Bytes(n) => write!(f, "{n}"),
+        }
+    }
+}
+
+impl Serialize for BufferSize {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for BufferSize {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Cow::<'de, str>::deserialize(d)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for BufferSize {
+    fn schema_name() -> Cow<'static, str> {
+        "BufferSize".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "examples": ["100 packets", "150KB"],
+            "pattern": r"^(auto|unlimited|[0-9]+ *packets?|[0-9][0-9_]*(\.[0-9]+)? *(B|[kKMGT]B|[KMG]iB))$",
+            "description": "a limit of a queue, for example 100 packets or 150KB" })
+    }
+}
+
+/// A queue discipline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueKind {
+    /// By the transport: `mlfq-trim` for SCDP, `trim` for NDP, `ecn` for DCTCP, else `drop-tail`.
+    #[default]
+    Auto,
+    /// First in, first out; what does not fit is dropped.
+    DropTail,
+    /// Drop-tail that marks packets which arrive to a queue of at least `ecn_threshold`.
+    Ecn,
+    /// Packets that do not fit lose their payload; headers go first (NDP).
+    Trim,
+    /// Strict priorities that share a buffer (PIAS).
+    Mlfq,
+    /// Strict priorities that share a buffer, and trimming (SCDP).
+    MlfqTrim,
+}
+
+/// Who loses when a queue of priorities is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victim {
+    /// The newest packet of the lowest priority that waits, if that is lower than the arrival's.
+    #[default]
+    Lowest,
+    /// The packet that arrives.
+    Arriving,
+}
+
+/// Every output port of every switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SwitchConfig {
+    /// Queue discipline.
+    pub queue: QueueKind,
+    /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 100
+    /// packets with `drop-tail` and `ecn`. The SCDP paper gives 20 packets to every protocol.
+    pub buffer: BufferSize,
+    /// Queue length from which packets are marked: by `ecn`, and by `mlfq` and `mlfq-trim` if given or with DCTCP. `auto`: 20 packets up to 3 Gbps, then 65 packets for each 10 Gbps (the
+    /// K of the DCTCP paper, SIGCOMM 2010 §3.4, for 1 and 10 Gbps).
+    pub ecn_threshold: BufferSize,
+    /// Buffer for trimmed headers and control packets of trimming disciplines. `auto`: as many bytes as `buffer` holds in
+    /// packets of 1500 bytes (NDP §3.1).
+    pub header_buffer: BufferSize,
+    /// Trimming disciplines send at most this many headers for each data packet while both wait. At least 1. NDP §3.1: 10.
+    #[schemars(range(min = 1))]
+    pub weight: u8,
+    /// Number of priorities of `mlfq` and `mlfq-trim`, 1 to 8. SCDP §V: 5.
+    #[schemars(range(min = 1, max = 8))]
+    pub priorities: u8,
+    /// Which packet `mlfq` drops, and `mlfq-trim` trims, when the buffer is full.
+    pub victim: Victim,
+}
+
+impl Default for SwitchConfig {
+    fn default() -> Self {
+        Self {
+            queue: QueueKind::Auto,
+            buffer: BufferSize::Auto,
+            ecn_threshold: BufferSize::Auto,
+            header_buffer: BufferSize::Auto,
+            weight: 10,
+            priorities: 5,
+            victim: Victim::Lowest,
+        }
+    }
+}
+
+/// [`SwitchConfig`] with every `auto` decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Queue discipline; never `Auto`.
+    pub queue: QueueKind,
+    /// Buffer for data; never `Auto`.
+    pub buffer: BufferSize,
+    /// Queue length from which packets are marked, in packets or bytes; `None`: the discipline does not mark.
+    pub ecn_threshold: Option<BufferSize>,
+    /// Buffer for headers; never `Auto`.
+    pub header_buffer: BufferSize,
+    /// Headers for each data packet.
+    pub weight: u8,
+    /// Number of priorities.
+    pub priorities: u8,
+    /// Which packet is trimmed.
+    pub victim: Victim,
+}
+
+impl SwitchConfig {
+    /// Decides every `auto` for a transport and the bit rate of the links.
+    pub fn resolve(&self, transport: TransportName, rate: Rate) -> Switch {
+        let queue = if self.queue == QueueKind::Auto { transport.queue() } else { self.queue };
+        let or = |given: BufferSize, auto: BufferSize| if given == BufferSize::Auto { auto } else { given };
+        let buffer = or(
+            self.buffer,
+            BufferSize::Packets(match queue {
+                QueueKind::Trim => 8,
+                QueueKind::Mlfq | QueueKind::MlfqTrim => 20,
+                QueueKind::Auto | QueueKind::DropTail | QueueKind::Ecn => 100,
+            }),
+        );
+        let header_buffer = match buffer {
+            BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * PACKET)),
+            other => other,
+        };
+        let marking = (65 * rate.bps()).div_ceil(10_000_000_000).clamp(20, u64::from(u32::MAX));
+        let marks = match queue {
+            QueueKind::Ecn => true,
+            // PIAS is MLFQ under DCTCP (SCDP §V).
+            QueueKind::Mlfq | QueueKind::MlfqTrim => {
+                self.ecn_threshold != BufferSize::Auto || transport == TransportName::Dctcp
+            }
+            QueueKind::Auto | QueueKind::DropTail | QueueKind::Trim => false,
+        };
+        Switch {
+            queue,
+            buffer,
+            ecn_threshold: marks.then(|| or(self.ecn_threshold, BufferSize::Packets(marking as u32))),
+            header_buffer: or(self.header_buffer, header_buffer),
+            weight: self.weight,
+            priorities: self.priorities,
+            victim: self.victim,
+        }
+    }
+
+    /// What is wrong.
+    pub fn check(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let empty = |size| matches!(size, BufferSize::Packets(0) | BufferSize::Bytes(Bytes(0)));
+        let limits =
+            [("buffer", self.buffer), ("ecn_threshold", self.ecn_threshold), ("header_buffer", self.header_buffer)];
+        for (key, size) in limits {
+            if empty(size) {
+                faults.push(Fault::new(key, "must be above 0"));
+            }
+            if let BufferSize::Bytes(n) = size
+                && u32::try_from(n.0).is_err()
+            {
+                faults.push(
+                    Fault::new(key, format!("{n} is more than the largest buffer of 4GiB")).hint("use \"unlimited\""),
+                );
+            }
+        }
+        if self.ecn_threshold == BufferSize::Unlimited {
+            faults.push(
+                Fault::new("ecn_threshold", "a threshold cannot be unlimited")
+                    .hint("without marking: queue = \"drop-tail\""),
+            );
+        }
+        let bytes = |size| match size {
+            BufferSize::Packets(n) => Some(u64::from(n) * PACKET),
+            BufferSize::Bytes(n) => Some(n.0),
+            BufferSize::Auto | BufferSize::Unlimited => None,
+        };
+        if let (Some(threshold), Some(buffer)) = (bytes(self.ecn_threshold), bytes(self.buffer))
+            && threshold >= buffer
+        {
+            let (threshold, buffer) = (self.ecn_threshold, self.buffer);
+            faults.push(
+                Fault::new("ecn_threshold", format!("{threshold} never fill a buffer of {buffer}: nothing is marked"))
+                    .warn(),
+            );
+        }
+        if self.weight == 0 {
+            faults.push(Fault::new("weight", "must be at least 1"));
+        }
+        if !(1..=8).contains(&self.priorities) {
+            faults.push(Fault::new("priorities", format!("must be from 1 to 8, not {}", self.priorities)));
+        }
+        faults
+    }
+}
+
+/// Hosts. Their own queues are unlimited: transports limit what they send.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostConfig {
+    /// Longest random pause of a host before it sends a packet; breaks the lockstep of synchronised senders.
+    pub jitter: Duration,
+}
+
+/// How switches choose among equal paths.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoutingConfig {
+    /// Choice among equal paths.
+    pub mode: RoutingMode,
+    /// Multicast trees of each one-to-many session; its packets are sprayed over them. At least 1.
+    #[schemars(range(min = 1))]
+    pub multicast_trees: u32,
+}
+
+impl Default for RoutingConfig {
+    fn default() -> Self {
+        Self { mode: RoutingMode::Auto, multicast_trees: 1 }
+    }
+}
+
+/// Choice among equal paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoutingMode {
+    /// By the transport: `per-packet` for SCDP and NDP, `per-flow` for TCP.
+    #[default]
+    Auto,
+    /// Each packet takes a random path.
+    PerPacket,
+    /// Each packet takes the next path of a random permutation, which is drawn anew when it is used up (NDP §3.1.1).
+    PerPacketPermuted,
+    /// All packets of a flow take the path that its hash chooses.
+    PerFlow,
+    /// All packets to a destination take the same path ("normal routing").
+    Single,
+}
+
+impl RoutingConfig {
+    /// What is wrong.
+    pub fn check(&self) -> Vec<Fault> {
+        if self.multicast_trees == 0 { vec![Fault::new("multicast_trees", "must be at least 1")] } else { Vec::new() }
+    }
+
+    /// The mode, with `auto` decided for a transport.
+    pub fn resolve(&self, transport: TransportName) -> RoutingMode {
+        if self.mode == RoutingMode::Auto { transport.routing() } else { self.mode }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffer_sizes_read_back() {
+        for text in ["auto", "unlimited", "1 packet", "100 packets", "150KB", "1B"] {
+            assert_eq!(text.parse::<BufferSize>().unwrap().to_string(), text);
+        }
+        assert_eq!("8packets".parse(), Ok(BufferSize::Packets(8)));
+        assert!("many packets".parse::<BufferSize>().unwrap_err().contains("not a whole number of packets"));
+        assert!("100".parse::<BufferSize>().unwrap_err().contains("write it like"));
+    }
+
+    #[test]
+    fn auto_follows_the_transport() {
+        let auto = |transport| SwitchConfig::default().resolve(transport, Rate::from_gbps(1));
+        let ndp = auto(TransportName::Ndp);
+        assert_eq!((ndp.queue, ndp.buffer), (QueueKind::Trim, BufferSize::Packets(8)));
+        assert_eq!(ndp.header_buffer, BufferSize::Bytes(Bytes(12_000)));
+        let scdp = auto(TransportName::Scdp);
+        assert_eq!((scdp.queue, scdp.buffer), (QueueKind::MlfqTrim, BufferSize::Packets(20)));
+        let dctcp = auto(TransportName::Dctcp);
+        assert_eq!((dctcp.queue, dctcp.ecn_threshold), (QueueKind::Ecn, Some(BufferSize::Packets(20))));
+        let fast = SwitchConfig::default().resolve(TransportName::Dctcp, Rate::from_gbps(10));
+        assert_eq!(fast.ecn_threshold, Some(BufferSize::Packets(65)));
+        assert_eq!((ndp.ecn_threshold, scdp.ecn_threshold), (None, None));
+        let pias = SwitchConfig { queue: QueueKind::Mlfq, ..SwitchConfig::default() };
+        assert!(pias.resolve(TransportName::Dctcp, Rate::from_gbps(1)).ecn_threshold.is_some());
+        assert_eq!(auto(TransportName::Cubic).queue, QueueKind::DropTail);
+        let given = SwitchConfig { queue: QueueKind::Mlfq, buffer: BufferSize::Unlimited, ..SwitchConfig::default() };
+        let given = given.resolve(TransportName::Ndp, Rate::from_gbps(1));
+        assert_eq!((given.queue, given.buffer), (QueueKind::Mlfq, BufferSize::Unlimited));
+        assert_eq!(RoutingConfig::default().resolve(TransportName::Ndp), RoutingMode::PerPacket);
+        assert_eq!(RoutingConfig::default().resolve(TransportName::Reno), RoutingMode::PerFlow);
+    }
+}

@@ -1,0 +1,448 @@
+use super::*;
+use crate::workload::context::tests::racks;
+use crate::workload::{Mode, generate};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+
+const MINIMAL: &str = r#"
+[fabric]
+topology = "star"
+hosts = 4
+[transport]
+name = "scdp"
+[[workload]]
+name = "web"
+sizes = { law = "fixed", size = "1MB" }
+placement = { pattern = "random" }
+sessions = 10
+"#;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn plan(text: &str, overrides: &[&str]) -> Result<Plan, String> {
+    let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+    parse("test.toml", text, &overrides).map_err(|e| e.to_string())
+}
+
+/// The whole message of a scenario with one mistake.
+fn error(text: &str) -> String {
+    plan(text, &[]).unwrap_err()
+}
+
+/// [`MINIMAL`] with one piece replaced.
+fn with(from: &str, to: &str) -> String {
+    assert!(MINIMAL.contains(from));
+    MINIMAL.replace(from, to)
+}
+
+#[test]
+fn the_smallest_scenario_has_defaults_for_the_rest() {
+    let plan = plan(MINIMAL, &[]).unwrap();
+    assert_eq!(plan.runs.len(), 1);
+    let (run, scenario) = (&plan.runs[0], &plan.runs[0].scenario);
+    assert_eq!((run.name().as_str(), run.seed, scenario.name.as_str()), ("p000-s1", 1, "test"));
+    assert_eq!(scenario.switch, SwitchConfig::default());
+    assert_eq!(scenario.host.jitter, anabranch_transport::Duration::ZERO);
+    assert_eq!(scenario.run.stop, Stop::Foreground);
+    assert_eq!(plan.warnings, []);
+}
+
+#[test]
+fn unknown_keys_say_where_and_what_was_meant() {
+    assert_eq!(
+        error(&with("hosts = 4", "hosts = 4\nratee = \"1Gbps\"")),
+        "error: test.toml:5:1: fabric.ratee: unknown key `ratee`; expected one of topology, hosts, rate, delay\n  |\n5 | \
+         ratee = \"1Gbps\"\n  | ^^^^^\nhint: did you mean `rate`?"
+    );
+    // A slip in a required key is one mistake, not two.
+    assert_eq!(
+        error(&with("[transport]", "[transprt]")).lines().map(|l| &l[..l.len().min(60)]).collect::<Vec<_>>(),
+        [
+            "error: test.toml:5:2: transprt: unknown key `transprt`; expe",
+            "  |",
+            "5 | [transprt]",
+            "  |  ^^^^^^^^",
+            "hint: did you mean `transport`?"
+        ]
+    );
+}
+
+#[test]
+fn keys_of_tagged_tables_are_those_of_the_variant() {
+    assert_eq!(
+        error(&with("size = \"1MB\"", "sice = \"1MB\"")),
+        "error: test.toml:9:26: workload[0].sizes.sice: unknown key `sice`; expected one of law, size\n  |\n\
+         9 | sizes = { law = \"fixed\", sice = \"1MB\" }\n  |                          ^^^^\nhint: did you mean `size`?"
+    );
+    assert_eq!(
+        error(&with("\"fixed\"", "\"fixd\"")),
+        "error: test.toml:9:17: workload[0].sizes.law: unknown value \"fixd\"; expected one of \"fixed\", \"cdf\", \"pareto\", \
+         \"log-normal\", \"endless\"\n  |\n9 | sizes = { law = \"fixd\", size = \"1MB\" }\n  |                 ^^^^^^\n\
+         hint: did you mean \"fixed\"?"
+    );
+    assert_eq!(
+        error(&with("law = \"fixed\", ", "")),
+        "error: test.toml:9:1: workload[0].sizes.law: is missing; expected one of \"fixed\", \"cdf\", \"pareto\", \
+         \"log-normal\", \"endless\"\n  |\n9 | sizes = { size = \"1MB\" }\n  | ^^^^^"
+    );
+}
+
+#[test]
+fn quantities_say_how_they_are_written() {
+    let first_line = |text: &str| error(text).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(
+        first_line(&with("\"1MB\"", "1000000")),
+        "error: test.toml:9:33: workload[0].sizes.size: expected a number of bytes in quotes, like \"1.5MB\", found the \
+         number 1000000"
+    );
+    assert_eq!(
+        first_line(&with("hosts = 4", "hosts = 4\ndelay = \"10\"")),
+        "error: test.toml:5:9: fabric.delay: \"10\" is not a time: the unit is missing; one of ps, ns, us, µs, ms, s \
+         (write it like \"10us\")"
+    );
+    assert_eq!(
+        error(&with("hosts = 4", "hosts = 4\ndelay = 10us")),
+        "error: test.toml:5:9: not TOML: string values must be quoted, expected literal string\n  |\n5 | delay = 10us\n  \
+           |         ^^^^\nhint: in quotes: \"10us\""
+    );
+    assert_eq!(
+        first_line(&format!("{MINIMAL}[switch]\nbuffer = \"100 pakets\"")),
+        "error: test.toml:13:10: switch.buffer: \"100 pakets\" is not a buffer size: write it like \"100 packets\", \
+         \"150KB\", \"unlimited\" or \"auto\""
+    );
+}
+
+#[test]
+fn types_and_ranges() {
+    let says = |text: String, part: &str| {
+        let error = error(&text);
+        assert!(error.contains(part), "{error}");
+    };
+    says(with("hosts = 4", "hosts = \"4\""), "fabric.hosts: expected a whole number, found the string \"4\"");
+    says(with("hosts = 4", "hosts = \"4\""), "hint: without quotes: 4");
+    says(with("hosts = 4", "hosts = 4.5"), "fabric.hosts: expected a whole number, found the number 4.5");
+    says(with("hosts = 4", "hosts = -4"), "fabric.hosts: must be at least 2, not -4");
+    says(with("hosts = 4", "hosts = 5000000000"), "fabric.hosts: must be at most 4294967295, not 5000000000");
+    says(with("hosts = 4", "hosts = 99999999999999999999"), "the number is too large");
+    says(with("[[workload]]", "[workload]"), "hint: write `[[workload]]`, in double brackets");
+    says(format!("repeat = 0\n{MINIMAL}"), "test.toml:1:10: repeat: must be at least 1, not 0");
+    says(format!("name = 2024-01-01\n{MINIMAL}"), "name: expected a string, found the date 2024-01-01");
+    says(format!("{MINIMAL}arrivals = {{ law = \"poisson\", rate = nan }}"), "must be a finite number, not NaN");
+    says(format!("{MINIMAL}[measure]\nqueues = \"true\""), "hint: without quotes: true");
+    says(with("{ pattern = \"random\" }", "\"random\""), "hint: { pattern = \"random\" }");
+    says(String::new(), "test.toml:1:1: fabric: is missing; expected a table with `topology`");
+}
+
+#[test]
+fn all_errors_are_reported_in_the_order_of_the_file() {
+    let text =
+        "sed = 3\n".to_owned() + &with("hosts = 4", "hosts = true").replace("1MB", "1MX") + "[run]\nstop = \"some\"\n";
+    let errors = parse("test.toml", &text, &[]).unwrap_err().0;
+    let found: Vec<(usize, usize, &str)> = errors.iter().map(|e| (e.line, e.column, e.key.as_str())).collect();
+    assert_eq!(found, [(1, 1, "sed"), (5, 9, "fabric.hosts"), (10, 33, "workload[0].sizes.size"), (14, 8, "run.stop")]);
+    assert!(errors.iter().all(|e| e.file == "test.toml" && !e.warning));
+}
+
+#[test]
+fn impossible_values_name_their_line() {
+    let cases: &[(&str, String, &str)] = &[
+        ("fabric.k", with("\"star\"\nhosts = 4", "\"fat-tree\"\nk = 5"), "must be even, not 5"),
+        ("fabric.rate", with("hosts = 4", "hosts = 4\nrate = \"0bps\""), "expected a bit rate above zero"),
+        ("workload[0].sizes.size", with("1MB", "0B"), "an object has at least one byte"),
+        (
+            "workload",
+            with("[[workload]]", "[sink]").replace("[sink]", "[[workload]]").split("[[").next().unwrap().to_owned(),
+            "is missing",
+        ),
+        (
+            "workload[0].arrivals.load",
+            with("sessions = 10", "sessions = 10\narrivals = { law = \"poisson\", load = 0.0 }"),
+            "must be above 0",
+        ),
+        (
+            "transport.scdp.priority_thresholds",
+            with("name = \"scdp\"", "name = \"scdp\"\nscdp = { priority_thresholds = [\"10KB\", \"10KB\"] }"),
+            "10KB does not exceed 10KB before it",
+        ),
+        (
+            "transport.ndp.initial_window",
+            with("name = \"scdp\"", "name = \"scdp\"\nndp = { initial_window = 0 }"),
+            "0 is not 1 to 16384 packets",
+        ),
+        (
+            "workload[0].sizes.file",
+            with("\"fixed\", size = \"1MB\"", "\"cdf\", file = \"no.csv\""),
+            "cannot read no.csv",
+        ),
+        (
+            "workload[0].sizes.name",
+            with("\"fixed\", size = \"1MB\"", "\"cdf\", name = \"x\""),
+            "no built-in distribution",
+        ),
+        (
+            "workload[1].name",
+            MINIMAL.to_owned() + "[[workload]]\nname = \"web\"\ntrace = { file = \"a.cm\" }",
+            "is named \"web\" already",
+        ),
+        ("workload[0].mode", with("sessions = 10", "sessions = 10\nmode = \"one_to_many\""), "makes unicast sessions"),
+        (
+            "failure[0].switch",
+            MINIMAL.to_owned() + "[[failure]]\nat = \"1ms\"\nlink = \"a-b\"\nswitch = \"c\"\naction = \"cut\"",
+            "not both",
+        ),
+        (
+            "failure[0].action",
+            MINIMAL.to_owned() + "[[failure]]\nat = \"1ms\"\nlink = \"a-b\"\naction = \"slow\"",
+            "needs a `rate`",
+        ),
+        ("measure", MINIMAL.to_owned() + "[measure]\nqueues = true", "need an `interval`"),
+        ("switch.priorities", MINIMAL.to_owned() + "[switch]\npriorities = 9", "must be at most 8, not 9"),
+        ("workload", with("\"fixed\", size = \"1MB\"", "\"endless\""), "waits for no session"),
+    ];
+    for (key, text, message) in cases {
+        let errors = parse("test.toml", text, &[]).unwrap_err().0;
+        let found = errors.iter().find(|e| e.key == *key).unwrap_or_else(|| panic!("{key}: {errors:?}"));
+        assert!(found.message.contains(message), "{key}: {found}");
+        assert!(found.line > 0, "{key}: {found}");
+    }
+}
+
+#[test]
+fn faults_of_data_files_name_both_lines() {
+    let dir = std::env::temp_dir().join(format!("anabranch-scenario-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("sizes.csv"), "# interpolation: linear\n10,0.5\n5,1\n").unwrap();
+    std::fs::write(dir.join("s.toml"), with("\"fixed\", size = \"1MB\"", "\"cdf\", file = \"sizes.csv\"")).unwrap();
+    let errors = load(&dir.join("s.toml"), &[]).unwrap_err().0;
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert_eq!((errors[0].line, errors[0].key.as_str()), (9, "workload[0].sizes.file"));
+    assert_eq!(errors[0].message, "sizes.csv:3: sizes must ascend: 5 comes after 10");
+    let missing = load(Path::new("nowhere/none.toml"), &[]).unwrap_err().to_string();
+    assert!(missing.starts_with("error: nowhere/none.toml: cannot read the file: "), "{missing}");
+}
+
+#[test]
+fn a_load_above_one_is_a_warning() {
+    let text = with("sessions = 10", "sessions = 10\narrivals = { law = \"poisson\", load = 1.5 }");
+    let plan = plan(&text, &[]).unwrap();
+    let warning = plan.warnings[0].to_string();
+    assert!(warning.starts_with("warning: test.toml:12:38: workload[0].arrivals.load: 1.5 is more than"), "{warning}");
+}
+
+#[test]
+fn overrides_are_toml_or_else_strings() {
+    let overrides = [
+        "fabric.rate=10Gbps",
+        "repeat=3",
+        "workload.web.sessions=7",
+        "workload[0].sizes={law=\"fixed\", size=\"2KB\"}",
+        "run.stop=all",
+    ];
+    let plan = plan(MINIMAL, &overrides).unwrap();
+    let scenario = &plan.runs[0].scenario;
+    assert!(serde_json::to_string(&scenario.fabric).unwrap().contains("10Gbps"));
+    assert_eq!(plan.runs.iter().map(|r| r.seed).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(scenario.workload[0].sessions, Some(7));
+    assert_eq!(scenario.run.stop, Stop::All);
+    assert_eq!(serde_json::to_value(&scenario.workload[0].sizes).unwrap()["size"], "2KB");
+    assert_eq!(plan.text, MINIMAL, "the text is kept as it was");
+}
+
+#[test]
+fn errors_in_overrides_point_at_the_command_line() {
+    assert_eq!(
+        plan(MINIMAL, &["transport.name=scpd"]).unwrap_err(),
+        "error: command line:1:16: transport.name: unknown value \"scpd\"; expected one of \"scdp\", \"ndp\", \"newreno\", \
+         \"reno\", \"cubic\", \"dctcp\"\n  |\n1 | transport.name=scpd\n  |                ^^^^\nhint: did you mean \"scdp\"?"
+    );
+    let line = |o: &str| plan(MINIMAL, &[o]).unwrap_err().lines().next().unwrap().to_owned();
+    assert!(line("fabric.host=9").starts_with("error: command line:1:1: fabric.host: unknown key `host`"));
+    assert_eq!(line("repeat"), "error: command line:1:1: expected `key=value`");
+    assert_eq!(line("a..b=1"), "error: command line:1:1: \"a..b\" is not a key: a part is empty");
+    assert!(line("workload.3.sessions=1").contains("`workload` has 1 elements, and none is numbered or named \"3\""));
+    assert!(line("fabric.hosts.x=1").contains("`fabric.hosts` is not a table"));
+}
+
+const SWEEP: &str = r#"
+repeat = 2
+[fabric]
+topology = "star"
+hosts = 9
+[transport]
+name = "scdp"
+[[workload]]
+name = "w"
+sizes = { law = "fixed", size = "1MB" }
+placement = { pattern = "incast", senders = 1 }
+[sweep]
+"workload.w.placement.senders" = [4, 2]
+"transport.name, switch.buffer" = [["ndp", "8 packets"], ["scdp", "20 packets"], ["newreno", "100 packets"]]
+"#;
+
+#[test]
+fn sweeps_keep_the_order_of_the_file_and_the_last_key_is_fastest() {
+    let plan = plan(SWEEP, &[]).unwrap();
+    let shown: Vec<String> = plan
+        .runs
+        .iter()
+        .map(|r| {
+            let values: Vec<String> = r.point.values().map(|v| v.to_string().replace('"', "")).collect();
+            format!("{} {}", r.name(), values.join(" "))
+        })
+        .collect();
+    assert_eq!(shown.len(), 2 * 3 * 2);
+    assert_eq!(
+        shown[..7],
+        [
+            "p000-s1 4 ndp 8 packets",
+            "p000-s2 4 ndp 8 packets",
+            "p001-s1 4 scdp 20 packets",
+            "p001-s2 4 scdp 20 packets",
+            "p002-s1 4 newreno 100 packets",
+            "p002-s2 4 newreno 100 packets",
+            "p003-s1 2 ndp 8 packets",
+        ]
+    );
+    let keys: Vec<&str> = plan.runs[0].point.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["workload.w.placement.senders", "transport.name", "switch.buffer"]);
+    assert_eq!(plan.sweep.iter().map(|s| s.1.len()).collect::<Vec<_>>(), [2, 3, 3]);
+    let last = &plan.runs[11].scenario;
+    assert_eq!((last.transport.name, last.switch.buffer), (TransportName::Newreno, BufferSize::Packets(100)));
+    assert!(last.sweep.is_empty());
+}
+
+#[test]
+fn an_override_takes_its_key_out_of_the_sweep() {
+    let plan = plan(SWEEP, &["transport.name=dctcp", "workload.0.placement.senders=3"]).unwrap();
+    assert_eq!(plan.runs.len(), 3 * 2, "only the buffer is swept");
+    assert!(plan.runs.iter().all(|r| r.scenario.transport.name == TransportName::Dctcp));
+    assert_eq!(plan.runs[0].point.keys().collect::<Vec<_>>(), ["switch.buffer"]);
+}
+
+#[test]
+fn errors_in_sweeps_point_into_the_sweep() {
+    let first = |text: String| error(&text).lines().next().unwrap_or_default().to_owned();
+    assert!(
+        first(SWEEP.replace("\"newreno\"", "\"newrino\""))
+            .starts_with("error: test.toml:14:83: transport.name: unknown value")
+    );
+    assert!(
+        first(SWEEP.replace("w.placement.senders", "w.placement.sender"))
+            .starts_with("error: test.toml:13:1: workload[0].placement.sender: unknown key `sender`")
+    );
+    assert!(first(SWEEP.replace("[4, 2]", "4")).ends_with("expected a list of values"));
+    assert!(first(SWEEP.replace("[4, 2]", "[]")).ends_with("at least one value is needed"));
+    assert!(
+        first(SWEEP.replace("[\"ndp\", \"8 packets\"]", "\"ndp\""))
+            .ends_with("expected a list of 2 values, one for each key")
+    );
+    assert!(first(SWEEP.replace("[4, 2]", "[4, 0]")).ends_with("workload[0].placement.senders: must be at least 1"));
+    assert!(first(SWEEP.replace("workload.w.placement.senders", "seed")).ends_with("`seed` cannot be swept"));
+    // Other errors are told together with those of the sweep, and each once, however many points find it.
+    let errors = parse("test.toml", &SWEEP.replace("[4, 2]", "4").replace("hosts = 9", "host = 9"), &[]).unwrap_err().0;
+    assert_eq!(errors.iter().map(|e| e.line).collect::<Vec<_>>(), [5, 13]);
+    let errors = parse("test.toml", &SWEEP.replace("hosts = 9", "hosts = 0"), &[]).unwrap_err().0;
+    assert_eq!(errors.len(), 1, "{errors:?}");
+}
+
+#[test]
+fn faults_of_the_fabric_find_their_line_later() {
+    let plan = plan(SWEEP, &[]).unwrap();
+    let run = &plan.runs[0];
+    let fault = generate(&run.scenario.workload, &racks(1, 3), run.seed).unwrap_err();
+    let error = plan.workload_error(run, &fault).to_string();
+    assert!(
+        error.starts_with("error: test.toml:13:35: workload[0].placement.senders: an incast of 4 senders"),
+        "{error}"
+    );
+}
+
+#[test]
+fn resolved_scenarios_round_trip() {
+    for name in ["demo", "hello", "incast", "permutation", "one-to-many"] {
+        let plan = load(&repository(&format!("scenarios/examples/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
+        for run in plan.runs {
+            let json = serde_json::to_string(&*run.scenario).unwrap();
+            assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), *run.scenario);
+            let text = toml::to_string(&*run.scenario).unwrap();
+            let again = parse("again.toml", &text, &[]).unwrap_or_else(|e| panic!("{text}\n{e}"));
+            assert_eq!(again.runs[0].scenario, run.scenario);
+            assert_eq!(again.runs[0].scenario.canonical_json(run.seed), run.scenario.canonical_json(run.seed));
+        }
+    }
+}
+
+#[test]
+fn the_hash_depends_on_what_the_run_depends_on() {
+    let hash = |overrides: &[&str]| plan(MINIMAL, overrides).unwrap().runs[0].hash.clone();
+    let base = hash(&[]);
+    assert_eq!(base, hash(&["name=other", "description=x", "repeat=3"]));
+    assert_eq!(base, hash(&["fabric.rate=1000Mbps"]), "the same value, written differently");
+    let others = [hash(&["seed=2"]), hash(&["fabric.hosts=5"]), hash(&["transport.name=ndp"])];
+    assert!(others.iter().all(|h| *h != base && h.len() == 32));
+    // Guards against an accidental change of the canonical form, which would orphan recorded hashes.
+    let scenario = &plan(MINIMAL, &[]).unwrap().runs[0].scenario;
+    assert!(
+        scenario
+            .canonical_json(1)
+            .starts_with(r#"{"fabric":{"delay":"10us","hosts":4,"rate":"1Gbps","topology":"star"},"host":"#)
+    );
+}
+
+#[test]
+fn the_examples_generate_their_sessions() {
+    let sessions = |name: &str, index: usize| {
+        let plan = load(&repository(&format!("scenarios/examples/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(plan.warnings, [], "{name}");
+        let run = &plan.runs[index];
+        (plan.runs.len(), plan.prepare(run).unwrap().sessions)
+    };
+    let (runs, demo) = sessions("demo", 0);
+    assert_eq!((runs, demo.len()), (12, 3000));
+    // Common random numbers: the first seed of every transport has the same sessions.
+    assert_eq!(demo, sessions("demo", 9).1);
+    assert_eq!(sessions("hello", 0).1.len(), 1);
+    assert_eq!(sessions("incast", 74).1.len(), 70);
+    assert_eq!(sessions("permutation", 0).1.len(), 128);
+    let (runs, many) = sessions("one-to-many", 0);
+    assert_eq!((runs, many.len()), (10, 2000 + 75));
+    // Every transport is asked for the same writes.
+    assert_eq!(many, sessions("one-to-many", 5).1);
+    let writes: Vec<_> = many.iter().filter(|s| s.group == 0).collect();
+    assert!(writes.iter().all(|s| s.mode == Mode::OneToMany));
+}
+
+#[test]
+fn scenario_reference_page_is_current() {
+    let file = repository("docs/reference/scenario.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&file, reference()).unwrap();
+    }
+    let page = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        page == reference(),
+        "docs/reference/scenario.md is out of date: run `UPDATE=1 cargo test -p anabranch-sim scenario_reference`"
+    );
+}
+
+proptest! {
+    #[test]
+    fn hostile_text_never_panics(text in "\\PC{0,120}", keys in "[a-z.\\[\\]0-9\"=, ]{0,30}") {
+        let _ = plan(&text, &[&keys]);
+        let _ = plan(MINIMAL, &[&keys]);
+        let _ = plan(&format!("{MINIMAL}[sweep]\n{keys:?} = [1, \"a\"]"), &[]);
+    }
+
+    #[test]
+    fn a_damaged_scenario_is_an_error_with_a_place_or_still_valid(at in 0_usize..400, put in "\\PC{0,2}", cut in 0_usize..12) {
+        let start = (0..=at.min(SWEEP.len())).rev().find(|i| SWEEP.is_char_boundary(*i)).unwrap_or(0);
+        let end = (start + cut).min(SWEEP.len());
+        let text = format!("{}{put}{}", &SWEEP[..start], &SWEEP[end..]);
+        if let Err(errors) = parse("test.toml", &text, &[]) {
+            let shown = errors.to_string();
+            prop_assert!(errors.0.iter().all(|e| e.line > 0), "{}", shown);
+        }
+    }
+}

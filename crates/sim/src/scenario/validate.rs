@@ -1,0 +1,81 @@
+//! Checks that a decoded scenario makes sense.
+
+use super::{Scenario, TransportName};
+use crate::workload::{Fault, WorkloadConfig};
+use std::path::Path;
+
+impl Scenario {
+    /// Everything that is wrong or doubtful, keys relative to the document. Data files are read, relative to `base`.
+    pub(super) fn check(&self, base: &Path) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut under = |key: &str, found: Vec<Fault>| faults.extend(found.into_iter().map(|f| f.under(key)));
+        match self.fabric.build(base) {
+            Ok(graph) => under("", super::build::changes(self, &graph).err().into_iter().collect()),
+            Err(error) => under("fabric", vec![super::fabric::fault(&error)]),
+        }
+        under("transport", self.transport.check());
+        under("switch", self.switch.check());
+        under("routing", self.routing.check());
+        for (i, workload) in self.workload.iter().enumerate() {
+            under(&format!("workload.{i}"), check_workload(workload, base));
+        }
+        for (i, failure) in self.failure.iter().enumerate() {
+            under(&format!("failure.{i}"), failure.check());
+        }
+        under("measure", self.measure.check());
+        under("run", self.run.check());
+        under("", self.check_document());
+        faults
+    }
+
+    /// The transport of a workload.
+    pub fn transport_of(&self, workload: &WorkloadConfig) -> TransportName {
+        workload.transport.unwrap_or(self.transport.name)
+    }
+
+    fn check_document(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if self.repeat == 0 {
+            faults.push(Fault::new("repeat", "must be at least 1"));
+        }
+        if self.seed.checked_add(u64::from(self.repeat)).is_none() {
+            faults.push(Fault::new("seed", "is too large for so many repetitions"));
+        }
+        if self.workload.is_empty() {
+            faults.push(Fault::new("workload", "at least one workload is needed"));
+        }
+        for (i, workload) in self.workload.iter().enumerate() {
+            let name = workload.name(i);
+            if name.is_empty() {
+                faults.push(Fault::new(format!("workload.{i}.name"), "a name cannot be empty"));
+            } else if let Some(first) = self.workload[..i].iter().enumerate().position(|(j, w)| w.name(j) == name) {
+                faults.push(Fault::new(
+                    format!("workload.{i}.name"),
+                    format!("workload {first} is named {name:?} already"),
+                ));
+            }
+        }
+        let waits_for_nothing = match self.run.stop {
+            super::Stop::All => self.workload.iter().all(WorkloadConfig::is_endless),
+            super::Stop::Foreground => self.workload.iter().all(WorkloadConfig::is_background),
+        };
+        if !self.workload.is_empty() && waits_for_nothing && self.run.time_limit.is_none() {
+            let message = "the run waits for no session: every workload is background traffic or has no end";
+            faults.push(Fault::new("workload", message).hint("in [run], set time_limit = \"100ms\""));
+        }
+        faults
+    }
+}
+
+fn check_workload(workload: &WorkloadConfig, base: &Path) -> Vec<Fault> {
+    let mut faults = workload.check();
+    if faults.iter().all(|f| f.warning) {
+        if let Some(sizes) = &workload.sizes {
+            faults.extend(sizes.law().open(base).err().map(|f| f.under("sizes")));
+        }
+        if let Some(trace) = &workload.trace {
+            faults.extend(crate::workload::read_file(base, &trace.file).err().map(|f| f.under("trace.file")));
+        }
+    }
+    faults
+}

@@ -1,0 +1,115 @@
+//! From workload configurations to sessions.
+
+use super::Session;
+use super::arrivals::Demand;
+use super::config::{SESSIONS_MAX, WorkloadConfig};
+use super::context::Context;
+use super::error::{Fault, WorkloadError};
+use crate::random::substream;
+use anabranch_transport::{Duration, Time};
+use rand::RngExt as _;
+
+/// All sessions of a run, sorted by start, then workload, then order of generation.
+///
+/// A pure function of its arguments. Each workload draws from streams of its own (arrivals, sizes, placement), so the
+/// same seed gives the same sessions for every transport, and a workload that is added at the end leaves those before it
+/// as they are.
+///
+/// # Errors
+/// If a workload is wrong in itself, names hosts that the fabric does not have, or a file that cannot be read.
+pub fn generate(workloads: &[WorkloadConfig], fabric: &Context, seed: u64) -> Result<Vec<Session>, WorkloadError> {
+    let mut sessions = Vec::new();
+    for (workload, config) in workloads.iter().enumerate() {
+        let error = |fault| WorkloadError { workload, fault };
+        let group = u16::try_from(workload).map_err(|_| error(Fault::new("", "more than 65536 workloads")))?;
+        if let Some(fault) = config.check().into_iter().find(|f| !f.warning) {
+            return Err(error(fault));
+        }
+        sessions.append(&mut one(config, fabric, seed, group).map_err(error)?);
+    }
+    // Stable: equal starts stay in order of workload and generation.
+    sessions.sort_by_key(|s| s.start);
+    Ok(sessions)
+}
+
+fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Result<Vec<Session>, Fault> {
+    let until = config.until.map_or(Time::MAX, |d| Time(d.ps()));
+    if let Some(trace) = &config.trace {
+        let mut sessions = trace.sessions(fabric, group).map_err(|f| f.under("trace"))?;
+        sessions.retain(|s| s.start <= until);
+        return Ok(sessions);
+    }
+    let (Some(sizes), Some(placement)) = (&config.sizes, &config.placement) else {
+        return Err(Fault::new("", "a workload needs `sizes` and `placement`, or a `trace`"));
+    };
+    let stream = |purpose: &str| substream(seed, purpose, u64::from(group));
+    let (mut when, mut size_draws, mut place_draws) = (stream("arrivals"), stream("sizes"), stream("placement"));
+    let mut jitter_draws = stream("jitter");
+
+    let mode = placement.law().mode(config.mode)?;
+    let sizes = sizes.law().open(&fabric.base).map_err(|f| f.under("sizes"))?;
+    let mut plan = placement.law().plan(fabric, mode, &mut place_draws).map_err(|f| f.under("placement"))?;
+    let per_request = u64::from(plan.sessions_per_request);
+    let wanted = count(config, per_request, plan.round)?;
+
+    let arrivals = config.arrivals.law();
+    let demand = Demand {
+        bytes_per_request: sizes.mean().map(|mean| mean * per_request as f64),
+        capacity_bps: fabric.access_capacity_bps(),
+    };
+    let mut starts = arrivals.starts(&demand).map_err(|f| f.under("arrivals"))?;
+    let jitter = arrivals.jitter().ps();
+
+    let mut sessions = Vec::new();
+    let mut ends = Vec::new();
+    while (sessions.len() as u64) < wanted {
+        let Some(start) = starts(&mut when).filter(|s| *s <= until) else { break };
+        ends.clear();
+        (plan.place)(&mut place_draws, &mut ends);
+        for session in ends.drain(..) {
+            let later = if jitter == 0 { 0 } else { jitter_draws.random_range(0..=jitter) };
+            sessions.push(Session {
+                start: start + Duration(later),
+                size: sizes.draw(&mut size_draws),
+                mode,
+                sources: session.sources,
+                sinks: session.sinks,
+                group,
+            });
+        }
+        if sessions.len() as u64 > SESSIONS_MAX {
+            return Err(Fault::new("until", format!("more than {SESSIONS_MAX} sessions arrive by then")));
+        }
+    }
+    Ok(sessions)
+}
+
+/// How many sessions to make.
+fn count(config: &WorkloadConfig, per_request: u64, round: Option<u64>) -> Result<u64, Fault> {
+    if let Some(sessions) = config.sessions {
+        if !sessions.is_multiple_of(per_request) {
+            let near = sessions.next_multiple_of(per_request);
+            return Err(Fault::new(
+                "sessions",
+                format!("each request makes {per_request} sessions; {sessions} is not a multiple"),
+            )
+            .hint(format!("sessions = {near}")));
+        }
+        return Ok(sessions);
+    }
+    // Explicit starts end by themselves, and `until` ends the laws that go on; a law without gaps ends with the round.
+    if config.arrivals.law().requests().is_some() {
+        return Ok(u64::MAX);
+    }
+    let advances = !matches!(config.arrivals, super::ArrivalsConfig::Synchronised(_));
+    if config.until.is_some() && advances {
+        return Ok(u64::MAX);
+    }
+    round.ok_or_else(|| {
+        let keys = if advances { "`sessions` or `until`" } else { "`sessions`" };
+        Fault::new("", format!("nothing says how many sessions there are: give {keys}")).hint("sessions = 1000")
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! Random pairs.
+
+use super::{Ends, PlacementPattern, Plan, choose, need_hosts};
+use crate::random::Stream;
+use crate::workload::Mode;
+use crate::workload::context::Context;
+use crate::workload::error::Fault;
+use rand::RngExt as _;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Each session between two different hosts drawn uniformly.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Random {}
+
+impl PlacementPattern for Random {
+    fn plan(&self, fabric: &Context, _: Mode, _: &mut Stream) -> Result<Plan, Fault> {
+        need_hosts(fabric, "", 2, "a random pair")?;
+        let hosts = fabric.hosts();
+        let place = move |rng: &mut Stream, ends: &mut Vec<Ends>| {
+            let source = rng.random_range(0..hosts);
+            ends.push(Ends::pair(source, choose::other(rng, hosts, source)));
+        };
+        Ok(Plan { place: Box::new(place), sessions_per_request: 1, round: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::context::tests::racks;
+    use crate::workload::placement::tests::{pairs, refused};
+
+    #[test]
+    fn pairs_are_uniform_and_never_a_host_with_itself() {
+        let mut count = [[0_u32; 4]; 4];
+        for (source, sink) in pairs(&Random {}, &racks(2, 2), 12_000) {
+            count[source as usize][sink as usize] += 1;
+        }
+        for (source, row) in count.iter().enumerate() {
+            for (sink, n) in row.iter().enumerate() {
+                assert!(if source == sink { *n == 0 } else { (850..1150).contains(n) }, "{count:?}");
+            }
+        }
+        assert!(refused(&Random {}, &racks(1, 1)).message.contains("at least 2 hosts"));
+    }
+}

@@ -1,0 +1,135 @@
+//! Requests read from a file instead of drawn. To add a format: a file beside this one and one line in [`Format`].
+
+use super::context::Context;
+use super::error::Fault;
+use super::{Mode, Session};
+use anabranch_transport::units::ParseError;
+use anabranch_transport::{Bytes, Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+mod connection_matrix;
+mod csv;
+
+/// A file of requests; it replaces `arrivals`, `sizes`, `placement` and `sessions`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceConfig {
+    /// File name, relative to the scenario file.
+    pub file: String,
+    /// Format; without it, the ending of the file name tells: `.csv` or `.cm`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// Unit of `start` in a connection matrix: picoseconds in htsim today, microseconds in its early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_unit: Option<StartUnit>,
+}
+
+/// Format of a file of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Columns `start_us` or `start_ns`, `src`, `dst`, `size_bytes`.
+    Csv,
+    /// htsim connection matrix.
+    Cm,
+}
+
+/// Unit of the start times of a connection matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartUnit {
+    /// Picoseconds.
+    #[default]
+    Ps,
+    /// Microseconds.
+    Us,
+}
+
+/// One request of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Line in the file, from 1.
+    line: usize,
+    start: Time,
+    source: u32,
+    sink: u32,
+    /// `None`: without end.
+    size: Option<Bytes>,
+}
+
+impl TraceConfig {
+    fn format(&self) -> Option<Format> {
+        self.format.or_else(|| match Path::new(&self.file).extension()?.to_str()? {
+            "csv" => Some(Format::Csv),
+            "cm" => Some(Format::Cm),
+            _ => None,
+        })
+    }
+
+    /// What is wrong with the parameters.
+    pub fn check(&self) -> Vec<Fault> {
+        match self.format() {
+            None => vec![
+                Fault::new("file", format!("the ending of {:?} does not tell the format", self.file))
+                    .hint("add `format = \"csv\"` or `format = \"cm\"`"),
+            ],
+            Some(Format::Csv) if self.start_unit.is_some() => {
+                vec![Fault::new("start_unit", "only for connection matrices: the header of a CSV file names the unit")]
+            }
+            Some(_) => Vec::new(),
+        }
+    }
+
+    /// The sessions of the file, in its order.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not what it should be, or names hosts that the fabric does not have.
+    pub fn sessions(&self, fabric: &Context, group: u16) -> Result<Vec<Session>, Fault> {
+        let text = super::read_file(&fabric.base, &self.file).map_err(|f| f.under("file"))?;
+        self.parse(&text, fabric, group).map_err(|f| f.under("file"))
+    }
+
+    fn parse(&self, text: &str, fabric: &Context, group: u16) -> Result<Vec<Session>, Fault> {
+        let file = Path::new(&self.file);
+        let requests = match self.format() {
+            Some(Format::Csv) => csv::parse(text, file)?,
+            Some(Format::Cm) => connection_matrix::parse(text, file, self.start_unit.unwrap_or_default())?,
+            None => return Err(Fault::new("", "the ending does not tell the format")),
+        };
+        let session = |request: Request| {
+            let fault = |message: String| Err(Fault::in_file(file, request.line, message));
+            for host in [request.source, request.sink] {
+                if host >= fabric.hosts() {
+                    let last = fabric.hosts().saturating_sub(1);
+                    return fault(format!("there is no host {host}: hosts are numbered 0 to {last}"));
+                }
+            }
+            if request.source == request.sink {
+                return fault(format!("host {} cannot send to itself", request.source));
+            }
+            Ok(Session {
+                start: request.start,
+                size: request.size,
+                mode: Mode::Unicast,
+                sources: vec![request.source],
+                sinks: vec![request.sink],
+                group,
+            })
+        };
+        requests.into_iter().map(session).collect()
+    }
+}
+
+/// A time written as a decimal number of `unit`s, exactly.
+fn parse_time(text: &str, unit: &str) -> Result<Time, String> {
+    if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return Err(format!("start must be a time in {unit}, not {text:?}"));
+    }
+    let duration: Duration = format!("{text}{unit}").parse().map_err(|e: ParseError| e.to_string())?;
+    Ok(Time(duration.ps()))
+}
+
+#[cfg(test)]
+mod tests;

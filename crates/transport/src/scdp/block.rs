@@ -1,0 +1,175 @@
+//! One source block as its receiver sees it.
+
+/// Decides whether a block can be decoded, instead of the probability of the configuration: for sessions that carry real
+/// bytes. The driver hands the payloads to the codec behind it; [`Receiver`](super::Receiver) asks when it has enough.
+pub trait BlockDecoder: std::fmt::Debug + Send {
+    /// Tries to decode a block from the symbols received so far.
+    fn try_decode(&mut self, block: u32) -> bool;
+}
+
+/// What was asked of one sender for a block. Symbols are numbered within the lane.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BlockLane {
+    /// Symbols that the sender was asked to have emitted in all.
+    pub(super) requested: u32,
+    /// Of these, on their way as far as is known.
+    pub(super) outstanding: u32,
+    /// Up to here, what is missing has been counted as lost.
+    swept: u32,
+}
+
+/// A block that is being received.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Block {
+    k: u32,
+    /// Different symbols received whole.
+    received: u32,
+    source_received: u32,
+    /// Symbols needed beyond K; 0 until one is lost.
+    extra: u32,
+    outstanding: u32,
+    complete: bool,
+    /// One bit per ESI that has arrived, whole or trimmed.
+    seen: Vec<u64>,
+    lanes: Vec<BlockLane>,
+}
+
+impl Block {
+    /// Makes a used block new, keeping its memory.
+    pub(super) fn renew(&mut self, k: u32, lanes: u32) {
+        self.seen.clear();
+        self.seen.resize((k as usize + 28).div_ceil(64), 0);
+        self.lanes.clear();
+        self.lanes.resize(lanes as usize, BlockLane::default());
+        (self.k, self.received, self.source_received, self.extra, self.outstanding) = (k, 0, 0, 0, 0);
+        self.complete = false;
+    }
+
+    pub(super) fn source_symbols(&self) -> u32 {
+        self.k
+    }
+    pub(super) fn received(&self) -> u32 {
+        self.received
+    }
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+    pub(super) fn lane(&self, lane: u32) -> &BlockLane {
+        &self.lanes[lane as usize]
+    }
+
+    /// Symbols still missing, those on their way included.
+    pub(super) fn missing(&self) -> u32 {
+        if self.complete { 0 } else { (self.k + self.extra).saturating_sub(self.received) }
+    }
+
+    /// Symbols to ask for.
+    #[inline]
+    pub(super) fn need(&self) -> u32 {
+        self.missing().saturating_sub(self.outstanding)
+    }
+
+    /// `count` more symbols were asked of a lane.
+    #[inline]
+    pub(super) fn request(&mut self, lane: u32, count: u32) -> u32 {
+        let l = &mut self.lanes[lane as usize];
+        l.requested += count;
+        l.outstanding += count;
+        self.outstanding += count;
+        l.requested
+    }
+
+    /// A symbol or header of a lane arrived, whichever. True if one was on its way.
+    #[inline]
+    pub(super) fn arrived(&mut self, lane: u32) -> bool {
+        let l = &mut self.lanes[lane as usize];
+        if l.outstanding == 0 {
+            return false;
+        }
+        l.outstanding -= 1;
+        self.outstanding -= 1;
+        true
+    }
+
+    /// Notes that an ESI has arrived; false if it had before.
+    #[inline]
+    pub(super) fn note(&mut self, esi: u32) -> bool {
+        let (word, bit) = (esi as usize / 64, 1 << (esi % 64));
+        if word >= self.seen.len() {
+            self.seen.resize(word + 1, 0);
+        }
+        let new = self.seen[word] & bit == 0;
+        self.seen[word] |= bit;
+        new
+    }
+
+    fn has_seen(&self, esi: u32) -> bool {
+        self.seen.get(esi as usize / 64).is_some_and(|w| w >> (esi % 64) & 1 == 1)
+    }
+
+    /// A new symbol has arrived whole.
+    #[inline]
+    pub(super) fn receive(&mut self, esi: u32) {
+        self.received += 1;
+        self.source_received += u32::from(esi < self.k);
+    }
+
+    /// A symbol was lost: from now on the block needs at least `overhead` beyond K.
+    pub(super) fn lossy(&mut self, overhead: u32) {
+        self.extra = self.extra.max(overhead);
+    }
+
+    /// Whether all source symbols are there: no decoding (SCDP §IV-G).
+    #[inline]
+    pub(super) fn has_all_source(&self) -> bool {
+        self.source_received == self.k
+    }
+
+    /// Whether there is enough to try decoding.
+    #[inline]
+    pub(super) fn can_try(&self) -> bool {
+        self.received >= self.k + self.extra
+    }
+
+    /// Decoding has failed: one more symbol (Algorithm 2, line 53).
+    pub(super) fn failed(&mut self) {
+        self.extra = self.received - self.k + 1;
+    }
+
+    pub(super) fn complete(&mut self) {
+        self.complete = true;
+    }
+
+    /// What arrived as the `index`-th symbol of its lane was sent without being asked for.
+    pub(super) fn extend(&mut self, lane: u32, index: u32) -> bool {
+        let l = &mut self.lanes[lane as usize];
+        let unasked = index >= l.requested;
+        l.requested = l.requested.max(index + 1);
+        unasked
+    }
+
+    /// Gives up what is on its way from a lane; returns how many.
+    pub(super) fn write_off(&mut self, lane: u32) -> u32 {
+        let l = &mut self.lanes[lane as usize];
+        let lost = std::mem::take(&mut l.outstanding);
+        self.outstanding -= lost;
+        lost
+    }
+
+    /// Counts as lost what is missing among the first `until` symbols of a lane; returns how many.
+    pub(super) fn sweep(&mut self, lane: u32, until: u32) -> u32 {
+        let lanes = self.lanes.len() as u32;
+        let BlockLane { swept, outstanding, requested } = self.lanes[lane as usize];
+        let until = until.min(requested);
+        if until <= swept {
+            return 0;
+        }
+        let missing = (swept..until).filter(|&j| !self.has_seen(j * lanes + lane)).count() as u32;
+        let lost = missing.min(outstanding);
+        let l = &mut self.lanes[lane as usize];
+        l.swept = until;
+        l.outstanding -= lost;
+        self.outstanding -= lost;
+        lost
+    }
+}

@@ -1,0 +1,231 @@
+//! Parameters of SCDP.
+
+use crate::{Bytes, ConfigError, Duration, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of SCDP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScdpConfig {
+    /// A full symbol packet on the wire, up to 65535 B. SCDP §V: MTU-sized, 1500 B.
+    pub packet: Bytes,
+    /// IP, UDP and SCDP headers: also the size of a pull and of a trimmed symbol. At least 36 B, below `packet`.
+    pub header: Bytes,
+    /// Symbols that a sender of a unicast or one-to-many session pushes unasked, 1 to 65535. SCDP §V: 12.
+    pub initial_window: u32,
+    /// The same for each sender of a many-to-one session. SCDP §V: 6.
+    pub initial_window_many_to_one: u32,
+    /// Symbols of a source block at most, 1 to 56403 (RFC 6330 §5.1.2). SCDP §V: 100.
+    pub block_symbols: u32,
+    /// Symbols beyond K that a block needs once it has lost one (o). SCDP §IV-C: 2.
+    pub overhead: u32,
+    /// Probability that decoding fails with K, K + 1, K + 2 ... symbols, each 0 to 1; beyond the list each further symbol
+    /// divides it by 100. SCDP §II, RFC 6330: 1e-2, 1e-4, 1e-6.
+    pub failure_probability: Vec<f64>,
+    /// Bytes of a session after which its symbols fall to the next lower priority: strictly increasing. SCDP §V.
+    pub priority_thresholds: Vec<Bytes>,
+    /// Silence after which a receiver repeats a pull; doubled, up to 64 times, while the silence lasts. SCDP §IV-B speaks
+    /// of "a simple timeout mechanism" without a value.
+    pub pull_timeout: Duration,
+    /// Silence after which a sender repeats a symbol to a receiver that is not known to have everything; doubled likewise.
+    pub probe_timeout: Duration,
+    /// How long a receiver that has everything goes on answering symbols that still arrive.
+    pub linger: Duration,
+    /// Symbols of a lane that may be overtaken before a missing one counts as lost; 0: only silence tells.
+    pub reorder_tolerance: u32,
+    /// Timeouts in a row after which an end gives up, at least 1.
+    pub retries: u32,
+    /// Rate at which a block is decoded, if neither table nor polynomial is given. SCDP §V-C: roughly 1.3 Gbps.
+    pub decode_rate: Rate,
+    /// Measured decode latencies by number of source symbols, increasing; interpolated, and extrapolated in proportion.
+    pub decode_table: Vec<DecodeLatency>,
+    /// Coefficients of the decode latency in microseconds as a polynomial of K, constant first.
+    pub decode_polynomial: Vec<f64>,
+}
+
+/// One measured decode latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecodeLatency {
+    /// Number of source symbols K.
+    pub symbols: u32,
+    /// Time to decode a block of that many.
+    pub latency: Duration,
+}
+
+impl Default for ScdpConfig {
+    fn default() -> Self {
+        Self {
+            packet: Bytes(1500),
+            header: Bytes(64),
+            initial_window: 12,
+            initial_window_many_to_one: 6,
+            block_symbols: 100,
+            overhead: 2,
+            failure_probability: vec![1e-2, 1e-4, 1e-6],
+            priority_thresholds: [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec(),
+            pull_timeout: Duration::from_ms(2),
+            probe_timeout: Duration::from_ms(8),
+            linger: Duration::from_ms(200),
+            reorder_tolerance: 24,
+            retries: 1000,
+            decode_rate: Rate::from_mbps(1300),
+            decode_table: Vec::new(),
+            decode_polynomial: Vec::new(),
+        }
+    }
+}
+
+impl ScdpConfig {
+    /// T: bytes of a symbol.
+    pub fn symbol_bytes(&self) -> u64 {
+        self.packet.0 - self.header.0
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// The first field that is out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let error = |field, problem: String| Err(ConfigError { field, problem });
+        if self.packet.0 > u64::from(u16::MAX) {
+            return error("packet", format!("{} is more than 65535B", self.packet));
+        }
+        if self.header.0 < 36 {
+            return error("header", format!("{} is less than SCDP's own 36B", self.header));
+        }
+        if self.header >= self.packet {
+            return error(
+                "header",
+                format!("{} leaves no room for a symbol in packets of {}", self.header, self.packet),
+            );
+        }
+        for (field, window) in
+            [("initial_window", self.initial_window), ("initial_window_many_to_one", self.initial_window_many_to_one)]
+        {
+            if !(1..=u32::from(u16::MAX)).contains(&window) {
+                return error(field, format!("{window} is not from 1 to 65535"));
+            }
+        }
+        if !(1..=56_403).contains(&self.block_symbols) {
+            return error("block_symbols", format!("{} is not from 1 to 56403", self.block_symbols));
+        }
+        if self.overhead > 1000 {
+            return error("overhead", format!("{} is more than 1000", self.overhead));
+        }
+        if let Some(p) = self.failure_probability.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+            return error("failure_probability", format!("{p} is not a probability"));
+        }
+        if self.failure_probability.last().is_some_and(|&p| p > 0.5) {
+            return error(
+                "failure_probability",
+                "the last must be at most 0.5, or decoding might never succeed".into(),
+            );
+        }
+        if let Some(w) = self.priority_thresholds.windows(2).find(|w| w[0] >= w[1]) {
+            return error("priority_thresholds", format!("{} does not exceed {} before it", w[1], w[0]));
+        }
+        for (field, time) in [("pull_timeout", self.pull_timeout), ("probe_timeout", self.probe_timeout)] {
+            if time == Duration::ZERO {
+                return error(field, "must be above 0".into());
+            }
+        }
+        if self.retries == 0 {
+            return error("retries", "must be at least 1".into());
+        }
+        if self.decode_rate.bps() == 0 {
+            return error("decode_rate", "must be above 0".into());
+        }
+        if !self.decode_table.is_empty() && !self.decode_polynomial.is_empty() {
+            return error("decode_polynomial", "give a table or a polynomial, not both".into());
+        }
+        if self.decode_table.windows(2).any(|w| w[0].symbols >= w[1].symbols)
+            || self.decode_table.first().is_some_and(|first| first.symbols == 0)
+        {
+            return error("decode_table", "numbers of symbols must increase, from 1".into());
+        }
+        if self.decode_polynomial.iter().any(|c| !c.is_finite()) {
+            return error("decode_polynomial", "coefficients must be finite".into());
+        }
+        Ok(())
+    }
+
+    /// Time to decode a block of `k` source symbols.
+    pub fn decode_latency(&self, k: u32) -> Duration {
+        if let Some(last) = self.decode_table.last() {
+            let after = self.decode_table.partition_point(|d| d.symbols < k);
+            let interpolate = |a: (u64, u64), b: (u64, u64)| {
+                let (dx, dy) = (b.0 - a.0, i128::from(b.1) - i128::from(a.1));
+                let y = i128::from(a.1) + dy * i128::from(u64::from(k) - a.0) / i128::from(dx);
+                Duration(y.max(0) as u64)
+            };
+            let point = |d: &DecodeLatency| (u64::from(d.symbols), d.latency.ps());
+            return match (after, self.decode_table.get(after)) {
+                (0, Some(first)) => interpolate((0, 0), point(first)),
+                (n, Some(next)) => interpolate(point(&self.decode_table[n - 1]), point(next)),
+                (_, None) => interpolate((0, 0), point(last)),
+            };
+        }
+        if !self.decode_polynomial.is_empty() {
+            let x = f64::from(k);
+            let us = self.decode_polynomial.iter().rev().fold(0.0, |sum, c| sum * x + c);
+            return Duration((us.max(0.0) * 1e6) as u64);
+        }
+        self.decode_rate.transmit_time(u64::from(k) * self.symbol_bytes())
+    }
+
+    /// Probability that decoding fails with `extra` symbols beyond K.
+    pub fn failure_probability(&self, extra: u32) -> f64 {
+        match self.failure_probability.get(extra as usize) {
+            Some(&p) => p,
+            None => {
+                let beyond = extra as usize + 1 - self.failure_probability.len();
+                let last = self.failure_probability.last().copied().unwrap_or(0.0);
+                (0..beyond.min(150)).fold(last, |p, _| p / 100.0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_faults_are_named() {
+        assert_eq!(ScdpConfig::default().validate(), Ok(()));
+        let field = |change: fn(&mut ScdpConfig)| {
+            let mut config = ScdpConfig::default();
+            change(&mut config);
+            config.validate().expect_err("out of range").field
+        };
+        assert_eq!(field(|c| c.initial_window = 0), "initial_window");
+        assert_eq!(field(|c| c.header = Bytes(1500)), "header");
+        assert_eq!(field(|c| c.priority_thresholds = vec![Bytes(2), Bytes(1)]), "priority_thresholds");
+        assert_eq!(field(|c| c.failure_probability = vec![1.5]), "failure_probability");
+        assert_eq!(field(|c| c.block_symbols = 56_404), "block_symbols");
+    }
+
+    #[test]
+    fn decode_latency_by_rate_table_and_polynomial() {
+        let mut c = ScdpConfig::default();
+        assert_eq!(c.decode_latency(100), c.decode_rate.transmit_time(143_600));
+        c.decode_table = [(10, 5), (100, 50), (200, 150)]
+            .map(|(symbols, us)| DecodeLatency { symbols, latency: Duration::from_us(us) })
+            .to_vec();
+        for (k, us) in [(2, 1), (10, 5), (55, 27), (150, 100), (400, 300)] {
+            assert_eq!(c.decode_latency(k).ps() / 1_000_000, us, "K = {k}");
+        }
+        c.decode_table.clear();
+        c.decode_polynomial = vec![1.0, 0.5, 0.01];
+        assert_eq!(c.decode_latency(10), Duration::from_us(7));
+    }
+
+    #[test]
+    fn failure_falls_by_a_hundred_with_each_symbol() {
+        let c = ScdpConfig::default();
+        assert!((c.failure_probability(0) - 1e-2).abs() < 1e-12);
+        assert!((c.failure_probability(4) - 1e-10).abs() < 1e-16);
+    }
+}

@@ -1,0 +1,89 @@
+//! How an object is cut into source blocks and symbols (RFC 6330 §4.4.1), and how symbols are shared among senders.
+
+use super::header::Options;
+
+/// An object without end.
+const ENDLESS: u64 = u64::MAX;
+
+/// Blocks and symbols of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Source symbols in all: Kt.
+    pub symbols: u64,
+    /// Number of blocks: Z.
+    pub blocks: u32,
+    /// The first `large_blocks` blocks have `large` symbols, the others `small`.
+    large: u32,
+    small: u32,
+    large_blocks: u32,
+}
+
+impl Layout {
+    /// The layout of `object_bytes` (at least 1) in symbols of `symbol_bytes`, with at most `block_symbols` to a block.
+    /// `None` if the object needs more than 2^32 - 1 blocks.
+    pub fn new(object_bytes: u64, symbol_bytes: u64, block_symbols: u32) -> Option<Self> {
+        if object_bytes == ENDLESS {
+            let (large, small) = (block_symbols, block_symbols);
+            return Some(Self { symbols: ENDLESS, blocks: u32::MAX, large, small, large_blocks: u32::MAX });
+        }
+        let symbols = object_bytes.max(1).div_ceil(symbol_bytes);
+        let blocks = u32::try_from(symbols.div_ceil(u64::from(block_symbols))).ok().filter(|&z| z < u32::MAX)?;
+        // RFC 6330 §4.4.1.2, Partition[Kt, Z].
+        let large = symbols.div_ceil(u64::from(blocks)) as u32;
+        let small = (symbols / u64::from(blocks)) as u32;
+        let large_blocks = (symbols - u64::from(small) * u64::from(blocks)) as u32;
+        Some(Self { symbols, blocks, large, small, large_blocks })
+    }
+
+    /// What the options of a symbol describe; `None` if they make no sense.
+    pub fn from_options(options: &Options) -> Option<Self> {
+        if options.symbol_bytes == 0 || options.block_symbols == 0 || options.lanes == 0 || options.window == 0 {
+            return None;
+        }
+        Self::new(options.object_bytes, u64::from(options.symbol_bytes), u32::from(options.block_symbols))
+    }
+
+    /// Whether the object has no end.
+    pub fn endless(&self) -> bool {
+        self.symbols == ENDLESS
+    }
+
+    /// K: source symbols of a block.
+    #[inline]
+    pub fn source_symbols(&self, block: u32) -> u32 {
+        if block < self.large_blocks { self.large } else { self.small }
+    }
+}
+
+/// Source symbols of a block with `k` source symbols that fall to lane `lane` of `lanes`.
+#[inline]
+pub(super) fn lane_source(k: u32, lane: u32, lanes: u32) -> u32 {
+    if lanes == 1 { k } else { (k + lanes - 1).saturating_sub(lane) / lanes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_differ_by_one_symbol_at_most() {
+        let l = Layout::new(1436 * 250 + 1, 1436, 100).expect("fits");
+        assert_eq!((l.symbols, l.blocks), (251, 3));
+        assert_eq!((0..3).map(|b| l.source_symbols(b)).collect::<Vec<_>>(), [84, 84, 83]);
+        let l = Layout::new(1, 1436, 100).expect("fits");
+        assert_eq!((l.symbols, l.blocks, l.source_symbols(0)), (1, 1, 1));
+    }
+
+    #[test]
+    fn lanes_share_every_symbol_once() {
+        for k in 1..40 {
+            for lanes in 1..6 {
+                assert_eq!((0..lanes).map(|s| lane_source(k, s, lanes)).sum::<u32>(), k);
+                for lane in 0..lanes {
+                    let counted = (0..k).filter(|esi| esi % lanes == lane).count() as u32;
+                    assert_eq!(lane_source(k, lane, lanes), counted);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The sending end (SCDP Algorithm 1, with pipelined blocks and several receivers).
+
+use super::config::ScdpConfig;
+use super::header::{Header, Mode, Options, Pull, Symbol};
+use super::layout::Layout;
+use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
+use crate::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
+use std::collections::VecDeque;
+
+/// One receiver, as the sender sees it.
+#[derive(Clone, Debug)]
+struct Member {
+    /// It has all blocks before this one.
+    base: u32,
+    /// What it has asked for of each block under way, from the sender's base on: symbols in all.
+    upto: VecDeque<u32>,
+    heard: Time,
+    /// When it was last heard or probed.
+    touched: Time,
+    /// Probes since it was heard.
+    tries: u32,
+    done: bool,
+    probe_due: bool,
+}
+
+/// One symbol to send.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    block: u32,
+    index: u32,
+    urgent: bool,
+}
+
+/// The sending end of a session.
+#[derive(Debug)]
+pub struct Sender {
+    layout: Layout,
+    options: Options,
+    lane: u32,
+    members: Vec<Member>,
+    /// The first block that some receiver may still need.
+    base: u32,
+    /// Symbols emitted of each block under way, those in `due` included.
+    emitted: VecDeque<u32>,
+    due: VecDeque<Due>,
+    /// Symbols of the initial window still to push: they are urgent and have the flag *syn*.
+    initial: u32,
+    bytes_sent: u64,
+    not_done: u32,
+    started: bool,
+    closed: bool,
+    events: VecDeque<Event>,
+    stats: Stats,
+    /// Most symbols that a pull can be ahead of what was emitted.
+    gap_limit: u32,
+    symbol_size: u32,
+    header_size: u32,
+    config: Box<ScdpConfig>,
+}
+
+impl Sender {
+    /// Sends an object (`None`: without end) to one receiver. `config` must be valid.
+    pub fn unicast(config: &ScdpConfig, object_bytes: Option<u64>) -> Self {
+        Self::new(config, object_bytes, Mode::Unicast, config.initial_window, 1, 0, 1)
+    }
+
+    /// Sends an object to `receivers` receivers at once, as peers 0, 1 ...; symbols go to [`GROUP`].
+    pub fn one_to_many(config: &ScdpConfig, object_bytes: Option<u64>, receivers: u16) -> Self {
+        Self::new(config, object_bytes, Mode::OneToMany, config.initial_window, receivers, 0, 1)
+    }
+
+    /// Sends the share of sender `index` of `senders` of an object that all of them have.
+    pub fn many_to_one(config: &ScdpConfig, object_bytes: Option<u64>, index: u16, senders: u16) -> Self {
+        let window = config.initial_window_many_to_one;
+        Self::new(config, object_bytes, Mode::ManyToOne, window, 1, u32::from(index), senders)
+    }
+
+    fn new(
+        config: &ScdpConfig,
+        object_bytes: Option<u64>,
+        mode: Mode,
+        window: u32,
+        receivers: u16,
+        lane: u32,
+        lanes: u16,
+    ) -> Self {
+        let symbol_bytes = config.symbol_bytes();
+        let object_bytes = object_bytes.unwrap_or(u64::MAX);
+        // An object of more blocks than can be numbered gets larger blocks.
+        let fits = |k: u32| Layout::new(object_bytes, symbol_bytes, k).map(|layout| (layout, k));
+        let (layout, block_symbols) = fits(config.block_symbols).or_else(|| fits(56_403)).unwrap_or_else(|| {
+            unreachable!("2^32 blocks of 56403 symbols exceed 2^64 bytes in no symbol size above 76")
+        });
+        let options = Options {
+            object_bytes,
+            symbol_bytes: symbol_bytes as u16,
+            block_symbols: block_symbols as u16,
+            window: window as u16,
+            lanes,
+            mode,
+        };
+        let member = Member {
+            base: 0,
+            upto: VecDeque::new(),
+            heard: Time::ZERO,
+            touched: Time::ZERO,
+            tries: 0,
+            done: false,
+            probe_due: false,
+        };
+        let mut sender = Self {
+            layout,
+            options,
+            lane,
+            members: vec![member; usize::from(receivers)],
+            base: 0,
+            emitted: VecDeque::new(),
+            due: VecDeque::new(),
+            initial: 0,
+            bytes_sent: 0,
+            not_done: u32::from(receivers),
+            started: false,
+            closed: false,
+            events: VecDeque::new(),
+            stats: Stats::default(),
+            gap_limit: 4 * window.max(16),
+            // A lone symbol is as short as the object; otherwise all symbols of an object have one size.
+            symbol_size: (config.header.0 + symbol_bytes.min(object_bytes)) as u32,
+            header_size: config.header.0 as u32,
+            config: Box::new(config.clone()),
+        };
+        initial_window(&layout, lane, u32::from(lanes), window, |block, count| {
+            sender.reach(block);
+            sender.members.iter_mut().for_each(|m| m.upto[block as usize] = count);
+            sender.emit(block, count, false);
+            sender.initial += count;
+        });
+        sender
+    }
+
+    /// The receiver that holds back the rest of the group, and since when nothing was heard of it: for the application,
+    /// whose policy it is what to do about a straggler (§IV-D). `None` while nobody does.
+    pub fn straggler(&self) -> Option<(Peer, Time)> {
+        let asked = |m: &Member| m.upto.iter().map(|&u| u64::from(u)).sum::<u64>();
+        let waiting = self.members.iter().enumerate().filter(|(_, m)| !m.done);
+        let (slowest, fastest) = (
+            waiting.clone().min_by_key(|(_, m)| (m.base, asked(m)))?,
+            waiting.max_by_key(|(_, m)| (m.base, asked(m)))?,
+        );
+        let behind = (slowest.1.base, asked(slowest.1)) < (fastest.1.base, asked(fastest.1));
+        behind.then_some((slowest.0 as Peer, slowest.1.heard))
+    }
+
+    /// Makes room for a block.
+    fn reach(&mut self, block: u32) {
+        let wanted = (block - self.base) as usize + 1;
+        if self.emitted.len() < wanted {
+            self.emitted.resize(wanted, 0);
+            self.members.iter_mut().for_each(|m| m.upto.resize(wanted, 0));
+        }
+    }
+
+    /// Queues the next symbols of a block until `upto` were emitted in all.
+    fn emit(&mut self, block: u32, upto: u32, urgent: bool) {
+        let emitted = &mut self.emitted[(block - self.base) as usize];
+        while *emitted < upto {
+            self.due.push_back(Due { block, index: *emitted, urgent });
+            *emitted += 1;
+        }
+    }
+
+    /// Emits of a block what every receiver that still needs it has asked for.
+    #[inline]
+    fn advance(&mut self, block: u32, urgent: bool) {
+        let index = (block - self.base) as usize;
+        let upto = match self.members.as_slice() {
+            [only] => only.upto[index],
+            members => {
+                let needs = members.iter().filter(|m| !m.done && m.base <= block);
+                needs.map(|m| m.upto[index]).min().unwrap_or(0)
+            }
+        };
+        self.emit(block, upto, urgent);
+    }
+
+    fn on_pull(&mut self, now: Time, from: Peer, pull: &Pull) {
+        let Some(member) = self.members.get_mut(usize::from(from)) else { return };
+        (member.heard, member.touched, member.tries) = (now, now, 0);
+        if member.done {
+            return;
+        }
+        if pull.done {
+            member.done = true;
+            self.not_done -= 1;
+            self.events.push_back(Event::PeerCompleted(from));
+            if self.not_done == 0 {
+                self.closed = true;
+                self.due.clear();
+                self.events.push_back(Event::Closed);
+                return;
+            }
+            return self.release();
+        }
+        // Numbers come from outside: nothing far ahead is believed.
+        if pull.block < self.base || pull.block >= self.layout.blocks || pull.base > pull.block {
+            return;
+        }
+        if (pull.block - self.base) as usize > LIVE_BLOCKS {
+            return;
+        }
+        self.reach(pull.block);
+        let index = (pull.block - self.base) as usize;
+        let emitted = self.emitted[index];
+        let member = &mut self.members[usize::from(from)];
+        let moved = pull.base > member.base;
+        member.base = member.base.max(pull.base);
+        if pull.upto > member.upto[index] {
+            member.upto[index] = pull.upto.min(emitted.saturating_add(self.gap_limit));
+        }
+        if pull.retry && pull.upto <= emitted && pull.block >= member.base {
+            // All of it is out, and yet the receiver waits: it was lost.
+            self.emit(pull.block, emitted + 1, true);
+            return;
+        }
+        self.advance(pull.block, pull.fin || pull.retry);
+        if moved {
+            self.release();
+        }
+    }
+
+    /// A receiver has completed blocks or everything: it no longer holds the others back, and blocks that all have are
+    /// forgotten.
+    fn release(&mut self) {
+        let needed = self.members.iter().filter(|m| !m.done).map(|m| m.base).min().unwrap_or(self.base);
+        while self.base < needed && !self.emitted.is_empty() {
+            self.emitted.pop_front();
+            self.members.iter_mut().for_each(|m| {
+                m.upto.pop_front();
+            });
+            self.base += 1;
+        }
+        if self.members.len() > 1 {
+            for block in self.base..self.base + self.emitted.len() as u32 {
+                self.advance(block, false);
+            }
+        }
+    }
+
+    /// Priority of the next symbol: falls with the bytes sent (multi-level feedback queueing, §IV-C).
+    fn priority(&self) -> u8 {
+        self.config.priority_thresholds.iter().take_while(|t| self.bytes_sent >= t.0).count() as u8
+    }
+
+    fn symbol(&mut self, due: Due, to: Peer, syn: bool) -> Transmit<Header> {
+        let priority = if syn || due.urgent { 0 } else { self.priority() };
+        self.bytes_sent += u64::from(self.symbol_size - self.header_size);
+        self.stats.data_sent += 1;
+        let esi = due.index * u32::from(self.options.lanes) + self.lane;
+        let symbol = Symbol { block: due.block, esi, options: self.options, syn };
+        Transmit {
+            header: Header::Symbol(symbol),
+            to,
+            size: self.symbol_size,
+            trimmed_size: self.header_size,
+            priority,
+            control: false,
+            ect: false,
+        }
+    }
+
+    fn probe_at(&self, member: &Member) -> Option<Time> {
+        let waits = !member.done && !member.probe_due;
+        waits.then(|| member.touched + back_off(self.config.probe_timeout, member.tries))
+    }
+}
+
+impl Endpoint for Sender {
+    type Header = Header;
+
+    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
+        if let Header::Pull(pull) = &arrival.header {
+            self.on_pull(now, arrival.from, pull);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.closed {
+            return;
+        }
+        for member in 0..self.members.len() {
+            if self.probe_at(&self.members[member]).is_some_and(|at| at <= now) {
+                let m = &mut self.members[member];
+                m.tries += 1;
+                (m.touched, m.probe_due) = (now, true);
+                self.stats.timeouts += 1;
+                if m.tries > self.config.retries {
+                    self.closed = true;
+                    self.due.clear();
+                    self.events.push_back(Event::Failed(FailureReason::TimedOut));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        if self.closed {
+            return None;
+        }
+        if !self.started {
+            self.started = true;
+            self.members.iter_mut().for_each(|m| (m.heard, m.touched) = (now, now));
+        }
+        if let Some(due) = self.due.pop_front() {
+            let syn = self.initial > 0;
+            self.initial -= u32::from(syn);
+            let to = if self.options.mode == Mode::OneToMany { GROUP } else { 0 };
+            return Some(self.symbol(due, to, syn));
+        }
+        let silent = self.members.iter().position(|m| m.probe_due)?;
+        let member = &mut self.members[silent];
+        member.probe_due = false;
+        let block = member.base.max(self.base).min(self.layout.blocks - 1);
+        let emitted = self.emitted.get((block - self.base) as usize).copied().unwrap_or(0);
+        let due = Due { block, index: emitted.saturating_sub(1), urgent: true };
+        if emitted == 0 {
+            self.reach(block);
+            self.emitted[(block - self.base) as usize] = 1;
+        }
+        self.stats.retransmitted += 1;
+        Some(self.symbol(due, silent as Peer, true))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if self.closed || !self.started {
+            return None;
+        }
+        match self.members.as_slice() {
+            [only] => self.probe_at(only),
+            members => members.iter().filter_map(|m| self.probe_at(m)).min(),
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn waiting_for(&self) -> String {
+        let emitted = self.emitted.front().copied().unwrap_or(0);
+        format!(
+            "waits for pulls of {} receivers: block {} of {}, {emitted} symbols of it sent, {} probes",
+            self.not_done, self.base, self.layout.blocks, self.stats.timeouts,
+        )
+    }
+}

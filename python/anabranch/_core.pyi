@@ -1,0 +1,38 @@
+"""The simulator, compiled from ``crates/py``. Use it through `anabranch.plan` and `anabranch.run`."""
+
+from collections.abc import Callable
+
+class ScenarioError(Exception):
+    """The scenario cannot be read or run; the text names file, line, key and a suggestion."""
+
+def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
+    """List the runs of a scenario without running any.
+
+    Returns JSON ``{"runs": [{"run", "point", "seed", "transport", "hosts", "sessions"}], "warnings": [str]}``.
+    """
+
+def run(
+    path: str,
+    overrides: list[str],
+    seeds: int | None,
+    out: str,
+    threads: int,
+    command: list[str],
+    progress: Callable[[str], bool] | None,
+    /,
+) -> str:
+    """Run a scenario and write its results to `out`; returns the manifest as JSON.
+
+    `threads` 0 means one per core. `progress` gets, a few times per second, JSON ``{"runs_done", "runs_total",
+    "simulated_ns", "events", "events_per_s", "eta_s", "current"}``, and returns False to ask for an interruption:
+    finished runs are kept, the others are marked ``interrupted`` in the manifest.
+    """
+
+def schema() -> str:
+    """Return the JSON Schema of scenario files."""
+
+def reference() -> str:
+    """Return the scenario reference as Markdown."""
+
+def version() -> str:
+    """Return the version of the core."""

@@ -1,0 +1,123 @@
+"""Plan and run scenarios from Python: thin over the compiled core."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anabranch import core
+from anabranch.results import Results, load
+
+Progress = Callable[[Mapping[str, Any]], bool]
+"""Told a few times per second how far a run is; returns False to ask for an interruption."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run that a scenario would make: folder name, sweep point, seed, transport, and how large it is."""
+
+    run: str
+    point: Mapping[str, Any]
+    seed: int
+    transport: str
+    hosts: int
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All runs of a scenario, and what its author should know before running it."""
+
+    runs: tuple[PlannedRun, ...]
+    warnings: tuple[str, ...]
+
+
+def plan(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None = None) -> Plan:
+    """List the runs of a scenario without running any.
+
+    Parameters
+    ----------
+    path
+        Scenario file.
+    overrides
+        ``key=value`` settings that replace those of the file.
+    seeds
+        Number of seeds; default: what the scenario says.
+
+    Returns
+    -------
+    Plan
+        The runs, in order.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be read or run.
+    """
+    data = json.loads(core.call("plan", str(path), list(overrides), seeds))
+    names = PlannedRun.__dataclass_fields__
+    return Plan(
+        tuple(PlannedRun(**{name: run[name] for name in names}) for run in data["runs"]),
+        tuple(data.get("warnings", ())),
+    )
+
+
+def run(
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    *,
+    out: str | Path,
+    seeds: int | None = None,
+    threads: int = 0,
+    command: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Run a scenario: every sweep point under every seed.
+
+    Parameters
+    ----------
+    path
+        Scenario file.
+    overrides
+        ``key=value`` settings that replace those of the file.
+    out
+        Folder for the results.
+    seeds
+        Number of seeds; default: what the scenario says.
+    threads
+        Runs at a time; 0: one per core. Results do not depend on it.
+    command
+        Command line to keep in the manifest; default: the equivalent ``anabranch run``.
+    progress
+        Called a few times per second with ``runs_done``, ``runs_total``, ``simulated_ns``, ``events``,
+        ``events_per_s``, ``eta_s`` and ``current``; returns False to ask for an interruption.
+
+    Returns
+    -------
+    Results
+        The results, of which ``manifest`` says how each run ended.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be read or run.
+    """
+    line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
+    told = None if progress is None else lambda text: bool(progress(json.loads(text)))
+    core.call("run", str(path), list(overrides), seeds, str(out), threads, line, told)
+    return load(out)
+
+
+def command_line(path: str | Path, overrides: Sequence[str], *, out: str | Path, seeds: int | None = None) -> list[str]:
+    """Write the command that makes the same results.
+
+    Examples
+    --------
+    >>> command_line("a.toml", ["load=0.5"], out="out/a", seeds=3)
+    ['anabranch', 'run', 'a.toml', 'load=0.5', '--out', 'out/a', '--seeds', '3']
+    """
+    line = ["anabranch", "run", str(path), *overrides, "--out", str(out)]
+    return line if seeds is None else [*line, "--seeds", str(seeds)]

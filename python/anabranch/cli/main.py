@@ -1,0 +1,260 @@
+"""Commands of ``anabranch``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from anabranch import api, core, outputs
+from anabranch.cli import progress
+from anabranch.errors import AnabranchError, CoreMissingError
+from anabranch.notes import STATUS
+from anabranch.results import Results, load
+from anabranch.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXIT_CODES = """\
+Exit codes: 0 every run is complete; 1 a run stalled or reached its time limit (partial results are kept and marked), or
+the simulator is not installed; 2 bad input; 130 interrupted with Ctrl-C (finished runs are kept).
+"""
+
+app = typer.Typer(
+    name="anabranch",
+    help="Simulate a data-centre fabric, compare transports, show the result.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _stdout() -> Console:
+    # A table cut to 80 columns because its output goes to a file would lose digits.
+    return Console() if sys.stdout.isatty() else Console(width=200)
+
+
+def _stderr() -> Console:
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Turn what a person can mend into a message and an exit code: no traceback, the hint on a line of its own."""
+    try:
+        yield
+    except AnabranchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(1 if isinstance(error, CoreMissingError) else 2) from error
+    except BrokenPipeError:  # `anabranch ... | head`: `main` ends quietly
+        raise
+    except OSError as error:  # a folder that cannot be written, a disk that is full
+        print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        raise typer.Exit(2) from error
+
+
+def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if value:
+        typer.echo(f"anabranch {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    _show: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Simulate a data-centre fabric, compare transports, show the result."""
+
+
+@app.command(name="run", epilog=EXIT_CODES)
+def run_command(
+    file: Annotated[Path, typer.Argument(help="Scenario file.", metavar="FILE")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Settings that replace those of the file.", metavar="[KEY=VALUE]...")
+    ] = None,
+    *,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results.", show_default="out/NAME")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds.", show_default="the scenario's")] = None,
+    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and stop.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
+) -> None:
+    """Run a scenario: every sweep point under every seed; then a table and report.html."""
+    with _errors():
+        code = _run(
+            file,
+            list(overrides or ()),
+            out=out or Path("out") / file.stem,
+            as_json=as_json,
+            seeds=seeds,
+            threads=threads,
+            dry_run=dry_run,
+            report=not no_report,
+        )
+    raise typer.Exit(code)
+
+
+@app.command(epilog=EXIT_CODES)
+def demo(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed instead of all.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("out/demo"),
+    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
+) -> None:
+    """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
+    with _errors():
+        file = demo_scenario()
+        code = _run(
+            file, [], out=out, as_json=False, seeds=1 if quick else None, threads=threads, dry_run=False, report=True
+        )
+    raise typer.Exit(code)
+
+
+@app.command(name="report", epilog=EXIT_CODES)
+def report_command(
+    folder: Annotated[Path, typer.Argument(help="Result folder.", metavar="DIR")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
+) -> None:
+    """Print the table of an experiment and write its report.html again."""
+    with _errors():
+        results = load(folder)
+        _show(results, as_json=as_json)
+        _write_report(results)
+    raise typer.Exit(1 if results.manifest.incomplete else 0)
+
+
+@app.command(epilog=EXIT_CODES)
+def schema(
+    *,
+    reference: Annotated[bool, typer.Option("--reference", help="Print the reference as Markdown instead.")] = False,
+) -> None:
+    """Print the JSON Schema of scenario files."""
+    with _errors():
+        typer.echo(core.call("reference" if reference else "schema"))
+
+
+def demo_scenario() -> Path:
+    """Find the demonstration's scenario: below the working directory, or in the repository of an editable install.
+
+    Raises
+    ------
+    AnabranchError
+        If neither has it.
+    """
+    relative = Path("scenarios", "examples", "demo.toml")
+    for root in (Path(), Path(__file__).parents[3]):
+        if (root / relative).is_file():
+            return root / relative
+    raise AnabranchError(f"{relative} is not here", hint="run `anabranch demo` in a clone of the repository")
+
+
+def _run(
+    file: Path,
+    overrides: list[str],
+    *,
+    out: Path,
+    as_json: bool,
+    seeds: int | None,
+    threads: int,
+    dry_run: bool,
+    report: bool,
+) -> int:
+    """Plan, run, show; returns the exit code."""
+    err = _stderr()
+    plan = api.plan(file, overrides, seeds=seeds)
+    for warning in plan.warnings:
+        err.print(f"warning: {warning}", markup=False)
+    if dry_run:
+        _show_plan(plan, as_json=as_json)
+        return 0
+    outputs.check(out)
+    outputs.clear(out)
+    command = api.command_line(file, overrides, out=out, seeds=seeds)
+    results, interrupted = progress.watched(
+        lambda watch: api.run(file, overrides, out=out, seeds=seeds, threads=threads, command=command, progress=watch),
+        err,
+        total=len(plan.runs),
+    )
+    kept = [run for run in results.manifest.runs if run.status != "interrupted"]
+    if kept:
+        _show(results, as_json=as_json)
+        if report:
+            _write_report(results)
+    return _close(results, interrupted=interrupted, kept=len(kept), err=err)
+
+
+def _close(results: Results, *, interrupted: bool, kept: int, err: Console) -> int:
+    """Say how the runs ended and choose the exit code."""
+    runs = results.manifest.runs
+    for run in results.manifest.incomplete:
+        if run.status != "interrupted":
+            err.print(f"{run.run}: {STATUS[run.status]}" + (f": {run.message}" if run.message else ""), markup=False)
+    if interrupted or kept < len(runs):
+        err.print(f"interrupted: {kept} of {len(runs)} runs finished and are kept in {results.folder}", markup=False)
+        return progress.INTERRUPTED
+    return 1 if results.manifest.incomplete else 0
+
+
+def _show(results: Results, *, as_json: bool) -> None:
+    # Imported here: statistics pull in SciPy, which `--help` and `--dry-run` can do without.
+    from anabranch import table  # noqa: PLC0415
+
+    if as_json:
+        typer.echo(json.dumps(table.as_json(results), indent=2))
+    else:
+        _stdout().print(table.render(results))
+
+
+def _write_report(results: Results) -> None:
+    from anabranch import report  # noqa: PLC0415
+
+    _stderr().print(f"report: {report.write(results)}", markup=False)
+
+
+def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "run": run.run,
+            "point": dict(run.point),
+            "transport": run.transport,
+            "seed": run.seed,
+            "hosts": run.hosts,
+            "sessions": run.sessions,
+        }
+        for run in plan.runs
+    ]
+    if as_json:
+        typer.echo(json.dumps({"runs": rows, "warnings": list(plan.warnings)}, indent=2))
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("run", "transport", "seed", "hosts", "sessions", "point"):
+        table.add_column(name, justify="right" if name in {"seed", "hosts", "sessions"} else "left", no_wrap=True)
+    for row in rows:
+        point = ", ".join(f"{key} = {value}" for key, value in row["point"].items())
+        table.add_row(*(str(row[name]) for name in ("run", "transport", "seed", "hosts", "sessions")), point)
+    _stdout().print(table)
+    _stdout().print(f"{len(rows)} runs")
+
+
+def main() -> None:
+    """Entry point of the program."""
+    try:
+        app()
+    except BrokenPipeError:  # `anabranch ... | head`
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,123 @@
+"""Running with progress and interruption.
+
+The core runs in a thread of its own, so that the main thread can draw, and hear Ctrl-C, whatever the core is doing.
+The first Ctrl-C asks the core to stop after keeping the finished runs; the second gives up at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from anabranch import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import FrameType
+
+    from rich.console import Console
+
+    from anabranch.results import Results
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 + SIGINT, as shells have it."""
+
+
+class Watch:
+    """What the core last said, and whether it should stop."""
+
+    def __init__(self) -> None:
+        self.latest: Mapping[str, Any] = {}
+        self.stop = threading.Event()
+
+    def __call__(self, state: Mapping[str, Any]) -> bool:
+        """Take a report from the core; the answer says whether to go on."""
+        self.latest = state
+        return not self.stop.is_set()
+
+
+def describe(state: Mapping[str, Any]) -> str:
+    """Write a report of the core in one line.
+
+    Examples
+    --------
+    >>> describe({"simulated_ns": 2.5e8, "events_per_s": 1.2e7, "eta_s": 75})
+    'simulated 250 ms, 12.0 M events/s, about 1:15 left'
+    """
+    parts = [f"simulated {units.time(state.get('simulated_ns', 0.0))}"]
+    if state.get("events_per_s"):
+        parts.append(f"{units.count(state['events_per_s'])} events/s")
+    if state.get("eta_s") is not None:
+        minutes, seconds = divmod(round(state["eta_s"]), 60)
+        parts.append(f"about {minutes}:{seconds:02} left")
+    return ", ".join(parts)
+
+
+def watched(start: Callable[[Watch], Results], console: Console, *, total: int) -> tuple[Results, bool]:
+    """Run an experiment, drawing progress if the console is a terminal.
+
+    Parameters
+    ----------
+    start
+        Runs the experiment, reporting to the watch that it is given.
+    console
+        Standard error.
+    total
+        Number of runs.
+
+    Returns
+    -------
+    tuple[Results, bool]
+        The results, and whether Ctrl-C was pressed.
+    """
+    watch = Watch()
+    outcome: list[Results] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(start(watch))
+        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
+            failure.append(error)
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        if watch.stop.is_set():
+            os._exit(INTERRUPTED)
+        watch.stop.set()
+        console.print("stopping: finished runs are kept (Ctrl-C again to give up at once)", style="bold")
+
+    thread = threading.Thread(target=work, name="anabranch-core", daemon=True)
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        thread.start()
+        _draw(watch, thread, console, total)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if failure:
+        raise failure[0]
+    return outcome[0], watch.stop.is_set()
+
+
+def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int) -> None:
+    if not console.is_terminal:
+        while thread.is_alive():
+            thread.join(0.2)
+        return
+    columns = (
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        BarColumn(24),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total)
+        while thread.is_alive():
+            thread.join(0.2)
+            state = watch.latest
+            if state:
+                progress.update(task, completed=state.get("runs_done", 0), description=describe(state))

@@ -1,0 +1,54 @@
+"""The door to the compiled simulator: imports it on first use and turns its errors into the package's own.
+
+Nothing else in the package imports ``anabranch._core``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, cast
+
+from anabranch.errors import CoreMissingError, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+
+def _module() -> ModuleType:
+    try:
+        return importlib.import_module("anabranch._core")
+    except ImportError as error:
+        raise CoreMissingError(
+            f"the compiled simulator is not installed ({error})",
+            hint="run `make setup` in the repository, then use .venv/bin/anabranch",
+        ) from error
+
+
+def call(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes what it is given
+    """Call a function of the core.
+
+    Parameters
+    ----------
+    function
+        Its name: ``plan``, ``run``, ``schema``, ``reference`` or ``version``.
+    *arguments
+        Passed on by position; ``_core.pyi`` documents them.
+
+    Returns
+    -------
+    str
+        JSON, or text for ``schema``, ``reference`` and ``version``.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be read or run.
+    CoreMissingError
+        If the extension is not installed.
+    """
+    core = _module()
+    try:
+        return cast("Callable[..., str]", getattr(core, function))(*arguments)
+    except core.ScenarioError as error:
+        raise ScenarioError(str(error)) from error

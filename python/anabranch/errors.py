@@ -1,0 +1,37 @@
+"""Errors that a person can do something about. The command line prints them without a traceback."""
+
+
+class AnabranchError(Exception):
+    """Base of the package's own errors.
+
+    Parameters
+    ----------
+    message
+        What is wrong, and where.
+    hint
+        What to do about it, on a line of its own when printed.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\nhint: {self.hint}"
+
+
+class ScenarioError(AnabranchError):
+    """A scenario that cannot be read or cannot be run; the message names file, line and key."""
+
+
+class ResultError(AnabranchError):
+    """A result folder that is missing, incomplete or not one of ours."""
+
+
+class StatisticsError(AnabranchError):
+    """A statistic that would be wrong or misleading if computed as asked."""
+
+
+class CoreMissingError(AnabranchError):
+    """The compiled simulator is not installed."""

@@ -1,0 +1,72 @@
+"""The fabric of an experiment: nodes with levels, and full-duplex links between them (``fabric.json``)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from anabranch.errors import ResultError
+
+LEVELS = ("core", "aggregation", "edge", "host")
+"""Levels from the top of a drawing to its bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A host or a switch: its name, its level (one of `LEVELS`), and its pod where the topology has pods."""
+
+    name: str
+    level: str
+    pod: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A full-duplex link between nodes `a` and `b` (indices), with its rate in bits/s and its delay in nanoseconds."""
+
+    a: int
+    b: int
+    rate_bps: int
+    delay_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """Nodes and links. Directed link ``2 l`` goes from `a` to `b` of link ``l``, ``2 l + 1`` from `b` to `a`."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return sum(node.level == "host" for node in self.nodes)
+
+    @property
+    def switches(self) -> int:
+        """Number of switches."""
+        return len(self.nodes) - self.hosts
+
+    @classmethod
+    def parse(cls, text: str, *, where: str = "fabric.json") -> Fabric:
+        """Read a fabric from JSON.
+
+        Raises
+        ------
+        ResultError
+            If the text is not a fabric.
+        """
+        try:
+            data = json.loads(text)
+            nodes = tuple(Node(str(n["name"]), str(n["level"]), n.get("pod")) for n in data["nodes"])
+            links = tuple(
+                Link(int(k["a"]), int(k["b"]), int(k["rate_bps"]), float(k["delay_ns"])) for k in data["links"]
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ResultError(f"{where}: not a fabric ({type(error).__name__}: {error})") from error
+        for node in nodes:
+            if node.level not in LEVELS:
+                raise ResultError(f"{where}: node {node.name}: unknown level {node.level!r}")
+        if any(not 0 <= end < len(nodes) for link in links for end in (link.a, link.b)):
+            raise ResultError(f"{where}: a link ends at a node that is not there")
+        return cls(nodes, links)

@@ -1,0 +1,40 @@
+"""What a reader must know before trusting a table: incomplete runs, uneven seeds, missing intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from anabranch.results import Results
+
+STATUS = {
+    "complete": "complete",
+    "stalled": "STALLED: flows wait and nothing is scheduled",
+    "time_limit": "TIME LIMIT reached before every flow finished",
+    "interrupted": "INTERRUPTED: not finished, no results kept",
+}
+"""Run status to words."""
+
+
+def notes(results: Results) -> list[str]:
+    """List the reservations about an experiment's numbers, the gravest first; empty if there are none."""
+    found = []
+    incomplete = results.manifest.incomplete
+    if incomplete:
+        names = ", ".join(f"{run.run} ({run.status})" for run in incomplete[:4])
+        more = f" and {len(incomplete) - 4} more" if len(incomplete) > 4 else ""  # noqa: PLR2004 - four fit a line
+        found.append(
+            f"{len(incomplete)} of {len(results.manifest.runs)} runs did not complete: {names}{more}; "
+            "statistics cover the flows that finished"
+        )
+    runs = results.runs.filter(pl.col("status") != "interrupted")
+    if runs.is_empty():
+        return [*found, "no run has results"]
+    seeds = runs.group_by(results.keys).agg(pl.col("seed").unique().sort())["seed"].to_list()
+    if any(own != seeds[0] for own in seeds):
+        found.append("the sweep points were not run under the same seeds: differences between them may be the seeds'")
+    if max(len(own) for own in seeds) == 1:
+        found.append("one seed: no confidence intervals")
+    return found

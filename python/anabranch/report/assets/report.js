@@ -1,0 +1,68 @@
+// Draws the charts when they come into view, and colours the fabric. Makes no request of any kind.
+
+const specs = JSON.parse(document.getElementById('specs').textContent);
+const options = {
+  renderer: 'svg',
+  mode: 'vega-lite',
+  actions: {export: {svg: true, png: false}, source: false, compiled: false, editor: false},
+};
+
+function draw(place) {
+  if (place.dataset.drawn) return Promise.resolve();
+  place.dataset.drawn = 'yes';
+  return vegaEmbed(place, specs[place.dataset.spec], options);
+}
+
+// A chart inside closed details has no width yet: draw it when they open.
+const charts = [...document.querySelectorAll('.chart')];
+const ready = Promise.all(charts.filter(chart => !chart.closest('details:not([open])')).map(draw));
+for (const panel of document.querySelectorAll('details.panel')) {
+  panel.addEventListener('toggle', () => panel.open && panel.querySelectorAll('.chart').forEach(draw));
+}
+ready.then(() => { document.documentElement.dataset.ready = 'yes'; });
+
+const fabric = JSON.parse(document.getElementById('fabric-data').textContent);
+if (fabric) {
+  const form = document.getElementById('fabric-form');
+  const parent = document.getElementById('links');
+  const paths = [...parent.children];
+  const bounds = [...document.querySelectorAll('#scale .bound')];
+  const format = value => Number(value.toPrecision(3)).toLocaleString('en');
+  let numbers, metric;
+
+  // Directed link 2l runs from a to b, 2l + 1 back; `up` says whether b is the higher end.
+  const up = link => numbers[2 * link + (fabric.up[link] ? 0 : 1)];
+  const down = link => numbers[2 * link + (fabric.up[link] ? 1 : 0)];
+  const choose = {up, down, both: link => Math.max(up(link), down(link))};
+
+  const show = () => {
+    const choice = new FormData(form);
+    metric = choice.get('metric');
+    numbers = fabric.views[choice.get('view')][metric];
+    const value = choose[choice.get('direction')];
+    const steps = fabric.steps[metric];
+    const step = number => steps.filter(bound => number > 0 && number >= bound).length;
+    paths.forEach((path, link) => path.setAttribute('class', 'q' + step(value(link))));
+    // The busiest links last, on top.
+    [...paths.keys()].sort((a, b) => value(a) - value(b)).forEach(link => parent.append(paths[link]));
+    bounds.forEach((bound, place) => {
+      bound.textContent = place ? '≥ ' + format(steps[place - 1]) : '< ' + format(steps[0]);
+    });
+    const name = input => form.querySelector(`input[name=${input}]:checked`).parentElement.textContent.trim();
+    document.getElementById('fabric-title').textContent =
+      `${name('view')}: ${name('metric')} (${fabric.units[metric]}), ${name('direction')}`
+      + (choice.get('direction') === 'both' ? ' of the two directions' : '');
+  };
+
+  const line = document.getElementById('fabric-link');
+  parent.addEventListener('pointerover', event => {
+    const link = paths.indexOf(event.target);
+    if (link < 0) return;
+    const [a, b] = fabric.links[link];
+    const unit = fabric.units[metric];
+    line.textContent = `${a} → ${b}: ${format(numbers[2 * link])} ${unit}; `
+      + `${b} → ${a}: ${format(numbers[2 * link + 1])} ${unit}`;
+  });
+  form.addEventListener('change', show);
+  show();
+}

@@ -1,0 +1,291 @@
+"""Charts of the report, as Vega-Lite specifications.
+
+Text, axes and grid are drawn in ``currentColor``: the page's colour in light, dark and print, without drawing twice.
+Every series keeps its colour, dash and marker (`anabranch.styles`); the page shows the legend once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from anabranch import stats, units
+from anabranch.comparison import within
+from anabranch.report.curves import POINTS, cdf, ranks, rounded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from anabranch.comparison import Comparison
+    from anabranch.results import Results
+
+Axis = TypeVar("Axis", alt.X, alt.Y)
+
+HEIGHT = 230
+MARKERS = 7
+"""Markers along a curve: enough to tell it apart without colour, few enough to see the curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart: its heading, what it shows in a sentence, and its Vega-Lite specification."""
+
+    heading: str
+    caption: str
+    spec: Mapping[str, Any]
+
+
+class Charts:
+    """Maker of an experiment's charts."""
+
+    def __init__(self, results: Results, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.flows = results.flows
+        self.values = comparison.values
+        # Many panels share the size budget of one file.
+        self.points = max(60, POINTS // max(1, len(comparison.panels) // 2))
+        looks = [comparison.look(value) for value in self.values]
+        self.labels = [look.label for look in looks]
+        self.colour = alt.Scale(domain=self.labels, range=[look.colour for look in looks])
+        self.dash = alt.Scale(domain=self.labels, range=[list(look.dash) or [1, 0] for look in looks])
+        self.shape = alt.Scale(domain=self.labels, range=[look.marker for look in looks])
+
+    def fct(self, point: Mapping[str, Any]) -> list[Chart]:
+        """FCT distribution of each size bucket."""
+        charts = []
+        for bucket in stats.BUCKETS:
+            rows = self._rows(point, ~pl.col("background") & bucket.holds())
+            curves = []
+            for value, label in zip(self.values, self.labels, strict=True):
+                own = rows.filter(pl.col(self.comparison.series) == value)
+                x, y = cdf(own["fct_ns"].drop_nulls().to_numpy() / 1e6, total=own.height, points=self.points)
+                curves.append((label, x, y))
+            if any(x.size for _, x, _ in curves):
+                charts.append(
+                    Chart(
+                        bucket.label,
+                        _flow_counts(rows),
+                        self._curves(
+                            curves,
+                            share="y",
+                            x=_log(alt.X("x:Q", title="FCT (ms)"), [x for _, x, _ in curves]),
+                            y=alt.Y("y:Q", title="share of flows", scale=alt.Scale(domain=[0, 1])),
+                        ),
+                    )
+                )
+        return charts
+
+    def goodput(self, point: Mapping[str, Any]) -> list[Chart]:
+        """Goodput of every flow by rank, for flows with an end and for background flows."""
+        charts = []
+        for heading, condition in (("flows", ~pl.col("background")), ("background flows", pl.col("background"))):
+            rows = self._rows(point, condition).drop_nulls("goodput_bps")
+            if rows.is_empty():
+                continue
+            curves = []
+            for value, label in zip(self.values, self.labels, strict=True):
+                own = rows.filter(pl.col(self.comparison.series) == value)["goodput_bps"].to_numpy() / 1e6
+                curves.append((label, *ranks(own, points=self.points)))
+            charts.append(
+                Chart(
+                    heading.capitalize(),
+                    f"every point a flow, from the slowest; {_flow_counts(rows)}",
+                    self._curves(
+                        curves,
+                        share="x",
+                        x=alt.X("x:Q", title="rank of flow (share)", scale=alt.Scale(domain=[0, 1])),
+                        y=alt.Y("y:Q", title="goodput (Mbps)", scale=alt.Scale(zero=True)),
+                    ),
+                )
+            )
+        return charts
+
+    def slowdown(self, point: Mapping[str, Any], table: pl.DataFrame) -> list[Chart]:
+        """Slowdown by size bucket: median and p99 with intervals over seeds."""
+        rows = table.filter(within(point, columns=table.columns))
+        charts = []
+        for metric, heading in (("slowdown_p50", "Median slowdown"), ("slowdown_p99", "p99 slowdown")):
+            data = self._bars(rows, metric)
+            if data:
+                charts.append(
+                    Chart(
+                        heading,
+                        "FCT / ideal FCT on the idle fabric; bars: 95 % interval over seeds",
+                        self._points(data, "bucket", [b.label for b in stats.BUCKETS], "slowdown"),
+                    )
+                )
+        return charts
+
+    def sweep(self, key: str, points: Sequence[Any], table: pl.DataFrame) -> list[Chart]:
+        """How mean and p99 FCT of each bucket, or goodput, follow a sweep key."""
+        charts = []
+        for bucket in stats.BUCKETS[:-1]:
+            rows = table.filter(pl.col("bucket") == bucket.name)
+            data = []
+            for row in rows.to_dicts():
+                value = row["fct_p99_ns"]
+                if value is not None:
+                    half = (row["fct_p99_ns_ci"] or 0.0) / 1e6
+                    data.append(
+                        {
+                            "x": row[key],
+                            "y": value / 1e6,
+                            "low": max(value / 1e6 - half, value / 1e8),
+                            "high": value / 1e6 + half,
+                            "series": self.comparison.look(row[self.comparison.series]).label,
+                        }
+                    )
+            if not data:
+                continue
+            numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in points)
+            kind = "Q" if numeric else "O"
+            x = alt.X(f"x:{kind}", title=key, sort=None, scale=alt.Scale(zero=False) if numeric else alt.Undefined)
+            charts.append(Chart(bucket.label, "p99 FCT; bars: 95 % interval over seeds", self._sweep(data, x)))
+        return charts
+
+    def _rows(self, point: Mapping[str, Any], condition: pl.Expr) -> pl.DataFrame:
+        return self.flows.filter(condition & within(point, columns=self.flows.columns))
+
+    def _bars(self, rows: pl.DataFrame, metric: str) -> list[dict[str, Any]]:
+        labels = {bucket.name: bucket.label for bucket in stats.BUCKETS}
+        data = []
+        for row in rows.to_dicts():
+            value, half = row[metric], row[f"{metric}_ci"] or 0.0
+            if value is not None:
+                label = self.comparison.look(row[self.comparison.series]).label
+                low = max(value - half, min(value, 1.0))  # a log axis has no zero, and no slowdown is below 1
+                data.append(
+                    {"bucket": labels[row["bucket"]], "y": value, "low": low, "high": value + half, "series": label}
+                )
+        return data
+
+    def _encodings(self) -> dict[str, Any]:
+        return {
+            "color": alt.Color("series:N", scale=self.colour, legend=None),
+            "shape": alt.Shape("series:N", scale=self.shape, legend=None),
+        }
+
+    def _curves(
+        self, curves: Sequence[tuple[str, np.ndarray, np.ndarray]], *, share: str, x: alt.X, y: alt.Y
+    ) -> dict[str, Any]:
+        """Lines with a few markers, spread along the axis that is a share; those of different series stand apart."""
+        data, marks = [], []
+        for turn, (label, xs, ys) in enumerate(curves):
+            rows = [{"x": a, "y": b, "series": label} for a, b in zip(rounded(xs), rounded(ys), strict=True)]
+            data += rows
+            if rows:
+                wanted = (np.arange(MARKERS) + (turn + 0.5) / len(curves)) / MARKERS
+                shares = np.asarray([row[share] for row in rows])
+                places = np.abs(shares[None, :] - wanted[:, None]).argmin(axis=1)
+                marks += [rows[place] for place in np.unique(places)]
+        tips = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", format=".4~g"), alt.Tooltip("y:Q", format=".4~g")]
+        lines = (
+            alt.Chart(alt.InlineData(values=data))
+            .mark_line(strokeWidth=1.8, interpolate="step-after" if share == "y" else "linear")
+            .encode(
+                x=x,
+                y=y,
+                order=alt.Order("y:Q"),
+                color=self._encodings()["color"],
+                strokeDash=alt.StrokeDash("series:N", scale=self.dash, legend=None),
+            )
+        )
+        points = (
+            alt.Chart(alt.InlineData(values=marks))
+            .mark_point(filled=True, size=46, opacity=1)
+            .encode(x=x, y=y, tooltip=tips, **self._encodings())
+        )
+        return self._finish(alt.layer(lines, points))
+
+    def _points(self, data: list[dict[str, Any]], key: str, order: list[str], name: str) -> dict[str, Any]:
+        """Points with error bars, side by side within each category, on a log axis."""
+        base = alt.Chart(alt.InlineData(values=data)).encode(
+            x=alt.X(f"{key}:N", sort=order, title=None, axis=alt.Axis(labelAngle=0, labelLimit=90)),
+            xOffset=alt.XOffset("series:N", sort=self.labels),
+        )
+        y = _log(alt.Y("y:Q", title=name), [row[end] for row in data for end in ("low", "high")])
+        bars = base.mark_rule(strokeWidth=1.6).encode(
+            y=_as_low(y),
+            y2="high:Q",
+            color=self._encodings()["color"],
+        )
+        tips = [alt.Tooltip("series:N"), alt.Tooltip(f"{key}:N"), alt.Tooltip("y:Q", title=name, format=".4~g")]
+        points = base.mark_point(filled=True, size=64, opacity=1).encode(y=y, tooltip=tips, **self._encodings())
+        return self._finish(alt.layer(bars, points))
+
+    def _sweep(self, data: list[dict[str, Any]], x: alt.X) -> dict[str, Any]:
+        base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
+        y = _log(alt.Y("y:Q", title="p99 FCT (ms)"), [row[end] for row in data for end in ("low", "high")])
+        colour = self._encodings()["color"]
+        lines = base.mark_line(strokeWidth=1.8).encode(
+            y=y, color=colour, strokeDash=alt.StrokeDash("series:N", scale=self.dash, legend=None)
+        )
+        bars = base.mark_rule(strokeWidth=1.4).encode(y=_as_low(y), y2="high:Q", color=colour)
+        points = base.mark_point(filled=True, size=56, opacity=1).encode(
+            y=y, tooltip=[alt.Tooltip("series:N"), alt.Tooltip("y:Q", format=".4~g")], **self._encodings()
+        )
+        return self._finish(alt.layer(lines, bars, points))
+
+    @staticmethod
+    def _finish(chart: alt.LayerChart | alt.FacetChart) -> dict[str, Any]:
+        spec: dict[str, Any] = chart.properties(width="container", height=HEIGHT).to_dict()
+        spec["config"] = CONFIG
+        spec.pop("$schema", None)  # an address, although nothing would fetch it
+        return spec
+
+
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "view": {"stroke": None},
+    "font": "system-ui, sans-serif",
+    "axis": {
+        "labelColor": "currentColor",
+        "titleColor": "currentColor",
+        "domainColor": "currentColor",
+        "tickColor": "currentColor",
+        "gridColor": "currentColor",
+        "gridOpacity": 0.13,
+        "labelFontSize": 11.5,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelOverlap": "greedy",
+        "labelSeparation": 4,
+        "titlePadding": 8,
+    },
+}
+
+
+def _log(channel: Axis, values: Sequence[Any]) -> Axis:
+    """Give an axis a logarithmic scale over the values, with ticks at decades, and between them if they are few."""
+    ends = np.concatenate([np.atleast_1d(value) for value in values])
+    low, high = 0.95 * float(ends.min()), 1.05 * float(ends.max())
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    factors = (1,) if math.log10(high / low) > 3 else (1, 2, 5) if high / low > 4 else (1, 1.5, 2, 3, 4, 5, 7)  # noqa: PLR2004
+    ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in factors]
+    shown = [float(f"{tick:.2g}") for tick in ticks if low <= tick <= high]
+    if len(shown) < 2:  # noqa: PLR2004 - an axis needs two numbers
+        shown = [float(f"{tick:.3g}") for tick in np.linspace(low, high, 4)[1:-1]]
+    axis = alt.Axis(values=shown, format="~g")
+    return channel.scale(type="log", domain=[low, high], nice=False).axis(axis)
+
+
+def _as_low(channel: alt.Y) -> alt.Y:
+    """The same axis for the lower end of an error bar."""
+    other = channel.copy()
+    other.shorthand = "low:Q"
+    return other
+
+
+def _flow_counts(rows: pl.DataFrame) -> str:
+    """How many flows a curve shows, and over how many seeds they are pooled."""
+    runs = rows["run"].n_unique()
+    seeds = rows["seed"].n_unique()
+    unfinished = rows.filter(~pl.col("background"))["fct_ns"].null_count()
+    each = rows.height * seeds / runs
+    text = f"{units.count(each)} flow{'' if each == 1 else 's'} a curve, {seeds} seed{'s pooled' if seeds > 1 else ''}"
+    return text + (f"; {unfinished} of all did not finish" if unfinished else "")

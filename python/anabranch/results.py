@@ -1,0 +1,203 @@
+"""Results of an experiment as Polars frames.
+
+`load` opens a folder that ``anabranch run`` wrote. Each table carries the columns of the run it comes from: the sweep
+keys, ``transport``, ``seed`` and ``status``.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from anabranch import manifest as manifests
+from anabranch import schema
+from anabranch.errors import ResultError
+from anabranch.fabric import Fabric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anabranch.manifest import Manifest
+
+# A sweep key that would hide a column of a table is renamed `point.KEY`.
+_TAKEN = frozenset(column for table in schema.TABLES.values() for column in table) | {
+    "seed",
+    "status",
+    "message",
+    "transport",
+}
+
+
+def load(folder: str | Path) -> Results:
+    """Open the results of an experiment.
+
+    Parameters
+    ----------
+    folder
+        Folder that ``anabranch run FILE --out DIR`` wrote.
+
+    Returns
+    -------
+    Results
+        Its tables; they are read when first asked for.
+
+    Raises
+    ------
+    ResultError
+        If the folder is missing, incomplete or not a result folder.
+    """
+    return Results(Path(folder))
+
+
+class Results:
+    """An experiment's results.
+
+    Parameters
+    ----------
+    folder
+        Result folder.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        Result folder.
+    manifest : Manifest
+        What was run and how each run ended.
+    keys : tuple[str, ...]
+        Columns that name a sweep point, in order: the sweep keys, and ``transport``, which stands for a key that says
+        the same (``transport.name``).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest: Manifest = manifests.read(folder)
+        names = list(dict.fromkeys(key for run in self.manifest.runs for key in run.point))
+        self._columns = {key: f"point.{key}" if key in _TAKEN else key for key in names}
+        # `transport.name` and the like repeat what every run says of itself.
+        repeats = {key for key in names if all(run.point.get(key) == run.transport for run in self.manifest.runs)}
+        self.keys: tuple[str, ...] = (
+            *(name for key, name in self._columns.items() if key not in repeats),
+            "transport",
+        )
+
+    def __repr__(self) -> str:
+        runs = self.manifest.runs
+        return f"<Results {str(self.folder)!r}: {len(runs)} runs, {len(self.manifest.seeds)} seeds, by {self.keys}>"
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per run: sweep keys, ``transport``, ``seed``, ``status``, and the run's figures.
+
+        Columns: ``run``, the sweep keys, ``transport``, ``seed``, ``status``, ``message``, ``fingerprint``,
+        ``scenario_hash``, ``events``, ``simulated_ns``, ``wall_s``, and ``packets_*`` from the conservation counts.
+        """
+        runs = self.manifest.runs
+        columns: dict[str, pl.Series] = {"run": pl.Series("run", [run.run for run in runs], pl.String())}
+        for key, name in self._columns.items():
+            columns[name] = _column(name, [run.point.get(key) for run in runs])
+        columns["transport"] = pl.Series("transport", [run.transport for run in runs], pl.String())
+        for name, kind in {
+            "seed": pl.Int64(),
+            "status": pl.String(),
+            "message": pl.String(),
+            "fingerprint": pl.String(),
+            "scenario_hash": pl.String(),
+            "events": pl.Int64(),
+            "simulated_ns": pl.Float64(),
+            "wall_s": pl.Float64(),
+        }.items():
+            columns[name] = pl.Series(name, [getattr(run, name) for run in runs], kind)
+        for name in dict.fromkeys(key for run in runs for key in run.conservation):
+            values = [run.conservation.get(name) for run in runs]
+            columns[f"packets_{name}"] = pl.Series(f"packets_{name}", values, pl.Int64())
+        return pl.DataFrame(columns)
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow and receiver, with the columns of its run (``docs/reference/results.md``)."""
+        return self.scan("flows").collect()
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per directed link and run, with the columns of its run."""
+        return self.scan("links").collect()
+
+    @cached_property
+    def series(self) -> pl.DataFrame:
+        """Time series, with the columns of their run; empty if the scenario asks for none."""
+        return self.scan("series").collect()
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """Nodes and links of the first sweep point's fabric."""
+        path = self.folder / "fabric.json"
+        try:
+            return Fabric.parse(path.read_text(encoding="utf-8"), where=str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ResultError(f"{path}: cannot be read ({error})") from error
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """Open a table without reading it, for results larger than memory.
+
+        Parameters
+        ----------
+        table
+            ``flows``, ``links`` or ``series``.
+
+        Returns
+        -------
+        polars.LazyFrame
+            The rows of all runs, joined with the columns of `runs` that name the sweep point, seed and status.
+
+        Raises
+        ------
+        ResultError
+            If a complete run lacks the table, or the table lacks a column.
+        """
+        columns = schema.TABLES.get(table)
+        if columns is None:
+            raise ResultError(f"no table called {table!r}", hint=f"the tables are {', '.join(schema.TABLES)}")
+        paths = self._paths(table)
+        about = self.runs.select("run", *self.keys, "seed", "status").lazy()
+        if not paths:
+            frame = pl.LazyFrame(schema=columns)
+        else:
+            frame = pl.concat([_scan(path, columns) for path in paths])
+        return frame.join(about, on="run", how="left", maintain_order="left")
+
+    def _paths(self, table: str) -> list[Path]:
+        paths = []
+        for run in self.manifest.runs:
+            path = self.folder / "runs" / run.run / f"{table}.parquet"
+            if path.is_file():
+                paths.append(path)
+            elif run.complete and table not in schema.OPTIONAL:
+                raise ResultError(f"{path}: missing, although the manifest says that the run is complete")
+        return paths
+
+
+def _scan(path: Path, columns: dict[str, pl.DataType]) -> pl.LazyFrame:
+    frame = pl.scan_parquet(path)
+    try:
+        present = frame.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ResultError(f"{path}: cannot be read as Parquet ({error})") from error
+    missing = [name for name in columns if name not in present]
+    if missing:
+        raise ResultError(f"{path}: column {missing[0]!r} is missing", hint="see docs/reference/results.md")
+    return frame.select(pl.col(name).cast(kind) for name, kind in columns.items())
+
+
+def _column(name: str, values: Sequence[Any]) -> pl.Series:
+    """Make a column of sweep values; values of mixed types become text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int} or kinds <= {bool} or kinds <= {str}:
+        return pl.Series(name, values, dtype=None if kinds else pl.String())
+    if kinds <= {int, float}:
+        return pl.Series(name, values, pl.Float64())
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(name, texts, pl.String())

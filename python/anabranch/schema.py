@@ -1,0 +1,65 @@
+"""Columns of the result tables, as ``docs/reference/results.md`` describes them."""
+
+import polars as pl
+
+FLOWS: dict[str, pl.DataType] = {
+    "run": pl.String(),
+    "session": pl.UInt32(),
+    "workload": pl.String(),
+    "mode": pl.String(),
+    "background": pl.Boolean(),
+    "src_host": pl.UInt32(),
+    "dst_host": pl.UInt32(),
+    "size_bytes": pl.UInt64(),
+    "start_ns": pl.Float64(),
+    "end_ns": pl.Float64(),
+    "fct_ns": pl.Float64(),
+    "ideal_fct_ns": pl.Float64(),
+    "slowdown": pl.Float64(),
+    "goodput_bps": pl.Float64(),
+    "hops": pl.UInt8(),
+    "packets_sent": pl.UInt64(),
+    "packets_retransmitted": pl.UInt64(),
+    "packets_trimmed": pl.UInt64(),
+    "packets_dropped": pl.UInt64(),
+    "packets_marked": pl.UInt64(),
+    "timeouts": pl.UInt64(),
+    "decoded": pl.Boolean(),
+    "overhead_symbols": pl.UInt64(),
+}
+"""One row per flow and receiver."""
+
+LINKS: dict[str, pl.DataType] = {
+    "run": pl.String(),
+    "link": pl.UInt32(),
+    "src": pl.String(),
+    "dst": pl.String(),
+    "src_level": pl.String(),
+    "dst_level": pl.String(),
+    "rate_bps": pl.UInt64(),
+    "packets": pl.UInt64(),
+    "bytes": pl.UInt64(),
+    "utilisation": pl.Float64(),
+    "dropped": pl.UInt64(),
+    "trimmed": pl.UInt64(),
+    "marked": pl.UInt64(),
+    "queue_max_packets": pl.UInt32(),
+    "queue_max_bytes": pl.UInt64(),
+    "queue_mean_bytes": pl.Float64(),
+}
+"""One row per directed link."""
+
+SERIES: dict[str, pl.DataType] = {
+    "run": pl.String(),
+    "time_ns": pl.Float64(),
+    "metric": pl.String(),
+    "id": pl.UInt32(),
+    "value": pl.Float64(),
+}
+"""Time series, where the scenario asks for any."""
+
+TABLES = {"flows": FLOWS, "links": LINKS, "series": SERIES}
+"""Table name to columns."""
+
+OPTIONAL = frozenset({"series"})
+"""Tables that a run may lack."""

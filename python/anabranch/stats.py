@@ -1,0 +1,314 @@
+"""Statistics of an experiment: flow completion times by size bucket, goodput, and what the links saw.
+
+Every statistic is first computed *per seed*, over the flows of one run; the mean over seeds and its confidence interval
+(Student's t, as the seeds are independent samples) come after. A percentile is never taken over a mix of sweep points:
+grouping by fewer keys than the experiment varies is an error unless ``pool=True`` says that it is meant.
+
+Flows that did not finish have no FCT. They are counted in ``unfinished``; where that is not zero, the statistics are
+those of the flows that did finish, which flatters the transport.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from scipy import stats as distributions
+
+from anabranch.errors import StatisticsError
+from anabranch.fabric import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anabranch.results import Results
+
+CONFIDENCE = 0.95
+"""Level of the confidence intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Flows of more than `above` and at most `up_to` bytes; `name` is the value in tables, `label` is for people."""
+
+    name: str
+    label: str
+    above: int
+    up_to: int | None
+
+    def holds(self, column: str = "size_bytes") -> pl.Expr:
+        """Condition that a flow's size is in the bucket."""
+        inside = pl.col(column) > self.above if self.above else pl.lit(value=True)
+        return inside if self.up_to is None else inside & (pl.col(column) <= self.up_to)
+
+
+BUCKETS = (
+    Bucket("<=10KB", "≤ 10 KB", 0, 10_000),
+    Bucket("10-100KB", "10 to 100 KB", 10_000, 100_000),
+    Bucket("100KB-1MB", "100 KB to 1 MB", 100_000, 1_000_000),
+    Bucket(">1MB", "> 1 MB", 1_000_000, None),
+    Bucket("all", "all sizes", 0, None),
+)
+"""The papers' buckets: the MLFQ thresholds of SCDP §IV-C up to 1 MB (KB = 1000 bytes), then everything larger."""
+
+FLOW_METRICS = {
+    "fct_mean_ns": pl.col("fct_ns").mean(),
+    "fct_p50_ns": pl.col("fct_ns").quantile(0.5, "linear"),
+    "fct_p99_ns": pl.col("fct_ns").quantile(0.99, "linear"),
+    "slowdown_mean": pl.col("slowdown").mean(),
+    "slowdown_p50": pl.col("slowdown").quantile(0.5, "linear"),
+    "slowdown_p99": pl.col("slowdown").quantile(0.99, "linear"),
+    "goodput_mean_bps": pl.col("goodput_bps").mean(),
+}
+"""Statistics of the finished flows of one seed. Quantiles interpolate linearly between order statistics."""
+
+BACKGROUND_METRICS = {
+    "goodput_mean_bps": pl.col("goodput_bps").mean(),
+    "goodput_min_bps": pl.col("goodput_bps").min(),
+    # Jain, Chiu & Hawe 1984: (sum x)^2 / (n sum x^2); 1 is fair, 1/n is one flow taking all.
+    "jain_index": pl.col("goodput_bps").sum().pow(2) / (pl.len() * pl.col("goodput_bps").pow(2).sum()),
+}
+"""Statistics of the background flows of one seed."""
+
+
+def interval(values: Sequence[float] | np.ndarray, *, confidence: float = CONFIDENCE) -> tuple[float, float | None]:
+    """Mean of independent values, and the half width of its confidence interval.
+
+    Parameters
+    ----------
+    values
+        One value per seed; NaN is left out.
+    confidence
+        Level of the interval, between 0 and 1.
+
+    Returns
+    -------
+    tuple[float, float | None]
+        Mean, and half width by Student's t with n - 1 degrees of freedom; None for fewer than two values.
+
+    Examples
+    --------
+    >>> mean, half = interval([1.0, 2.0, 3.0])
+    >>> round(mean, 3), round(half, 3)
+    (2.0, 2.484)
+    """
+    numbers = np.asarray(values, dtype=float)
+    numbers = numbers[~np.isnan(numbers)]
+    if numbers.size == 0:
+        return float("nan"), None
+    mean = float(numbers.mean())
+    if numbers.size == 1:
+        return mean, None
+    error = float(numbers.std(ddof=1)) / numbers.size**0.5
+    return mean, float(distributions.t.ppf((1 + confidence) / 2, numbers.size - 1)) * error
+
+
+def varying(results: Results) -> tuple[str, ...]:
+    """Columns of which an experiment has more than one value: sweep keys, ``transport``, and ``workload``.
+
+    ``workload`` counts the workloads with an end; background traffic is a population of its own already.
+    """
+    frame = results.runs
+    keys = tuple(key for key in results.keys if frame[key].n_unique() > 1)
+    workloads = results.scan("flows").filter(~pl.col("background")).select(pl.col("workload").n_unique()).collect()
+    return (*keys, "workload") if workloads.item() > 1 else keys
+
+
+def _grouping(results: Results, by: Sequence[str] | None, *, pool: bool) -> list[str]:
+    """Check the grouping columns against what the experiment varies."""
+    if by is None:
+        workload = ["workload"] if "workload" in varying(results) else []
+        return [*results.keys, *workload]
+    if not by:
+        raise StatisticsError("no column to group by", hint="leave `by` out to group by every sweep key")
+    known = {*results.keys, "workload", "mode"}
+    for key in by:
+        if key not in known:
+            raise StatisticsError(f"cannot group by {key!r}", hint=f"the columns are {', '.join(sorted(known))}")
+    mixed = [key for key in varying(results) if key not in by and not _determined(results.runs, key, by)]
+    if mixed and not pool:
+        raise StatisticsError(
+            f"grouping by {', '.join(by)} mixes flows of different {', '.join(mixed)}",
+            hint=f"add {mixed[0]!r} to `by`, filter the results, or say pool=True",
+        )
+    return list(dict.fromkeys(by))
+
+
+def _determined(runs: pl.DataFrame, key: str, by: Sequence[str]) -> bool:
+    """Whether the grouping columns leave one value of `key` in every group."""
+    present = [column for column in by if column in runs.columns]
+    if key not in runs.columns or not present:
+        return False
+    return bool(runs.group_by(present).agg(pl.col(key).n_unique().alias("n"))["n"].max() == 1)
+
+
+def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Average per-seed values: for each metric its mean and, as ``METRIC_ci``, the half width of its interval.
+
+    Parameters
+    ----------
+    per_seed
+        One row per group and seed.
+    by
+        Columns that name a group.
+    metrics
+        Columns to average; missing values are left out.
+    confidence
+        Level of the intervals.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per group, in order of first appearance; an interval is null where fewer than two seeds have a value.
+    """
+    columns = [pl.col("seed").n_unique().alias("seeds")]
+    for name in metrics:
+        n = pl.col(name).count()
+        columns += [
+            pl.col(name).mean(),
+            (pl.col(name).std(ddof=1) / n.sqrt()).alias(f"{name}_ci"),
+            n.alias(f"{name}_n"),
+        ]
+    frame = per_seed.group_by(by, maintain_order=True).agg(columns)
+    for name in metrics:
+        counts = frame[f"{name}_n"].to_numpy()
+        # Student's t has no value for zero degrees of freedom; the standard error is null there anyway.
+        t = np.asarray(distributions.t.ppf((1 + confidence) / 2, np.maximum(counts - 1.0, 1.0)))
+        frame = frame.with_columns((pl.col(f"{name}_ci") * pl.Series(t)).alias(f"{name}_ci")).drop(f"{name}_n")
+    return frame
+
+
+def fct_table(
+    results: Results,
+    *,
+    by: Sequence[str] | None = None,
+    buckets: Sequence[Bucket] = BUCKETS,
+    confidence: float = CONFIDENCE,
+    pool: bool = False,
+) -> pl.DataFrame:
+    """Flow completion times, slowdown and goodput by size bucket, with intervals over seeds.
+
+    Background flows are left out (`background_table` has them). A transfer to several receivers counts once for each.
+
+    Parameters
+    ----------
+    results
+        An experiment.
+    by
+        Columns that name a group: sweep keys, ``transport``, ``workload``, ``mode``. Default: every sweep key and the
+        transport, and the workload if there are several.
+    buckets
+        Size buckets; they may overlap.
+    confidence
+        Level of the intervals.
+    pool
+        Allow groups that mix sweep points or workloads; percentiles are then those of the mixed flows of each seed.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per group and bucket that has flows: ``bucket``, ``flows``, ``unfinished`` (both summed over seeds),
+        ``seeds``, ``incomplete_runs``, and for each metric of `FLOW_METRICS` its mean over seeds and ``METRIC_ci``.
+        Times in nanoseconds, goodput in bits per second.
+
+    Raises
+    ------
+    StatisticsError
+        If the groups would mix different populations and `pool` is false.
+    """
+    keys = _grouping(results, by, pool=pool)
+    flows = results.scan("flows").filter(~pl.col("background"))
+    counts = [
+        pl.len().alias("flows"),
+        pl.col("fct_ns").is_null().sum().alias("unfinished"),
+        # Several runs may share a group and seed when pooled; a run is named by its folder.
+        pl.col("run").filter(pl.col("status") != "complete").n_unique().alias("incomplete_runs"),
+    ]
+    metrics = [value.alias(name) for name, value in FLOW_METRICS.items()]
+    tables = []
+    for bucket in buckets:
+        grouped = flows.filter(bucket.holds()).group_by([*keys, "seed"], maintain_order=True)
+        per_seed = grouped.agg(*counts, *metrics).collect()
+        if per_seed.is_empty():
+            continue
+        totals = per_seed.group_by(keys, maintain_order=True).agg(
+            pl.col("flows", "unfinished", "incomplete_runs").sum()
+        )
+        means = over_seeds(per_seed, keys, list(FLOW_METRICS), confidence)
+        table = totals.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
+        tables.append(table.select(*keys, pl.lit(bucket.name).alias("bucket"), pl.exclude(*keys)))
+    return pl.concat(tables) if tables else pl.DataFrame(schema={"bucket": pl.String()})
+
+
+def background_table(
+    results: Results, *, by: Sequence[str] | None = None, confidence: float = CONFIDENCE
+) -> pl.DataFrame:
+    """Goodput of the background flows, with intervals over seeds.
+
+    Parameters
+    ----------
+    results
+        An experiment.
+    by
+        Columns that name a group; default: every sweep key and the transport.
+    confidence
+        Level of the intervals.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per group with background flows: ``flows`` (summed over seeds), ``seeds``, and for each metric of
+        `BACKGROUND_METRICS` its mean over seeds and ``METRIC_ci``. Goodput in bits per second.
+    """
+    keys = _grouping(results, by if by is not None else results.keys, pool=True)
+    metrics = [value.alias(name) for name, value in BACKGROUND_METRICS.items()]
+    flows = results.scan("flows").filter(pl.col("background"))
+    per_seed = flows.group_by([*keys, "seed"], maintain_order=True).agg(pl.len().alias("flows"), *metrics).collect()
+    totals = per_seed.group_by(keys, maintain_order=True).agg(pl.col("flows").sum())
+    means = over_seeds(per_seed, keys, list(BACKGROUND_METRICS), confidence)
+    return totals.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
+
+
+def layer_table(results: Results, *, by: Sequence[str] | None = None) -> pl.DataFrame:
+    """What the links of each layer saw: utilisation, queues, drops, trims and marks, averaged over seeds.
+
+    Parameters
+    ----------
+    results
+        An experiment.
+    by
+        Columns that name a group; default: every sweep key and the transport.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per group and layer (``src_level``, ``dst_level``), from the hosts up and down again: ``links``,
+        ``utilisation`` and ``utilisation_max`` (shares of the run), ``queue_mean_bytes`` (over time and links),
+        ``queue_max_packets``, and ``dropped``, ``trimmed``, ``marked`` (packets per run).
+    """
+    keys = _grouping(results, by if by is not None else results.keys, pool=True)
+    per_run = (
+        results.scan("links")
+        .group_by([*keys, "run", "src_level", "dst_level"], maintain_order=True)
+        .agg(
+            pl.len().alias("links"),
+            pl.col("utilisation").mean(),
+            pl.col("utilisation").max().alias("utilisation_max"),
+            pl.col("queue_mean_bytes").mean(),
+            pl.col("queue_max_packets").max(),
+            pl.col("dropped", "trimmed", "marked").sum(),
+        )
+    )
+    frame = (
+        per_run.group_by([*keys, "src_level", "dst_level"], maintain_order=True)
+        .agg(pl.exclude("run").cast(pl.Float64).mean())
+        .collect()
+    )
+    # Along a path: up from the sending host, then down to the receiving one.
+    height = {level: place for place, level in enumerate(reversed(LEVELS))}
+    src, dst = (pl.col(name).replace_strict(height, return_dtype=pl.Int64) for name in ("src_level", "dst_level"))
+    path = pl.when(dst >= src).then(src).otherwise(2 * len(LEVELS) - src)
+    order = frame.with_row_index("row").select(pl.col("row").first().over(keys), path.alias("path"))
+    return frame.with_columns(order).sort("row", "path", maintain_order=True).drop("row", "path")

@@ -1,0 +1,126 @@
+"""How each transport looks in every chart, table and drawing: one colour, one dash, one marker.
+
+Colours lie in the middle of the lightness range, so that they keep a contrast of 3:1 on a white and on a near-black
+page, and differ under the common colour deficiencies; dash and marker tell the same apart without colour. A transport
+that is not listed gets the next free look of `SPARE`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A look.
+
+    Attributes
+    ----------
+    label
+        Name for people.
+    colour
+        ``#rrggbb``.
+    dash
+        Lengths of strokes and gaps in pixels; empty: a solid line.
+    marker
+        A Vega symbol shape.
+    """
+
+    label: str
+    colour: str
+    dash: tuple[int, ...]
+    marker: str
+
+
+TRANSPORTS: dict[str, Style] = {
+    "scdp": Style("SCDP", "#1f77c4", (), "circle"),
+    "ndp": Style("NDP", "#d2601a", (8, 3), "square"),
+    "dctcp": Style("DCTCP", "#0c8f68", (2, 2), "triangle-up"),
+    "tcp": Style("TCP", "#a04fb5", (10, 3, 2, 3), "diamond"),
+    "newreno": Style("TCP NewReno", "#a04fb5", (10, 3, 2, 3), "diamond"),
+    "reno": Style("TCP Reno", "#c0437e", (6, 2, 2, 2, 2, 2), "cross"),
+    "cubic": Style("TCP CUBIC", "#8a7412", (4, 4), "triangle-down"),
+    "mptcp": Style("MPTCP", "#178a99", (12, 4), "triangle-left"),
+    "pias": Style("PIAS", "#7a6f67", (1, 3), "triangle-right"),
+}
+"""Name in results to look."""
+
+SPARE: tuple[Style, ...] = (
+    Style("", "#1f77c4", (), "circle"),
+    Style("", "#d2601a", (8, 3), "square"),
+    Style("", "#0c8f68", (2, 2), "triangle-up"),
+    Style("", "#a04fb5", (10, 3, 2, 3), "diamond"),
+    Style("", "#c0437e", (6, 2, 2, 2, 2, 2), "cross"),
+    Style("", "#8a7412", (4, 4), "triangle-down"),
+    Style("", "#178a99", (12, 4), "triangle-left"),
+    Style("", "#7a6f67", (1, 3), "triangle-right"),
+)
+"""Looks for transports without one of their own and for values of other sweep keys."""
+
+
+def assign(names: Iterable[str]) -> dict[str, Style]:
+    """Give each name its look; no two names share one until the looks run out.
+
+    Parameters
+    ----------
+    names
+        Transports as named in results, or labels of other sweep values.
+
+    Returns
+    -------
+    dict[str, Style]
+        Name to look, in the order given.
+
+    Examples
+    --------
+    >>> looks = assign(["scdp", "mystery"])
+    >>> looks["scdp"].label, looks["mystery"].label
+    ('SCDP', 'mystery')
+    >>> looks["mystery"].colour != looks["scdp"].colour
+    True
+    """
+    wanted = list(dict.fromkeys(names))
+    known: dict[str, Style] = {}
+    used: set[str] = set()
+    for name in wanted:
+        style = TRANSPORTS.get(name)
+        if style is not None and style.colour not in used:
+            known[name] = style
+            used.add(style.colour)
+    free = [style for style in SPARE if style.colour not in used]
+    looks: dict[str, Style] = {}
+    for name in wanted:
+        if name in known:
+            looks[name] = known[name]
+            continue
+        style = free.pop(0) if free else SPARE[len(looks) % len(SPARE)]
+        named = TRANSPORTS.get(name)
+        looks[name] = Style(named.label if named else name, style.colour, style.dash, style.marker)
+    return looks
+
+
+_SYMBOLS = {
+    "circle": "M0-4A4 4 0 1 1 0 4A4 4 0 1 1 0-4Z",
+    "square": "M-3.6-3.6H3.6V3.6H-3.6Z",
+    "triangle-up": "M0-4.4L4.4 3.6H-4.4Z",
+    "triangle-down": "M0 4.4L4.4-3.6H-4.4Z",
+    "triangle-left": "M-4.4 0L3.6-4.4V4.4Z",
+    "triangle-right": "M4.4 0L-3.6-4.4V4.4Z",
+    "diamond": "M0-5L4.2 0L0 5L-4.2 0Z",
+    "cross": "M-1.5-4.4H1.5V-1.5H4.4V1.5H1.5V4.4H-1.5V1.5H-4.4V-1.5H-1.5Z",
+}
+
+
+def symbol(style: Style) -> str:
+    """SVG path of a style's marker around the origin, about 9 pixels wide.
+
+    Examples
+    --------
+    >>> symbol(TRANSPORTS["ndp"])
+    'M-3.6-3.6H3.6V3.6H-3.6Z'
+    """
+    return _SYMBOLS[style.marker]

@@ -1,0 +1,125 @@
+"""The summary as a terminal table, and the same numbers as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Group as Lines
+from rich.table import Table
+from rich.text import Text
+
+from anabranch import stats, units
+from anabranch.comparison import compare, summarise
+from anabranch.notes import notes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from anabranch.comparison import Cell, Comparison, Group, Panel
+    from anabranch.results import Results
+
+TERMINAL_METRICS = ("fct_mean_ns", "fct_p50_ns", "fct_p99_ns", "slowdown_p99", "goodput_mean_bps", "jain_index")
+"""Rows that fit a terminal; the report has all."""
+
+
+def render(results: Results) -> RenderableType:
+    """Lay out the summary for a terminal, one table per panel.
+
+    The best of a row carries a star, a number whose interval overlaps the best's a tilde, and a number from which
+    unfinished flows are missing an exclamation mark: colour adds nothing.
+    """
+    comparison = compare(results)
+    panels = summarise(results, comparison)
+    parts: list[RenderableType] = [_table(panel, comparison) for panel in panels if panel.groups]
+    if parts:
+        parts.append(Text(_legend(panels, results), style="dim"))
+    parts += [Text.assemble(("note: ", "bold"), note) for note in notes(results)]
+    return Lines(*parts)
+
+
+def _table(panel: Panel, comparison: Comparison) -> Table:
+    table = Table(
+        title=panel.title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    table.add_column("flows of", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for value in comparison.values:
+        table.add_column(comparison.look(value).label, justify="right", no_wrap=True)
+    for group in panel.groups:
+        rows = [row for row in group.rows if row.metric.column in TERMINAL_METRICS]
+        for place, row in enumerate(rows):
+            name = Text(group.name, style="bold") if place == 0 else Text(_counts(group, place))
+            cells = [_cell(cell) for cell in row.cells]
+            table.add_row(name, row.metric.name, row.unit, *cells, end_section=place == len(rows) - 1)
+    return table
+
+
+def _counts(group: Group, place: int) -> str:
+    """The number of flows below the bucket's name; of every series if they differ."""
+    if place == 1:
+        counts = [flows for flows in group.flows if flows]
+        least, most = units.count(min(counts)), units.count(max(counts))
+        return f"  {least if least == most else f'{least} to {most}'} flow{'' if most == '1' else 's'}"
+    if place == 2 and any(group.unfinished):  # noqa: PLR2004 - third line of the group
+        return f"  {sum(group.unfinished)} unfinished"
+    return ""
+
+
+def _cell(cell: Cell) -> Text:
+    mark = "*" if cell.best else "~" if cell.tied else "!" if cell.unfinished else " "
+    return Text(f"{cell.text} {mark}", style="bold" if cell.best else "")
+
+
+def _legend(panels: Sequence[Panel], results: Results) -> str:
+    cells = [cell for panel in panels for group in panel.groups for row in group.rows for cell in row.cells]
+    seeds = len(results.manifest.seeds)
+    parts = []
+    if any(cell.ci is not None for cell in cells):
+        parts.append(f"mean over {seeds} seeds ± {stats.CONFIDENCE:.0%} confidence interval (Student's t)")
+    if any(cell.best for cell in cells):
+        parts.append("* best of the row")
+    if any(cell.tied for cell in cells):
+        parts.append("~ interval overlaps the best's")
+    if any(cell.unfinished for cell in cells):
+        parts.append("! unfinished flows are missing from the number")
+    return "; ".join(parts)
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """Return the summary's numbers, the runs and the reservations as JSON values.
+
+    Returns
+    -------
+    dict[str, Any]
+        ``folder``, ``version``, ``scenario_file``, ``command``, ``confidence``, ``runs`` (name, point, seed, status,
+        message, fingerprint), ``fct`` (rows of `stats.fct_table`), ``background`` (rows of `stats.background_table`),
+        ``layers`` (rows of `stats.layer_table`) and ``notes``.
+    """
+    manifest = results.manifest
+    return {
+        "folder": str(results.folder),
+        "version": manifest.version,
+        "scenario_file": manifest.scenario_file,
+        "command": list(manifest.command),
+        "confidence": stats.CONFIDENCE,
+        "runs": [
+            {
+                "run": run.run,
+                "point": dict(run.point),
+                "transport": run.transport,
+                "seed": run.seed,
+                "status": run.status,
+                "message": run.message,
+                "fingerprint": run.fingerprint,
+            }
+            for run in manifest.runs
+        ],
+        "fct": stats.fct_table(results).to_dicts(),
+        "background": stats.background_table(results).to_dicts(),
+        "layers": stats.layer_table(results).to_dicts(),
+        "notes": notes(results),
+    }

@@ -1,0 +1,137 @@
+"""What the tests share: result folders, a stand-in for the compiled core, and a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import fixtures
+import pytest
+
+from anabranch import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from anabranch import Results
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Four transports under three seeds."""
+    return load(fixtures.write(tmp_path_factory.mktemp("results") / "four"))
+
+
+@pytest.fixture(scope="session")
+def stalled(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The same with one run stalled and one interrupted."""
+    fixture = fixtures.Fixture(status={"p003-s2": "stalled", "p001-s3": "interrupted"})
+    return load(fixtures.write(tmp_path_factory.mktemp("results") / "stalled", fixture))
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Two transports at three loads."""
+    fixture = fixtures.Fixture(sweep={"load": [0.3, 0.6, 0.9], "transport.name": ["scdp", "newreno"]})
+    return load(fixtures.write(tmp_path_factory.mktemp("results") / "swept", fixture))
+
+
+class StandIn(ModuleType):
+    """A stand-in for ``anabranch._core`` that writes a synthetic result folder."""
+
+    class ScenarioError(Exception):
+        """As the core raises it."""
+
+    def __init__(self) -> None:
+        super().__init__("anabranch._core")
+        self.fixture = fixtures.Fixture()
+        self.calls: list[tuple[Any, ...]] = []
+        self.during: Callable[[Callable[[str], bool]], None] | None = None
+
+    def plan(self, path: str, overrides: list[str], seeds: int | None) -> str:
+        self.calls.append(("plan", path, overrides, seeds))
+        if "bad" in path:
+            raise self.ScenarioError(f"{path}:3:5: unknown key `lod`\nhint: did you mean `load`?")
+        runs = [
+            {
+                "run": f"p{p:03}-s{s}",
+                "point": {"transport.name": t},
+                "seed": s,
+                "transport": t,
+                "hosts": 16,
+                "sessions": 120,
+            }
+            for p, t in enumerate(self.fixture.sweep["transport.name"])
+            for s in self.fixture.seeds[:seeds]
+        ]
+        return json.dumps({"runs": runs, "warnings": ["the load exceeds the core's capacity"]})
+
+    def run(
+        self,
+        path: str,
+        overrides: list[str],
+        seeds: int | None,
+        out: str,
+        threads: int,
+        command: list[str],
+        progress: Callable[[str], bool],
+    ) -> str:
+        from pathlib import Path
+
+        self.calls.append(("run", path, overrides, seeds, out, threads, command))
+        if self.during:
+            self.during(progress)
+        fixtures.write(Path(out), self.fixture)
+        return (Path(out) / "manifest.json").read_text()
+
+    def schema(self) -> str:
+        return '{"title": "Scenario"}'
+
+    def reference(self) -> str:
+        return "# Scenario"
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    stand_in = StandIn()
+    monkeypatch.setitem(sys.modules, "anabranch._core", stand_in)
+    return stand_in
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("ANABRANCH_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("no browser found: install Chromium (Debian: apt-get install chromium) or set ANABRANCH_BROWSER")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+        yield chromium
+        chromium.close()

@@ -1,0 +1,130 @@
+"""The report in a real browser: silent console, no request, charts there in both schemes, the fabric's controls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import fixtures
+import pytest
+
+from anabranch import load, report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Literal
+
+    from playwright.sync_api import Browser, Page
+
+    from anabranch import Results
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The papers' 250 hosts and 750 links, with a stalled run."""
+    fixture = fixtures.Fixture(k=10, sessions=600, background=20, status={"p003-s2": "stalled"})
+    return report.write(load(fixtures.write(tmp_path_factory.mktemp("browser") / "r", fixture)))
+
+
+class Watched:
+    """A page whose console, errors and requests are written down."""
+
+    def __init__(self, page: Page, file: Path) -> None:
+        self.page = page
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.said.append(message.text))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("request", lambda request: self.asked.append(request.url))
+        self.address = file.as_uri()
+        page.goto(self.address)
+        page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+
+
+@pytest.fixture(params=["light", "dark"])
+def watched(request: pytest.FixtureRequest, browser: Browser, page_file: Path) -> Iterator[Watched]:
+    scheme: Literal["light", "dark"] = request.param
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    yield Watched(page, page_file)
+    page.close()
+
+
+def test_it_draws_in_silence(watched: Watched) -> None:
+    page = watched.page
+    assert watched.said == []
+    assert watched.asked == [watched.address]
+    charts = page.locator(".chart > .chart-wrapper svg, .chart > svg")
+    assert charts.count() == 9
+    for place in range(charts.count()):
+        box = charts.nth(place).bounding_box()
+        assert box
+        assert box["width"] > 200
+        assert box["height"] > 200
+    # The lines of each series are there, and their text has the page's colour.
+    assert page.locator(".chart .mark-line path").count() == 7 * 4
+    colour = page.locator(".chart svg text").first.evaluate("text => getComputedStyle(text).fill")
+    assert colour == page.evaluate("getComputedStyle(document.body).color")
+
+
+def test_text_stands_out_from_the_page(watched: Watched) -> None:
+    """WCAG 2.2 §1.4.3: 4.5:1 for text, small print included."""
+    contrast = """selector => {
+      const light = colour => {
+        const parts = colour.match(/[\\d.]+/g).slice(0, 3).map(part => part / 255)
+          .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+      };
+      const page = light(getComputedStyle(document.body).backgroundColor);
+      const text = light(getComputedStyle(document.querySelector(selector)).color);
+      return (Math.max(page, text) + 0.05) / (Math.min(page, text) + 0.05);
+    }"""
+    for selector in ("body", ".key", "td.best", "td.warn", ".notes.grave"):
+        assert watched.page.evaluate(contrast, selector) >= 4.5, selector
+
+
+def test_the_page_does_not_scroll_sideways(watched: Watched) -> None:
+    for width in (1280, 700):
+        watched.page.set_viewport_size({"width": width, "height": 900})
+        assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_fabric_answers(watched: Watched) -> None:
+    page = watched.page
+    assert page.locator("#links path").count() == 750
+    classes = "[...document.querySelectorAll('#links path')].map(path => path.getAttribute('class')).join()"
+    before = page.evaluate(classes)
+    assert len(set(before.split(","))) > 2
+    page.get_by_label("DCTCP", exact=True).check()
+    page.get_by_label("packets dropped").check()
+    assert page.evaluate(classes) != before
+    assert "DCTCP: packets dropped" in (page.locator("#fabric-title").text_content() or "")
+    page.get_by_label("down", exact=True).check()
+    page.locator("#links path").last.dispatch_event("pointerover")
+    assert "→" in (page.locator("#fabric-link").text_content() or "")
+    assert watched.said == []
+
+
+def test_paper_is_white(browser: Browser, page_file: Path) -> None:
+    page = browser.new_page(color_scheme="dark")
+    watched = Watched(page, page_file)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    assert len(page.pdf()) > 10_000
+    assert watched.said == []
+    page.close()
+
+
+def test_panels_draw_when_they_open(browser: Browser, swept: Results, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(report.html(swept), encoding="utf-8")
+    page = browser.new_page()
+    watched = Watched(page, file)
+    closed = page.locator("details.panel").nth(1)
+    assert closed.locator(".mark-line").count() == 0
+    closed.locator("summary").click()
+    closed.locator(".mark-line").first.wait_for(timeout=20_000)
+    assert watched.said == []
+    page.close()

@@ -1,0 +1,216 @@
+"""The program: streams, exit codes, and folders it may and may not touch. The core is a stand-in."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import fixtures
+import pytest
+from typer.testing import CliRunner, Result
+
+from anabranch import api
+from anabranch import core as door
+from anabranch.cli import app
+from anabranch.errors import CoreMissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import StandIn
+
+run = CliRunner()
+
+
+def invoke(*arguments: str) -> Result:
+    return run.invoke(app, list(arguments), catch_exceptions=False)
+
+
+def test_run_prints_a_table_and_writes_the_report(core: StandIn, folder: Path) -> None:
+    result = invoke("run", "a.toml", "load=0.5", "--seeds", "2", "--threads", "3")
+    assert result.exit_code == 0
+    assert "TCP NewReno" in result.stdout
+    assert "p99 FCT" in result.stdout
+    assert "report: out/a/report.html" in result.stderr
+    assert "warning: the load exceeds" in result.stderr
+    assert (folder / "out/a/report.html").is_file()
+    command = ["anabranch", "run", "a.toml", "load=0.5", "--out", "out/a", "--seeds", "2"]
+    assert core.calls[-1] == ("run", "a.toml", ["load=0.5"], 2, "out/a", 3, command)
+
+
+def test_json_is_alone_on_stdout(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    result = invoke("run", "a.toml", "--json", "--no-report", "--out", "here")
+    data = json.loads(result.stdout)
+    assert {row["bucket"] for row in data["fct"]} == {"<=10KB", "10-100KB", "100KB-1MB", ">1MB", "all"}
+    assert len(data["runs"]) == 12
+    assert data["notes"] == []
+    assert not (folder / "here/report.html").exists()
+
+
+def test_plain_output_has_no_control_codes(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    result = invoke("run", "a.toml")
+    assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_bad_input_is_an_error_without_traceback(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    result = invoke("run", "bad.toml")
+    assert result.exit_code == 2
+    assert result.stderr == "error: bad.toml:3:5: unknown key `lod`\nhint: did you mean `load`?\n"
+    assert result.stdout == ""
+    assert not (folder / "out").exists()
+
+
+def test_dry_run_lists_and_writes_nothing(core: StandIn, folder: Path) -> None:
+    result = invoke("run", "a.toml", "--dry-run")
+    assert result.exit_code == 0
+    assert "p003-s3" in result.stdout
+    assert "12 runs" in result.stdout
+    data = json.loads(invoke("run", "a.toml", "--dry-run", "--json").stdout)
+    assert data["runs"][0] == {
+        "run": "p000-s1",
+        "point": {"transport.name": "scdp"},
+        "transport": "scdp",
+        "seed": 1,
+        "hosts": 16,
+        "sessions": 120,
+    }
+    assert list(folder.iterdir()) == []
+    assert {call[0] for call in core.calls} == {"plan"}
+
+
+def test_a_foreign_folder_is_left_alone(core: StandIn, folder: Path) -> None:
+    (folder / "home").mkdir()
+    (folder / "home/thesis.tex").write_text("years")
+    result = invoke("run", "a.toml", "--out", "home")
+    assert result.exit_code == 2
+    assert "thesis.tex" in result.stderr
+    assert (folder / "home/thesis.tex").read_text() == "years"
+    assert all(call[0] != "run" for call in core.calls)
+
+
+def test_a_file_in_the_way_is_refused(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    (folder / "out").write_text("a file")
+    assert invoke("run", "a.toml", "--out", "out").exit_code == 2
+    assert (folder / "out").read_text() == "a file"
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    (folder / "file").write_text("")
+    result = invoke("run", "a.toml", "--out", "file/r")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith("error: file/r")
+
+
+def test_an_older_experiment_is_replaced_whole(core: StandIn, folder: Path) -> None:
+    assert invoke("run", "a.toml").exit_code == 0
+    core.fixture = fixtures.Fixture(seeds=(1,))
+    assert invoke("run", "a.toml").exit_code == 0
+    assert len(list((folder / "out/a/runs").iterdir())) == 4
+
+
+def test_an_invalid_scenario_keeps_the_older_experiment(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    assert invoke("run", "a.toml", "--out", "out/x").exit_code == 0
+    assert invoke("run", "bad.toml", "--out", "out/x").exit_code == 2
+    assert len(list((folder / "out/x/runs").iterdir())) == 12
+
+
+@pytest.mark.parametrize("status", ["stalled", "time_limit"])
+def test_an_incomplete_run_is_kept_marked_and_fails(core: StandIn, folder: Path, status: str) -> None:
+    core.fixture = fixtures.Fixture(status={"p001-s2": status})
+    result = invoke("run", "a.toml")
+    assert result.exit_code == 1
+    assert "flows 3, 13 wait for a pull" in result.stderr
+    assert "1 of 12 runs did not complete" in result.stdout
+    assert "Not every run completed" in (folder / "out/a/report.html").read_text()
+    assert invoke("report", "out/a").exit_code == 1
+
+
+def interrupt_when_told(wanted: int) -> Callable[[Callable[[str], bool]], None]:
+    """A core that sends Ctrl-C to the process, then reports until it is asked to stop."""
+
+    def during(progress: Callable[[str], bool]) -> None:
+        for _ in range(wanted):
+            os.kill(os.getpid(), signal.SIGINT)
+        deadline = time.monotonic() + 20
+        while progress(json.dumps({"runs_done": 9, "runs_total": 12})):
+            assert time.monotonic() < deadline, "never asked to stop"
+            time.sleep(0.01)
+
+    return during
+
+
+def test_ctrl_c_keeps_finished_runs(core: StandIn, folder: Path) -> None:
+    core.during = interrupt_when_told(1)
+    core.fixture = fixtures.Fixture(status={f"p003-s{seed}": "interrupted" for seed in (1, 2, 3)})
+    result = invoke("run", "a.toml")
+    assert result.exit_code == 130
+    assert "interrupted: 9 of 12 runs finished and are kept in out/a" in result.stderr
+    assert (folder / "out/a/report.html").is_file()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_before_any_run_finished(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    core.during = interrupt_when_told(1)
+    runs = [f"p{p:03}-s{s}" for p in range(4) for s in (1, 2, 3)]
+    core.fixture = fixtures.Fixture(status=dict.fromkeys(runs, "interrupted"))
+    result = invoke("run", "a.toml")
+    assert result.exit_code == 130
+    assert "interrupted: 0 of 12" in result.stderr
+
+
+def test_report_of_nothing(folder: Path) -> None:
+    result = invoke("report", "nowhere")
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
+    assert "hint:" in result.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_report_writes_again(folder: Path) -> None:
+    fixtures.write(folder / "r")
+    assert invoke("report", "r").exit_code == 0
+    assert (folder / "r/report.html").is_file()
+    assert not list((folder / "r").glob(".report*"))
+
+
+def test_schema_version_and_help(core: StandIn) -> None:  # noqa: ARG001
+    assert json.loads(invoke("schema").stdout)["title"] == "Scenario"
+    assert invoke("schema", "--reference").stdout == "# Scenario\n"
+    assert invoke("--version").stdout.startswith("anabranch ")
+    text = " ".join(invoke("run", "--help").stdout.split())
+    for code in ("0 every run", "1 a run stalled", "2 bad input", "130 interrupted"):
+        assert code in text
+
+
+def test_unknown_options_are_usage_errors() -> None:
+    assert invoke("run", "a.toml", "--sedes", "3").exit_code == 2
+    assert invoke("run", "a.toml", "--seeds", "0").exit_code == 2
+
+
+def test_demo_runs_the_repositorys_scenario(core: StandIn, folder: Path) -> None:
+    (folder / "scenarios/examples").mkdir(parents=True)
+    (folder / "scenarios/examples/demo.toml").write_text("")
+    assert invoke("demo", "--quick").exit_code == 0
+    assert core.calls[-1][1:5] == ("scenarios/examples/demo.toml", [], 1, "out/demo")
+
+
+def test_a_missing_core_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:  # noqa: ARG001
+    monkeypatch.setitem(__import__("sys").modules, "anabranch._core", None)
+    with pytest.raises(CoreMissingError, match="make setup"):
+        door.call("version")
+    result = invoke("run", "a.toml")
+    assert result.exit_code == 1
+    assert "hint: run `make setup`" in result.stderr
+
+
+def test_run_from_python(core: StandIn, folder: Path) -> None:
+    told: list[int] = []
+    core.during = lambda progress: told.append(progress('{"runs_done": 3}'))
+    results = api.run("a.toml", out=folder / "r", progress=lambda state: state["runs_done"] == 3)
+    assert told == [True]
+    assert results.flows.height > 0
+    assert api.plan("a.toml").warnings == ("the load exceeds the core's capacity",)

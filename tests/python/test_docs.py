@@ -1,0 +1,45 @@
+"""The documents: their Python runs, their links lead somewhere, and no scenario in them is not TOML."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fixtures
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+
+
+def blocks(page: Path, language: str) -> Iterator[str]:
+    text = re.sub(r"^  (?=\S| )", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    yield from re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", ["docs/tutorial/first-experiment.md", "docs/how-to/read-results.md"])
+def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("first", "demo"):
+        fixtures.write(tmp_path / "out" / name, fixtures.Fixture(series=True))
+    found = list(blocks(ROOT / page, "python"))
+    assert found
+    namespace: dict[str, object] = {}
+    for code in found:
+        exec(code, namespace)
+
+
+def test_the_tutorials_scenario_is_toml() -> None:
+    (scenario,) = blocks(ROOT / "docs/tutorial/first-experiment.md", "toml")
+    assert tomllib.loads(scenario)["name"] == "first"

@@ -1,0 +1,176 @@
+"""The report: what is in the file, and that hostile text in a scenario stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import fixtures
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anabranch import Results, load, report
+from anabranch.comparison import compare
+from anabranch.report.curves import cdf, ranks, thinned
+from anabranch.report.drawing import draw
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@given(st.lists(st.floats(min_value=1e-3, max_value=1e9), min_size=1, max_size=3000), st.integers(20, 400))
+def test_a_thinned_distribution_lies_on_the_full_one(values: list[float], points: int) -> None:
+    x, y = cdf(np.array(values), points=points)
+    ordered = np.sort(values)
+    assert x.size <= points
+    assert (x[0], x[-1], y[-1]) == (ordered[0], ordered[-1], 1.0)
+    assert (np.diff(x) >= 0).all()
+    assert (np.diff(y) > 0).all()
+    assert np.array_equal(ordered[np.rint(y * len(values)).astype(int) - 1], x)
+
+
+@given(st.integers(min_value=0, max_value=10**7))
+def test_thinning_keeps_the_ends_and_the_tail(n: int) -> None:
+    places = thinned(n)
+    assert places.size <= 300
+    assert (np.diff(places) > 0).all()
+    if n:
+        assert (places[0], places[-1]) == (0, n - 1)
+    # The greatest values are all there, and the last hundredth is a curve, not a corner.
+    assert (places >= n - 5).sum() == min(n, 5)
+    if n > 10_000:
+        assert (places > 0.99 * n).sum() > 40
+
+
+def test_unfinished_flows_leave_the_curve_short_of_one() -> None:
+    _, y = cdf(np.array([1.0, 2.0]), total=8)
+    assert y.tolist() == [1 / 8, 2 / 8]
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e9), min_size=1, max_size=2000))
+def test_ranks_ascend(values: list[float]) -> None:
+    x, y = ranks(np.array(values))
+    assert x.size <= 300
+    assert ((x > 0) & (x < 1)).all()
+    assert (np.diff(y) >= 0).all()
+
+
+def specs(text: str) -> list[dict[str, Any]]:
+    found = re.search(r'<script type="application/json" id="specs">(.*?)</script>', text, re.DOTALL)
+    assert found
+    data: list[dict[str, Any]] = json.loads(found.group(1))
+    return data
+
+
+def test_it_holds_everything(results: Results) -> None:
+    text = report.html(results)
+    assert len(text.encode()) < 3_000_000
+    for words in (
+        "Web search on a fat-tree",
+        "How do four transports compare on short-flow tails?",
+        "Make it again",
+        "anabranch run fixture.toml --out out/fixture",
+        "topology = &#34;fat-tree&#34;",
+        "law = poisson, load = 0.6",
+        "Links by layer",
+        "p003-s3",
+    ):
+        assert words in text
+    for run in results.manifest.runs:
+        assert run.fingerprint in text
+    # CDFs of five buckets, two slowdown charts, two rank plots.
+    assert len(specs(text)) == 5 + 2 + 2
+
+
+def test_curves_are_thin(results: Results) -> None:
+    for spec in specs(report.html(results)):
+        for layer in spec["layer"]:
+            per_series: dict[str, int] = {}
+            for row in layer.get("data", spec.get("data", {})).get("values", []):
+                per_series[row["series"]] = per_series.get(row["series"], 0) + 1
+            assert all(count <= 500 for count in per_series.values())
+
+
+def test_stalled_runs_are_loud(stalled: Results) -> None:
+    text = report.html(stalled)
+    assert "Not every run completed" in text
+    assert "p003-s2: flows 3, 13 wait for a pull" in text
+    assert "STALLED" in text
+
+
+def test_nothing_outside_is_referred_to(results: Results) -> None:
+    text = report.html(results)
+    page = re.sub(r'<script type="module">.*?</script>', "", text, flags=re.DOTALL)
+    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!data:)", page)
+    assert "http" not in page.replace("http-equiv", "")
+    assert "url(" not in page
+    assert "default-src 'none'" in page
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    attack = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
+    scenario = f'# Question: {attack}\ndescription = "{attack}"\n'
+    results = load(fixtures.write(tmp_path / "r", fixtures.Fixture(sweep={"x": [attack, "b"]}, scenario=scenario)))
+    text = report.html(results)
+    assert text.count("</script>") == 4
+    assert "<script>alert" not in text
+    assert "<img" not in re.sub(r'<script type="module">.*?</script>', "", text, flags=re.DOTALL)
+
+
+def test_a_scenario_that_is_not_toml_is_shown_as_text(tmp_path: Path) -> None:
+    results = load(fixtures.write(tmp_path / "r", fixtures.Fixture(scenario="{ not toml", seeds=(1,))))
+    assert "{ not toml" in report.html(results)
+
+
+def test_a_sweep_has_panels_and_charts_along_it(swept: Results) -> None:
+    text = report.html(swept)
+    assert text.count('<details class="panel"') == 3
+    assert "Along load" in text
+    assert len(specs(text)) == 3 * 9 + 4
+
+
+def test_the_drawing_has_every_link_and_host(results: Results) -> None:
+    drawing = draw(results, compare(results))
+    assert drawing
+    assert drawing.svg.count("<path ") == 48
+    assert drawing.svg.count("<circle ") == 16
+    assert drawing.svg.count("<rect ") == 20
+    assert list(drawing.views) == ["SCDP", "NDP", "DCTCP", "TCP NewReno"]
+    for view in drawing.data["views"]:
+        assert all(len(numbers) == 96 for numbers in view.values())
+    for steps in drawing.data["steps"].values():
+        assert steps == sorted(steps)
+        assert len(steps) == 7
+    # Every link of the fixture points from its lower end to its higher one.
+    assert set(drawing.data["up"]) == {1}
+
+
+def test_numbers_of_another_fabric_are_not_drawn(results: Results, tmp_path: Path) -> None:
+    folder = fixtures.write(tmp_path / "r", fixtures.Fixture(seeds=(1,)))
+    (folder / "fabric.json").write_text(json.dumps(fixtures.fat_tree(6)))
+    other = load(folder)
+    assert draw(other, compare(other)) is None
+    assert "The fabric</h2>" not in report.html(other)
+    assert "The fabric</h2>" in report.html(results)
+
+
+def test_links_between_equals_are_arcs(tmp_path: Path) -> None:
+    folder = fixtures.write(tmp_path / "r", fixtures.Fixture(seeds=(1,)))
+    fabric = fixtures.fat_tree(4)
+    for node in fabric["nodes"]:
+        node["level"] = "edge" if node["level"] != "host" else "host"
+    (folder / "fabric.json").write_text(json.dumps(fabric))
+    results = load(folder)
+    drawing = draw(results, compare(results))
+    assert drawing
+    assert drawing.svg.count("Q") == 32  # all but the 16 links to hosts
+
+
+@pytest.mark.parametrize("background", [0, 4])
+def test_experiments_without_some_flows(tmp_path: Path, background: int) -> None:
+    fixture = fixtures.Fixture(seeds=(1,), sessions=0 if background else 3, background=background)
+    text = report.html(load(fixtures.write(tmp_path / "r", fixture)))
+    assert ("background flows" in text) == bool(background)
