@@ -177,6 +177,41 @@ class Port {
     double m_integral = 0;
 };
 
+// A host's random pause before each packet, which keeps its line busy: the packet arrives later by the pause, and the next
+// one waits as long. Nothing in ns-3 does that, but delay and gap are read after PhyTxBegin is told.
+class Jitter {
+  public:
+    Jitter(Ptr<PointToPointChannel> channel, uint64_t delayNs, uint64_t longestNs, uint64_t stream)
+        : m_channel(channel), m_delayNs(delayNs), m_random(CreateObject<UniformRandomVariable>()) {
+        m_random->SetAttribute("Max", DoubleValue(static_cast<double>(longestNs)));
+        m_random->SetStream(static_cast<int64_t>(stream));
+    }
+
+    // Only one direction of the channel pauses.
+    void Watch(Ptr<PointToPointNetDevice> device, bool host) {
+        if (host) {
+            m_host = device;
+            device->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Jitter::HostSends, this));
+        } else {
+            device->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Jitter::SwitchSends, this));
+        }
+    }
+
+  private:
+    void HostSends(Ptr<const Packet>) {
+        auto pause = static_cast<uint64_t>(m_random->GetValue());
+        m_channel->SetAttribute("Delay", TimeValue(NanoSeconds(m_delayNs + pause)));
+        m_host->SetInterframeGap(NanoSeconds(pause));
+    }
+
+    void SwitchSends(Ptr<const Packet>) { m_channel->SetAttribute("Delay", TimeValue(NanoSeconds(m_delayNs))); }
+
+    Ptr<PointToPointChannel> m_channel;
+    Ptr<PointToPointNetDevice> m_host;
+    uint64_t m_delayNs;
+    Ptr<UniformRandomVariable> m_random;
+};
+
 // Nodes, links, queues and routes.
 class Fabric {
   public:
@@ -225,6 +260,10 @@ class Fabric {
         channel->SetAttribute("Delay", TimeValue(NanoSeconds(link.delayNs)));
         NetDeviceContainer ends;
         const uint32_t nodes[] = {link.a, link.b};
+        bool hosts = link.a < m_hosts || link.b < m_hosts;
+        if (hosts) {
+            m_jitters.push_back(std::make_unique<Jitter>(channel, link.delayNs, m_case.Number("jitter"), m_jitters.size()));
+        }
         for (uint32_t end = 0; end < 2; ++end) {
             auto device = CreateObject<PointToPointNetDevice>();
             device->SetAddress(Mac48Address::Allocate());
@@ -232,6 +271,9 @@ class Fabric {
             m_nodes.Get(nodes[end])->AddDevice(device);
             AddQueue(device, link.bps, nodes[end], nodes[1 - end]);
             device->Attach(channel);
+            if (hosts) {
+                m_jitters.back()->Watch(device, nodes[end] < m_hosts);
+            }
             ends.Add(device);
         }
         return ends;
@@ -278,6 +320,7 @@ class Fabric {
     std::vector<Ipv4Address> m_addresses;
     std::vector<Ipv4InterfaceContainer> m_interfaces;
     std::vector<std::unique_ptr<Port>> m_ports;
+    std::vector<std::unique_ptr<Jitter>> m_jitters;
 };
 
 // A bulk transfer and its sink.
@@ -325,6 +368,7 @@ int main(int argc, char* argv[]) {
     commandLine.Parse(argc, argv);
     Case run = ReadCase(std::cin);
     Time::SetResolution(Time::NS);
+    RngSeedManager::SetRun(run.Number("seed"));
     SetTcpDefaults(run);
     Fabric fabric(run);
     auto unfinished = static_cast<uint32_t>(run.flows.size());

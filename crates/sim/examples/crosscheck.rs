@@ -27,14 +27,15 @@ use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use rand::RngExt as _;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 const RATE: Rate = Rate::from_gbps(1);
 const DELAY: Duration = Duration::from_us(10);
-/// Range of the delays of hosts' links: 10 us on average, a packet's transmission time wide.
-const HOST_DELAY_NS: Range<u64> = 4_000..16_000;
+/// The jitter that removes phase effects for good: as long as the bottleneck takes for a packet (Floyd and Jacobson 1991).
+const PACKET_TIME: Duration = Duration::from_us(12);
+/// The jitter where one host alone should be able to fill a link.
+const SHORT_PAUSE: Duration = Duration::from_us(1);
 /// Packets that may wait at a switch port.
 const BUFFER: u32 = 100;
 /// DCTCP's threshold K in packets.
@@ -51,6 +52,10 @@ struct Case {
     tcp: TcpConfig,
     /// When to end although flows are not complete; `None` if they all have an end.
     until: Option<Duration>,
+    /// Longest random pause of a host before it sends a packet. Without one, equal links keep arrivals in lockstep with
+    /// departures; whose packets then find a full queue is a matter of phase (Floyd and Jacobson 1991), that is, of how a
+    /// simulator orders simultaneous events, and one flow may lose every packet to another for seconds.
+    jitter: Duration,
     seed: u64,
 }
 
@@ -90,21 +95,14 @@ fn case(scenario: &str, transport: &str, seed: &str) -> Result<Case, String> {
         ..TcpConfig::default()
     };
     let mut random = random::stream(seed, "crosscheck");
-    let (topology, sessions, until) = match scenario {
-        "long" => (dumbbell(LONG_FLOWS), long(&mut random), Some(LONG_RUN)),
-        "dumbbell" => (dumbbell(HOSTS_PER_SIDE), pairs(&mut random), None),
-        "permutation" => (fat_tree(), permutation(&mut random), None),
+    let (topology, sessions, until, jitter) = match scenario {
+        "long" => (dumbbell(LONG_FLOWS), long(&mut random), Some(LONG_RUN), PACKET_TIME),
+        "dumbbell" => (dumbbell(HOSTS_PER_SIDE), pairs(&mut random), None, PACKET_TIME),
+        "permutation" => (fat_tree(), permutation(&mut random), None, SHORT_PAUSE),
         other => return Err(format!("unknown scenario {other}; expected long, dumbbell or permutation")),
     };
-    let mut graph = topology.build(Path::new(".")).map_err(|e| e.to_string())?;
-    // Equal links keep arrivals in lockstep with departures. Whose packets then find a full queue is a matter of phase
-    // (Floyd and Jacobson 1991), that is, of how a simulator orders simultaneous events, and the same flow may lose a
-    // dozen retransmissions in a row. Spread over the time that a packet takes, the phases are the same in both.
-    let hosts = graph.hosts;
-    for link in graph.links.iter_mut().filter(|l| l.a < hosts) {
-        link.delay = Duration::from_ns(random.random_range(HOST_DELAY_NS));
-    }
-    Ok(Case { graph, sessions, tcp, until, seed })
+    let graph = topology.build(Path::new(".")).map_err(|e| e.to_string())?;
+    Ok(Case { graph, sessions, tcp, until, jitter, seed })
 }
 
 fn dumbbell(side: u32) -> TopologyConfig {
@@ -184,6 +182,8 @@ fn write_case(case: &Case) -> Result<(), String> {
     println!("buffer {BUFFER}");
     println!("threshold {THRESHOLD}");
     println!("until {}", case.until.map_or(0, ns));
+    println!("jitter {}", ns(case.jitter));
+    println!("seed {}", case.seed);
     println!("hosts {}", graph.hosts);
     println!("nodes {}", graph.nodes.len());
     for link in &graph.links {
@@ -238,7 +238,7 @@ fn run(case: Case) -> Result<(), String> {
         changes: Vec::new(),
         sampling: Sampling::default(),
         multicast_trees: 1,
-        host_jitter: Duration::ZERO,
+        host_jitter: case.jitter,
         return_to_sender: false,
     });
     let ending = network.run(|_| true);
