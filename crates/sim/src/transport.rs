@@ -68,11 +68,11 @@ impl Transport {
         match &self.protocol {
             Protocol::Tcp(c) => {
                 let sender = tcp::Connection::connect(c, bytes, now);
-                (Stack::Tcp(Box::new(sender)), Stack::Tcp(Box::new(tcp::Connection::listen(c))))
+                (Stack::Tcp(sender), Stack::Tcp(tcp::Connection::listen(c)))
             }
             Protocol::Ndp(c) => {
                 let sender = ndp::Connection::Sender(ndp::Sender::new(c, bytes));
-                (Stack::Ndp(Box::new(sender)), Stack::Ndp(Box::new(ndp::Connection::Receiver(ndp::Receiver::new(c)))))
+                (Stack::Ndp(sender), Stack::Ndp(ndp::Connection::Receiver(ndp::Receiver::new(c))))
             }
             Protocol::Scdp(c) => {
                 (scdp_sender(scdp::Sender::unicast(c, bytes)), scdp_receiver(scdp::Receiver::new(c, 1, seed)))
@@ -98,9 +98,9 @@ impl Transport {
 }
 
 fn scdp_sender(sender: scdp::Sender) -> Stack {
-    Stack::Scdp(Box::new(scdp::Connection::Sender(sender)))
+    Stack::Scdp(scdp::Connection::Sender(sender))
 }
 
 fn scdp_receiver(receiver: scdp::Receiver) -> Stack {
-    Stack::Scdp(Box::new(scdp::Connection::Receiver(receiver)))
+    Stack::Scdp(scdp::Connection::Receiver(receiver))
 }

@@ -134,8 +134,10 @@ fn finish(setup: Setup) -> RunRecord {
 
 fn rates() -> impl Strategy<Value = Rate> {
     // 3 Gbps and the odd one do not divide into whole picoseconds per byte.
-    select([10_000_000, 100_000_000, 123_456_789, 1_000_000_000, 3_000_000_000, 10_000_000_000, 40_000_000_000].to_vec())
-        .prop_map(Rate)
+    select(
+        [10_000_000, 100_000_000, 123_456_789, 1_000_000_000, 3_000_000_000, 10_000_000_000, 40_000_000_000].to_vec(),
+    )
+    .prop_map(Rate)
 }
 
 fn delays() -> impl Strategy<Value = Duration> {
@@ -287,8 +289,7 @@ fn troubles() -> impl Strategy<Value = Vec<(Time, Trouble)>> {
 }
 
 fn worlds() -> impl Strategy<Value = World> {
-    let paths =
-        || select(vec![PathMode::PerPacket, PathMode::PerPacketPermuted, PathMode::PerFlow, PathMode::Single]);
+    let paths = || select(vec![PathMode::PerPacket, PathMode::PerPacketPermuted, PathMode::PerFlow, PathMode::Single]);
     let group = move || (protocols(), paths());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
     let rest = (troubles(), jitter, 1..5_u32, any::<bool>(), any::<u64>());

@@ -52,6 +52,11 @@ pub struct Port {
     bytes: u64,
     up: bool,
     jittery: bool,
+    /// Longest queue so far.
+    max_packets: u32,
+    max_bytes: u32,
+    /// See [`PortCounters::waited`].
+    waited: u128,
     queue: Queue,
     rare: Rare,
 }
@@ -84,6 +89,9 @@ impl Port {
             bytes: 0,
             up: true,
             jittery: false,
+            max_packets: 0,
+            max_bytes: 0,
+            waited: 0,
             queue,
             rare: Rare { counters, rate, bytes_before: 0, busy_before: 0, jitter: 0, random: 0 },
         };
@@ -124,7 +132,15 @@ impl Port {
     pub fn counters(&self) -> PortCounters {
         let sent = self.rare.rate.transmit_time(self.bytes - self.rare.bytes_before).ps();
         let busy_ps = self.rare.busy_before + sent;
-        PortCounters { packets: self.packets, bytes: self.bytes, busy_ps, ..self.rare.counters }
+        PortCounters {
+            packets: self.packets,
+            bytes: self.bytes,
+            busy_ps,
+            max_packets: self.max_packets,
+            max_bytes: self.max_bytes,
+            waited: self.waited,
+            ..self.rare.counters
+        }
     }
 
     /// Its queue.
@@ -169,7 +185,7 @@ impl Port {
             self.waiting -= 1;
             let hot = &hots[id as usize];
             let start = self.busy_until;
-            self.rare.counters.waited += u128::from((start - hot.at) * u64::from(hot.size));
+            self.waited += u128::from((start - hot.at) * u64::from(hot.size));
             self.start(entity, hots, wheel, id, start);
         }
     }
@@ -184,17 +200,19 @@ impl Port {
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
             let marked = self.queue.pass(&mut hots[id as usize]);
-            self.rare.counters.marked += u64::from(marked);
+            if marked {
+                self.rare.counters.marked += 1;
+            }
             self.start(entity, hots, wheel, id, now);
             return Outcome { marked, ..Outcome::QUEUED };
         }
         hots[id as usize].at = now;
         let outcome = self.queue.enqueue(hots, id);
         self.waiting += u32::from(outcome.rejected == NO_PACKET);
-        let counters = &mut self.rare.counters;
-        counters.max_packets = counters.max_packets.max(self.waiting);
-        counters.max_bytes = counters.max_bytes.max(self.queue.bytes());
+        self.max_packets = self.max_packets.max(self.waiting);
+        self.max_bytes = self.max_bytes.max(self.queue.bytes());
         if outcome != Outcome::QUEUED {
+            let counters = &mut self.rare.counters;
             counters.marked += u64::from(outcome.marked);
             counters.trimmed += u64::from(outcome.trimmed != NO_PACKET);
             counters.dropped += u64::from(outcome.rejected != NO_PACKET);

@@ -23,6 +23,37 @@ pub struct Remote {
     pub from: Peer,
 }
 
+/// The other ends of an endpoint, by peer index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remotes {
+    /// As nearly all have.
+    One(Remote),
+    /// The hub of a one-to-many or many-to-one session.
+    Many(Box<[Remote]>),
+}
+
+impl Remotes {
+    /// All of them.
+    pub fn all(&self) -> &[Remote] {
+        match self {
+            Self::One(remote) => std::slice::from_ref(remote),
+            Self::Many(remotes) => remotes,
+        }
+    }
+
+    /// The remote end that the endpoint knows as `peer`.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn get(&self, peer: Peer) -> Remote {
+        match self {
+            Self::One(remote) => *remote,
+            Self::Many(remotes) => remotes[usize::from(peer)],
+        }
+    }
+}
+
 /// An endpoint in its place: the state machine and how it is wired.
 pub struct Hosted {
     /// The protocol state machine.
@@ -33,8 +64,8 @@ pub struct Hosted {
     pub session: u32,
     /// For a receiving endpoint: which receiver of the session it is.
     pub receiver: Option<u16>,
-    /// The other ends; one but for the hub of a one-to-many or many-to-one session.
-    pub remotes: Vec<Remote>,
+    /// The other ends.
+    pub remotes: Remotes,
     /// Multicast group that it may send to.
     pub group: Option<u32>,
     /// Chooses the path of each packet.

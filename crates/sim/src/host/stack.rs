@@ -8,7 +8,9 @@ use anabranch_transport::{Arrival, Endpoint, Event, Stats, Time, Transmit, ndp, 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty),)+) => {
         /// An endpoint of any protocol.
-        pub enum Stack { $($(#[doc = $doc])* $name(Box<$endpoint>),)+ }
+        // Not boxed: what holds a stack is, and one cache miss is enough.
+        #[allow(clippy::large_enum_variant, reason = "all variants are of much the same size")]
+        pub enum Stack { $($(#[doc = $doc])* $name($endpoint),)+ }
 
         /// A header of any protocol.
         #[derive(Clone, Copy, Debug)]

@@ -95,7 +95,7 @@ impl Network {
             return false;
         }
         let Some(receiver) = self.endpoints[hot.endpoint as usize].as_deref() else { return false };
-        let sender = receiver.remotes[usize::from(hot.from)];
+        let sender = receiver.remotes.get(hot.from);
         let path = self.hosts[sender.host as usize].random_path();
         let hot = self.packets.hot_mut(id);
         hot.flags |= flag::RETURNED;

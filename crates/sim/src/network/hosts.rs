@@ -120,7 +120,7 @@ impl Network {
                 (group, id, 0)
             }
             _ => {
-                let remote = hosted.remotes[usize::from(transmit.to)];
+                let remote = hosted.remotes.get(transmit.to);
                 (remote.host, remote.endpoint, remote.from)
             }
         };

@@ -4,7 +4,7 @@ use super::{Multicast, Network};
 use crate::fabric::multicast::MulticastGroup;
 use crate::host::path::PathPicker;
 use crate::host::stack::Stack;
-use crate::host::{EndpointId, Hosted, Remote};
+use crate::host::{EndpointId, Hosted, Remote, Remotes};
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Mode, Session};
@@ -115,8 +115,24 @@ impl Network {
         let first = self.endpoints.len() as EndpointId;
         let seed = self.endpoint_seed(first);
         let (sender, receiver) = transport.unicast(spec.size, Time(self.now), seed);
-        self.add(session, spec, from, None, sender, vec![Remote { host: to, endpoint: first + 1, from: 0 }], None);
-        self.add(session, spec, to, Some(row), receiver, vec![Remote { host: from, endpoint: first, from: 0 }], None);
+        self.add(
+            session,
+            spec,
+            from,
+            None,
+            sender,
+            Remotes::One(Remote { host: to, endpoint: first + 1, from: 0 }),
+            None,
+        );
+        self.add(
+            session,
+            spec,
+            to,
+            Some(row),
+            receiver,
+            Remotes::One(Remote { host: from, endpoint: first, from: 0 }),
+            None,
+        );
     }
 
     /// False if the transport has no such sessions.
@@ -129,10 +145,10 @@ impl Network {
             return false;
         };
         let remotes = sinks.iter().zip(first + 1..).map(|(&host, endpoint)| Remote { host, endpoint, from: 0 });
-        self.add(session, spec, source, None, sender, remotes.collect(), Some(group));
+        self.add(session, spec, source, None, sender, Remotes::Many(remotes.collect()), Some(group));
         for (row, (&sink, receiver)) in sinks.iter().zip(receivers).enumerate() {
             let hub = Remote { host: source, endpoint: first, from: row as Peer };
-            self.add(session, spec, sink, Some(row as u16), receiver, vec![hub], None);
+            self.add(session, spec, sink, Some(row as u16), receiver, Remotes::One(hub), None);
         }
         let mut members: Vec<_> = sinks.iter().copied().zip(first + 1..).collect();
         members.sort_unstable();
@@ -153,10 +169,10 @@ impl Network {
             return false;
         };
         let remotes = sources.iter().zip(first + 1..).map(|(&host, endpoint)| Remote { host, endpoint, from: 0 });
-        self.add(session, spec, sink, Some(0), receiver, remotes.collect(), None);
+        self.add(session, spec, sink, Some(0), receiver, Remotes::Many(remotes.collect()), None);
         for (index, (&source, sender)) in sources.iter().zip(senders).enumerate() {
             let hub = Remote { host: sink, endpoint: first, from: index as Peer };
-            self.add(session, spec, source, None, sender, vec![hub], None);
+            self.add(session, spec, source, None, sender, Remotes::One(hub), None);
         }
         true
     }
@@ -173,16 +189,16 @@ impl Network {
         host: u32,
         receiver: Option<u16>,
         stack: Stack,
-        remotes: Vec<Remote>,
+        remotes: Remotes,
         group: Option<u32>,
     ) {
         let id = self.endpoints.len() as EndpointId;
         let mode = self.groups[usize::from(spec.group)].path;
         // A hub's nearest remote may be in its own rack, with a single path; a group's packets choose among trees, too.
-        let paths = remotes.iter().map(|r| self.routes.path_count(host, r.host)).max().unwrap_or(0);
+        let paths = remotes.all().iter().map(|r| self.routes.path_count(host, r.host)).max().unwrap_or(0);
         let paths = paths.max(group.map_or(0, |_| self.multicast_trees));
         let random = &mut self.hosts[host as usize].random;
-        let path = PathPicker::new(mode, paths, remotes[0].host, random);
+        let path = PathPicker::new(mode, paths, remotes.get(0).host, random);
         let hosted = Hosted { stack, host, session, receiver, remotes, group, path, pulling: false };
         self.endpoints.push(Some(Box::new(hosted)));
         self.endpoint_session.push(session);

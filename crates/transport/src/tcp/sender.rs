@@ -41,7 +41,7 @@ pub(super) struct Sender {
     /// detected; 0 before the first.
     recover: u64,
     dup_acks: u32,
-    /// Bytes sent beyond the window on the first two duplicate ACKs (RFC 3042).
+    /// Bytes sent beyond the window on duplicate ACKs before recovery (RFC 3042; RFC 6675 §5 step 3).
     limited_sent: u64,
     /// The segment at `una` must be retransmitted whatever the window says.
     retransmit_first: bool,
@@ -234,7 +234,7 @@ impl Sender {
     }
 
     fn enter_recovery(&mut self) {
-        // RFC 5681 §3.2 step 2: what limited transmit sent does not count.
+        // RFC 5681 §3.2 step 2, RFC 6675 §5 step 4.2: what limited transmit sent does not count.
         let flight = self.nxt - self.una - self.limited_sent;
         self.window.ssthresh = self.control.on_loss(&self.window, flight);
         self.limited_sent = 0;
@@ -313,12 +313,30 @@ impl Sender {
         }
     }
 
+    /// Bytes that may still be in the network. Recovery keeps sending for as long as duplicate ACKs come, so that all that
+    /// was sent beyond a hole may be many windows; of these, `ssthresh` have not left. Counted otherwise, the loss of a
+    /// retransmission would raise the threshold, which it MUST lower (RFC 5681 §4.3).
+    fn in_network(&self) -> u64 {
+        let sacked = self.board.as_ref().map_or(0, |board| board.count_between(self.una, self.nxt));
+        let unsacked = self.nxt - self.una - sacked;
+        if self.mode == Mode::Open { unsacked } else { unsacked.min(self.window.ssthresh) }
+    }
+
+    /// The window without what duplicate ACKs have added in recovery (RFC 5681 §3.2 steps 3 and 4).
+    fn deflated(&self) -> Window {
+        let mut window = self.window.clone();
+        if self.mode != Mode::Open {
+            window.set(window.ssthresh);
+        }
+        window
+    }
+
     /// The retransmission timer fired: go back to the first unacknowledged segment with a window of one
     /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4).
     pub(super) fn on_timeout(&mut self, first: bool) {
         // RFC 5681 §3.1: ssthresh stays when the same segment times out again.
         if first {
-            self.window.ssthresh = self.control.on_timeout(&self.window, self.nxt - self.una);
+            self.window.ssthresh = self.control.on_timeout(&self.deflated(), self.in_network());
         }
         self.window.set(self.window.mss);
         self.mode = Mode::Open;
@@ -383,6 +401,9 @@ impl Sender {
             if !limited || self.nxt < self.max || self.limited_sent + len > allowed || over > allowed {
                 return None;
             }
+        }
+        // With SACK, what was SACKed makes room for it (RFC 6675 §5 step 3).
+        if self.nxt + len > self.una.saturating_add(self.window.cwnd) {
             self.limited_sent += len;
         }
         Some((self.nxt, seq_end))

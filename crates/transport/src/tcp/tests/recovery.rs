@@ -257,3 +257,39 @@ fn the_window_in_recovery_step_by_step() {
     // Full: everything sent before recovery; one segment is in flight, so cwnd = min(5, 2 + 1) with two.
     assert_eq!(ack(&mut sender, 12, same), (3, vec![14]));
 }
+
+/// RFC 5681 §4.3: the loss of a retransmission is a second indication of congestion, so the threshold must fall again.
+/// However long recovery has gone on sending new data beyond the hole, the flight that is halved is not all of that.
+#[test]
+fn a_timeout_in_recovery_lowers_the_threshold_again() {
+    for (congestion, sack) in [(Algorithm::NewReno, false), (Algorithm::Reno, false), (Algorithm::NewReno, true)] {
+        let config = TcpConfig { handshake: false, sack, ..config(congestion) };
+        let mut sender = Connection::connect(&config, Some(1000 * MSS), Time::ZERO);
+        let send = |sender: &mut Connection, now: Time| {
+            std::iter::from_fn(|| sender.poll_transmit(now)).map(|p| p.header.seq / MSS).max()
+        };
+        let ack = |sender: &mut Connection, now: Time, segments: u64, sacked: u64| {
+            let mut header = Segment { ack: segments * MSS, window: 1 << 20, flags: Flags::ACK, ..Segment::default() };
+            if sack && sacked > segments {
+                header.push_sack(MSS, sacked * MSS);
+            }
+            sender.handle_packet(now, &crate::Arrival { header, from: 0, trimmed: false, ce: false, returned: false });
+            send(sender, now)
+        };
+        assert_eq!(send(&mut sender, Time::ZERO), Some(19));
+        // The first is lost, and so is its repetition, while a hundred others arrive.
+        let sent: Vec<_> = (2..=101).map(|arrived| ack(&mut sender, Time::ZERO, 0, arrived)).collect();
+        assert!(sent[99].is_some_and(|segment| segment > 105), "new data kept flowing: {sent:?}");
+        // The threshold was 20 / 2 in recovery; now it is half of that.
+        let timeout = Time::ZERO + config.rto_initial;
+        sender.handle_timeout(timeout);
+        assert_eq!(send(&mut sender, timeout), Some(0));
+        let windows: Vec<u64> = (102..110)
+            .map(|segments| {
+                ack(&mut sender, timeout, segments, 0);
+                sender.cwnd().unwrap() / MSS
+            })
+            .collect();
+        assert_eq!(windows, [2, 3, 4, 5, 5, 5, 5, 5], "{congestion:?}, SACK {sack}: slow start up to five");
+    }
+}

@@ -78,3 +78,26 @@ fn a_rescue_retransmission_finds_a_lost_tail() {
     assert_eq!(pair.nodes[SENDER].stats().timeouts, 0);
     assert!(pair.completed_at(RECEIVER).unwrap() < Time::ZERO + Duration::from_ms(3));
 }
+
+/// RFC 6675 §5 steps 3 and 4.2: on the first two duplicate ACKs new data may leave, and does not raise the threshold.
+#[test]
+fn what_limited_transmit_sent_is_not_halved() {
+    let config = TcpConfig { handshake: false, initial_window: 10, ..config() };
+    let mut sender = Connection::connect(&config, Some(200 * MSS), Time::ZERO);
+    let mut ack = |sacked: u64| {
+        let mut header = Segment { window: 1 << 20, flags: Flags::ACK, ..Segment::default() };
+        if sacked > 1 {
+            header.push_sack(MSS, sacked * MSS);
+        }
+        sender
+            .handle_packet(Time::ZERO, &crate::Arrival { header, from: 0, trimmed: false, ce: false, returned: false });
+        let sent: Vec<u64> =
+            std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).map(|p| p.header.seq / MSS).collect();
+        (sender.cwnd().unwrap() / MSS, sent)
+    };
+    assert_eq!(ack(0), (10, (0..10).collect()));
+    assert_eq!(ack(2), (10, vec![10]));
+    assert_eq!(ack(3), (10, vec![11]));
+    // Ten of twelve were within the window. Of these the first is lost and three have arrived.
+    assert_eq!(ack(4), (5, vec![0]));
+}

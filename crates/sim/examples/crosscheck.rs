@@ -1,0 +1,254 @@
+//! This simulator's half of the cross-check against ns-3 (`docs/fidelity/crosscheck-ns3.md`).
+//!
+//! `crosscheck case SCENARIO TRANSPORT SEED` writes a run down in full: links, the route of every flow, flows, TCP
+//! parameters. `tests/crosscheck/ns3_crosscheck.cc` reads that and simulates it with ns-3. `crosscheck run SCENARIO
+//! TRANSPORT SEED` simulates the same here. Both print the same lines of comma-separated values:
+//!
+//! ```text
+//! flow,source,destination,delivered bytes,completion time in ns (0: endless)
+//! port,from,to,bytes sent,time integral of the queue in byte ns,dropped,marked
+//! run,simulated ns,events
+//! ```
+//!
+//! Scenarios are `long`, `dumbbell` and `permutation`; transports `newreno`, `newreno-sack` and `dctcp`. Routing is by destination alone, on one path, so that ns-3's
+//! static routes can follow the same links.
+
+use anabranch_sim::fabric::graph::{Graph, PortId};
+use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn};
+use anabranch_sim::fabric::routing::Routes;
+use anabranch_sim::fabric::topology::{Dumbbell, FatTree, Layers, TopologyConfig};
+use anabranch_sim::host::path::{PathMode, PathPicker};
+use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::{Ending, Group, Network, Sampling, Setup, Stop};
+use anabranch_sim::random::{self, Stream};
+use anabranch_sim::transport::{Protocol, Transport};
+use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::{Bytes, Duration, Rate, Time};
+use rand::RngExt as _;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+const RATE: Rate = Rate::from_gbps(1);
+const DELAY: Duration = Duration::from_us(10);
+/// The jitter that removes phase effects for good: as long as the bottleneck takes for a packet (Floyd and Jacobson 1991).
+const PACKET_TIME: Duration = Duration::from_us(12);
+/// The jitter where one host alone should be able to fill a link.
+const SHORT_PAUSE: Duration = Duration::from_us(1);
+/// Packets that may wait at a switch port.
+const BUFFER: u32 = 100;
+/// DCTCP's threshold K in packets.
+const THRESHOLD: u32 = 20;
+const HOSTS_PER_SIDE: u32 = 8;
+const LONG_FLOWS: u32 = 4;
+/// How long endless flows run.
+const LONG_RUN: Duration = Duration::from_secs(2);
+
+/// A run, before it is handed to either simulator.
+struct Case {
+    graph: Graph,
+    sessions: Vec<Session>,
+    tcp: TcpConfig,
+    /// When to end although flows are not complete; `None` if they all have an end.
+    until: Option<Duration>,
+    /// Longest random pause of a host before it sends a packet. Without one, equal links keep arrivals in lockstep with
+    /// departures; whose packets then find a full queue is a matter of phase (Floyd and Jacobson 1991), that is, of how a
+    /// simulator orders simultaneous events, and one flow may lose every packet to another for seconds.
+    jitter: Duration,
+    seed: u64,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match &arguments[..] {
+        [mode, scenario, transport, seed] => case(scenario, transport, seed).and_then(|case| match mode.as_str() {
+            "case" => write_case(&case),
+            "run" => run(case),
+            other => Err(format!("unknown mode {other}; expected case or run")),
+        }),
+        _ => Err("usage: crosscheck case|run long|dumbbell|permutation newreno|newreno-sack|dctcp SEED".to_owned()),
+    };
+    if let Err(problem) = result {
+        eprintln!("error: {problem}");
+        std::process::exit(2);
+    }
+}
+
+fn case(scenario: &str, transport: &str, seed: &str) -> Result<Case, String> {
+    let seed = seed.parse().map_err(|e| format!("seed {seed}: {e}"))?;
+    let (congestion, sack) = match transport {
+        "newreno" => (Algorithm::NewReno, false),
+        "newreno-sack" => (Algorithm::NewReno, true),
+        "dctcp" => (Algorithm::Dctcp, false),
+        other => return Err(format!("unknown transport {other}; expected newreno, newreno-sack or dctcp")),
+    };
+    let tcp = TcpConfig {
+        // ns-3's point-to-point links put a PPP header of 2 bytes before every packet.
+        packet: Bytes(1502),
+        header: Bytes(42),
+        receive_window: Bytes(1 << 26),
+        rto_min: Duration::from_ms(10),
+        rto_initial: Duration::from_ms(10),
+        congestion,
+        sack,
+        ..TcpConfig::default()
+    };
+    let mut random = random::stream(seed, "crosscheck");
+    let (topology, sessions, until, jitter) = match scenario {
+        "long" => (dumbbell(LONG_FLOWS), long(&mut random), Some(LONG_RUN), PACKET_TIME),
+        "dumbbell" => (dumbbell(HOSTS_PER_SIDE), pairs(&mut random), None, PACKET_TIME),
+        "permutation" => (fat_tree(), permutation(&mut random), None, SHORT_PAUSE),
+        other => return Err(format!("unknown scenario {other}; expected long, dumbbell or permutation")),
+    };
+    let graph = topology.build(Path::new(".")).map_err(|e| e.to_string())?;
+    Ok(Case { graph, sessions, tcp, until, jitter, seed })
+}
+
+fn dumbbell(side: u32) -> TopologyConfig {
+    let hosts =
+        Dumbbell { left: side, right: side, rate: RATE, delay: DELAY, bottleneck_rate: None, bottleneck_delay: None };
+    TopologyConfig::Dumbbell(hosts)
+}
+
+fn fat_tree() -> TopologyConfig {
+    TopologyConfig::FatTree(FatTree { k: 4, rate: RATE, delay: DELAY, layers: Layers::default() })
+}
+
+/// A flow that starts at a random time within `window`.
+fn flow(random: &mut Stream, source: u32, sink: u32, size: Option<u64>, window: Duration) -> Session {
+    // Whole nanoseconds, which is ns-3's clock.
+    let start = Time::ZERO + Duration::from_ns(random.random_range(0..window.ps() / 1000));
+    let size = size.map(Bytes);
+    Session { start, size, mode: Mode::Unicast, sources: vec![source], sinks: vec![sink], group: 0 }
+}
+
+/// Endless flows, each from its own sender to its own receiver.
+fn long(random: &mut Stream) -> Vec<Session> {
+    (0..LONG_FLOWS).map(|h| flow(random, h, h + LONG_FLOWS, None, Duration::from_ms(1))).collect()
+}
+
+/// Flows of 2 to 6 MB, each from its own sender to its own receiver.
+fn pairs(random: &mut Stream) -> Vec<Session> {
+    let one = |h| {
+        let size = random.random_range(2_000_000..6_000_000);
+        flow(random, h, h + HOSTS_PER_SIDE, Some(size), Duration::from_ms(20))
+    };
+    (0..HOSTS_PER_SIDE).map(one).collect()
+}
+
+/// 5 MB from each of 16 hosts to another; a host receives from one only.
+fn permutation(random: &mut Stream) -> Vec<Session> {
+    let hosts = 16;
+    let mut sinks: Vec<u32> = (0..hosts).collect();
+    // Sattolo's shuffle: one cycle, so that nobody sends to itself.
+    for i in (1..hosts as usize).rev() {
+        sinks.swap(i, random.random_range(0..i));
+    }
+    let one = |(source, &sink): (usize, &u32)| flow(random, source as u32, sink, Some(5_000_000), Duration::from_ms(1));
+    sinks.iter().enumerate().map(one).collect()
+}
+
+/// The egress ports from `source` to `sink` that the run will use.
+fn path(case: &Case, routes: &Routes, source: u32, sink: u32) -> Vec<PortId> {
+    let mut random = random::stream(case.seed, "unused by single paths");
+    let paths = routes.path_count(source, sink);
+    let fraction = PathPicker::new(PathMode::Single, paths, sink, &mut random).next(&mut random);
+    routes.path(&case.graph, source, sink, fraction)
+}
+
+fn write_case(case: &Case) -> Result<(), String> {
+    let (graph, tcp) = (&case.graph, &case.tcp);
+    let ns = |d: Duration| d.ps() / 1000;
+    println!("congestion {}", tcp.congestion.name());
+    println!("mss {}", tcp.mss());
+    println!("initial_window {}", tcp.initial_window);
+    println!("receive_window {}", tcp.receive_window.0);
+    println!("rto_min {}", ns(tcp.rto_min));
+    println!("rto_initial {}", ns(tcp.rto_initial));
+    println!("clock_granularity {}", ns(tcp.clock_granularity));
+    println!("limited_transmit {}", u8::from(tcp.limited_transmit));
+    println!("sack {}", u8::from(tcp.sack));
+    println!("ack_every {}", 1 + u8::from(tcp.delayed_ack));
+    println!("dctcp_gain {}", tcp.dctcp_gain);
+    println!("buffer {BUFFER}");
+    println!("threshold {THRESHOLD}");
+    println!("until {}", case.until.map_or(0, ns));
+    println!("jitter {}", ns(case.jitter));
+    println!("seed {}", case.seed);
+    println!("hosts {}", graph.hosts);
+    println!("nodes {}", graph.nodes.len());
+    for link in &graph.links {
+        println!("link {} {} {} {}", link.a, link.b, link.rate.bps(), ns(link.delay));
+    }
+    let routes = Routes::build(graph, |_| true);
+    let mut table: BTreeMap<(u32, u32), PortId> = BTreeMap::new();
+    for session in &case.sessions {
+        let (source, sink) = (session.sources[0], session.sinks[0]);
+        for (from, to) in [(source, sink), (sink, source)] {
+            for port in path(case, &routes, from, to) {
+                let node = graph.port_owner(port);
+                if *table.entry((node, to)).or_insert(port) != port {
+                    return Err(format!("node {node} has two ways to host {to}"));
+                }
+            }
+        }
+    }
+    for ((node, to), port) in table {
+        println!("route {node} {to} {}", port / 2);
+    }
+    for session in &case.sessions {
+        let size = session.size.map_or(0, |s| s.0);
+        println!("flow {} {} {size} {}", session.sources[0], session.sinks[0], session.start.ps() / 1000);
+    }
+    Ok(())
+}
+
+fn run(case: Case) -> Result<(), String> {
+    let marks = case.tcp.congestion == Algorithm::Dctcp;
+    let queue = move |_| match marks {
+        true => Queue::Ecn(Ecn::new(Limit::Packets(BUFFER), Limit::Packets(THRESHOLD))),
+        false => Queue::DropTail(DropTail::new(Limit::Packets(BUFFER))),
+    };
+    let transport = Transport { name: "crosscheck".to_owned(), protocol: Protocol::Tcp(case.tcp) };
+    let mut sessions = case.sessions;
+    sessions.sort_by_key(|s| s.start);
+    let mut network = Network::new(Setup {
+        graph: Arc::new(case.graph),
+        queue: Box::new(queue),
+        groups: vec![Group {
+            name: "crosscheck".to_owned(),
+            transport,
+            path: PathMode::Single,
+            background: case.until.is_some(),
+            awaited: case.until.is_none(),
+        }],
+        sessions,
+        seed: case.seed,
+        stop: if case.until.is_some() { Stop::Idle } else { Stop::Foreground },
+        time_limit: Time::ZERO + case.until.unwrap_or(Duration::from_secs(100)),
+        changes: Vec::new(),
+        sampling: Sampling::default(),
+        multicast_trees: 1,
+        host_jitter: case.jitter,
+        return_to_sender: false,
+    });
+    let ending = network.run(|_| true);
+    let measured_ns = network.measured_until().ps() as f64 / 1000.0;
+    let record = RunRecord::take(&mut network, ending);
+    if case.until.is_none() && record.ending != Ending::Complete {
+        return Err(format!("the run did not complete: {:?}", record.ending));
+    }
+    for flow in &record.flows {
+        let took = flow.end.map_or(0, |end| end.since(flow.start).ps() / 1000);
+        println!("flow,{},{},{},{took}", flow.src_host, flow.dst_host, flow.size_bytes);
+    }
+    let graph = network.graph();
+    for link in record.links.iter().filter(|l| l.packets > 0 && l.src_level != "host") {
+        let (from, to) = (graph.port_owner(link.link), graph.port_peer(link.link));
+        let integral = link.queue_mean_bytes * measured_ns;
+        println!("port,{from},{to},{},{integral:.0},{},{}", link.bytes, link.dropped, link.marked);
+    }
+    println!("run,{measured_ns:.0},{}", record.events);
+    Ok(())
+}
