@@ -106,14 +106,8 @@ fn case(scenario: &str, transport: &str, seed: &str) -> Result<Case, String> {
 }
 
 fn dumbbell(side: u32) -> TopologyConfig {
-    let hosts = Dumbbell {
-        left: side,
-        right: side,
-        rate: RATE,
-        delay: DELAY,
-        bottleneck_rate: None,
-        bottleneck_delay: None,
-    };
+    let hosts =
+        Dumbbell { left: side, right: side, rate: RATE, delay: DELAY, bottleneck_rate: None, bottleneck_delay: None };
     TopologyConfig::Dumbbell(hosts)
 }
 
@@ -151,9 +145,7 @@ fn permutation(random: &mut Stream) -> Vec<Session> {
     for i in (1..hosts as usize).rev() {
         sinks.swap(i, random.random_range(0..i));
     }
-    let one = |(source, &sink): (usize, &u32)| {
-        flow(random, source as u32, sink, Some(5_000_000), Duration::from_ms(1))
-    };
+    let one = |(source, &sink): (usize, &u32)| flow(random, source as u32, sink, Some(5_000_000), Duration::from_ms(1));
     sinks.iter().enumerate().map(one).collect()
 }
 

@@ -89,7 +89,8 @@ fn what_limited_transmit_sent_is_not_halved() {
         if sacked > 1 {
             header.push_sack(MSS, sacked * MSS);
         }
-        sender.handle_packet(Time::ZERO, &crate::Arrival { header, from: 0, trimmed: false, ce: false, returned: false });
+        sender
+            .handle_packet(Time::ZERO, &crate::Arrival { header, from: 0, trimmed: false, ce: false, returned: false });
         let sent: Vec<u64> =
             std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).map(|p| p.header.seq / MSS).collect();
         (sender.cwnd().unwrap() / MSS, sent)
