@@ -1,0 +1,145 @@
+//! Unicast over channels that trim, drop, delay and repeat.
+
+use super::*;
+
+/// Decoding a block of 100 symbols.
+fn decode() -> Duration {
+    ScdpConfig::default().decode_latency(100)
+}
+
+#[test]
+fn a_trimmed_symbol_is_replaced_and_the_block_needs_the_overhead_and_is_decoded() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, once(Fate::Trim, |t| is_symbol(t, 0, 5)));
+    finish(&mut p);
+    // 102 whole symbols and the trimmed one, back to back.
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + decode());
+    assert_eq!((pulls(&p, 1), stats(&p, 0).data_sent), ((103 - 12, 0, 1), 103));
+    let r = stats(&p, 1);
+    assert_eq!((r.data_received, r.trimmed_received, r.overhead_symbols, r.decoded_blocks), (102, 1, 2, 1));
+    assert_eq!((r.timeouts, stats(&p, 0).timeouts, r.bytes_delivered), (0, 0, 100 * SYMBOL));
+}
+
+#[test]
+fn a_whole_window_trimmed_costs_its_symbols_and_no_timeout() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, |n, _, _| if n < 12 { Fate::Trim } else { Fate::Deliver });
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts), (114, 0));
+    assert_eq!(pulls(&p, 1), (102, 0, 1));
+}
+
+#[test]
+fn a_failed_decoding_asks_for_exactly_one_more_with_fin() {
+    // Decoding fails with K + 2, and works with K + 3.
+    let cfg = config(|c| c.failure_probability = vec![1.0, 1.0, 1.0, 0.0]);
+    let mut p = unicast(&cfg, 100 * SYMBOL, once(Fate::Trim, |t| is_symbol(t, 0, 5)));
+    finish(&mut p);
+    // One round trip and one symbol more.
+    let round = CONTROL + DELAY + PACKET + DELAY;
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + round + decode());
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).overhead_symbols, stats(&p, 1).decoded_blocks), (104, 3, 1));
+    let sent = symbols(&p, 0, 1);
+    assert_eq!((sent[102].2, sent[103].2), (2, 0), "the answer to fin has the highest priority");
+}
+
+#[test]
+fn a_block_whose_source_symbols_all_arrive_late_is_not_decoded() {
+    // Symbol 50 counts as lost when symbol 75 is there; it arrives before its replacements.
+    let policy = once(Fate::Late(Duration::from_us(500)), |t| is_symbol(t, 0, 50));
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, policy);
+    finish(&mut p);
+    assert_eq!(completed(&p, 1), PACKET * 100 + DELAY);
+    assert_eq!((stats(&p, 1).decoded_blocks, stats(&p, 1).overhead_symbols), (0, 3));
+}
+
+#[test]
+fn reordering_within_the_tolerance_costs_nothing() {
+    let late = |n: u64, from: usize, _: &Transmit<Header>| {
+        if from == HUB && n % 7 == 0 { Fate::Late(Duration::from_us(200)) } else { Fate::Deliver }
+    };
+    let mut p = unicast(&config(|c| c.initial_window = 40), 300 * SYMBOL, late);
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).decoded_blocks, stats(&p, 1).timeouts), (300, 0, 0));
+}
+
+#[test]
+fn the_decoder_does_one_block_after_the_other() {
+    // 11.488 ms for a block, which takes 1.236 ms to arrive.
+    let cfg = config(|c| c.decode_rate = crate::Rate::from_mbps(100));
+    let mut p = unicast(&cfg, 300 * SYMBOL, |_, _, t| {
+        if (0..3).any(|b| is_symbol(t, b, 5)) { Fate::Trim } else { Fate::Deliver }
+    });
+    finish(&mut p);
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + cfg.decode_latency(100) * 3);
+    assert_eq!((stats(&p, 1).decoded_blocks, stats(&p, 0).data_sent), (3, 309));
+}
+
+#[test]
+fn a_dropped_symbol_shows_as_a_gap() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, once(Fate::Drop, |t| is_symbol(t, 0, 5)));
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts, stats(&p, 1).decoded_blocks), (103, 0, 1));
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + decode());
+}
+
+#[test]
+fn a_lost_pull_is_made_up_for_by_the_next_one() {
+    let pull = |t: &Transmit<Header>| matches!(t.header, Header::Pull(p) if p.upto == 30);
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, once(Fate::Drop, pull));
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts), (100, 0));
+    assert_eq!(completed(&p, 1), PACKET * 100 + DELAY);
+}
+
+#[test]
+fn pulls_that_overtake_one_another_do_no_harm() {
+    let late = |n: u64, from: usize, _: &Transmit<Header>| {
+        if from != HUB { Fate::Late(Duration::from_us(n * 37 % 60)) } else { Fate::Deliver }
+    };
+    let mut p = unicast(&ScdpConfig::default(), 250 * SYMBOL, late);
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts, stats(&p, 1).decoded_blocks), (250, 0, 0));
+}
+
+#[test]
+fn a_first_window_that_is_lost_is_probed_for_and_pulled() {
+    let mut p = unicast(&ScdpConfig::default(), 50 * SYMBOL, |n, _, _| if n < 12 { Fate::Drop } else { Fate::Deliver });
+    finish(&mut p);
+    assert_eq!(stats(&p, 0).timeouts, 1);
+    assert!(completed(&p, 1) < Duration::from_ms(8 + 2 + 2));
+}
+
+#[test]
+fn all_pulls_of_a_period_lost_cost_a_timeout() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, |n, from, _| {
+        if from != HUB && (30..80).contains(&n) { Fate::Drop } else { Fate::Deliver }
+    });
+    finish(&mut p);
+    assert!(stats(&p, 1).timeouts >= 1);
+    assert!(completed(&p, 1) < Duration::from_ms(200));
+}
+
+#[test]
+fn the_tail_lost_costs_one_timeout() {
+    let tail = |t: &Transmit<Header>| matches!(t.header, Header::Symbol(s) if s.esi >= 95 && s.esi < 100);
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, first(5, Fate::Drop, tail));
+    finish(&mut p);
+    assert_eq!((stats(&p, 1).timeouts, pulls(&p, 1).1), (1, 1));
+    assert_eq!(stats(&p, 0).data_sent, 107);
+    assert!(completed(&p, 1) < PACKET * 107 + DELAY * 6 + Duration::from_ms(2) + decode());
+}
+
+#[test]
+fn a_lost_done_is_asked_for_again() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, first(2, Fate::Drop, is_done));
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).timeouts, stats(&p, 0).retransmitted, pulls(&p, 1).2), (2, 2, 3));
+    assert_eq!(completed(&p, 1), PACKET * 100 + DELAY);
+}
+
+#[test]
+fn repeated_packets_count_once() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, |_, _, _| Fate::Duplicate);
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, pulls(&p, 1).0), (100, 88));
+    assert_eq!(stats(&p, 1).decoded_blocks, 0);
+}
