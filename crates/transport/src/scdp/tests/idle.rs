@@ -125,8 +125,7 @@ fn priority_falls_with_the_bytes_sent() {
 #[test]
 fn an_endless_object_fills_the_link_in_bounded_memory() {
     let cfg = ScdpConfig::default();
-    let nodes =
-        vec![Connection::Sender(Sender::unicast(&cfg, None)), Connection::Receiver(Receiver::new(&cfg, 1, 0))];
+    let nodes = vec![Connection::Sender(Sender::unicast(&cfg, None)), Connection::Receiver(Receiver::new(&cfg, 1, 0))];
     let mut p = pair_of(nodes, deliver);
     assert!(!p.run(Time::ZERO + Duration::from_ms(200)));
     let arrived = (Duration::from_ms(200) - DELAY).0 / PACKET.0;

@@ -40,9 +40,14 @@ fn a_slow_receiver_holds_the_others_back() {
 
 #[test]
 fn the_receiver_that_holds_back_the_others_is_told() {
-    let mut p = one_to_many(&ScdpConfig::default(), 60 * SYMBOL, 2, |_, from, _| {
-        if from == 2 { Fate::Drop } else { Fate::Deliver }
-    });
+    let mut p = one_to_many(
+        &ScdpConfig::default(),
+        60 * SYMBOL,
+        2,
+        |_, from, _| {
+            if from == 2 { Fate::Drop } else { Fate::Deliver }
+        },
+    );
     assert!(!p.run(Time::ZERO + Duration::from_ms(1)));
     let Connection::Sender(sender) = &p.nodes[HUB] else { panic!("the hub sends") };
     assert_eq!(sender.straggler().map(|(peer, _)| peer), Some(1));
