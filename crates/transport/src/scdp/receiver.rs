@@ -362,6 +362,19 @@ impl Receiver {
         let draw = mix(self.seed ^ mix(u64::from(block) << 32 | u64::from(received)));
         (draw >> 11) as f64 / (1u64 << 53) as f64 >= self.config.failure_probability(received - k)
     }
+
+    /// Checks the account, and returns what is on its way and what may be asked for together: the windows.
+    #[cfg(test)]
+    pub(super) fn check(&self) -> u32 {
+        for (i, lane) in self.lanes.iter().enumerate() {
+            let outstanding = self.blocks.iter().map(|b| b.lane(i as u32).outstanding).sum::<u32>();
+            assert_eq!(lane.outstanding, outstanding, "lane {i}");
+        }
+        assert_eq!(self.credits, self.lanes.iter().map(|l| l.credits).sum::<u32>());
+        assert_eq!(self.need, self.blocks.iter().map(|b| u64::from(b.need())).sum::<u64>());
+        assert!(self.blocks.len() + self.spare.len() <= LIVE_BLOCKS + 1);
+        self.credits + self.lanes.iter().map(|l| l.outstanding).sum::<u32>()
+    }
 }
 
 impl Endpoint for Receiver {

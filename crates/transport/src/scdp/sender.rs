@@ -287,6 +287,16 @@ impl Sender {
         let waits = !member.done && !member.probe_due;
         waits.then(|| member.touched + back_off(self.config.probe_timeout, member.tries))
     }
+
+    /// Checks the account.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        assert!(self.emitted.len() <= LIVE_BLOCKS + 1);
+        for m in self.members.iter().filter(|m| !m.done) {
+            assert!(m.base >= self.base && m.upto.len() == self.emitted.len());
+        }
+        assert_eq!(self.not_done as usize, self.members.iter().filter(|m| !m.done).count());
+    }
 }
 
 impl Endpoint for Sender {

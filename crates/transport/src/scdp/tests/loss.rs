@@ -121,7 +121,7 @@ fn all_pulls_of_a_period_lost_cost_a_timeout() {
     finish(&mut p);
     // The repeated pull asks for all of them: nothing was lost.
     assert_eq!((stats(&p, 1).timeouts, stats(&p, 0).data_sent, stats(&p, 1).decoded_blocks), (1, 100, 0));
-    assert!(completed(&p, 1) < PACKET * 100 + DELAY * 3 + Duration::from_ms(2));
+    assert!(completed(&p, 1) < PACKET * 100 + DELAY * 4 + Duration::from_ms(2));
 }
 
 #[test]

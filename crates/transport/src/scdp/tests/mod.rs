@@ -1,9 +1,12 @@
 //! Ends on the simulated pair: 1 Gbit/s, 1500 B packets (12 us each), 64 B control packets (512 ns), pulls paced at 12 us.
 
+mod codec;
+mod hostile;
 mod idle;
 mod loss;
 mod many_to_one;
 mod one_to_many;
+mod property;
 
 use super::{Connection, Header, Receiver, ScdpConfig, Sender, Symbol};
 use crate::testing::{Fate, Pair};
