@@ -32,6 +32,7 @@ pub struct ScdpConfig {
     /// of "a simple timeout mechanism" without a value.
     pub pull_timeout: Duration,
     /// Silence after which a sender repeats a symbol to a receiver that is not known to have everything; doubled likewise.
+    /// Longer for a receiver whose pulls were seen to take longer.
     pub probe_timeout: Duration,
     /// How long a receiver that has everything goes on answering symbols that still arrive.
     pub linger: Duration,

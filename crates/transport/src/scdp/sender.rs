@@ -4,7 +4,7 @@ use super::config::{MAX_BLOCK_SYMBOLS, ScdpConfig};
 use super::header::{Header, Mode, Options, Pull, Symbol};
 use super::layout::{Layout, esi_limit};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
-use crate::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
+use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
 /// One receiver, as the sender sees it.
@@ -15,6 +15,8 @@ struct Member {
     /// What it has asked for of each block under way, from the sender's base on: symbols in all.
     upto: VecDeque<u32>,
     heard: Time,
+    /// The longest time between two pulls: it may have to wait for its turn in the host's pull queue.
+    gap: Duration,
     /// When it was last heard or probed.
     touched: Time,
     /// Probes since it was heard.
@@ -114,6 +116,7 @@ impl Sender {
             base: 0,
             upto: VecDeque::new(),
             heard: Time::ZERO,
+            gap: Duration::ZERO,
             touched: Time::ZERO,
             tries: 0,
             done: false,
@@ -199,6 +202,7 @@ impl Sender {
 
     fn on_pull(&mut self, now: Time, from: Peer, pull: &Pull) {
         let Some(member) = self.members.get_mut(usize::from(from)) else { return };
+        member.gap = member.gap.max(now - member.heard);
         (member.heard, member.touched, member.tries) = (now, now, 0);
         if member.done {
             return;
@@ -285,7 +289,9 @@ impl Sender {
 
     fn probe_at(&self, member: &Member) -> Option<Time> {
         let waits = !member.done && !member.probe_due;
-        waits.then(|| member.touched + back_off(self.config.probe_timeout, member.tries))
+        let shortest = self.config.probe_timeout;
+        let timeout = shortest.max((member.gap * 2).min(back_off(shortest, u32::MAX)));
+        waits.then(|| member.touched + back_off(timeout, member.tries))
     }
 
     /// Checks the account.

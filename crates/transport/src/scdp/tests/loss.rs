@@ -149,3 +149,73 @@ fn repeated_packets_count_once() {
     assert_eq!((stats(&p, 0).data_sent, pulls(&p, 1).0), (100, 88));
     assert_eq!(stats(&p, 1).decoded_blocks, 0);
 }
+
+#[test]
+fn symbols_that_wait_behind_higher_priorities_are_not_taken_for_lost() {
+    // All that is not of the highest priority is held for 50 ms once: repeated pulls bring a symbol each, which waits too.
+    let mut held = 0;
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, move |_, from, t| {
+        held += u32::from(from == HUB && t.priority > 0);
+        if from == HUB && t.priority > 0 && held <= 16 { Fate::Late(Duration::from_ms(50)) } else { Fate::Deliver }
+    });
+    finish(&mut p);
+    let r = stats(&p, 1);
+    assert_eq!((r.timeouts, r.decoded_blocks), (4, 0));
+    assert!(stats(&p, 0).data_sent <= 104, "{}", stats(&p, 0).data_sent);
+    assert!(symbols(&p, 0, 1)[12..].iter().all(|(_, _, priority)| *priority > 0));
+}
+
+#[test]
+fn a_repair_symbol_dropped_while_later_blocks_arrive_needs_no_timeout() {
+    let mut p = unicast(&ScdpConfig::default(), 1000 * SYMBOL, |_, _, t| {
+        if is_symbol(t, 0, 5) || is_symbol(t, 0, 100) { Fate::Drop } else { Fate::Deliver }
+    });
+    finish(&mut p);
+    assert_eq!((stats(&p, 1).timeouts, stats(&p, 1).decoded_blocks), (0, 1));
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 0).timeouts), (1004, 0));
+}
+
+#[test]
+fn without_gaps_silence_alone_finds_all_losses() {
+    let cfg = config(|c| c.reorder_tolerance = 0);
+    let mut p = unicast(&cfg, 1000 * SYMBOL, |n, _, _| if n % 50 == 7 { Fate::Drop } else { Fate::Deliver });
+    finish(&mut p);
+    assert!(stats(&p, 1).timeouts > 0);
+    assert!(completed(&p, 1) < Duration::from_ms(100), "{:?}", completed(&p, 1));
+}
+
+#[test]
+fn a_long_pull_queue_of_the_host_is_no_silence() {
+    for interval in [Duration::from_ms(3), Duration::from_ms(20)] {
+        let cfg = ScdpConfig::default();
+        let nodes = vec![
+            Connection::Sender(Sender::unicast(&cfg, Some(40 * SYMBOL))),
+            Connection::Receiver(Receiver::new(&cfg, 1, 0)),
+        ];
+        let mut p = Pair::new(nodes, DELAY, 1, interval, deliver);
+        finish(&mut p);
+        // The sender asks once whether it was forgotten, and then knows the pace.
+        let asked = u64::from(interval > Duration::from_ms(4));
+        assert!(stats(&p, 0).timeouts <= asked, "{}", stats(&p, 0).timeouts);
+        assert_eq!((stats(&p, 1).timeouts, pulls(&p, 1)), (0, (28, 0, 1)));
+    }
+}
+
+#[test]
+fn endless_objects_keep_few_blocks_at_both_ends() {
+    for fate in [Fate::Drop, Fate::Trim] {
+        let cfg = config(|c| c.block_symbols = 20);
+        let nodes =
+            vec![Connection::Sender(Sender::unicast(&cfg, None)), Connection::Receiver(Receiver::new(&cfg, 1, 0))];
+        let mut p = pair_of(nodes, move |n, _, _| if codec::mix(3, n) % 20 == 0 { fate } else { Fate::Deliver });
+        for ms in (10..=400).step_by(10) {
+            assert!(!p.run(Time::ZERO + Duration::from_ms(ms)));
+            let [Connection::Sender(s), Connection::Receiver(r)] = &p.nodes[..] else { panic!("two ends") };
+            s.check();
+            assert_eq!(r.check(), 12);
+        }
+        // 33333 packets could have come; a block of 20 pays 2 symbols of overhead for its losses.
+        let delivered = stats(&p, 1).bytes_delivered / SYMBOL;
+        assert!(delivered > 27_000, "{fate:?} {delivered}");
+    }
+}
