@@ -25,16 +25,16 @@ use std::sync::Mutex;
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/determinism.txt");
 
-fn build(fabric: TopologyConfig) -> Graph {
+fn build(fabric: &TopologyConfig) -> Graph {
     fabric.build(Path::new("")).expect("the fabric is possible")
 }
 
 fn fat_tree() -> Graph {
-    build(TopologyConfig::FatTree(FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }))
+    build(&TopologyConfig::FatTree(FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }))
 }
 
 fn leaf_spine() -> Graph {
-    build(TopologyConfig::LeafSpine(LeafSpine {
+    build(&TopologyConfig::LeafSpine(LeafSpine {
         leaves: 3,
         spines: 2,
         hosts_per_leaf: 4,
