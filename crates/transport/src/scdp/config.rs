@@ -133,8 +133,8 @@ impl ScdpConfig {
                 "the last must be at most 0.5, or decoding might never succeed".into(),
             );
         }
-        if let Some(w) = self.priority_thresholds.windows(2).find(|w| w[0] >= w[1]) {
-            return error("priority_thresholds", format!("{} does not exceed {} before it", w[1], w[0]));
+        if let Some([before, after]) = self.priority_thresholds.windows(2).find(|w| w[0] >= w[1]) {
+            return error("priority_thresholds", format!("{after} does not exceed {before} before it"));
         }
         for (field, time) in [("pull_timeout", self.pull_timeout), ("probe_timeout", self.probe_timeout)] {
             if time == Duration::ZERO {
@@ -187,14 +187,12 @@ impl ScdpConfig {
 
     /// Probability that decoding fails with `extra` symbols beyond K.
     pub fn failure_probability(&self, extra: u32) -> f64 {
-        match self.failure_probability.get(extra as usize) {
-            Some(&p) => p,
-            None => {
-                let beyond = extra as usize + 1 - self.failure_probability.len();
-                let last = self.failure_probability.last().copied().unwrap_or(0.0);
-                (0..beyond.min(150)).fold(last, |p, _| p / 100.0)
-            }
+        if let Some(&p) = self.failure_probability.get(extra as usize) {
+            return p;
         }
+        let beyond = extra as usize + 1 - self.failure_probability.len();
+        let last = self.failure_probability.last().copied().unwrap_or(0.0);
+        (0..beyond.min(150)).fold(last, |p, _| p / 100.0)
     }
 }
 

@@ -398,7 +398,7 @@ pub(super) fn initial_window(layout: &Layout, lane: u32, lanes: u32, window: u32
     }
 }
 
-/// SplitMix64's finaliser.
+/// The finaliser of `SplitMix64`.
 fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -233,7 +233,7 @@ fn bytes_arrive_as_they_were_sent_when_symbols_are_lost() {
         .flat_map(|fate| [Shape::OneTo(1), Shape::OneTo(3), Shape::ToOne(3)].map(|shape| (fate, shape)))
     {
         let p = transfer(&short(|_| {}), 2503 * SHORT - 3, shape, move |n, _, t| {
-            if !t.control && mix(5, n) % 10 == 0 { fate } else { Fate::Deliver }
+            if !t.control && mix(5, n).is_multiple_of(10) { fate } else { Fate::Deliver }
         });
         let decoded = p.nodes.iter().map(|n| n.stats().decoded_blocks).max().unwrap();
         assert!(decoded >= 20, "{shape:?} {fate:?} {decoded}");
