@@ -14,10 +14,10 @@ export UV_PYTHON_DOWNLOADS := never
 # Tests and doctests of the binding need a Python to link to; everything it does is tested from Python.
 CRATES := --workspace --exclude anabranch-py
 
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test check format bench instructions clean
 
 help: ## list the tasks
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(UV) ## check what is needed, make .venv, build the simulator into it
 	@$(UV) sync --locked --quiet --python "$$(command -v $(PYTHON))"
@@ -44,6 +44,11 @@ format: setup ## format everything
 
 bench: ## measure speed and memory, and append to benches/RESULTS.md
 	@benches/run
+
+instructions: ## compare instruction counts of small runs with the record (needs valgrind)
+	@benches/instructions
+
+-include tests/crosscheck/crosscheck.mk
 
 clean: ## remove what the tasks make, results included
 	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so

@@ -54,7 +54,8 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except AnabranchError as error:
-        print(f"error: {error}", file=sys.stderr)
+        text = str(error).removeprefix("error: ")  # the core's own messages begin so already
+        print(f"error: {text}", file=sys.stderr)
         raise typer.Exit(1 if isinstance(error, CoreMissingError) else 2) from error
     except BrokenPipeError:  # `anabranch ... | head`: `main` ends quietly
         raise

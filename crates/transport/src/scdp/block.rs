@@ -1,10 +1,13 @@
 //! One source block as its receiver sees it.
 
-/// Decides whether a block can be decoded, instead of the probability of the configuration: for sessions that carry real
-/// bytes. The driver hands the payloads to the codec behind it; [`Receiver`](super::Receiver) asks when it has enough.
+/// Keeps the symbols of sessions that carry real bytes, and decodes blocks; without one, probabilities decide.
 pub trait BlockDecoder: std::fmt::Debug + Send {
-    /// Tries to decode a block from the symbols received so far.
+    /// A symbol that had not arrived before, of a block of `source_symbols` that is not complete.
+    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]);
+    /// Tries to decode a block from the symbols it has. Not called for a block all of whose source symbols arrived.
     fn try_decode(&mut self, block: u32) -> bool;
+    /// The source symbols of a complete block, one after the other, for the driver; the block is then forgotten.
+    fn take(&mut self, block: u32) -> Vec<u8>;
 }
 
 /// What was asked of one sender for a block. Symbols are numbered within the lane.
@@ -15,7 +18,12 @@ pub(super) struct BlockLane {
     /// Of these, on their way as far as is known.
     pub(super) outstanding: u32,
     /// Up to here, what is missing has been counted as lost.
-    swept: u32,
+    pub(super) swept: u32,
+    /// What had been asked for when a pull was repeated after silence; 0: nothing is in doubt.
+    doubtful: u32,
+    /// Symbols asked of the sender in all blocks, before the first and after the last of this block.
+    pub(super) first_asked: u64,
+    pub(super) last_asked: u64,
 }
 
 /// A block that is being received.
@@ -69,10 +77,14 @@ impl Block {
         self.missing().saturating_sub(self.outstanding)
     }
 
-    /// `count` more symbols were asked of a lane.
+    /// `count` more symbols were asked of a lane, which had been `asked` for so many of all blocks before.
     #[inline]
-    pub(super) fn request(&mut self, lane: u32, count: u32) -> u32 {
+    pub(super) fn request(&mut self, lane: u32, count: u32, asked: u64) -> u32 {
         let l = &mut self.lanes[lane as usize];
+        if l.requested == 0 {
+            l.first_asked = asked;
+        }
+        l.last_asked = asked + u64::from(count);
         l.requested += count;
         l.outstanding += count;
         self.outstanding += count;
@@ -150,26 +162,54 @@ impl Block {
 
     /// Gives up what is on its way from a lane; returns how many.
     pub(super) fn write_off(&mut self, lane: u32) -> u32 {
+        self.lost(lane, self.lanes[lane as usize].outstanding)
+    }
+
+    /// A pull is repeated: an answer to it will show that what has been asked for until now is lost.
+    pub(super) fn doubt(&mut self, lane: u32) {
         let l = &mut self.lanes[lane as usize];
-        let lost = std::mem::take(&mut l.outstanding);
+        l.doubtful = if l.outstanding > 0 { l.requested } else { 0 };
+    }
+
+    /// Whether the `j`-th symbol of a lane was emitted after all that is in doubt.
+    #[inline]
+    pub(super) fn answers_doubt(&self, lane: u32, j: u32) -> bool {
+        let doubtful = self.lanes[lane as usize].doubtful;
+        doubtful > 0 && j >= doubtful
+    }
+
+    /// Gives up what is in doubt, so that no more can be on its way than was asked for since; returns how many.
+    pub(super) fn settle(&mut self, lane: u32) -> u32 {
+        let BlockLane { doubtful, outstanding, requested, .. } = self.lanes[lane as usize];
+        self.lanes[lane as usize].doubtful = 0;
+        if doubtful == 0 || outstanding == 0 {
+            return 0;
+        }
+        let coming = self.unseen(lane, doubtful, requested);
+        self.lost(lane, outstanding.saturating_sub(coming))
+    }
+
+    /// How many of these symbols of a lane have not arrived.
+    fn unseen(&self, lane: u32, from: u32, until: u32) -> u32 {
+        let lanes = self.lanes.len() as u32;
+        (from..until).filter(|&j| !self.has_seen(j * lanes + lane)).count() as u32
+    }
+
+    fn lost(&mut self, lane: u32, lost: u32) -> u32 {
+        self.lanes[lane as usize].outstanding -= lost;
         self.outstanding -= lost;
         lost
     }
 
     /// Counts as lost what is missing among the first `until` symbols of a lane; returns how many.
     pub(super) fn sweep(&mut self, lane: u32, until: u32) -> u32 {
-        let lanes = self.lanes.len() as u32;
-        let BlockLane { swept, outstanding, requested } = self.lanes[lane as usize];
+        let BlockLane { swept, outstanding, requested, .. } = self.lanes[lane as usize];
         let until = until.min(requested);
         if until <= swept {
             return 0;
         }
-        let missing = (swept..until).filter(|&j| !self.has_seen(j * lanes + lane)).count() as u32;
-        let lost = missing.min(outstanding);
-        let l = &mut self.lanes[lane as usize];
-        l.swept = until;
-        l.outstanding -= lost;
-        self.outstanding -= lost;
-        lost
+        self.lanes[lane as usize].swept = until;
+        let missing = self.unseen(lane, swept, until);
+        self.lost(lane, missing.min(outstanding))
     }
 }

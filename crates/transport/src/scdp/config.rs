@@ -4,6 +4,9 @@ use crate::{Bytes, ConfigError, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Source symbols of a block at most: RFC 6330 §5.1.2.
+pub(super) const MAX_BLOCK_SYMBOLS: u32 = 56_403;
+
 /// Parameters of SCDP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -29,6 +32,7 @@ pub struct ScdpConfig {
     /// of "a simple timeout mechanism" without a value.
     pub pull_timeout: Duration,
     /// Silence after which a sender repeats a symbol to a receiver that is not known to have everything; doubled likewise.
+    /// Longer for a receiver whose pulls were seen to take longer.
     pub probe_timeout: Duration,
     /// How long a receiver that has everything goes on answering symbols that still arrive.
     pub linger: Duration,
@@ -83,6 +87,12 @@ impl ScdpConfig {
         self.packet.0 - self.header.0
     }
 
+    /// The largest object that can be cut into blocks.
+    pub fn max_object_bytes(&self) -> u64 {
+        let symbols = u64::from(MAX_BLOCK_SYMBOLS) * u64::from(u32::MAX - 1);
+        symbols.saturating_mul(self.symbol_bytes()).min(u64::MAX - 1)
+    }
+
     /// Checks every range.
     ///
     /// # Errors
@@ -108,7 +118,7 @@ impl ScdpConfig {
                 return error(field, format!("{window} is not from 1 to 65535"));
             }
         }
-        if !(1..=56_403).contains(&self.block_symbols) {
+        if !(1..=MAX_BLOCK_SYMBOLS).contains(&self.block_symbols) {
             return error("block_symbols", format!("{} is not from 1 to 56403", self.block_symbols));
         }
         if self.overhead > 1000 {

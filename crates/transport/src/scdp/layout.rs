@@ -2,6 +2,10 @@
 
 use super::header::Options;
 
+/// Repair symbols of a block that each sender can send, of the 2^24 symbols that RFC 6330 can number (§3.2). They are so
+/// many that only nonsense from outside exceeds them; neither end believes that.
+const REPAIR_LIMIT: u32 = 1 << 16;
+
 /// An object without end.
 const ENDLESS: u64 = u64::MAX;
 
@@ -48,11 +52,23 @@ impl Layout {
         self.symbols == ENDLESS
     }
 
+    /// Source symbols of all blocks before this one.
+    pub fn symbols_before(&self, block: u32) -> u64 {
+        let large = block.min(self.large_blocks);
+        u64::from(large) * u64::from(self.large) + u64::from(block - large) * u64::from(self.small)
+    }
+
     /// K: source symbols of a block.
     #[inline]
     pub fn source_symbols(&self, block: u32) -> u32 {
         if block < self.large_blocks { self.large } else { self.small }
     }
+}
+
+/// The first ESI of a block with `k` source symbols and `lanes` senders that no end sends or believes.
+#[inline]
+pub(super) fn esi_limit(k: u32, lanes: u32) -> u32 {
+    REPAIR_LIMIT.saturating_mul(lanes).saturating_add(k).min(1 << 24)
 }
 
 /// Source symbols of a block with `k` source symbols that fall to lane `lane` of `lanes`.

@@ -2,17 +2,18 @@
 
 use super::block::{Block, BlockDecoder};
 use super::config::ScdpConfig;
-use super::header::{Header, Options, Pull, Symbol};
-use super::layout::{Layout, lane_source};
-use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Peer, Stats, Time, Transmit};
+use super::header::{Header, Options, Symbol};
+use super::layout::{Layout, esi_limit, lane_source};
+use crate::{Arrival, Duration, Endpoint, Event, Stats, Time, Transmit};
 use std::collections::VecDeque;
+
+mod asking;
+mod losing;
 
 /// Blocks under way at once; more are not begun, so that neither end needs more memory.
 pub(super) const LIVE_BLOCKS: usize = 64;
-/// Repair symbols per block that are believed: an ESI from outside must not make the receiver allocate.
-const REPAIR_LIMIT: u32 = 1 << 16;
-/// Timeouts in a row after which a sender of several is left out.
-const LEFT_OUT_AFTER: u32 = 3;
+/// Timeouts in a row that a sender of several may have before it is left out. Few, as the others can do its share.
+const LEFT_OUT_AFTER: u32 = 1;
 
 /// One sender, as the receiver sees it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +26,8 @@ struct Lane {
     timeouts: u32,
     /// A pull was repeated and not yet answered.
     retried: bool,
+    /// Symbols asked for in all: the order in which they were, across blocks.
+    asked: u64,
     retry_due: bool,
     done_due: bool,
 }
@@ -34,6 +37,8 @@ struct Lane {
 struct Session {
     layout: Layout,
     lanes: u32,
+    symbol_bytes: u64,
+    object_bytes: u64,
 }
 
 /// The receiving end of a session.
@@ -51,10 +56,11 @@ pub struct Receiver {
     future: u64,
     /// Credits of all lanes in use.
     credits: u32,
-    next_lane: u32,
+    next_lane: usize,
     /// When the decoder has done what it has.
     decoder_free: Time,
     completed: bool,
+    failed: bool,
     closed_at: Option<Time>,
     events: VecDeque<Event>,
     stats: Stats,
@@ -78,6 +84,7 @@ impl Receiver {
             next_lane: 0,
             decoder_free: Time::ZERO,
             completed: false,
+            failed: false,
             closed_at: None,
             events: VecDeque::new(),
             stats: Stats::default(),
@@ -87,34 +94,63 @@ impl Receiver {
         }
     }
 
-    /// The same, with a decoder that knows the symbols' bytes.
+    /// The same, for symbols that carry bytes: the driver calls [`handle_payload`](Self::handle_payload).
     #[must_use]
     pub fn with_decoder(mut self, decoder: Box<dyn BlockDecoder>) -> Self {
         self.decoder = Some(decoder);
         self
     }
 
+    /// A packet arrived, with these bytes of a symbol. A decoder gets them if they are of use.
+    pub fn handle_payload(&mut self, now: Time, arrival: &Arrival<Header>, payload: &[u8]) {
+        if let Header::Symbol(symbol) = &arrival.header
+            && usize::from(arrival.from) < self.lanes.len()
+            && !self.failed
+        {
+            self.on_symbol(now, u32::from(arrival.from), symbol, arrival.trimmed, payload);
+        }
+    }
+
+    /// The decoder, if symbols carry bytes: complete blocks are taken from it.
+    pub fn decoder(&mut self) -> Option<&mut (dyn BlockDecoder + 'static)> {
+        self.decoder.as_deref_mut()
+    }
+
+    /// All blocks before this one are complete.
+    pub fn complete_blocks(&self) -> u32 {
+        self.base
+    }
+
+    /// Whether nothing more is asked for.
+    fn over(&self) -> bool {
+        self.completed || self.failed
+    }
+
     /// The first symbol of a session tells what it is (Algorithm 2, lines 5-10). Its initial window is on its way.
     fn establish(&mut self, now: Time, options: &Options) -> Option<Session> {
         let layout = Layout::from_options(options)?;
-        let session = Session { layout, lanes: u32::from(options.lanes) };
+        let session = Session {
+            layout,
+            lanes: u32::from(options.lanes),
+            symbol_bytes: u64::from(options.symbol_bytes),
+            object_bytes: options.object_bytes,
+        };
         if session.lanes as usize != self.lanes.len() {
             return None;
         }
         self.session = Some(session);
         self.future = layout.symbols;
         for lane in 0..session.lanes {
-            let mut pushed = 0;
-            initial_window(&layout, lane, session.lanes, u32::from(options.window), |block, count| {
-                while self.base as usize + self.blocks.len() <= block as usize {
+            let (window, mut pushed) = (u32::from(options.window), 0);
+            initial_window(&layout, lane, session.lanes, window, |block, count| {
+                while self.blocks.len() <= block as usize {
                     self.open_block(session);
                 }
-                self.change(block as usize, |b| b.request(lane, count));
+                self.request(block as usize, lane, count);
                 pushed += count;
             });
-            let window = u32::from(options.window);
-            self.lanes[lane as usize] =
-                Lane { credits: window - pushed, outstanding: pushed, last_heard: now, ..Lane::default() };
+            let l = &mut self.lanes[lane as usize];
+            (l.credits, l.outstanding, l.last_heard) = (window - pushed, pushed, now);
             self.credits += window - pushed;
         }
         self.events.push_back(Event::Connected);
@@ -142,6 +178,14 @@ impl Receiver {
         result
     }
 
+    /// `count` more symbols of a block are asked of a lane; returns how many that makes.
+    fn request(&mut self, index: usize, lane: u32, count: u32) -> u32 {
+        let asked = &mut self.lanes[lane as usize].asked;
+        let before = *asked;
+        *asked += u64::from(count);
+        self.change(index, |b| b.request(lane, count, before))
+    }
+
     /// `count` symbols of a lane are no longer on their way.
     #[inline]
     fn credit(&mut self, lane: u32, count: u32) {
@@ -151,7 +195,7 @@ impl Receiver {
         self.credits += count;
     }
 
-    fn on_symbol(&mut self, now: Time, lane: u32, symbol: &Symbol, trimmed: bool) {
+    fn on_symbol(&mut self, now: Time, lane: u32, symbol: &Symbol, trimmed: bool, payload: &[u8]) {
         let session = match self.session {
             Some(session) => session,
             None => match self.establish(now, &symbol.options) {
@@ -161,7 +205,7 @@ impl Receiver {
         };
         let lanes = session.lanes;
         let k = session.layout.source_symbols(symbol.block);
-        if lane >= lanes || symbol.esi % lanes != lane || symbol.esi >= k + REPAIR_LIMIT {
+        if symbol.esi % lanes != lane || symbol.esi >= esi_limit(k, lanes) {
             return;
         }
         if trimmed {
@@ -170,10 +214,15 @@ impl Receiver {
             self.stats.data_received += 1;
         }
         let l = &mut self.lanes[lane as usize];
-        (l.last_heard, l.timeouts) = (now, 0);
+        l.last_heard = now;
+        // A header shows that the sender is there, but a path that trims all symbols is not asked more often for that.
+        l.timeouts = if trimmed { l.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
         if self.completed || symbol.block < self.base {
             self.stats.overhead_symbols += u64::from(!trimmed);
             self.lanes[lane as usize].done_due |= self.completed;
+            if let Some(at) = &mut self.closed_at {
+                *at = (*at).max(now + self.config.linger);
+            }
             return;
         }
         let index = (symbol.block - self.base) as usize;
@@ -191,84 +240,17 @@ impl Receiver {
         if !self.blocks[index].note(symbol.esi) {
             return;
         }
-        self.account(index, lane, symbol.esi / lanes);
+        self.account(index, lane, symbol.esi / lanes, trimmed);
         let overhead = self.config.overhead;
         self.change(index, |b| if trimmed { b.lossy(overhead) } else { b.receive(symbol.esi) });
         if trimmed {
             return;
         }
-        if session.layout.endless() {
-            self.stats.bytes_delivered += self.config.symbol_bytes();
+        if let Some(decoder) = &mut self.decoder {
+            decoder.symbol(symbol.block, k, symbol.esi, payload);
         }
         self.find_gaps(index, lane, symbol.esi / lanes, lanes);
         self.try_complete(now, index, session);
-    }
-
-    /// Something has arrived of the window, or it answers a repeated pull.
-    #[inline]
-    fn account(&mut self, index: usize, lane: u32, j: u32) {
-        let (was_coming, unasked) = self.change(index, |b| {
-            let unasked = b.extend(lane, j);
-            (!unasked && b.arrived(lane), unasked)
-        });
-        if was_coming {
-            self.credit(lane, 1);
-        }
-        if unasked && self.lanes[lane as usize].retried {
-            // The sender had emitted all that was asked for: what has not arrived until now is lost.
-            self.lanes[lane as usize].retried = false;
-            self.write_off(index, lane);
-        }
-    }
-
-    fn write_off(&mut self, index: usize, lane: u32) {
-        let overhead = self.config.overhead;
-        let lost = self.change(index, |b| {
-            let lost = b.write_off(lane);
-            if lost > 0 {
-                b.lossy(overhead);
-            }
-            lost
-        });
-        self.credit(lane, lost);
-    }
-
-    /// The `j`-th symbol of a lane has arrived whole in this block: what should have come long before is lost.
-    #[inline]
-    fn find_gaps(&mut self, index: usize, lane: u32, j: u32, lanes: u32) {
-        let tolerance = self.config.reorder_tolerance;
-        if tolerance == 0 {
-            return;
-        }
-        self.sweep(index, lane, j.saturating_sub(tolerance));
-        if index == 0 || j >= lane_source(self.blocks[index].source_symbols(), lane, lanes) {
-            return;
-        }
-        // Source symbols of earlier blocks were emitted before those of this one.
-        let mut ahead = j;
-        for earlier in (0..index).rev() {
-            let source = lane_source(self.blocks[earlier].source_symbols(), lane, lanes);
-            ahead += source;
-            if !self.blocks[earlier].is_complete() && self.blocks[earlier].lane(lane).outstanding > 0 {
-                self.sweep(earlier, lane, ahead.saturating_sub(tolerance).min(source));
-            }
-        }
-    }
-
-    #[inline]
-    fn sweep(&mut self, index: usize, lane: u32, until: u32) {
-        if until == 0 {
-            return;
-        }
-        let overhead = self.config.overhead;
-        let lost = self.change(index, |b| {
-            let lost = b.sweep(lane, until);
-            if lost > 0 {
-                b.lossy(overhead);
-            }
-            lost
-        });
-        self.credit(lane, lost);
     }
 
     fn try_complete(&mut self, now: Time, index: usize, session: Session) {
@@ -299,8 +281,9 @@ impl Receiver {
         if self.base == session.layout.blocks {
             self.completed = true;
             self.lanes.iter_mut().for_each(|l| l.done_due = true);
-            self.closed_at = Some(now + self.config.linger);
-            self.events.push_back(Event::Completed { at: now.max(self.decoder_free) });
+            let at = now.max(self.decoder_free);
+            self.closed_at = Some(at + self.config.linger);
+            self.events.push_back(Event::Completed { at });
         }
     }
 
@@ -313,56 +296,17 @@ impl Receiver {
         (draw >> 11) as f64 / (1u64 << 53) as f64 >= self.config.failure_probability(received - k)
     }
 
-    /// The pull with which a symbol of a block is asked of a lane.
-    fn pull(&self, lane: u32, pull: Pull) -> Transmit<Header> {
-        let size = self.config.header.0 as u32;
-        Transmit {
-            header: Header::Pull(pull),
-            to: lane as Peer,
-            size,
-            trimmed_size: size,
-            priority: 0,
-            control: true,
-            ect: false,
+    /// Checks the account, and returns what is on its way and what may be asked for together: the windows.
+    #[cfg(test)]
+    pub(super) fn check(&self) -> u32 {
+        for (i, lane) in self.lanes.iter().enumerate() {
+            let outstanding = self.blocks.iter().map(|b| b.lane(i as u32).outstanding).sum::<u32>();
+            assert_eq!(lane.outstanding, outstanding, "lane {i}");
         }
-    }
-
-    fn all_missing(&self) -> u64 {
-        self.future + self.blocks.iter().map(|b| u64::from(b.missing())).sum::<u64>()
-    }
-
-    fn timeout_of(&self, lane: &Lane) -> Option<Time> {
-        let waits = lane.outstanding > 0 && !lane.retry_due;
-        waits.then(|| lane.last_heard + self.config.pull_timeout * (1 << lane.timeouts.min(6)))
-    }
-
-    fn on_timeout(&mut self, now: Time, lane: usize) {
-        self.stats.timeouts += 1;
-        let in_touch = |(i, l): (usize, &Lane)| i != lane && l.timeouts <= LEFT_OUT_AFTER;
-        let others = self.lanes.iter().enumerate().any(in_touch);
-        let l = &mut self.lanes[lane];
-        l.timeouts += 1;
-        (l.last_heard, l.retried, l.retry_due) = (now, true, true);
-        if others && l.timeouts > LEFT_OUT_AFTER {
-            // The others do its share. If it speaks again, it has its window back.
-            for index in 0..self.blocks.len() {
-                self.write_off(index, lane as u32);
-            }
-            self.lanes[lane].retry_due = false;
-        } else if self.lanes[lane].timeouts > self.config.retries {
-            self.events.push_back(Event::Failed(FailureReason::TimedOut));
-            self.lanes.iter_mut().for_each(|l| (l.outstanding, l.retry_due) = (0, false));
-        }
-    }
-
-    /// Whether pulls may go to a lane.
-    fn in_use(&self, lane: &Lane) -> bool {
-        lane.credits > 0 && (self.lanes.len() == 1 || lane.timeouts <= LEFT_OUT_AFTER)
-    }
-
-    /// Whether the next block may be begun.
-    fn may_open(&self) -> bool {
-        self.future > 0 && self.blocks.len() < LIVE_BLOCKS
+        assert_eq!(self.credits, self.lanes.iter().map(|l| l.credits).sum::<u32>());
+        assert_eq!(self.need, self.blocks.iter().map(|b| u64::from(b.need())).sum::<u64>());
+        assert!(self.blocks.len() + self.spare.len() <= LIVE_BLOCKS + 1);
+        self.credits + self.lanes.iter().map(|l| l.outstanding).sum::<u32>()
     }
 }
 
@@ -370,11 +314,7 @@ impl Endpoint for Receiver {
     type Header = Header;
 
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
-        if let Header::Symbol(symbol) = &arrival.header
-            && usize::from(arrival.from) < self.lanes.len()
-        {
-            self.on_symbol(now, u32::from(arrival.from), symbol, arrival.trimmed);
-        }
+        self.handle_payload(now, arrival, &[]);
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -386,35 +326,18 @@ impl Endpoint for Receiver {
             return;
         }
         for lane in 0..self.lanes.len() {
-            if !self.completed && self.timeout_of(&self.lanes[lane]).is_some_and(|at| at <= now) {
+            if !self.over() && self.timeout_of(&self.lanes[lane]).is_some_and(|at| at <= now) {
                 self.on_timeout(now, lane);
             }
         }
     }
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Header>> {
-        for lane in 0..self.lanes.len() {
-            let l = &mut self.lanes[lane];
-            if std::mem::take(&mut l.done_due) {
-                let pull = Pull { block: self.base, upto: 0, base: self.base, fin: true, retry: false, done: true };
-                return Some(self.pull(lane as u32, pull));
-            }
-            if l.retry_due {
-                l.retry_due = false;
-                let waits = |b: &Block| b.lane(lane as u32).outstanding > 0;
-                if let Some(index) = self.blocks.iter().position(waits) {
-                    let upto = self.blocks[index].lane(lane as u32).requested;
-                    let block = self.base + index as u32;
-                    let pull = Pull { block, upto, base: self.base, fin: false, retry: true, done: false };
-                    return Some(self.pull(lane as u32, pull));
-                }
-            }
-        }
-        None
+        self.next_at_once()
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.completed {
+        if self.over() {
             return self.closed_at;
         }
         self.lanes.iter().filter_map(|l| self.timeout_of(l)).min()
@@ -426,55 +349,23 @@ impl Endpoint for Receiver {
 
     #[inline]
     fn pending_pulls(&self) -> u32 {
-        if self.credits == 0 || self.completed {
-            return 0;
-        }
-        let future = if self.may_open() { self.future } else { 0 };
-        let wanted = self.need.saturating_add(future).min(u64::from(u32::MAX)) as u32;
-        if self.lanes.len() == 1 {
-            return self.credits.min(wanted);
-        }
-        self.lanes.iter().filter(|l| self.in_use(l)).map(|l| l.credits).sum::<u32>().min(wanted)
+        self.pulls_wanted()
     }
 
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
-        let session = self.session?;
-        if self.completed {
-            return None;
-        }
-        // Senders take turns, so that each contributes as much as it can (§IV-E).
-        let lanes = session.lanes;
-        let lane = (0..lanes).map(|i| (self.next_lane + i) % lanes).find(|&l| self.in_use(&self.lanes[l as usize]))?;
-        let index = match self.blocks.iter().position(|b| b.need() > 0) {
-            Some(index) => index,
-            None if self.may_open() => {
-                self.open_block(session);
-                self.blocks.len() - 1
-            }
-            None => return None,
-        };
-        self.next_lane = lane + 1;
-        // Algorithm 2, line 29: the last symbol is asked for with *fin*.
-        let fin = self.future == 0 && self.blocks[index].missing() == 1 && self.all_missing() == 1;
-        let upto = self.change(index, |b| b.request(lane, 1));
-        let l = &mut self.lanes[lane as usize];
-        if l.outstanding == 0 {
-            l.last_heard = now;
-        }
-        l.outstanding += 1;
-        l.credits -= 1;
-        self.credits -= 1;
-        let block = self.base + index as u32;
-        Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
+        self.next_pull(now)
     }
 
     fn stats(&self) -> Stats {
         let mut stats = self.stats;
-        if let Some(session) = self.session
-            && !session.layout.endless()
-        {
-            let complete = (0..self.base).map(|b| u64::from(session.layout.source_symbols(b))).sum::<u64>();
-            stats.bytes_delivered = complete * self.config.symbol_bytes();
+        if let Some(session) = self.session {
+            let mut symbols = session.layout.symbols_before(self.base);
+            if session.layout.endless() {
+                // Nobody waits for an end: what has arrived of blocks under way counts.
+                symbols += self.blocks.iter().map(|b| u64::from(b.received().min(b.source_symbols()))).sum::<u64>();
+            }
+            let bytes = symbols.saturating_mul(session.symbol_bytes);
+            stats.bytes_delivered = bytes.min(session.object_bytes);
         }
         stats
     }

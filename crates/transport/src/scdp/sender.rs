@@ -1,10 +1,10 @@
 //! The sending end (SCDP Algorithm 1, with pipelined blocks and several receivers).
 
-use super::config::ScdpConfig;
+use super::config::{MAX_BLOCK_SYMBOLS, ScdpConfig};
 use super::header::{Header, Mode, Options, Pull, Symbol};
-use super::layout::Layout;
+use super::layout::{Layout, esi_limit};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
-use crate::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
+use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
 /// One receiver, as the sender sees it.
@@ -15,6 +15,8 @@ struct Member {
     /// What it has asked for of each block under way, from the sender's base on: symbols in all.
     upto: VecDeque<u32>,
     heard: Time,
+    /// The longest time between two pulls: it may have to wait for its turn in the host's pull queue.
+    gap: Duration,
     /// When it was last heard or probed.
     touched: Time,
     /// Probes since it was heard.
@@ -60,17 +62,28 @@ pub struct Sender {
 
 impl Sender {
     /// Sends an object (`None`: without end) to one receiver. `config` must be valid.
+    ///
+    /// # Panics
+    /// If the object exceeds [`ScdpConfig::max_object_bytes`].
     pub fn unicast(config: &ScdpConfig, object_bytes: Option<u64>) -> Self {
         Self::new(config, object_bytes, Mode::Unicast, config.initial_window, 1, 0, 1)
     }
 
     /// Sends an object to `receivers` receivers at once, as peers 0, 1 ...; symbols go to [`GROUP`].
+    ///
+    /// # Panics
+    /// If the object exceeds [`ScdpConfig::max_object_bytes`], or there is no receiver.
     pub fn one_to_many(config: &ScdpConfig, object_bytes: Option<u64>, receivers: u16) -> Self {
+        assert!(receivers > 0, "a session has a receiver");
         Self::new(config, object_bytes, Mode::OneToMany, config.initial_window, receivers, 0, 1)
     }
 
     /// Sends the share of sender `index` of `senders` of an object that all of them have.
+    ///
+    /// # Panics
+    /// If the object exceeds [`ScdpConfig::max_object_bytes`], or `index` is not below `senders`.
     pub fn many_to_one(config: &ScdpConfig, object_bytes: Option<u64>, index: u16, senders: u16) -> Self {
+        assert!(index < senders, "sender {index} of {senders}");
         let window = config.initial_window_many_to_one;
         Self::new(config, object_bytes, Mode::ManyToOne, window, 1, u32::from(index), senders)
     }
@@ -88,9 +101,9 @@ impl Sender {
         let object_bytes = object_bytes.unwrap_or(u64::MAX);
         // An object of more blocks than can be numbered gets larger blocks.
         let fits = |k: u32| Layout::new(object_bytes, symbol_bytes, k).map(|layout| (layout, k));
-        let (layout, block_symbols) = fits(config.block_symbols).or_else(|| fits(56_403)).unwrap_or_else(|| {
-            unreachable!("2^32 blocks of 56403 symbols exceed 2^64 bytes in no symbol size above 76")
-        });
+        let (layout, block_symbols) = fits(config.block_symbols)
+            .or_else(|| fits(MAX_BLOCK_SYMBOLS))
+            .expect("the object has no more bytes than ScdpConfig::max_object_bytes");
         let options = Options {
             object_bytes,
             symbol_bytes: symbol_bytes as u16,
@@ -103,6 +116,7 @@ impl Sender {
             base: 0,
             upto: VecDeque::new(),
             heard: Time::ZERO,
+            gap: Duration::ZERO,
             touched: Time::ZERO,
             tries: 0,
             done: false,
@@ -160,8 +174,11 @@ impl Sender {
         }
     }
 
-    /// Queues the next symbols of a block until `upto` were emitted in all.
+    /// Queues the next symbols of a block until `upto` were emitted in all, as far as there are ESIs.
     fn emit(&mut self, block: u32, upto: u32, urgent: bool) {
+        let lanes = u32::from(self.options.lanes);
+        let limit = (esi_limit(self.layout.source_symbols(block), lanes) - self.lane).div_ceil(lanes);
+        let upto = upto.min(limit);
         let emitted = &mut self.emitted[(block - self.base) as usize];
         while *emitted < upto {
             self.due.push_back(Due { block, index: *emitted, urgent });
@@ -185,6 +202,7 @@ impl Sender {
 
     fn on_pull(&mut self, now: Time, from: Peer, pull: &Pull) {
         let Some(member) = self.members.get_mut(usize::from(from)) else { return };
+        member.gap = member.gap.max(now - member.heard);
         (member.heard, member.touched, member.tries) = (now, now, 0);
         if member.done {
             return;
@@ -219,10 +237,11 @@ impl Sender {
         }
         if pull.retry && pull.upto <= emitted && pull.block >= member.base {
             // All of it is out, and yet the receiver waits: it was lost.
-            self.emit(pull.block, emitted + 1, true);
+            // A replacement must not overtake what may yet wait in the network: it is urgent only as the last one.
+            self.emit(pull.block, emitted + 1, pull.fin);
             return;
         }
-        self.advance(pull.block, pull.fin || pull.retry);
+        self.advance(pull.block, pull.fin);
         if moved {
             self.release();
         }
@@ -270,7 +289,19 @@ impl Sender {
 
     fn probe_at(&self, member: &Member) -> Option<Time> {
         let waits = !member.done && !member.probe_due;
-        waits.then(|| member.touched + back_off(self.config.probe_timeout, member.tries))
+        let shortest = self.config.probe_timeout;
+        let timeout = shortest.max((member.gap * 2).min(back_off(shortest, u32::MAX)));
+        waits.then(|| member.touched + back_off(timeout, member.tries))
+    }
+
+    /// Checks the account.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        assert!(self.emitted.len() <= LIVE_BLOCKS + 1);
+        for m in self.members.iter().filter(|m| !m.done) {
+            assert!(m.base >= self.base && m.upto.len() == self.emitted.len());
+        }
+        assert_eq!(self.not_done as usize, self.members.iter().filter(|m| !m.done).count());
     }
 }
 

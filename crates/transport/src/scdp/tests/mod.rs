@@ -1,1 +1,179 @@
-//! Tests.
+//! Ends on the simulated pair: 1 Gbit/s, 1500 B packets (12 us each), 64 B control packets (512 ns), pulls paced at 12 us.
+
+mod codec;
+mod hostile;
+mod idle;
+mod loss;
+mod many_to_one;
+mod one_to_many;
+mod property;
+
+use super::{Connection, Header, Receiver, ScdpConfig, Sender, Symbol};
+use crate::testing::{Fate, Pair};
+use crate::{Duration, Endpoint, Event, Stats, Time, Transmit};
+use std::collections::BTreeSet;
+
+/// T: bytes of a symbol.
+const SYMBOL: u64 = 1436;
+
+/// A full packet's time on the wire.
+const PACKET: Duration = Duration::from_us(12);
+/// A control packet's time on the wire.
+const CONTROL: Duration = Duration::from_ns(512);
+const DELAY: Duration = Duration::from_us(10);
+
+/// The hub, which is the end that the tests' channels tell apart from the others.
+const HUB: usize = 0;
+
+fn pair_of(
+    nodes: Vec<Connection>,
+    policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
+) -> Pair<Connection> {
+    Pair::new(nodes, DELAY, 1, PACKET, policy)
+}
+
+/// One sender (the hub) and one receiver.
+fn unicast(
+    config: &ScdpConfig,
+    object: u64,
+    policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
+) -> Pair<Connection> {
+    one_to_many(config, object, 1, policy)
+}
+
+/// One sender (the hub) and several receivers.
+fn one_to_many(
+    config: &ScdpConfig,
+    object: u64,
+    receivers: u16,
+    policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
+) -> Pair<Connection> {
+    let sender = if receivers == 1 {
+        Sender::unicast(config, Some(object))
+    } else {
+        Sender::one_to_many(config, Some(object), receivers)
+    };
+    let mut nodes = vec![Connection::Sender(sender)];
+    nodes.extend((0..receivers).map(|i| Connection::Receiver(Receiver::new(config, 1, u64::from(i)))));
+    pair_of(nodes, policy)
+}
+
+/// One receiver (the hub) and several senders.
+fn many_to_one(
+    config: &ScdpConfig,
+    object: u64,
+    senders: u16,
+    policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
+) -> Pair<Connection> {
+    let mut nodes = vec![Connection::Receiver(Receiver::new(config, senders, 7))];
+    nodes.extend((0..senders).map(|i| Connection::Sender(Sender::many_to_one(config, Some(object), i, senders))));
+    pair_of(nodes, policy)
+}
+
+/// Runs to rest and checks what must hold after every session: each receiver completed once, and every end closed, but
+/// those in `dead`.
+#[track_caller]
+fn finish_but(pair: &mut Pair<Connection>, dead: &[usize]) {
+    assert!(pair.run(Time::ZERO + Duration::from_secs(100_000)), "{}", pair.nodes[HUB].waiting_for());
+    for (n, node) in pair.nodes.iter().enumerate().filter(|(n, _)| !dead.contains(n)) {
+        let events: Vec<Event> = pair.events[n].iter().map(|(_, e)| *e).collect();
+        let waits = node.waiting_for();
+        assert_eq!(events.last(), Some(&Event::Closed), "node {n} {waits}");
+        assert_eq!(events.iter().filter(|e| **e == Event::Closed).count(), 1, "node {n}");
+        if let Connection::Receiver(_) = node {
+            let completed = |e: &&Event| matches!(e, Event::Completed { .. });
+            assert_eq!(events.iter().filter(completed).count(), 1, "node {n} {waits}");
+        }
+        assert_eq!(node.pending_pulls(), 0, "node {n}");
+    }
+}
+
+#[track_caller]
+fn finish(pair: &mut Pair<Connection>) {
+    finish_but(pair, &[]);
+}
+
+/// When a receiver had everything.
+#[track_caller]
+fn completed(pair: &Pair<Connection>, node: usize) -> Duration {
+    pair.completed_at(node).expect("completed") - Time::ZERO
+}
+
+fn stats(pair: &Pair<Connection>, node: usize) -> Stats {
+    pair.nodes[node].stats()
+}
+
+/// Symbols in the order in which they left `from` for `to`: (when, symbol, priority).
+fn symbols(pair: &Pair<Connection>, from: usize, to: usize) -> Vec<(Time, Symbol, u8)> {
+    let sent = pair.log.iter().filter(|entry| (entry.1, entry.2) == (from, to));
+    sent.filter_map(|(at, _, _, t, _)| match t.header {
+        Header::Symbol(symbol) => Some((*at, symbol, t.priority)),
+        Header::Pull(_) => None,
+    })
+    .collect()
+}
+
+/// Pulls that left a node: those for a symbol, those repeated after silence, and those that say *done*.
+fn pulls(pair: &Pair<Connection>, from: usize) -> (usize, usize, usize) {
+    let sent = || {
+        pair.log.iter().filter(|entry| entry.1 == from).filter_map(|entry| match entry.3.header {
+            Header::Pull(pull) => Some(pull),
+            Header::Symbol(_) => None,
+        })
+    };
+    (
+        sent().filter(|p| !p.retry && !p.done).count(),
+        sent().filter(|p| p.retry).count(),
+        sent().filter(|p| p.done).count(),
+    )
+}
+
+/// No symbol is sent twice by anyone.
+#[track_caller]
+fn assert_disjoint(pair: &Pair<Connection>, senders: impl Iterator<Item = usize>) {
+    let mut seen = BTreeSet::new();
+    for sender in senders {
+        for (_, symbol, _) in symbols(pair, sender, HUB) {
+            assert!(seen.insert((symbol.block, symbol.esi)), "{symbol:?} twice");
+        }
+    }
+}
+
+fn is_symbol(t: &Transmit<Header>, block: u32, esi: u32) -> bool {
+    matches!(t.header, Header::Symbol(s) if (s.block, s.esi) == (block, esi))
+}
+
+fn is_done(t: &Transmit<Header>) -> bool {
+    matches!(t.header, Header::Pull(p) if p.done)
+}
+
+fn deliver(_: u64, _: usize, _: &Transmit<Header>) -> Fate {
+    Fate::Deliver
+}
+
+/// A policy that treats the first packet for which `which` holds as `fate` says, and delivers the others.
+fn once(fate: Fate, which: impl Fn(&Transmit<Header>) -> bool) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
+    first(1, fate, which)
+}
+
+/// The same for the first `count` such packets.
+fn first(
+    mut count: u32,
+    fate: Fate,
+    which: impl Fn(&Transmit<Header>) -> bool,
+) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
+    move |_, _, t| {
+        if count > 0 && which(t) {
+            count -= 1;
+            return fate;
+        }
+        Fate::Deliver
+    }
+}
+
+fn config(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {
+    let mut config = ScdpConfig::default();
+    change(&mut config);
+    assert_eq!(config.validate(), Ok(()));
+    config
+}

@@ -1,0 +1,149 @@
+//! What a receiver asks for: pulls, pulls repeated after silence, and the word that everything is there.
+
+use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver, back_off};
+use crate::scdp::block::Block;
+use crate::scdp::header::{Header, Pull};
+use crate::scdp::layout::lane_source;
+use crate::{Event, FailureReason, Peer, Time, Transmit};
+
+impl Receiver {
+    fn pull(&self, lane: usize, pull: Pull) -> Transmit<Header> {
+        let size = self.config.header.0 as u32;
+        Transmit {
+            header: Header::Pull(pull),
+            to: lane as Peer,
+            size,
+            trimmed_size: size,
+            priority: 0,
+            control: true,
+            ect: false,
+        }
+    }
+
+    /// Whether one more symbol is all that the session waits for: the pull for it has the flag *fin* (Algorithm 2,
+    /// line 29).
+    fn lacks_one(&self, index: usize) -> bool {
+        self.future == 0
+            && self.blocks[index].missing() == 1
+            && self.blocks.iter().map(|b| u64::from(b.missing())).sum::<u64>() == 1
+    }
+
+    /// Whether pulls may go to a lane.
+    #[inline]
+    fn in_use(&self, lane: &Lane) -> bool {
+        lane.credits > 0 && (self.lanes.len() == 1 || lane.timeouts <= LEFT_OUT_AFTER)
+    }
+
+    /// Whether the next block may be begun.
+    #[inline]
+    fn may_open(&self) -> bool {
+        self.future > 0 && self.blocks.len() < LIVE_BLOCKS
+    }
+
+    /// How many pulls could be sent now.
+    #[inline]
+    pub(super) fn pulls_wanted(&self) -> u32 {
+        if self.credits == 0 || self.over() {
+            return 0;
+        }
+        let future = if self.may_open() { self.future } else { 0 };
+        let wanted = self.need.saturating_add(future).min(u64::from(u32::MAX)) as u32;
+        if self.lanes.len() == 1 {
+            return self.credits.min(wanted);
+        }
+        self.lanes.iter().filter(|l| self.in_use(l)).map(|l| l.credits).sum::<u32>().min(wanted)
+    }
+
+    /// The next pull, for the lowest block that needs a symbol more than are on their way.
+    pub(super) fn next_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
+        let session = self.session?;
+        if self.over() {
+            return None;
+        }
+        let first = self.turn(|_, l| self.in_use(l))?;
+        let index = match self.blocks.iter().position(|b| b.need() > 0) {
+            Some(index) => index,
+            None if self.may_open() => {
+                self.open_block(session);
+                self.blocks.len() - 1
+            }
+            None => return None,
+        };
+        // Senders take turns, so that each contributes what it can (§IV-E). While some have source symbols of the block
+        // left, these come first: without loss no block then needs decoding.
+        let lane = if session.lanes == 1 {
+            first
+        } else {
+            let block = &self.blocks[index];
+            let has_source = |lane: usize| {
+                let source = lane_source(block.source_symbols(), lane as u32, session.lanes);
+                block.lane(lane as u32).requested < source
+            };
+            self.turn(|i, l| self.in_use(l) && has_source(i)).unwrap_or(first)
+        };
+        self.next_lane = lane + 1;
+        let fin = self.lacks_one(index);
+        let l = &mut self.lanes[lane];
+        if l.outstanding == 0 {
+            l.last_heard = now;
+        }
+        l.outstanding += 1;
+        l.credits -= 1;
+        self.credits -= 1;
+        let upto = self.request(index, lane as u32, 1);
+        let block = self.base + index as u32;
+        Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
+    }
+
+    /// The lane whose turn it is, of those that `may`.
+    fn turn(&self, may: impl Fn(usize, &Lane) -> bool) -> Option<usize> {
+        let n = self.lanes.len();
+        let start = if self.next_lane < n { self.next_lane } else { 0 };
+        (start..n).chain(0..start).find(|&lane| may(lane, &self.lanes[lane]))
+    }
+
+    /// What does not wait for the host's pull queue.
+    pub(super) fn next_at_once(&mut self) -> Option<Transmit<Header>> {
+        for lane in 0..self.lanes.len() {
+            if std::mem::take(&mut self.lanes[lane].done_due) {
+                let pull = Pull { block: self.base, upto: 0, base: self.base, fin: true, retry: false, done: true };
+                return Some(self.pull(lane, pull));
+            }
+            if std::mem::take(&mut self.lanes[lane].retry_due) {
+                let waits = |b: &Block| b.lane(lane as u32).outstanding > 0;
+                if let Some(index) = self.blocks.iter().position(waits) {
+                    self.lanes[lane].retried = true;
+                    self.blocks.iter_mut().for_each(|b| b.doubt(lane as u32));
+                    let upto = self.blocks[index].lane(lane as u32).requested;
+                    let (block, fin) = (self.base + index as u32, self.lacks_one(index));
+                    return Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: true, done: false }));
+                }
+            }
+        }
+        None
+    }
+
+    pub(super) fn timeout_of(&self, lane: &Lane) -> Option<Time> {
+        let waits = lane.outstanding > 0 && !lane.retry_due;
+        waits.then(|| lane.last_heard + back_off(self.config.pull_timeout, lane.timeouts))
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Time, lane: usize) {
+        self.stats.timeouts += 1;
+        let in_touch = |(i, l): (usize, &Lane)| i != lane && l.timeouts <= LEFT_OUT_AFTER;
+        let others = self.lanes.iter().enumerate().any(in_touch);
+        let l = &mut self.lanes[lane];
+        l.timeouts += 1;
+        (l.last_heard, l.retry_due) = (now, true);
+        if others && l.timeouts > LEFT_OUT_AFTER {
+            // The others do its share. If it speaks again, it has its window back.
+            l.retry_due = false;
+            for index in 0..self.blocks.len() {
+                self.write_off(index, lane as u32);
+            }
+        } else if l.timeouts > self.config.retries {
+            self.failed = true;
+            self.events.push_back(Event::Failed(FailureReason::TimedOut));
+        }
+    }
+}

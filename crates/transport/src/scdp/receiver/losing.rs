@@ -1,0 +1,75 @@
+//! What a receiver takes for lost, so that its window is never held by what will not come.
+
+use super::Receiver;
+use crate::scdp::block::Block;
+use crate::scdp::layout::lane_source;
+
+impl Receiver {
+    /// Something has arrived of the window, or it answers a repeated pull.
+    #[inline]
+    pub(super) fn account(&mut self, index: usize, lane: u32, j: u32, trimmed: bool) {
+        let was_coming = self.change(index, |b| !b.extend(lane, j) && b.arrived(lane));
+        if was_coming {
+            self.credit(lane, 1);
+        }
+        // A header may have overtaken the symbols before it.
+        if self.lanes[lane as usize].retried && !trimmed && self.blocks[index].answers_doubt(lane, j) {
+            self.lanes[lane as usize].retried = false;
+            // The sender had emitted all that was asked for before the repetition: of that, nothing is on its way.
+            for index in 0..self.blocks.len() {
+                self.lose(index, lane, |b| b.settle(lane));
+            }
+        }
+    }
+
+    /// Gives symbols up, which `lost` counts.
+    #[inline]
+    fn lose(&mut self, index: usize, lane: u32, lost: impl FnOnce(&mut Block) -> u32) {
+        let overhead = self.config.overhead;
+        let lost = self.change(index, |b| {
+            let lost = lost(b);
+            if lost > 0 {
+                b.lossy(overhead);
+            }
+            lost
+        });
+        self.credit(lane, lost);
+    }
+
+    pub(super) fn write_off(&mut self, index: usize, lane: u32) {
+        self.lose(index, lane, |b| b.write_off(lane));
+    }
+
+    /// The `j`-th symbol of a lane has arrived whole in this block: what should have come long before is lost.
+    #[inline]
+    pub(super) fn find_gaps(&mut self, index: usize, lane: u32, j: u32, lanes: u32) {
+        let tolerance = self.config.reorder_tolerance;
+        if tolerance == 0 {
+            return;
+        }
+        self.sweep(index, lane, j.saturating_sub(tolerance));
+        if index == 0 || j >= lane_source(self.blocks[index].source_symbols(), lane, lanes) {
+            return;
+        }
+        // Source symbols of earlier blocks were emitted before those of this one. So were their repair symbols, if they
+        // were asked for before.
+        let (mut ahead, asked) = (j, self.blocks[index].lane(lane).first_asked + u64::from(j));
+        for earlier in (0..index).rev() {
+            let source = lane_source(self.blocks[earlier].source_symbols(), lane, lanes);
+            ahead += source;
+            if !self.blocks[earlier].is_complete() && self.blocks[earlier].lane(lane).outstanding > 0 {
+                self.sweep(earlier, lane, ahead.saturating_sub(tolerance).min(source));
+                if self.blocks[earlier].lane(lane).last_asked + u64::from(tolerance) <= asked {
+                    self.write_off(earlier, lane);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn sweep(&mut self, index: usize, lane: u32, until: u32) {
+        if until > self.blocks[index].lane(lane).swept {
+            self.lose(index, lane, |b| b.sweep(lane, until));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Sessions that carry real bytes: ends that a random linear code over GF(2) stands behind, and that check themselves.
+
+use super::*;
+use crate::scdp::BlockDecoder;
+use crate::scdp::layout::Layout;
+use crate::{Arrival, Bytes};
+use std::collections::BTreeMap;
+
+/// Bytes of a symbol here.
+pub(super) const SHORT: u64 = 8;
+
+/// A well-mixed function of its arguments (splitmix64).
+pub(super) fn mix(seed: u64, n: u64) -> u64 {
+    let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Parameters for short symbols and blocks that the code can do.
+pub(super) fn short(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {
+    config(|c| {
+        (c.packet, c.header) = (Bytes(64 + SHORT), Bytes(64));
+        change(c);
+        assert!(c.block_symbols <= 128);
+    })
+}
+
+pub(super) fn object(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(|i| mix(99, i) as u8).collect()
+}
+
+/// Which source symbols a symbol is the sum of.
+fn combination(block: u32, k: u32, esi: u32) -> u128 {
+    let all = u128::MAX >> (128 - k);
+    let n = u64::from(block) << 32 | u64::from(esi);
+    let repair = u128::from(mix(1, n)) << 64 | u128::from(mix(2, n));
+    if esi < k { 1 << esi } else { repair & all }
+}
+
+/// The symbol that a sender would send.
+fn encode(object: &[u8], layout: &Layout, block: u32, esi: u32) -> u64 {
+    let k = layout.source_symbols(block);
+    let first = layout.symbols_before(block) as usize;
+    let combination = combination(block, k, esi);
+    let source = |i: usize| {
+        let bytes = object.chunks(SHORT as usize).nth(first + i).expect("a source symbol");
+        let mut padded = [0; SHORT as usize];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(padded)
+    };
+    (0..k as usize).filter(|&i| combination >> i & 1 == 1).fold(0, |sum, i| sum ^ source(i))
+}
+
+/// Equations of a block, one for each pivot.
+type Equations = Vec<Option<(u128, u64)>>;
+
+#[derive(Debug, Default)]
+struct Decoder(BTreeMap<u32, Equations>);
+
+impl BlockDecoder for Decoder {
+    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) {
+        let equations = self.0.entry(block).or_insert_with(|| vec![None; source_symbols as usize]);
+        let mut mask = combination(block, source_symbols, esi);
+        let mut sum = u64::from_le_bytes(payload.try_into().expect("a whole symbol"));
+        while mask != 0 {
+            let pivot = mask.trailing_zeros() as usize;
+            let Some((m, s)) = equations[pivot] else {
+                equations[pivot] = Some((mask, sum));
+                return;
+            };
+            (mask, sum) = (mask ^ m, sum ^ s);
+        }
+    }
+
+    fn try_decode(&mut self, block: u32) -> bool {
+        self.0[&block].iter().all(Option::is_some)
+    }
+
+    fn take(&mut self, block: u32) -> Vec<u8> {
+        let equations = self.0.remove(&block).expect("complete");
+        let mut source = vec![0u64; equations.len()];
+        for (pivot, equation) in equations.iter().enumerate().rev() {
+            let (mask, sum) = equation.expect("complete");
+            let others = (pivot + 1..source.len()).filter(|&i| mask >> i & 1 == 1);
+            source[pivot] = others.fold(sum, |sum, i| sum ^ source[i]);
+        }
+        source.into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+}
+
+/// An end whose account is checked whenever it was touched, and that gets bytes.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) end: Connection,
+    layout: Layout,
+    object: Vec<u8>,
+    /// What has been put together.
+    pub(super) received: Vec<u8>,
+    taken: u32,
+    window: u32,
+}
+
+impl Checked {
+    fn new(end: Connection, config: &ScdpConfig, object: &[u8], window: u32) -> Self {
+        let layout = Layout::new(object.len() as u64, SHORT, config.block_symbols).expect("small");
+        Self { end, layout, object: object.to_vec(), received: Vec::new(), taken: 0, window }
+    }
+
+    fn check(&mut self) {
+        match &mut self.end {
+            Connection::Sender(sender) => sender.check(),
+            Connection::Receiver(receiver) => {
+                assert!([0, self.window].contains(&receiver.check()));
+                while self.taken < receiver.complete_blocks() {
+                    let decoder = receiver.decoder().expect("has one");
+                    self.received.extend(decoder.take(self.taken));
+                    self.taken += 1;
+                }
+            }
+        }
+    }
+}
+
+impl Endpoint for Checked {
+    type Header = Header;
+
+    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
+        match (&mut self.end, &arrival.header) {
+            (Connection::Receiver(receiver), Header::Symbol(symbol)) => {
+                let payload = encode(&self.object, &self.layout, symbol.block, symbol.esi).to_le_bytes();
+                receiver.handle_payload(now, arrival, if arrival.trimmed { &[] } else { &payload });
+            }
+            (end, _) => end.handle_packet(now, arrival),
+        }
+        self.check();
+    }
+    fn handle_timeout(&mut self, now: Time) {
+        self.end.handle_timeout(now);
+        self.check();
+    }
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        let transmit = self.end.poll_transmit(now);
+        self.check();
+        transmit
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.end.poll_timeout()
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        self.end.poll_event()
+    }
+    fn pending_pulls(&self) -> u32 {
+        self.end.pending_pulls()
+    }
+    fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
+        let wanted = self.end.pending_pulls();
+        let transmit = self.end.poll_pull(now);
+        assert_eq!(wanted > 0, transmit.is_some(), "as many pulls as wanted: {wanted}");
+        self.check();
+        transmit
+    }
+    fn stats(&self) -> Stats {
+        self.end.stats()
+    }
+    fn waiting_for(&self) -> String {
+        self.end.waiting_for()
+    }
+}
+
+/// Who sends to whom.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shape {
+    OneTo(u16),
+    ToOne(u16),
+}
+
+/// Moves an object with its bytes, and checks all that must hold afterwards.
+#[track_caller]
+pub(super) fn transfer(
+    config: &ScdpConfig,
+    bytes: u64,
+    shape: Shape,
+    policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
+) -> Pair<Checked> {
+    let object = object(bytes);
+    let receiver = |senders: u16, i: u16| {
+        let decoder = Box::<Decoder>::default();
+        Connection::Receiver(Receiver::new(config, senders, u64::from(i)).with_decoder(decoder))
+    };
+    let (ends, window): (Vec<_>, u32) = match shape {
+        Shape::OneTo(n) => {
+            let sender =
+                if n == 1 { Sender::unicast(config, Some(bytes)) } else { Sender::one_to_many(config, Some(bytes), n) };
+            let receivers = (0..n).map(|i| receiver(1, i));
+            (std::iter::once(Connection::Sender(sender)).chain(receivers).collect(), config.initial_window)
+        }
+        Shape::ToOne(n) => {
+            let sender = |i| Connection::Sender(Sender::many_to_one(config, Some(bytes), i, n));
+            let window = config.initial_window_many_to_one * u32::from(n);
+            (std::iter::once(receiver(n, 0)).chain((0..n).map(sender)).collect(), window)
+        }
+    };
+    let nodes = ends.into_iter().map(|end| Checked::new(end, config, &object, window)).collect();
+    let mut p = Pair::new(nodes, DELAY, 1, Duration::from_ns(72 * 8), policy);
+    assert!(p.run(Time::ZERO + Duration::from_secs(100_000)));
+    for (n, node) in p.nodes.iter().enumerate() {
+        assert_eq!(p.events[n].last().map(|(_, e)| *e), Some(Event::Closed), "node {n} {}", node.waiting_for());
+        if let Connection::Receiver(_) = node.end {
+            assert!(p.completed_at(n).is_some());
+            assert_eq!(node.received[..bytes as usize], object);
+            assert_eq!(node.stats().bytes_delivered, bytes);
+            assert!(node.stats().data_received >= bytes.div_ceil(SHORT), "K symbols of each block");
+        }
+    }
+    p
+}
+
+#[test]
+fn bytes_arrive_as_they_were_sent() {
+    for shape in [Shape::OneTo(1), Shape::OneTo(3), Shape::ToOne(3)] {
+        let p = transfer(&short(|_| {}), 2503 * SHORT - 3, shape, deliver);
+        // Of senders, one may run out of source symbols of a block a little before the others.
+        let decoded: u64 = p.nodes.iter().map(|n| n.stats().decoded_blocks).sum();
+        assert!(decoded == 0 || matches!(shape, Shape::ToOne(_)), "{decoded}");
+    }
+}
+
+#[test]
+fn bytes_arrive_as_they_were_sent_when_symbols_are_lost() {
+    for (fate, shape) in [Fate::Drop, Fate::Trim]
+        .into_iter()
+        .flat_map(|fate| [Shape::OneTo(1), Shape::OneTo(3), Shape::ToOne(3)].map(|shape| (fate, shape)))
+    {
+        let p = transfer(&short(|_| {}), 2503 * SHORT - 3, shape, move |n, _, t| {
+            if !t.control && mix(5, n) % 10 == 0 { fate } else { Fate::Deliver }
+        });
+        let decoded = p.nodes.iter().map(|n| n.stats().decoded_blocks).max().unwrap();
+        assert!(decoded >= 20, "{shape:?} {fate:?} {decoded}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Unicast over channels that trim, drop, delay and repeat.
+
+use super::*;
+
+/// Decoding a block of 100 symbols.
+fn decode() -> Duration {
+    ScdpConfig::default().decode_latency(100)
+}
+
+#[test]
+fn a_trimmed_symbol_is_replaced_and_the_block_needs_the_overhead_and_is_decoded() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, once(Fate::Trim, |t| is_symbol(t, 0, 5)));
+    finish(&mut p);
+    // 102 whole symbols and the trimmed one, back to back.
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + decode());
+    assert_eq!((pulls(&p, 1), stats(&p, 0).data_sent), ((103 - 12, 0, 1), 103));
+    let r = stats(&p, 1);
+    assert_eq!((r.data_received, r.trimmed_received, r.overhead_symbols, r.decoded_blocks), (102, 1, 2, 1));
+    assert_eq!((r.timeouts, stats(&p, 0).timeouts, r.bytes_delivered), (0, 0, 100 * SYMBOL));
+}
+
+#[test]
+fn a_whole_window_trimmed_costs_its_symbols_and_no_timeout() {
+    let mut p =
+        unicast(&ScdpConfig::default(), 100 * SYMBOL, |n, _, _| if n < 12 { Fate::Trim } else { Fate::Deliver });
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts), (114, 0));
+    assert_eq!(pulls(&p, 1), (102, 0, 1));
+}
+
+#[test]
+fn a_failed_decoding_asks_for_exactly_one_more_with_fin() {
+    // Decoding fails with K + 2, and works with K + 3.
+    let cfg = config(|c| c.failure_probability = vec![1.0, 1.0, 1.0, 0.0]);
+    let mut p = unicast(&cfg, 100 * SYMBOL, once(Fate::Trim, |t| is_symbol(t, 0, 5)));
+    finish(&mut p);
+    // One round trip and one symbol more.
+    let round = CONTROL + DELAY + PACKET + DELAY;
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + round + decode());
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).overhead_symbols, stats(&p, 1).decoded_blocks), (104, 3, 1));
+    let sent = symbols(&p, 0, 1);
+    assert_eq!((sent[102].2, sent[103].2), (2, 0), "the answer to fin has the highest priority");
+}
+
+#[test]
+fn a_block_whose_source_symbols_all_arrive_late_is_not_decoded() {
+    // Symbol 50 counts as lost when symbol 75 is there; it arrives before its replacements.
+    let policy = once(Fate::Late(Duration::from_us(500)), |t| is_symbol(t, 0, 50));
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, policy);
+    finish(&mut p);
+    assert_eq!(completed(&p, 1), PACKET * 100 + DELAY);
+    assert_eq!((stats(&p, 1).decoded_blocks, stats(&p, 1).overhead_symbols), (0, 3));
+}
+
+#[test]
+fn reordering_within_the_tolerance_costs_nothing() {
+    let late = |n: u64, from: usize, _: &Transmit<Header>| {
+        if from == HUB && n % 7 == 0 { Fate::Late(Duration::from_us(200)) } else { Fate::Deliver }
+    };
+    let mut p = unicast(&config(|c| c.initial_window = 40), 300 * SYMBOL, late);
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).decoded_blocks, stats(&p, 1).timeouts), (300, 0, 0));
+}
+
+#[test]
+fn the_decoder_does_one_block_after_the_other() {
+    // 11.488 ms for a block, which takes 1.236 ms to arrive.
+    let cfg = config(|c| c.decode_rate = crate::Rate::from_mbps(100));
+    let mut p =
+        unicast(
+            &cfg,
+            300 * SYMBOL,
+            |_, _, t| {
+                if (0..3).any(|b| is_symbol(t, b, 5)) { Fate::Trim } else { Fate::Deliver }
+            },
+        );
+    finish(&mut p);
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + cfg.decode_latency(100) * 3);
+    assert_eq!((stats(&p, 1).decoded_blocks, stats(&p, 0).data_sent), (3, 309));
+}
+
+#[test]
+fn a_dropped_symbol_shows_as_a_gap() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, once(Fate::Drop, |t| is_symbol(t, 0, 5)));
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts, stats(&p, 1).decoded_blocks), (103, 0, 1));
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + decode());
+}
+
+#[test]
+fn a_lost_pull_is_made_up_for_by_the_next_one() {
+    let pull = |t: &Transmit<Header>| matches!(t.header, Header::Pull(p) if p.upto == 30);
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, once(Fate::Drop, pull));
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts), (100, 0));
+    assert_eq!(completed(&p, 1), PACKET * 100 + DELAY);
+}
+
+#[test]
+fn pulls_that_overtake_one_another_do_no_harm() {
+    let late = |n: u64, from: usize, _: &Transmit<Header>| {
+        if from != HUB { Fate::Late(Duration::from_us(n * 37 % 60)) } else { Fate::Deliver }
+    };
+    let mut p = unicast(&ScdpConfig::default(), 250 * SYMBOL, late);
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts, stats(&p, 1).decoded_blocks), (250, 0, 0));
+}
+
+#[test]
+fn a_first_window_that_is_lost_is_probed_for_and_pulled() {
+    let mut p = unicast(&ScdpConfig::default(), 50 * SYMBOL, |n, _, _| if n < 12 { Fate::Drop } else { Fate::Deliver });
+    finish(&mut p);
+    assert_eq!(stats(&p, 0).timeouts, 1);
+    assert!(completed(&p, 1) < Duration::from_ms(8 + 2 + 2));
+}
+
+#[test]
+fn all_pulls_of_a_period_lost_cost_a_timeout() {
+    let pull = |t: &Transmit<Header>| matches!(t.header, Header::Pull(p) if !p.retry && p.upto > 30);
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, first(12, Fate::Drop, pull));
+    finish(&mut p);
+    // The repeated pull asks for all of them: nothing was lost.
+    assert_eq!((stats(&p, 1).timeouts, stats(&p, 0).data_sent, stats(&p, 1).decoded_blocks), (1, 100, 0));
+    assert!(completed(&p, 1) < PACKET * 100 + DELAY * 4 + Duration::from_ms(2));
+}
+
+#[test]
+fn the_tail_lost_costs_one_timeout() {
+    let tail = |t: &Transmit<Header>| matches!(t.header, Header::Symbol(s) if s.esi >= 95 && s.esi < 100);
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, first(5, Fate::Drop, tail));
+    finish(&mut p);
+    assert_eq!((stats(&p, 1).timeouts, pulls(&p, 1).1), (1, 1));
+    assert_eq!(stats(&p, 0).data_sent, 107);
+    assert!(completed(&p, 1) < PACKET * 107 + DELAY * 6 + Duration::from_ms(2) + decode());
+}
+
+#[test]
+fn a_lost_done_is_asked_for_again() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, first(2, Fate::Drop, is_done));
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).timeouts, stats(&p, 0).retransmitted, pulls(&p, 1).2), (2, 2, 3));
+    assert_eq!(completed(&p, 1), PACKET * 100 + DELAY);
+}
+
+#[test]
+fn repeated_packets_count_once() {
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, |_, _, _| Fate::Duplicate);
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).data_sent, pulls(&p, 1).0), (100, 88));
+    assert_eq!(stats(&p, 1).decoded_blocks, 0);
+}
+
+#[test]
+fn symbols_that_wait_behind_higher_priorities_are_not_taken_for_lost() {
+    // All that is not of the highest priority is held for 50 ms once: repeated pulls bring a symbol each, which waits too.
+    let mut held = 0;
+    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, move |_, from, t| {
+        held += u32::from(from == HUB && t.priority > 0);
+        if from == HUB && t.priority > 0 && held <= 16 { Fate::Late(Duration::from_ms(50)) } else { Fate::Deliver }
+    });
+    finish(&mut p);
+    let r = stats(&p, 1);
+    assert_eq!((r.timeouts, r.decoded_blocks), (4, 0));
+    assert!(stats(&p, 0).data_sent <= 104, "{}", stats(&p, 0).data_sent);
+    assert!(symbols(&p, 0, 1)[12..].iter().all(|(_, _, priority)| *priority > 0));
+}
+
+#[test]
+fn a_repair_symbol_dropped_while_later_blocks_arrive_needs_no_timeout() {
+    let mut p = unicast(&ScdpConfig::default(), 1000 * SYMBOL, |_, _, t| {
+        if is_symbol(t, 0, 5) || is_symbol(t, 0, 100) { Fate::Drop } else { Fate::Deliver }
+    });
+    finish(&mut p);
+    assert_eq!((stats(&p, 1).timeouts, stats(&p, 1).decoded_blocks), (0, 1));
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 0).timeouts), (1004, 0));
+}
+
+#[test]
+fn without_gaps_silence_alone_finds_all_losses() {
+    let cfg = config(|c| c.reorder_tolerance = 0);
+    let mut p = unicast(&cfg, 1000 * SYMBOL, |n, _, _| if n % 50 == 7 { Fate::Drop } else { Fate::Deliver });
+    finish(&mut p);
+    assert!(stats(&p, 1).timeouts > 0);
+    assert!(completed(&p, 1) < Duration::from_ms(100), "{:?}", completed(&p, 1));
+}
+
+#[test]
+fn a_long_pull_queue_of_the_host_is_no_silence() {
+    for interval in [Duration::from_ms(3), Duration::from_ms(20)] {
+        let cfg = ScdpConfig::default();
+        let nodes = vec![
+            Connection::Sender(Sender::unicast(&cfg, Some(40 * SYMBOL))),
+            Connection::Receiver(Receiver::new(&cfg, 1, 0)),
+        ];
+        let mut p = Pair::new(nodes, DELAY, 1, interval, deliver);
+        finish(&mut p);
+        // The sender asks once whether it was forgotten, and then knows the pace.
+        let asked = u64::from(interval > Duration::from_ms(4));
+        assert!(stats(&p, 0).timeouts <= asked, "{}", stats(&p, 0).timeouts);
+        assert_eq!((stats(&p, 1).timeouts, pulls(&p, 1)), (0, (28, 0, 1)));
+    }
+}
+
+#[test]
+fn endless_objects_keep_few_blocks_at_both_ends() {
+    for fate in [Fate::Drop, Fate::Trim] {
+        let cfg = config(|c| c.block_symbols = 20);
+        let nodes =
+            vec![Connection::Sender(Sender::unicast(&cfg, None)), Connection::Receiver(Receiver::new(&cfg, 1, 0))];
+        let mut p = pair_of(nodes, move |n, _, _| if codec::mix(3, n) % 20 == 0 { fate } else { Fate::Deliver });
+        for ms in (10..=400).step_by(10) {
+            assert!(!p.run(Time::ZERO + Duration::from_ms(ms)));
+            let [Connection::Sender(s), Connection::Receiver(r)] = &p.nodes[..] else { panic!("two ends") };
+            s.check();
+            assert_eq!(r.check(), 12);
+        }
+        // 33333 packets could have come; a block of 20 pays 2 symbols of overhead for its losses.
+        let delivered = stats(&p, 1).bytes_delivered / SYMBOL;
+        assert!(delivered > 27_000, "{fate:?} {delivered}");
+    }
+}
