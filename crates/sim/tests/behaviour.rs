@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_sim::host::path::PathMode::{PerPacket, Single};
 use anabranch_sim::measure::{LinkRow, RunRecord};
-use anabranch_sim::network::{Sampling, Stop};
+use anabranch_sim::network::{Change, Sampling, Stop, Target};
 use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::Algorithm::{Dctcp, NewReno as Newreno};
@@ -163,6 +163,15 @@ fn a_cut_link_is_survived() {
         let record = complete(s);
         assert!(record.conservation.dropped > 0, "{name}: packets were on the link");
     }
+}
+
+#[test]
+fn a_group_opened_while_a_link_is_down_finishes_after_its_repair() {
+    let session = Session { start: at(100), mode: Mode::OneToMany, sinks: vec![1, 2], ..unicast(0, 1, 100_000) };
+    let mut s = setup(star(3), mlfq_trim(20), scdp(12), Single, vec![session]);
+    s.changes = vec![cut(2, at(50)), (at(5_000), Change::Restore(Target::Link(2)))];
+    let record = complete(s);
+    assert!(record.flows[1].end > Some(at(5_000)));
 }
 
 #[test]

@@ -45,9 +45,15 @@ struct World {
 /// A change to a link or switch that the fabric may or may not have.
 #[derive(Clone, Debug)]
 enum Trouble {
-    Cut { whole_switch: bool, which: Index, lasts: Duration },
+    Cut {
+        whole_switch: bool,
+        which: Index,
+        lasts: Duration,
+    },
     /// To half its rate.
-    Slow { which: Index },
+    Slow {
+        which: Index,
+    },
 }
 
 #[derive(Clone, Debug)]

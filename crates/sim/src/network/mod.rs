@@ -131,6 +131,9 @@ struct Entities {
 
 struct Multicast {
     group: multicast::MulticastGroup,
+    source: u32,
+    /// Chooses among the ways that the trees could take.
+    hash: u64,
     /// (host, endpoint) of each receiver, by host.
     receivers: Vec<(u32, EndpointId)>,
 }

@@ -153,11 +153,19 @@ impl Network {
         let mut members: Vec<_> = sinks.iter().copied().zip(first + 1..).collect();
         members.sort_unstable();
         let hash = random::mix(self.seed ^ random::mix(u64::from(session)));
-        let trees = self.multicast_trees;
-        let group_trees = MulticastGroup::build(&self.graph, &self.routes, source, sinks, trees, hash);
-        self.multicast.push(Some(Box::new(Multicast { group: group_trees, receivers: members })));
+        let trees = MulticastGroup::build(&self.graph, &self.routes, source, sinks, self.multicast_trees, hash);
+        self.multicast.push(Some(Box::new(Multicast { group: trees, source, hash, receivers: members })));
         self.sessions[session as usize].group = Some(group);
         true
+    }
+
+    /// Installs the trees of all groups anew, after the routes have changed.
+    pub(super) fn plant_trees(&mut self) {
+        for group in self.multicast.iter_mut().flatten() {
+            let sinks: Vec<u32> = group.receivers.iter().map(|r| r.0).collect();
+            let trees = self.multicast_trees;
+            group.group = MulticastGroup::build(&self.graph, &self.routes, group.source, &sinks, trees, group.hash);
+        }
     }
 
     /// False if the transport has no such sessions.
