@@ -230,7 +230,12 @@ def main() -> int:
                     pool.submit(pair, arguments.ours, arguments.ns3, scenario, transport, seed)
                     for seed in range(1, seeds + 1)
                 ]
-                runs = [job.result() for job in jobs]
+                try:
+                    runs = [job.result() for job in jobs]
+                except (RuntimeError, ValueError) as error:
+                    pool.shutdown(cancel_futures=True)
+                    print(f"error: {error}", file=sys.stderr)
+                    return 2
                 for row in table(scenario, transport, runs, explained):
                     off += row.verdict == "OFF"
                     print(
