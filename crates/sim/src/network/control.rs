@@ -106,6 +106,7 @@ impl Network {
         }
         if !matches!(change, Change::Rate(..)) {
             self.routes = Routes::build(&self.graph, |link| self.links_up[link as usize]);
+            self.reinstall_trees();
         }
     }
 

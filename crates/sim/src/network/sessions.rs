@@ -152,12 +152,28 @@ impl Network {
         }
         let mut members: Vec<_> = sinks.iter().copied().zip(first + 1..).collect();
         members.sort_unstable();
-        let hash = random::mix(self.seed ^ random::mix(u64::from(session)));
-        let trees = self.multicast_trees;
-        let group_trees = MulticastGroup::build(&self.graph, &self.routes, source, sinks, trees, hash);
-        self.multicast.push(Some(Box::new(Multicast { group: group_trees, receivers: members })));
+        self.multicast.push(Some(Box::new(Multicast { group: self.trees(session), receivers: members })));
         self.sessions[session as usize].group = Some(group);
         true
+    }
+
+    /// The trees of a one-to-many session over the links that work now.
+    fn trees(&self, session: u32) -> MulticastGroup {
+        let spec = &self.specs[session as usize];
+        let hash = random::mix(self.seed ^ random::mix(u64::from(session)));
+        let (source, trees) = (spec.sources[0], self.multicast_trees);
+        MulticastGroup::build(&self.graph, &self.routes, source, &spec.sinks, trees, hash)
+    }
+
+    /// Installs the trees of all open groups again, after a change of the links that work.
+    pub(super) fn reinstall_trees(&mut self) {
+        for session in 0..self.sessions.len() as u32 {
+            let Some(group) = self.sessions[session as usize].group else { continue };
+            if let Some(mut installed) = self.multicast[group as usize].take() {
+                installed.group = self.trees(session);
+                self.multicast[group as usize] = Some(installed);
+            }
+        }
     }
 
     /// False if the transport has no such sessions.
