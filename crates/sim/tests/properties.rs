@@ -412,3 +412,28 @@ fn a_group_spreads_over_its_trees_whoever_is_first() {
         assert_eq!(record.links.iter().filter(up).filter(|l| l.packets > 20).count(), 4, "{mode:?}");
     }
 }
+
+/// Routing and trees follow failures: a tree that was installed while a receiver could not be reached reaches it later,
+/// and one that loses a link finds another way.
+#[test]
+fn trees_follow_failures() {
+    let spines = LeafSpine {
+        leaves: 2,
+        spines: 2,
+        hosts_per_leaf: 2,
+        oversubscription: None,
+        rate: GBPS,
+        delay: DELAY,
+        layers: Layers::default(),
+    };
+    let graph = spines.into_config().build(Path::new("")).expect("the fabric is possible");
+    let session = || Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1_000_000) };
+    let world = || setup(graph.clone(), mlfq_trim(20), scdp(12), PathMode::Single, vec![session()]);
+    let restored = (at(5_000), Change::Restore(Target::Link(3)));
+    let record = complete(Setup { changes: vec![cut(3, at(0)), restored], ..world() });
+    assert!(record.flows[2].end > Some(at(5_000)));
+    // Whichever spine the tree goes through: one of the two cuts hits it, and neither is repaired.
+    for spine_link in [4, 5] {
+        complete(Setup { changes: vec![cut(spine_link, at(2_000))], ..world() });
+    }
+}

@@ -106,7 +106,7 @@ impl Network {
         }
         if !matches!(change, Change::Rate(..)) {
             self.routes = Routes::build(&self.graph, |link| self.links_up[link as usize]);
-            self.plant_trees();
+            self.reinstall_trees();
         }
     }
 

@@ -131,9 +131,6 @@ struct Entities {
 
 struct Multicast {
     group: multicast::MulticastGroup,
-    source: u32,
-    /// Chooses among the ways that the trees could take.
-    hash: u64,
     /// (host, endpoint) of each receiver, by host.
     receivers: Vec<(u32, EndpointId)>,
 }

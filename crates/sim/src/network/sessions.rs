@@ -152,19 +152,27 @@ impl Network {
         }
         let mut members: Vec<_> = sinks.iter().copied().zip(first + 1..).collect();
         members.sort_unstable();
-        let hash = random::mix(self.seed ^ random::mix(u64::from(session)));
-        let trees = MulticastGroup::build(&self.graph, &self.routes, source, sinks, self.multicast_trees, hash);
-        self.multicast.push(Some(Box::new(Multicast { group: trees, source, hash, receivers: members })));
+        self.multicast.push(Some(Box::new(Multicast { group: self.trees(session), receivers: members })));
         self.sessions[session as usize].group = Some(group);
         true
     }
 
-    /// Installs the trees of all groups anew, after the routes have changed.
-    pub(super) fn plant_trees(&mut self) {
-        for group in self.multicast.iter_mut().flatten() {
-            let sinks: Vec<u32> = group.receivers.iter().map(|r| r.0).collect();
-            let trees = self.multicast_trees;
-            group.group = MulticastGroup::build(&self.graph, &self.routes, group.source, &sinks, trees, group.hash);
+    /// The trees of a one-to-many session over the links that work now.
+    fn trees(&self, session: u32) -> MulticastGroup {
+        let spec = &self.specs[session as usize];
+        let hash = random::mix(self.seed ^ random::mix(u64::from(session)));
+        let (source, trees) = (spec.sources[0], self.multicast_trees);
+        MulticastGroup::build(&self.graph, &self.routes, source, &spec.sinks, trees, hash)
+    }
+
+    /// Installs the trees of all open groups again, after a change of the links that work.
+    pub(super) fn reinstall_trees(&mut self) {
+        for session in 0..self.sessions.len() as u32 {
+            let Some(group) = self.sessions[session as usize].group else { continue };
+            if let Some(mut installed) = self.multicast[group as usize].take() {
+                installed.group = self.trees(session);
+                self.multicast[group as usize] = Some(installed);
+            }
         }
     }
 
