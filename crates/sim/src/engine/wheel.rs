@@ -281,6 +281,10 @@ impl Wheel {
             self.sort_in(place);
         }
         self.sort_in(base + (turn & (COARSE - 1)) as usize);
+        // Events of the turn's first slot may wait in the fine level, too: they belong to the same batch.
+        if !self.buffer.is_empty() {
+            self.empty_into_buffer(0);
+        }
     }
 
     fn sort_in(&mut self, place: usize) {
@@ -346,6 +350,20 @@ mod tests {
             first[usize::from(pop([3, 7]) == 7)] += 1;
         }
         assert!(first.iter().all(|&n| n > 400), "{first:?}");
+    }
+
+    /// Two events in the first slot of a turn: the later one was scheduled when that turn was far off, the earlier one
+    /// when it was near.
+    #[test]
+    fn a_turn_begins_with_all_events_of_its_first_slot() {
+        let mut w = Wheel::new(63_000, 8);
+        let turn = 64 * 1024;
+        w.schedule(1, 2 * turn + 20);
+        w.schedule(2, turn + 5000);
+        assert_eq!(w.pop(), Some((turn + 5000, 2)));
+        w.schedule(2, 2 * turn + 10);
+        assert_eq!(w.pop(), Some((2 * turn + 10, 2)));
+        assert_eq!(w.pop(), Some((2 * turn + 20, 1)));
     }
 
     /// The order in which events must leave.
