@@ -206,9 +206,13 @@ fn write_case(case: &Case) -> Result<(), String> {
 
 fn run(case: Case) -> Result<(), String> {
     let marks = case.tcp.congestion == Algorithm::Dctcp;
-    let queue = move |_| match marks {
-        true => Queue::Ecn(Ecn::new(Limit::Packets(BUFFER), Limit::Packets(THRESHOLD))),
-        false => Queue::DropTail(DropTail::new(Limit::Packets(BUFFER))),
+    let queue = move |_| {
+        let limit = Limit::Packets(BUFFER);
+        if marks {
+            Queue::Ecn(Ecn::new(limit, Limit::Packets(THRESHOLD)))
+        } else {
+            Queue::DropTail(DropTail::new(limit))
+        }
     };
     let transport = Transport { name: "crosscheck".to_owned(), protocol: Protocol::Tcp(case.tcp) };
     let mut sessions = case.sessions;
