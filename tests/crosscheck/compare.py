@@ -1,8 +1,8 @@
 """Runs the same traffic in this simulator and in ns-3, and compares what comes out.
 
 Called by `make crosscheck-ns3`; what is compared, and why some of it differs, is in `docs/fidelity/crosscheck-ns3.md`.
-Standard library only. Exits with 1 if a metric differs by more than the tolerance and `explained.toml` does not say why
-that is so.
+Standard library only. Exits with 1 if a metric differs by more than the tolerance and `explained.toml` does not say
+why, with 2 if a run fails.
 """
 
 import argparse

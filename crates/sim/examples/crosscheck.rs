@@ -207,10 +207,11 @@ fn write_case(case: &Case) -> Result<(), String> {
 fn run(case: Case) -> Result<(), String> {
     let marks = case.tcp.congestion == Algorithm::Dctcp;
     let queue = move |_| {
+        let limit = Limit::Packets(BUFFER);
         if marks {
-            Queue::Ecn(Ecn::new(Limit::Packets(BUFFER), Limit::Packets(THRESHOLD)))
+            Queue::Ecn(Ecn::new(limit, Limit::Packets(THRESHOLD)))
         } else {
-            Queue::DropTail(DropTail::new(Limit::Packets(BUFFER)))
+            Queue::DropTail(DropTail::new(limit))
         }
     };
     let transport = Transport { name: "crosscheck".to_owned(), protocol: Protocol::Tcp(case.tcp) };
