@@ -1,3 +1,3 @@
 .PHONY: crosscheck-ns3
 crosscheck-ns3: ## compare with ns-3 on the same runs; skips where ns-3 is not installed
-	@tests/crosscheck/run
+	@PYTHON="$(PYTHON)" tests/crosscheck/run
