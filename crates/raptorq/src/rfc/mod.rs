@@ -1,0 +1,10 @@
+//! What RFC 6330 fixes, as it is written there: the field, the tables, the parameters of a block, the tuples.
+//!
+//! Nothing here is clever. Everything else in the crate is free to compute differently, and is tested against this.
+
+pub(crate) mod octet;
+pub(crate) mod parameters;
+pub(crate) mod tables;
+pub(crate) mod tuple;
+
+pub(crate) use parameters::Parameters;
