@@ -8,4 +8,4 @@ extern crate std;
 mod kernels;
 mod rfc;
 
-pub use kernels::Level;
+pub use kernels::{Level, LevelError};

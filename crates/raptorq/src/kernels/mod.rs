@@ -11,7 +11,7 @@ mod level;
 
 pub(crate) use lanes::Lane;
 pub(crate) use level::Kernels;
-pub use level::Level;
+pub use level::{Level, LevelError};
 
 /// Something to do with whole symbols, whatever the instruction set.
 pub(crate) trait Operation {

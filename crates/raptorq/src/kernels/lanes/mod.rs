@@ -3,8 +3,20 @@
 #[cfg(target_arch = "x86_64")]
 mod affine;
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2_gfni;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+pub(crate) mod neon;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
+mod nibbles;
 pub(crate) mod portable;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
+mod registers;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod ssse3;
 
 /// 64 bytes in registers, and GF(256) arithmetic on them.
 ///
