@@ -8,6 +8,7 @@
 
 mod lanes;
 mod level;
+mod slices;
 
 pub(crate) use lanes::Lane;
 pub(crate) use level::Kernels;
