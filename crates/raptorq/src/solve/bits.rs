@@ -27,7 +27,11 @@ impl ColumnBits {
 
     /// Follows the order of peeling: the vectors of all columns, and the peeled lines of the program.
     pub(super) fn follow(
-        &mut self, peeling: &Peeling, skeleton: &Skeleton, source: impl Fn(u32) -> Source, program: &mut Program,
+        &mut self,
+        peeling: &Peeling,
+        skeleton: &Skeleton,
+        source: impl Fn(u32) -> Source,
+        program: &mut Program,
     ) {
         self.words = match peeling.inactive.len().div_ceil(64) {
             words @ 0..=2 => words.max(1),
@@ -47,7 +51,11 @@ impl ColumnBits {
 
     /// `N` divides the number of words.
     fn follow_by<const N: usize>(
-        &mut self, peeling: &Peeling, skeleton: &Skeleton, source: impl Fn(u32) -> Source, program: &mut Program,
+        &mut self,
+        peeling: &Peeling,
+        skeleton: &Skeleton,
+        source: impl Fn(u32) -> Source,
+        program: &mut Program,
     ) {
         let (bits, _) = self.bits.as_chunks_mut::<N>();
         let groups = self.words / N;

@@ -1,6 +1,7 @@
 //! What the tests share: the peer, the oracle, and reproducible blocks and losses.
 #![allow(dead_code, reason = "no test binary uses all of it")]
 
+pub(crate) mod ours;
 pub(crate) mod peer;
 pub(crate) mod reference;
 
