@@ -22,7 +22,7 @@ struct Arrivals {
 
 impl Arrivals {
     fn new(plan: &Arc<EncodingPlan>, k: u32, size: usize, lost: u32, extra: u32, seed: u64) -> Self {
-        let mut random = Random::new(seed << 32 | u64::from(k));
+        let mut random = Random::new((seed << 32) | u64::from(k));
         let block = random.bytes(k as usize * size);
         let encoder = ours::encoder(plan, &block, size);
         let esis = random.arrivals(k, lost, lost + extra).into_iter();

@@ -10,7 +10,7 @@ use common::{MAX_ESI, Random, classes, in_parallel, ours};
 
 /// Exchanges one block of `k` symbols, both ways.
 fn exchange(k: u32, seed: u64) {
-    let mut random = Random::new(seed << 32 | u64::from(k));
+    let mut random = Random::new((seed << 32) | u64::from(k));
     let size = 4 + random.below(13) as usize;
     let block = random.bytes(k as usize * size);
     let context = format!("K = {k}, T = {size}, seed {seed}");

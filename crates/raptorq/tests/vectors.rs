@@ -24,8 +24,8 @@ fn source_byte(i: usize) -> u8 {
     (131 * i + 17 * (i / 128) + 5) as u8
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+fn hexadecimal(symbol: &[u8]) -> String {
+    format!("{:032x}", u128::from_be_bytes(symbol.try_into().expect("16 bytes")))
 }
 
 #[test]

@@ -5,7 +5,7 @@ pub(crate) mod ours;
 pub(crate) mod peer;
 pub(crate) mod reference;
 
-/// SplitMix64: the tests' only source of randomness, so that a failure names what repeats it.
+/// `SplitMix64`: the tests' only source of randomness, so that a failure names what repeats it.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -19,14 +19,14 @@ impl Random {
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
     }
 
     /// A number below `n`. The bias, below 2^-32, is of no account here.
     pub(crate) fn below(&mut self, n: u32) -> u32 {
-        ((self.bits() >> 32) * u64::from(n) >> 32) as u32
+        (((self.bits() >> 32) * u64::from(n)) >> 32) as u32
     }
 
     /// A block of `length` bytes.

@@ -66,7 +66,7 @@ pub(crate) struct Reference {
     f: Vec<u32>,
 }
 
-#[allow(non_snake_case, reason = "the RFC's letters")]
+#[allow(non_snake_case, clippy::many_single_char_names, reason = "the RFC's letters")]
 impl Reference {
     /// The code of the smallest K' that is at least `source_symbols`.
     pub(crate) fn new(source_symbols: u32) -> Self {
@@ -74,7 +74,7 @@ impl Reference {
         let &[K, J, S, H, W] = rows.iter().find(|row| row[0] >= source_symbols).expect("K is at most 56403");
         let L = K + S + H;
         let P = L - W;
-        let P1 = (P..).find(|n| (2..*n).all(|d| n % d != 0)).expect("there is a next prime");
+        let P1 = (P..2 * P).find(|n| (2..*n).all(|d| n % d != 0)).expect("there is a prime between P and 2P");
         let random: Vec<Vec<u32>> = table(include_str!("../data/rfc6330/rand_tables_v0_v1_v2_v3.csv")).collect();
         let V = [1, 2, 3, 4].map(|column| random.iter().map(|row| row[column]).collect());
         let f = table(include_str!("../data/rfc6330/degree_distribution.csv")).map(|row| row[1]).collect();
@@ -106,7 +106,7 @@ impl Reference {
     /// §5.3.5.3 with the tuple of §5.3.5.4: the row of `G_ENC` for the internal symbol id `X`, as L octets.
     fn enc_row(&self, X: u32) -> Vec<u8> {
         let mut A = 53_591 + self.J * 997;
-        if A % 2 == 0 {
+        if A.is_multiple_of(2) {
             A += 1;
         }
         let B = 10_267 * (self.J + 1);
@@ -147,6 +147,7 @@ impl Reference {
         for (i, row) in D.iter_mut().enumerate() {
             row[B + i] ^= 1;
         }
+        #[allow(clippy::needless_range_loop, reason = "the loop of the RFC")]
         for i in 0..B {
             let a = 1 + i / S;
             let mut b = i % S;
