@@ -272,15 +272,15 @@ impl Strip<'_> {
             while i + 2 <= count {
                 let a = self.slot::<N>(*terms.add(i) as usize);
                 let b = self.slot::<N>(*terms.add(i + 1) as usize);
-                for lane in 0..N {
-                    value[lane] = value[lane].xor3(V::load(a.add(lane * LANE)), V::load(b.add(lane * LANE)));
+                for (lane, value) in value.iter_mut().enumerate() {
+                    *value = value.xor3(V::load(a.add(lane * LANE)), V::load(b.add(lane * LANE)));
                 }
                 i += 2;
             }
             if i < count {
                 let a = self.slot::<N>(*terms.add(i) as usize);
-                for lane in 0..N {
-                    value[lane] = value[lane].xor(V::load(a.add(lane * LANE)));
+                for (lane, value) in value.iter_mut().enumerate() {
+                    *value = value.xor(V::load(a.add(lane * LANE)));
                 }
             }
             value
