@@ -224,7 +224,11 @@ impl Strip<'_> {
     unsafe fn load<V: Lane, const N: usize>(&self, slot: usize) -> [V; N] {
         unsafe {
             let from = self.slot::<N>(slot);
-            core::array::from_fn(|lane| V::load(from.add(lane * LANE)))
+            let mut value = [V::zero(); N];
+            for (lane, value) in value.iter_mut().enumerate() {
+                *value = V::load(from.add(lane * LANE));
+            }
+            value
         }
     }
 
@@ -251,16 +255,16 @@ impl Strip<'_> {
                 return [V::zero(); N];
             };
             let from = symbol.add(self.offset);
-            core::array::from_fn(|lane| {
+            let mut value = [V::zero(); N];
+            for (lane, value) in value.iter_mut().enumerate() {
                 let at = lane * LANE;
                 if FULL || at + LANE <= self.bytes {
-                    V::load(from.add(at))
+                    *value = V::load(from.add(at));
                 } else if at < self.bytes {
-                    V::load_part(from.add(at), self.bytes - at)
-                } else {
-                    V::zero()
+                    *value = V::load_part(from.add(at), self.bytes - at);
                 }
-            })
+            }
+            value
         }
     }
 
