@@ -6,6 +6,11 @@ extern crate alloc;
 extern crate std;
 
 mod kernels;
+mod object;
 mod rfc;
 
 pub use kernels::Level;
+pub use object::{
+    BlockLayout, Blocks, EncodingPacket, LayoutError, MAX_ENCODING_SYMBOL_ID, MAX_TRANSFER_LENGTH,
+    ObjectTransmissionInformation, OtiError, PacketError, PacketRef, Partition, PayloadId, partition,
+};
