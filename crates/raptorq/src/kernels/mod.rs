@@ -6,8 +6,12 @@
 //! choice to cost nothing.
 #![allow(unsafe_code, reason = "vector instructions and unchecked indices; every block says why it is sound")]
 
+pub(crate) mod execute;
+mod horner;
 mod lanes;
 mod level;
+pub(crate) mod program;
+mod slices;
 
 pub(crate) use lanes::Lane;
 pub(crate) use level::Kernels;
