@@ -11,11 +11,16 @@ mod object;
 mod rfc;
 mod solve;
 
-pub use block::{BlockError, EncodingPlan, SourceBlockEncoder};
-pub use kernels::Level;
+pub use block::{
+    Added, BlockError, DecodeError, ENCODING_SYMBOL_IDS, EncodingPlan, NotYet, SourceBlockDecoder, SourceBlockEncoder,
+};
+pub use kernels::{Level, LevelError};
+#[cfg(feature = "std")]
+pub use object::PlanCache;
 pub use object::{
-    BlockLayout, Blocks, EncodingPacket, LayoutError, MAX_ENCODING_SYMBOL_ID, MAX_TRANSFER_LENGTH,
-    ObjectTransmissionInformation, OtiError, PacketError, PacketRef, Partition, PayloadId, partition,
+    BlockEncoder, BlockLayout, BlockStatus, Blocks, Decoder, DecoderError, DecoderLimits, Encoder, EncoderError,
+    EncodingPacket, LayoutError, LoadedBlocks, MAX_TRANSFER_LENGTH, ObjectTransmissionInformation, OtiError,
+    PacketError, PacketRef, Packets, Partition, PayloadId, Progress, partition,
 };
 
 #[cfg(test)]
@@ -23,6 +28,37 @@ mod quick {
     use alloc::{format, string::String, sync::Arc, vec::Vec};
 
     use super::*;
+
+    #[test]
+    fn decodes() {
+        for k in [1u32, 2, 9, 10, 50, 100, 101, 257, 1000] {
+            let t = 100;
+            let block: Vec<u8> = (0..k as usize * t).map(|i| (131 * i + 17 * (i / 128) + 5) as u8).collect();
+            let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+            let mut encoder = SourceBlockEncoder::new(plan.clone(), k, t).unwrap();
+            encoder.load(&block).unwrap();
+            let mut decoder = SourceBlockDecoder::new(plan, k, t).unwrap();
+            for lost in [0, 1, 5, k / 10, k / 3, k] {
+                let lost = lost.min(k);
+                for route in ["solve", "plan", "dense"] {
+                    decoder.force(route);
+                    decoder.clear();
+                    let mut out = [0; 100];
+                    for i in 0..k - lost {
+                        let esi = (i * 7 + 3) % k;
+                        let esi = if k % 7 == 0 { i } else { esi };
+                        decoder.add_symbol(esi, &block[esi as usize * t..][..t]).unwrap();
+                    }
+                    for i in 0..lost + 2 {
+                        encoder.encode_into(k + i * 3, &mut out).unwrap();
+                        decoder.add_symbol(k + i * 3, &out).unwrap();
+                    }
+                    assert!(decoder.may_decode());
+                    assert!(decoder.try_decode().unwrap() == block, "{k} {lost} {route}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn vectors() {

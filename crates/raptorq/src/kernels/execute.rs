@@ -15,12 +15,50 @@ impl Chunk {
     pub(crate) const ZERO: Self = Self([0; LANE]);
 }
 
-/// The received symbols: rows of `symbol_size` bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Symbols<'a> {
+/// Symbols one after the other: to be read, or also to be written.
+pub(crate) enum Rows<'a> {
+    Read(&'a [u8]),
+    Write(&'a mut [u8]),
+}
+
+impl Rows<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Read(bytes) => bytes.len(),
+            Self::Write(bytes) => bytes.len(),
+        }
+    }
+
+    /// The first byte, and how many may be written.
+    fn pointer(&mut self) -> (*mut u8, usize) {
+        match self {
+            Self::Read(bytes) => (bytes.as_ptr().cast_mut(), 0),
+            Self::Write(bytes) => (bytes.as_mut_ptr(), bytes.len()),
+        }
+    }
+}
+
+/// Where an emitted list's lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emission {
+    Block,
+    Repairs,
+}
+
+/// A program, and the symbols to run it over.
+pub(crate) struct Task<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) hdpc: &'a Hdpc,
     pub(crate) symbol_size: usize,
-    /// Repair symbols, one after the other.
-    pub(crate) repairs: &'a [u8],
+    /// The source symbols, of which lost ones must be zero if the program takes them.
+    pub(crate) block: Rows<'a>,
+    pub(crate) repairs: Rows<'a>,
+    /// Sums of intermediate symbols to write in the end, each to a row of the symbols that `emission` names.
+    pub(crate) emit: &'a GatherList,
+    pub(crate) emission: Emission,
+    /// The strip's width in lanes: 1, 2, 4 or 8.
+    pub(crate) width: usize,
+    pub(crate) layout: Layout,
 }
 
 /// How the slots of the strips lie in the work area.
@@ -30,12 +68,6 @@ pub(crate) enum Layout {
     Keep,
     /// The strips use the same slots in turn.
     Reuse,
-}
-
-/// A block: read only, or with rows to be filled in.
-pub(crate) enum Block<'a> {
-    Read(&'a [u8]),
-    Complete(&'a mut [u8]),
 }
 
 /// Lanes of a symbol.
@@ -54,37 +86,40 @@ pub(crate) fn chunks(program: &Program, symbol_size: usize, width: usize, layout
 }
 
 impl Kernels {
-    /// Computes the intermediate symbols, and the rows of the block that the program emits.
-    ///
-    /// `width` is the strip's width in lanes: 1, 2, 4 or 8.
+    /// Computes the intermediate symbols in `area`, and what the task emits.
     ///
     /// # Panics
     ///
-    /// If the symbols or the work area are smaller than the program needs.
-    pub(crate) fn execute(
-        self, program: &Program, hdpc: &Hdpc, mut block: Block<'_>, symbols: Symbols<'_>, area: &mut [Chunk],
-        width: usize, layout: Layout,
-    ) {
+    /// If the symbols or the work area are smaller than the task needs.
+    pub(crate) fn execute(self, mut task: Task<'_>, area: &mut [Chunk]) {
+        let Task { program, hdpc, symbol_size, emit, .. } = task;
         let bounds = program.bounds();
-        let size = symbols.symbol_size;
-        let (rows, writable) = match &block {
-            Block::Read(bytes) => (bytes.len() / size, 0),
-            Block::Complete(bytes) => (bytes.len() / size, bytes.len() / size),
+        let reach = emit.reach();
+        let (rows, repairs) = (task.block.len() / symbol_size, task.repairs.len() / symbol_size);
+        let (block, block_writable) = task.block.pointer();
+        let (repair, repairs_writable) = task.repairs.pointer();
+        let (out, writable) = match task.emission {
+            Emission::Block => (block, block_writable),
+            Emission::Repairs => (repair, repairs_writable),
         };
-        assert!(bounds.repairs <= symbols.repairs.len() / size, "a repair symbol is missing");
-        assert!(bounds.emitted <= writable, "the block is too short, or not to be written");
-        assert!(chunks(program, size, width, layout) <= area.len(), "the work area is too small");
-        if !program.free.is_empty() {
-            let sums = program.columns + program.residuals.lines.len();
-            assert!(hdpc.pairs.len() < program.columns && sums + hdpc.rows <= bounds.slots);
-            assert!(hdpc.pairs.iter().flatten().all(|&row| usize::from(row) < hdpc.rows));
-        }
-        let block = match &mut block {
-            Block::Read(bytes) => bytes.as_ptr().cast_mut(),
-            Block::Complete(bytes) => bytes.as_mut_ptr(),
+        assert!(bounds.repairs.max(reach.repairs) <= repairs, "a repair symbol is missing");
+        assert!(reach.targets <= writable / symbol_size && reach.terms <= program.columns, "nowhere to emit to");
+        assert!(chunks(program, symbol_size, task.width, task.layout) <= area.len(), "the work area is too small");
+        assert!(program.free.is_empty() || hdpc.fits(program), "the program is of another K'");
+        let run = Execute {
+            program,
+            hdpc,
+            bounds,
+            emit,
+            size: symbol_size,
+            block,
+            rows,
+            repairs: repair,
+            out,
+            area: area.as_mut_ptr().cast(),
+            layout: task.layout,
         };
-        let run = Execute { program, hdpc, bounds, block, rows, symbols, area: area.as_mut_ptr().cast(), layout };
-        match width {
+        match task.width {
             1 => self.run(Strips::<1>(run)),
             2 => self.run(Strips::<2>(run)),
             4 => self.run(Strips::<4>(run)),
@@ -98,10 +133,14 @@ struct Execute<'a> {
     program: &'a Program,
     hdpc: &'a Hdpc,
     bounds: Bounds,
-    /// The block's first byte; written only where the program emits, which `execute` found allowed.
-    block: *mut u8,
+    emit: &'a GatherList,
+    /// Bytes of a symbol.
+    size: usize,
+    block: *const u8,
     rows: usize,
-    symbols: Symbols<'a>,
+    repairs: *const u8,
+    /// Where emitted rows go; it may be the block or the repair symbols.
+    out: *mut u8,
     area: *mut u8,
     layout: Layout,
 }
@@ -114,7 +153,7 @@ impl<const N: usize> Operation for Strips<'_, N> {
     #[inline(always)]
     unsafe fn run<V: Lane>(self) {
         let run = self.0;
-        let size = run.symbols.symbol_size;
+        let size = run.size;
         let mut slots = run.area;
         let mut offset = 0;
         while offset < size {
@@ -171,7 +210,7 @@ impl Strip<'_> {
                 self.gather::<V, N, FULL>(&program.corrections, Pass::All);
             }
             self.gather::<V, N, FULL>(&program.peeled, Pass::All);
-            self.emit::<V, N, FULL>(&program.emit);
+            self.emit::<V, N, FULL>(self.run.emit);
         }
     }
 
@@ -202,12 +241,12 @@ impl Strip<'_> {
     /// The strip of a line's received symbol.
     #[inline(always)]
     unsafe fn source<V: Lane, const N: usize, const FULL: bool>(&self, line: &Gather) -> [V; N] {
-        let size = self.run.symbols.symbol_size;
+        let size = self.run.size;
         unsafe {
             let symbol = if let Some(row) = line.source.as_row(self.run.rows) {
-                self.run.block.cast_const().add(row * size)
+                self.run.block.add(row * size)
             } else if let Some(index) = line.source.as_repair() {
-                self.run.symbols.repairs.as_ptr().add(index * size)
+                self.run.repairs.add(index * size)
             } else {
                 return [V::zero(); N];
             };
@@ -326,14 +365,15 @@ impl Strip<'_> {
         }
     }
 
-    /// Writes sums into the block.
+    /// Writes sums of slots where they are wanted.
     #[inline(always)]
     unsafe fn emit<V: Lane, const N: usize, const FULL: bool>(&self, list: &GatherList) {
         let mut terms = list.terms.as_ptr();
         for line in &list.lines {
             unsafe {
-                let value = self.sum([V::zero(); N], terms, line.total as usize);
-                let to = self.run.block.add(line.target as usize * self.run.symbols.symbol_size + self.offset);
+                let value = self.source::<V, N, FULL>(line);
+                let value = self.sum(value, terms, line.total as usize);
+                let to = self.run.out.add(line.target as usize * self.run.size + self.offset);
                 for (lane, value) in value.into_iter().enumerate() {
                     let at = lane * LANE;
                     if FULL || at + LANE <= self.bytes {

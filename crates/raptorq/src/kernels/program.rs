@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 pub(crate) struct Gather {
     /// The received symbol that is added: see [`Source`].
     pub(crate) source: Source,
-    /// Where the sum goes: a slot, or in [`Program::emit`] the row of the block.
-    pub(crate) target: u16,
+    /// Where the sum goes: a slot, or in an emitted list a row of the block or of the repair symbols.
+    pub(crate) target: u32,
     /// How many of the line's terms count in the forward pass.
     pub(crate) forward: u16,
     /// How many terms the line has.
@@ -67,9 +67,39 @@ impl GatherList {
     }
 
     /// Ends a line whose terms were pushed since the line before; all of them count in every pass.
-    pub(crate) fn push_line(&mut self, source: Source, target: u16, terms_before: usize) {
+    pub(crate) fn push_line(&mut self, source: Source, target: u32, terms_before: usize) {
         let total = (self.terms.len() - terms_before) as u16;
         self.lines.push(Gather { source, target, forward: total, total });
+    }
+}
+
+/// What the lines of a list may touch: one past the highest of each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reach {
+    pub(super) terms: usize,
+    pub(super) targets: usize,
+    pub(super) repairs: usize,
+}
+
+impl GatherList {
+    /// Finds out.
+    ///
+    /// # Panics
+    ///
+    /// If a line's terms are not there.
+    pub(super) fn reach(&self) -> Reach {
+        let mut reach = Reach { terms: self.terms.iter().max().map_or(0, |&most| most as usize + 1), ..Reach::default() };
+        let mut terms = 0;
+        for line in &self.lines {
+            assert!(line.forward <= line.total, "a line's first terms are among its terms");
+            terms += line.total as usize;
+            reach.targets = reach.targets.max(line.target as usize + 1);
+            if let Some(repair) = line.source.as_repair() {
+                reach.repairs = reach.repairs.max(repair + 1);
+            }
+        }
+        assert_eq!(terms, self.terms.len(), "every term belongs to a line");
+        reach
     }
 }
 
@@ -83,6 +113,16 @@ pub(crate) struct Hdpc {
     pub(crate) pairs: Vec<Pair>,
     /// H.
     pub(crate) rows: usize,
+}
+
+impl Hdpc {
+    /// Whether the rows cover columns of the program only, and name existing rows: what running it relies on.
+    pub(super) fn fits(&self, program: &Program) -> bool {
+        let sums = program.columns + program.residuals.lines.len();
+        self.pairs.len() < program.columns
+            && sums + self.rows <= program.bounds().slots
+            && self.pairs.iter().flatten().all(|&row| usize::from(row) < self.rows)
+    }
 }
 
 /// A program: made by the solver, run by [`super::execute`].
@@ -106,8 +146,6 @@ pub(crate) struct Program {
     pub(crate) dense: Vec<u8>,
     /// What the free columns add to the leads; each line has its own target among its terms.
     pub(crate) corrections: GatherList,
-    /// Rows of the block to write in the end.
-    pub(crate) emit: GatherList,
     /// Bounds that [`Program::seal`] found; `None` while the program may change.
     bounds: Option<Bounds>,
 }
@@ -119,15 +157,13 @@ pub(super) struct Bounds {
     pub(super) slots: usize,
     /// One past the highest repair symbol.
     pub(super) repairs: usize,
-    /// One past the highest row of the block that is written.
-    pub(super) emitted: usize,
 }
 
 impl Program {
     /// Empties it, keeping its memory.
     pub(crate) fn clear(&mut self) {
         self.columns = 0;
-        for list in [&mut self.peeled, &mut self.residuals, &mut self.leads, &mut self.corrections, &mut self.emit] {
+        for list in [&mut self.peeled, &mut self.residuals, &mut self.leads, &mut self.corrections] {
             list.clear();
         }
         self.inactive.clear();
@@ -151,26 +187,13 @@ impl Program {
         let mut bounds = Bounds {
             slots: self.columns + self.residuals.lines.len() + hdpc_rows,
             repairs: 0,
-            emitted: 0,
         };
         let top = |values: &[u16]| values.iter().max().map_or(0, |&most| most as usize + 1);
-        for list in [&self.peeled, &self.residuals, &self.leads, &self.corrections, &self.emit] {
-            let mut terms = 0;
-            for line in &list.lines {
-                assert!(line.forward <= line.total);
-                terms += line.total as usize;
-                if let Some(repair) = line.source.as_repair() {
-                    bounds.repairs = bounds.repairs.max(repair + 1);
-                }
-            }
-            assert_eq!(terms, list.terms.len());
-            bounds.slots = bounds.slots.max(top(&list.terms));
-        }
-        let targets = |list: &GatherList| list.lines.iter().map(|line| line.target as usize + 1).max().unwrap_or(0);
         for list in [&self.peeled, &self.residuals, &self.leads, &self.corrections] {
-            bounds.slots = bounds.slots.max(targets(list));
+            let reach = list.reach();
+            bounds.slots = bounds.slots.max(reach.terms).max(reach.targets);
+            bounds.repairs = bounds.repairs.max(reach.repairs);
         }
-        bounds.emitted = targets(&self.emit);
         bounds.slots = bounds.slots.max(top(&self.inactive)).max(top(&self.free)).max(top(&self.dense_inputs));
         assert_eq!(self.dense.len(), self.free.len() * self.dense_inputs.len());
         self.bounds = Some(bounds);

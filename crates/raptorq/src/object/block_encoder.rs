@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use super::encoder::EncoderError;
 use super::layout::{BlockLayout, LayoutError};
-use super::packet::{EncodingPacket, MAX_ENCODING_SYMBOL_ID, PacketError, PayloadId};
-use crate::{EncodingPlan, SourceBlockEncoder};
+use super::packet::{EncodingPacket, PacketError, PayloadId};
+use crate::{ENCODING_SYMBOL_IDS, EncodingPlan, SourceBlockEncoder};
 
 /// Makes the packets of one block of an object; any of them, in any order, as often as needed.
 ///
@@ -71,10 +71,6 @@ impl BlockEncoder {
     ///
     /// If `esi` has more than 24 bits, or `symbol` not T bytes.
     pub fn encode_into(&self, esi: u32, symbol: &mut [u8]) -> Result<(), EncoderError> {
-        if esi > MAX_ENCODING_SYMBOL_ID {
-            return Err(PacketError::EncodingSymbolId { esi }.into());
-        }
-        check_symbol(&self.layout, symbol)?;
         Ok(self.coder.encode_into(esi, symbol)?)
     }
 
@@ -125,7 +121,7 @@ impl BlockEncoder {
 pub(super) fn repair_ids(layout: &BlockLayout, first: u32, count: u32) -> Result<core::ops::Range<u32>, PacketError> {
     let start = layout.source_symbols().saturating_add(first);
     let end = start.saturating_add(count);
-    if count > 0 && end - 1 > MAX_ENCODING_SYMBOL_ID {
+    if end > ENCODING_SYMBOL_IDS {
         return Err(PacketError::EncodingSymbolId { esi: end - 1 });
     }
     Ok(start..end)
@@ -145,11 +141,6 @@ pub(super) fn start_packet<'a>(
         }
         _ => Err(PacketError::BufferSize { expected, found }),
     }
-}
-
-pub(super) fn check_symbol(layout: &BlockLayout, symbol: &[u8]) -> Result<(), LayoutError> {
-    let (expected, found) = (u64::from(layout.symbol_size()), symbol.len());
-    if expected == found as u64 { Ok(()) } else { Err(LayoutError::Size { what: "a symbol", expected, found }) }
 }
 
 fn check_block(layout: &BlockLayout, block: &[u8]) -> Result<(), EncoderError> {

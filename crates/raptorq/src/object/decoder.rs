@@ -7,10 +7,11 @@ use alloc::vec::Vec;
 use super::layout::BlockLayout;
 use super::limits::DecoderLimits;
 use super::oti::ObjectTransmissionInformation;
-use super::packet::{MAX_ENCODING_SYMBOL_ID, PacketError, PacketRef, PayloadId};
+use super::packet::{PacketError, PacketRef, PayloadId};
 #[cfg(feature = "std")]
 use super::plans::PlanCache;
 use super::plans::Plans;
+use super::symbols::Symbols;
 use crate::{Added, BlockError, EncodingPlan, SourceBlockDecoder};
 
 /// Why an object cannot be decoded, or a packet not be used.
@@ -49,6 +50,12 @@ pub enum DecoderError {
         /// [`DecoderLimits::max_blocks_in_progress`].
         limit: usize,
     },
+    /// The block has so many more symbols than it needs, and still cannot be decoded, that they were chosen for that.
+    #[error("the block has {limit} symbols more than it needs, which is the limit, and is not decodable")]
+    TooManyExtraSymbols {
+        /// [`DecoderLimits::max_extra_symbols`].
+        limit: u32,
+    },
     /// There is no memory for the decoded data.
     #[error("there is no memory for {bytes} bytes")]
     Memory {
@@ -75,7 +82,9 @@ pub enum DecoderError {
         symbol_size: u16,
     },
     /// The packet holds source symbols and repair symbols, which §4.4.2 does not allow.
-    #[error("the packet begins with source symbol {esi}, and reaches into the repair symbols, which begin at {first_repair}")]
+    #[error(
+        "the packet begins with source symbol {esi}, and reaches into the repair symbols, which begin at {first_repair}"
+    )]
     MixedPacket {
         /// ESI of the packet.
         esi: u32,
@@ -159,11 +168,12 @@ pub(super) enum State {
     Taken,
 }
 
+/// A block whose symbols are being collected.
 #[derive(Debug)]
 pub(super) struct Collecting {
     decoder: SourceBlockDecoder,
-    /// Symbols taken although there were enough for an attempt.
-    extra: u32,
+    /// How many symbols must be there before decoding is tried: more than K after it failed.
+    wanted: usize,
 }
 
 /// Collects the packets of an object and decodes its blocks.
@@ -326,7 +336,7 @@ impl Decoder {
         for (esi, symbol) in symbols.iter() {
             news |= collecting.add(&layout, esi, symbol, &mut self.padded, self.limits.max_extra_symbols)?;
         }
-        let missing = collecting.decoder.symbols_missing();
+        let missing = collecting.missing();
         Ok(if news { Progress::Collecting { missing } } else { Progress::Redundant })
     }
 
@@ -431,7 +441,7 @@ impl Decoder {
     pub fn block_status(&self, number: u8) -> Option<BlockStatus> {
         self.blocks.get(usize::from(number)).map(|state| match state {
             State::Waiting => BlockStatus::Waiting,
-            State::Collecting(block) => BlockStatus::Collecting { missing: block.decoder.symbols_missing() },
+            State::Collecting(block) => BlockStatus::Collecting { missing: block.missing() },
             State::Decoded(_) => BlockStatus::Decoded,
             State::Taken => BlockStatus::Taken,
         })
@@ -492,7 +502,7 @@ impl Decoder {
         let state = &mut self.blocks[usize::from(number)];
         let State::Collecting(collecting) = state else { return Ok(Progress::Redundant) };
         let Some(bytes) = collecting.decode(&layout)? else {
-            return Ok(Progress::Collecting { missing: collecting.decoder.symbols_missing() });
+            return Ok(Progress::Collecting { missing: collecting.missing() });
         };
         if let State::Collecting(done) = core::mem::replace(state, State::Decoded(bytes)) {
             self.spare = Some(done);
@@ -521,7 +531,7 @@ impl State {
 
     #[cfg(feature = "std")]
     fn is_ready(&self) -> bool {
-        matches!(self, Self::Collecting(block) if block.decoder.symbols_missing() == 0)
+        matches!(self, Self::Collecting(block) if block.missing() == 0)
     }
 }
 
@@ -536,14 +546,23 @@ fn start(
     match spare {
         Some(mut spare) => {
             spare.decoder.reset(plan, symbols, size)?;
-            spare.extra = 0;
+            spare.wanted = 0;
             Ok(spare)
         }
-        None => Ok(Box::new(Collecting { decoder: SourceBlockDecoder::new(plan, symbols, size)?, extra: 0 })),
+        None => Ok(Box::new(Collecting { decoder: SourceBlockDecoder::new(plan, symbols, size)?, wanted: 0 })),
     }
 }
 
 impl Collecting {
+    /// How many symbols must arrive before decoding is worth a try.
+    fn missing(&self) -> u32 {
+        if self.decoder.is_complete() {
+            return 0;
+        }
+        let wanted = self.wanted.saturating_sub(self.decoder.symbols_received());
+        self.decoder.symbols_missing().max(wanted as u32) // as many as are asked for at once: a few
+    }
+
     /// Adds one symbol, and says whether it was new.
     fn add(
         &mut self,
@@ -553,9 +572,10 @@ impl Collecting {
         padded: &mut Vec<u8>,
         max_extra: u32,
     ) -> Result<bool, DecoderError> {
-        let enough = self.decoder.symbols_missing() == 0;
-        if enough && self.extra >= max_extra {
-            return Ok(false);
+        // Source symbols have their place in the block. Of the repair symbols, each takes memory.
+        let most = layout.source_symbols() as usize + max_extra as usize;
+        if esi >= layout.source_symbols() && self.wanted > 0 && self.decoder.symbols_received() >= most {
+            return Err(DecoderError::TooManyExtraSymbols { limit: max_extra });
         }
         let size = usize::from(layout.symbol_size());
         let symbol = if symbol.len() == size {
@@ -566,16 +586,21 @@ impl Collecting {
             padded.resize(size, 0);
             padded
         };
-        let new = self.decoder.add_symbol(esi, symbol)? == Added::New;
-        self.extra += u32::from(enough && new);
-        Ok(new)
+        Ok(self.decoder.add_symbol(esi, symbol)? == Added::New)
     }
 
     /// The bytes of the block, without padding, if the symbols suffice.
     fn decode(&mut self, layout: &BlockLayout) -> Result<Option<Vec<u8>>, DecoderError> {
-        let Ok(symbols) = self.decoder.try_decode() else { return Ok(None) };
+        let received = self.decoder.symbols_received();
+        let symbols = match self.decoder.try_decode() {
+            Ok(symbols) => symbols,
+            Err(not_yet) => {
+                self.wanted = received + not_yet.more as usize;
+                return Ok(None);
+            }
+        };
         let mut bytes = buffer(layout.size())?;
-        let size = bytes.capacity().min(layout.size() as usize); // the buffer has this size, so it fits `usize`
+        let size = layout.size() as usize; // it fits, there being a buffer of that size
         if layout.sub_blocks() == 1 {
             bytes.extend(symbols.get(..size).unwrap_or(&[]));
         } else {

@@ -2,7 +2,6 @@
 
 use alloc::sync::Arc;
 use alloc::vec;
-use alloc::vec::Vec;
 use core::iter::FusedIterator;
 use core::ops::Range;
 

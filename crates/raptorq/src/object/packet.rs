@@ -5,8 +5,7 @@
 
 use alloc::vec::Vec;
 
-/// The largest encoding symbol ID, which has 24 bits (§3.2).
-pub const MAX_ENCODING_SYMBOL_ID: u32 = (1 << 24) - 1;
+use crate::ENCODING_SYMBOL_IDS;
 
 /// Why bytes are not a packet, or numbers not a payload ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,9 +48,9 @@ impl PayloadId {
     ///
     /// # Errors
     ///
-    /// If the ESI is above [`MAX_ENCODING_SYMBOL_ID`].
+    /// If the ESI is not below [`ENCODING_SYMBOL_IDS`].
     pub const fn new(source_block_number: u8, encoding_symbol_id: u32) -> Result<Self, PacketError> {
-        if encoding_symbol_id > MAX_ENCODING_SYMBOL_ID {
+        if encoding_symbol_id >= ENCODING_SYMBOL_IDS {
             return Err(PacketError::EncodingSymbolId { esi: encoding_symbol_id });
         }
         Ok(Self { source_block_number, encoding_symbol_id })
@@ -230,7 +229,7 @@ mod tests {
         assert_eq!(u32::from(id), 0xA101_0203);
         assert_eq!(PayloadId::from(0xA101_0203), id);
         assert_eq!(PayloadId::new(0, 1 << 24), Err(PacketError::EncodingSymbolId { esi: 1 << 24 }));
-        assert!(PayloadId::new(255, MAX_ENCODING_SYMBOL_ID).is_ok());
+        assert!(PayloadId::new(255, ENCODING_SYMBOL_IDS - 1).is_ok());
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl ColumnBits {
             let forward = (list.terms.len() - before) as u16;
             list.terms.extend_from_slice(&inactive);
             let total = (list.terms.len() - before) as u16;
-            list.lines.push(Gather { source: source(pivot.row), target: pivot.column, forward, total });
+            list.lines.push(Gather { source: source(pivot.row), target: u32::from(pivot.column), forward, total });
         }
     }
 

@@ -117,20 +117,20 @@ impl Elimination {
             let before = list.terms.len();
             let peeled = peeling.row(skeleton, row).iter().filter(|&&column| peeling.is_peeled(column));
             list.terms.extend(peeled);
-            list.push_line(source(row), (columns + i) as u16, before);
+            list.push_line(source(row), (columns + i) as u32, before);
         }
         for (&lead, bits) in self.leads.iter().zip(self.matrix.chunks_exact(stride)) {
             let target = peeling.inactive[lead as usize];
             let list = &mut program.leads;
             let before = list.terms.len();
             list.terms.extend(ones(&bits[words..]).map(|i| (columns + i) as u16));
-            list.push_line(Source::NONE, target, before);
+            list.push_line(Source::NONE, u32::from(target), before);
             let list = &mut program.corrections;
             let before = list.terms.len();
             list.terms.extend(ones(&bits[..words]).filter(|&i| i != lead as usize).map(|i| peeling.inactive[i]));
             if list.terms.len() > before {
                 list.terms.push(target);
-                list.push_line(Source::NONE, target, before);
+                list.push_line(Source::NONE, u32::from(target), before);
             }
         }
     }

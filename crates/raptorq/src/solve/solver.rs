@@ -33,7 +33,7 @@ pub(crate) struct Solver {
 }
 
 impl Solver {
-    /// The program for these symbols. It emits the lost rows.
+    /// The program for these symbols.
     ///
     /// # Errors
     ///
@@ -61,12 +61,6 @@ impl Solver {
         self.peeling.run(skeleton);
         self.columns.follow(&self.peeling, skeleton, source, &mut self.program);
         self.elimination.run(kernels, &self.peeling, skeleton, &self.columns, source, &mut self.program)?;
-        for &row in received.lost {
-            let list = &mut self.program.emit;
-            let before = list.terms.len();
-            list.terms.extend_from_slice(skeleton.row(row as usize));
-            list.push_line(Source::NONE, row as u16, before);
-        }
         self.program.seal(skeleton.hdpc.rows);
         Ok(&self.program)
     }
