@@ -219,9 +219,7 @@ fn blocks_can_be_taken_as_they_come() {
     let mut file = vec![0; 1000];
     for packet in &sent {
         let number = packet.payload_id().source_block_number();
-        if decoder.add_packet(&packet.serialize()).unwrap() == Progress::Redundant {
-            panic!("no packet was sent twice");
-        }
+        assert_ne!(decoder.add_packet(&packet.serialize()), Ok(Progress::Redundant), "no packet was sent twice");
         if let Some(block) = decoder.take_block(number) {
             file[oti.block(number).unwrap().range().unwrap()].copy_from_slice(&block);
             assert_eq!(decoder.take_block(number), None);

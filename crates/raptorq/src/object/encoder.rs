@@ -118,7 +118,9 @@ impl<D: AsRef<[u8]>> Encoder<D> {
         plans: &[Arc<EncodingPlan>],
     ) -> Result<Self, EncoderError> {
         let mut own = Plans::default();
-        plans.iter().for_each(|plan| own.offer(&oti, plan));
+        for plan in plans {
+            own.offer(&oti, plan);
+        }
         Self::build(object, oti, own)
     }
 
@@ -267,11 +269,11 @@ impl<D: AsRef<[u8]>> Iterator for Packets<'_, D> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some((layout, ids)) = &mut self.current {
-                if let Some(esi) = ids.next() {
-                    let layout = *layout;
-                    return Some(self.packet(&layout, esi));
-                }
+            if let Some((layout, ids)) = &mut self.current
+                && let Some(esi) = ids.next()
+            {
+                let layout = *layout;
+                return Some(self.packet(&layout, esi));
             }
             let layout = self.blocks.find(|layout| layout.source_symbols() > 0)?;
             self.current = Some((layout, self.ids(&layout)));

@@ -126,7 +126,7 @@ impl ObjectTransmissionInformation {
         if alignment == 0 {
             return Err(OtiError::Zero { parameter: "the symbol alignment Al" });
         }
-        if symbol_size.get() % u16::from(alignment) != 0 {
+        if !symbol_size.get().is_multiple_of(u16::from(alignment)) {
             return Err(OtiError::Alignment { symbol_size: symbol_size.get(), alignment });
         }
         // §4.4.1.2: "ceil(ceil(F/T)/Z) <= K'_max".
@@ -181,7 +181,7 @@ impl ObjectTransmissionInformation {
         if sub_symbol == 0 {
             return Err(OtiError::Zero { parameter: "the sub-symbol size SS" });
         }
-        if payload_size == 0 || payload_size % u16::from(alignment) != 0 {
+        if payload_size == 0 || !payload_size.is_multiple_of(u16::from(alignment)) {
             return Err(OtiError::PayloadSize { payload_size, alignment });
         }
         let symbol_size = u32::from(payload_size);
