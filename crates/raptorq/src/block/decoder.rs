@@ -105,7 +105,10 @@ impl SourceBlockDecoder {
     ///
     /// As [`SourceBlockDecoder::new`]; then nothing has changed.
     pub fn reset(
-        &mut self, plan: Arc<EncodingPlan>, source_symbols: u32, symbol_size: usize,
+        &mut self,
+        plan: Arc<EncodingPlan>,
+        source_symbols: u32,
+        symbol_size: usize,
     ) -> Result<(), BlockError> {
         self.shape = Shape::new(plan, source_symbols, symbol_size)?;
         self.clear();

@@ -53,7 +53,10 @@ impl SourceBlockEncoder {
     ///
     /// As [`SourceBlockEncoder::new`]; then nothing has changed.
     pub fn reset(
-        &mut self, plan: Arc<EncodingPlan>, source_symbols: u32, symbol_size: usize,
+        &mut self,
+        plan: Arc<EncodingPlan>,
+        source_symbols: u32,
+        symbol_size: usize,
     ) -> Result<(), BlockError> {
         self.shape = Shape::new(plan, source_symbols, symbol_size)?;
         self.loaded = false;

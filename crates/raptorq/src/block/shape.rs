@@ -23,7 +23,8 @@ impl Shape {
             return Err(BlockError::Plan { extended: plan.extended_symbols(), found: source_symbols });
         }
         // What a block needs in all is a small multiple of it.
-        let fits = symbol_size.checked_mul(parameters.l as usize * 4).is_some_and(|bytes| isize::try_from(bytes).is_ok());
+        let fits =
+            symbol_size.checked_mul(parameters.l as usize * 4).is_some_and(|bytes| isize::try_from(bytes).is_ok());
         if symbol_size == 0 || !fits {
             return Err(BlockError::SymbolSize { found: symbol_size });
         }

@@ -34,7 +34,12 @@ impl Kernels {
     ///
     /// If a target is not in `out`, or a coefficient is missing.
     pub(crate) fn product(
-        self, coefficients: Coefficients<'_>, inputs: Inputs<'_>, symbol_size: usize, targets: &[u32], out: &mut [u8],
+        self,
+        coefficients: Coefficients<'_>,
+        inputs: Inputs<'_>,
+        symbol_size: usize,
+        targets: &[u32],
+        out: &mut [u8],
         replace: bool,
     ) {
         assert!(inputs.rows.len() * coefficients.lanes <= coefficients.by_input.len());

@@ -88,17 +88,16 @@ impl GatherList {
     ///
     /// If a line's terms are not there.
     pub(super) fn reach(&self) -> Reach {
-        let mut reach = Reach { terms: self.terms.iter().max().map_or(0, |&most| most as usize + 1), ..Reach::default() };
-        let mut terms = 0;
+        let mut reach =
+            Reach { terms: self.terms.iter().max().map_or(0, |&most| most as usize + 1), ..Reach::default() };
+        let (mut terms, mut ordered) = (0, true);
         for line in &self.lines {
-            assert!(line.forward <= line.total, "a line's first terms are among its terms");
+            ordered &= line.forward <= line.total;
             terms += line.total as usize;
             reach.targets = reach.targets.max(line.target as usize + 1);
-            if let Some(repair) = line.source.as_repair() {
-                reach.repairs = reach.repairs.max(repair + 1);
-            }
+            reach.repairs = reach.repairs.max(line.source.as_repair().map_or(0, |repair| repair + 1));
         }
-        assert_eq!(terms, self.terms.len(), "every term belongs to a line");
+        assert!(ordered && terms == self.terms.len(), "every term belongs to one line");
         reach
     }
 }
@@ -184,10 +183,7 @@ impl Program {
     ///
     /// If a line's terms are not there, or the dense matrix has another shape than its inputs say.
     pub(crate) fn seal(&mut self, hdpc_rows: usize) {
-        let mut bounds = Bounds {
-            slots: self.columns + self.residuals.lines.len() + hdpc_rows,
-            repairs: 0,
-        };
+        let mut bounds = Bounds { slots: self.columns + self.residuals.lines.len() + hdpc_rows, repairs: 0 };
         let top = |values: &[u16]| values.iter().max().map_or(0, |&most| most as usize + 1);
         for list in [&self.peeled, &self.residuals, &self.leads, &self.corrections] {
             let reach = list.reach();

@@ -20,7 +20,12 @@ impl Kernels {
     /// If a buffer is too short, more than 64 lines are wanted, a line has a column that the program lacks, or the
     /// program takes repair symbols.
     pub(crate) fn coefficients(
-        self, program: &Program, hdpc: &Hdpc, wanted: Wanted<'_>, area: &mut [Chunk], out: &mut [Chunk],
+        self,
+        program: &Program,
+        hdpc: &Hdpc,
+        wanted: Wanted<'_>,
+        area: &mut [Chunk],
+        out: &mut [Chunk],
         stride: usize,
     ) {
         let bounds = program.bounds();

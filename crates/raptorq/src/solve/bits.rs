@@ -12,6 +12,8 @@ use crate::kernels::program::{Gather, Program, Source};
 pub(super) struct ColumnBits {
     words: usize,
     bits: Vec<u64>,
+    /// The inactive columns of a line, until the peeled ones are all there.
+    inactive: Vec<u16>,
 }
 
 impl ColumnBits {
@@ -27,7 +29,11 @@ impl ColumnBits {
 
     /// Follows the order of peeling: the vectors of all columns, and the peeled lines of the program.
     pub(super) fn follow(
-        &mut self, peeling: &Peeling, skeleton: &Skeleton, source: impl Fn(u32) -> Source, program: &mut Program,
+        &mut self,
+        peeling: &Peeling,
+        skeleton: &Skeleton,
+        source: impl Fn(u32) -> Source,
+        program: &mut Program,
     ) {
         self.words = match peeling.inactive.len().div_ceil(64) {
             words @ 0..=2 => words.max(1),
@@ -47,12 +53,16 @@ impl ColumnBits {
 
     /// `N` divides the number of words.
     fn follow_by<const N: usize>(
-        &mut self, peeling: &Peeling, skeleton: &Skeleton, source: impl Fn(u32) -> Source, program: &mut Program,
+        &mut self,
+        peeling: &Peeling,
+        skeleton: &Skeleton,
+        source: impl Fn(u32) -> Source,
+        program: &mut Program,
     ) {
         let (bits, _) = self.bits.as_chunks_mut::<N>();
         let groups = self.words / N;
         let list = &mut program.peeled;
-        let mut inactive = Vec::new();
+        let inactive = &mut self.inactive;
         list.lines.reserve(peeling.pivots.len());
         for pivot in &peeling.pivots {
             let before = list.terms.len();
@@ -75,7 +85,7 @@ impl ColumnBits {
                 }
             }
             let forward = (list.terms.len() - before) as u16;
-            list.terms.extend_from_slice(&inactive);
+            list.terms.extend_from_slice(inactive);
             let total = (list.terms.len() - before) as u16;
             list.lines.push(Gather { source: source(pivot.row), target: u32::from(pivot.column), forward, total });
         }

@@ -33,8 +33,13 @@ impl Elimination {
     ///
     /// [`Deficit`] when the rows do not determine all columns.
     pub(super) fn run(
-        &mut self, kernels: Kernels, peeling: &Peeling, skeleton: &Skeleton, columns: &ColumnBits,
-        source: impl Fn(u32) -> Source, program: &mut Program,
+        &mut self,
+        kernels: Kernels,
+        peeling: &Peeling,
+        skeleton: &Skeleton,
+        columns: &ColumnBits,
+        source: impl Fn(u32) -> Source,
+        program: &mut Program,
     ) -> Result<(), Deficit> {
         let unknowns = peeling.inactive.len();
         self.residual_rows.clear();
@@ -105,7 +110,11 @@ impl Elimination {
 
     /// The lines that no coefficient other than 1 occurs in.
     fn push_binary(
-        &mut self, peeling: &Peeling, skeleton: &Skeleton, words: usize, source: impl Fn(u32) -> Source,
+        &mut self,
+        peeling: &Peeling,
+        skeleton: &Skeleton,
+        words: usize,
+        source: impl Fn(u32) -> Source,
         program: &mut Program,
     ) {
         let stride = self.stride(words);
@@ -141,7 +150,11 @@ impl Elimination {
     /// times the inactive columns, is 0. A lead is its value for free columns 0 plus some free columns; putting that
     /// in leaves an H x f system for the f free columns.
     fn solve_free(
-        &mut self, kernels: Kernels, peeling: &Peeling, skeleton: &Skeleton, columns: &ColumnBits,
+        &mut self,
+        kernels: Kernels,
+        peeling: &Peeling,
+        skeleton: &Skeleton,
+        columns: &ColumnBits,
         program: &mut Program,
     ) -> Result<(), Deficit> {
         let parameters = &skeleton.parameters;

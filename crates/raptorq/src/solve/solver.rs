@@ -39,7 +39,10 @@ impl Solver {
     ///
     /// [`Deficit`] when the symbols do not determine the block.
     pub(crate) fn solve(
-        &mut self, kernels: Kernels, skeleton: &Skeleton, received: Received<'_>,
+        &mut self,
+        kernels: Kernels,
+        skeleton: &Skeleton,
+        received: Received<'_>,
     ) -> Result<&Program, Deficit> {
         let parameters = &skeleton.parameters;
         let rows = skeleton.rows() as u32;
