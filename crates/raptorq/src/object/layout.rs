@@ -59,7 +59,9 @@ impl BlockLayout {
         let size = (u64::from(source_symbols) * symbol_size).min(oti.transfer_length() - offset);
         let alignment = u32::from(oti.symbol_alignment());
         let cut = oti.sub_block_partition();
-        let sub_symbols = Partition { large: cut.large * alignment, small: cut.small * alignment, ..cut };
+        // With more sub-blocks than units of alignment in a symbol, the last ones have no bytes, and are left out.
+        let small_count = if cut.small == 0 { 0 } else { cut.small_count };
+        let sub_symbols = Partition { large: cut.large * alignment, small: cut.small * alignment, small_count, ..cut };
         Some(Self { number, source_symbols, symbol_size: oti.symbol_size(), offset, size, sub_symbols })
     }
 
@@ -78,7 +80,7 @@ impl BlockLayout {
         self.symbol_size
     }
 
-    /// N: the number of sub-blocks.
+    /// N: the number of sub-blocks, those without bytes left out.
     pub const fn sub_blocks(&self) -> u32 {
         self.sub_symbols.large_count + self.sub_symbols.small_count
     }

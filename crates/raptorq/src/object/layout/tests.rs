@@ -63,6 +63,16 @@ fn padding_can_reach_several_symbols() {
 }
 
 #[test]
+fn sub_blocks_without_bytes_cost_nothing() {
+    // Eight units in 65 535 sub-blocks: the first eight have one each.
+    let block = oti(9, 8, 1, 65_535, 1).block(0).unwrap();
+    assert_eq!(block.sub_blocks(), 8);
+    let mut symbols = vec![0xEE; 16];
+    block.interleave(&[1, 2, 3, 4, 5, 6, 7, 8, 9], &mut symbols).unwrap();
+    assert_eq!(symbols, [1, 3, 5, 7, 9, 0, 0, 0, 2, 4, 6, 8, 0, 0, 0, 0]);
+}
+
+#[test]
 fn wrong_sizes_are_errors() {
     let block = oti(27, 10, 1, 2, 2).block(0).unwrap();
     let (bytes, mut symbols) = ([0; 28], [0; 31]);
