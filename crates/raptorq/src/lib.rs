@@ -24,6 +24,12 @@ pub use object::{
     PacketError, PacketRef, Packets, Partition, PayloadId, Progress, partition,
 };
 
+/// The examples of the README and of the how-to page, which run as tests.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../README.md")]
+#[doc = include_str!("../../../docs/how-to/use-the-codec.md")]
+struct Pages;
+
 #[cfg(test)]
 mod quick {
     use alloc::{format, string::String, sync::Arc, vec::Vec};

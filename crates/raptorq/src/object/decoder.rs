@@ -193,7 +193,7 @@ pub(super) struct Collecting {
 ///
 /// let mut decoder = Decoder::new(encoder.config())?;
 /// let mut decoded = None;
-/// for packet in encoder.packets(40)?.step_by(2).chain(encoder.packets(200)?.skip(208)) {
+/// for packet in encoder.packets(250)?.step_by(2) {
 ///     decoded = decoder.decode(&packet?.serialize())?;
 ///     if decoded.is_some() {
 ///         break;

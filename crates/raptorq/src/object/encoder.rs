@@ -71,7 +71,7 @@ pub enum EncoderError {
 /// let encoder = Encoder::with_defaults(b"What goes over the wire is mostly the object itself.", 16)?;
 /// let packets: Vec<_> = encoder.packets(2)?.collect::<Result<_, _>>()?;
 /// assert_eq!(packets.len(), 4 + 2);
-/// assert_eq!(packets[1].data(), b"the wire is most");
+/// assert_eq!(packets[1].data(), b"he wire is mostl");
 /// # Ok::<(), anabranch_raptorq::EncoderError>(())
 /// ```
 #[derive(Clone, Debug)]
