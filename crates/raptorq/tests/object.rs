@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anabranch_raptorq::PlanCache;
 use anabranch_raptorq::{
     BlockEncoder, BlockStatus, Decoder, DecoderError, DecoderLimits, Encoder, EncoderError, EncodingPacket,
-    LoadedBlocks, ObjectTransmissionInformation, OtiError, PacketError, PayloadId, PlanCache, Progress,
+    LoadedBlocks, ObjectTransmissionInformation, OtiError, PacketError, PayloadId, Progress,
 };
 use proptest::prelude::*;
 
