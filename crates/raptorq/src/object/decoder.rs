@@ -334,7 +334,12 @@ impl Decoder {
         let State::Collecting(collecting) = state else { return Ok(Progress::Redundant) };
         let mut news = false;
         for (esi, symbol) in symbols.iter() {
-            news |= collecting.add(&layout, esi, symbol, &mut self.padded, self.limits.max_extra_symbols)?;
+            match collecting.add(&layout, esi, symbol, &mut self.padded, self.limits.max_extra_symbols) {
+                Ok(new) => news |= new,
+                // Part of the packet was of use.
+                Err(_) if news => break,
+                Err(error) => return Err(error),
+            }
         }
         let missing = collecting.missing();
         Ok(if news { Progress::Collecting { missing } } else { Progress::Redundant })
