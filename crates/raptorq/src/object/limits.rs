@@ -10,9 +10,8 @@ use crate::rfc::parameters::MAX_SOURCE_SYMBOLS;
 /// the sender sets limits that suit what it expects. The memory a decoder takes is at most
 ///
 /// - the bytes of the decoded blocks that were not taken: `max_object_bytes`;
-/// - for each block in progress, and one that is kept for re-use, three times the block, some hundred bytes for each of
-///   its symbols, and `max_extra_symbols` symbols;
-/// - one or two plans, of some hundred bytes for each symbol of a block.
+/// - for each block in progress, and for the decoder of a finished one that waits for the next block, three times a block
+///   of 30 more symbols, one kilobyte for each of its symbols, which includes the plan, and `max_extra_symbols` symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecoderLimits {
