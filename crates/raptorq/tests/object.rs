@@ -295,11 +295,11 @@ fn symbols_that_never_suffice_take_bounded_memory() {
     let object = bytes(200, 9);
     let encoder = Encoder::new(&object, oti).unwrap();
     let block = encoder.block_encoder(0).unwrap();
-    let dependent = dependent_ids(&block, 24);
+    let dependent = dependent_ids(&block, 1).take(24);
     let limit = 2;
     let mut decoder = Decoder::with_limits(oti, DecoderLimits::default().extra_symbols(limit)).unwrap();
     let mut refused = 0;
-    for &esi in &dependent {
+    for esi in dependent {
         match decoder.add_packet(&block.packet(esi).unwrap().serialize()) {
             Ok(Progress::Collecting { missing }) => assert!(missing >= 1),
             Err(DecoderError::TooManyExtraSymbols { limit: 2 }) => refused += 1,
@@ -317,23 +317,42 @@ fn symbols_that_never_suffice_take_bounded_memory() {
     panic!("20 source symbols are the block");
 }
 
-/// `count` repair symbols of a block of 20 whose rows together have a rank of 19 at most.
-fn dependent_ids(block: &BlockEncoder, count: usize) -> Vec<u32> {
-    // The row of a repair symbol is what it does to 20 unit blocks. A block of 20 symbols of 20 bytes, byte i of symbol i
-    // being 1, has the row of each symbol in its bytes.
+#[test]
+fn a_packet_is_used_up_to_the_limit() {
+    let oti = Oti::new(200, 10, 1, 1, 1).unwrap();
+    let object = bytes(200, 9);
+    let block = Encoder::new(&object, oti).unwrap().block_encoder(0).unwrap();
+    let mut decoder = Decoder::with_limits(oti, DecoderLimits::default().extra_symbols(1)).unwrap();
+    for esi in dependent_ids(&block, 1).take(20) {
+        decoder.add_packet(&block.packet(esi).unwrap().serialize()).unwrap();
+    }
+    assert_eq!(decoder.block_status(0), Some(BlockStatus::Collecting { missing: 1 }));
+    // Two symbols in a packet, with room for one: the first is used, and the second is not an error.
+    let first = dependent_ids(&block, 2).next().unwrap();
+    let both = [block.packet(first).unwrap().data(), block.packet(first + 1).unwrap().data()].concat();
+    assert_eq!(decoder.add_symbol(id(0, first), &both), Ok(Progress::Collecting { missing: 1 }));
+    assert_eq!(decoder.add_symbol(id(0, first), &both), Err(DecoderError::TooManyExtraSymbols { limit: 1 }));
+    for esi in 0..20 {
+        decoder.add_packet(&block.packet(esi).unwrap().serialize()).unwrap();
+    }
+    assert_eq!(decoder.try_result().unwrap(), object);
+}
+
+/// The first of `run` repair symbols in a row, of a block of 20 symbols, where all these together have a rank of 19.
+fn dependent_ids(block: &BlockEncoder, run: usize) -> impl Iterator<Item = u32> {
+    // What a symbol is made of can be read from a block of 20 symbols of 20 bytes in which byte i of symbol i is 1. All
+    // symbols to which the first source symbol adds nothing depend on the other 19.
+    assert_eq!(block.layout().source_symbols(), 20);
     let unit: Vec<u8> = (0..400).map(|i| u8::from(i % 21 == 0)).collect();
     let oti = Oti::new(400, 20, 1, 1, 1).unwrap();
     let rows = Encoder::new(unit, oti).unwrap().block_encoder(0).unwrap();
-    assert_eq!(block.layout().source_symbols(), 20);
-    // All rows that are 0 in the first place depend on the other 19.
     let mut row = [0; 20];
-    (20..)
-        .filter(|&esi| {
-            rows.encode_into(esi, &mut row).unwrap();
-            row[0] == 0
-        })
-        .take(count)
-        .collect()
+    let mut in_a_row = 0;
+    (20..1 << 24).filter_map(move |esi| {
+        rows.encode_into(esi, &mut row).unwrap();
+        in_a_row = if row[0] == 0 { in_a_row + 1 } else { 0 };
+        (in_a_row >= run).then(|| esi + 1 - run as u32)
+    })
 }
 
 #[test]

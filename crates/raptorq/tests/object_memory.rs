@@ -5,7 +5,7 @@ use anabranch_raptorq::{Decoder, DecoderLimits, Encoder, ObjectTransmissionInfor
 /// The bytes of memory a decoder takes at most, from its making to its last packet, with `lost` of 16 source symbols lost.
 /// With `together`, the packets of all blocks alternate, so that all blocks are in progress at once.
 fn peak(oti: Oti, lost: u32, together: bool) -> u64 {
-    let object: Vec<u8> = (0..oti.transfer_length()).map(|i| (i * i >> 7) as u8).collect();
+    let object: Vec<u8> = (0..oti.transfer_length()).map(|i| ((i * i) >> 7) as u8).collect();
     let largest = oti.block(0).unwrap().source_symbols();
     let encoder = Encoder::new(&object, oti).unwrap();
     let mut packets: Vec<_> = encoder.packets(largest + 3).unwrap().map(Result::unwrap).collect();
