@@ -5,7 +5,9 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+pub mod fountain;
 mod kernels;
 mod rfc;
+pub mod siblings;
 
 pub use kernels::Level;
