@@ -8,7 +8,7 @@
 //! interface does not. Programs that want RaptorQ use that interface.
 //!
 //! ```
-//! use anabranch_raptorq::fountain::{FountainCode, FountainError};
+//! use anabranch_raptorq::fountain::{FountainCode, FountainError, RaptorQ};
 //! use anabranch_raptorq::siblings::{Lt, R10};
 //!
 //! fn one_block(code: &dyn FountainCode) -> Result<u32, FountainError> {
@@ -31,17 +31,22 @@
 //!     unreachable!()
 //! }
 //!
-//! for code in [&R10 as &dyn FountainCode, &Lt::default()] {
+//! for code in [&RaptorQ as &dyn FountainCode, &R10, &Lt::default()] {
 //!     println!("{}: decoded after symbol {}", code.name(), one_block(code)?);
 //! }
 //! # Ok::<(), FountainError>(())
 //! ```
+
+mod raptorq;
 
 use alloc::boxed::Box;
 use core::fmt;
 use core::ops::RangeInclusive;
 
 use thiserror::Error;
+
+pub use self::raptorq::RaptorQ;
+use crate::BlockError;
 
 /// A fountain code: encoding symbols without a fixed end, any sufficient set of which gives back the source block.
 pub trait FountainCode: fmt::Debug + Send + Sync {
@@ -82,11 +87,11 @@ pub trait FountainEncoder: Send {
     /// When `block` is not as long as its symbols together. The encoder then keeps the block that it had.
     fn load(&mut self, block: &[u8]) -> Result<(), FountainError>;
 
-    /// Writes encoding symbol `id`. Before the first [`load`](Self::load) the block is all zeros.
+    /// Writes encoding symbol `id` of the block.
     ///
     /// # Errors
     ///
-    /// When the code has no such id, or `out` is not one symbol long.
+    /// When no block was loaded, the code has no such id, or `out` is not one symbol long.
     fn encode_into(&self, id: u32, out: &mut [u8]) -> Result<(), FountainError>;
 }
 
@@ -95,7 +100,8 @@ pub trait FountainEncoder: Send {
 /// A decoder believes the bytes it is given, as a code for erasures must. Symbols that do not belong to one block
 /// decode to something, or not at all, and never to a panic.
 pub trait FountainDecoder: Send {
-    /// Takes a symbol, in any order. Returns whether its id is new; what has been seen before is ignored.
+    /// Takes a symbol, in any order. Returns false when there was no use for it: its id has been seen, or the block is
+    /// there.
     ///
     /// # Errors
     ///
@@ -170,6 +176,11 @@ impl Limits {
     }
 }
 
+/// That encoding symbols can be made.
+pub(crate) fn check_loaded(loaded: bool) -> Result<(), FountainError> {
+    if loaded { Ok(()) } else { Err(FountainError::NothingLoaded) }
+}
+
 /// That `found` is the length that it must be.
 pub(crate) fn check_length(what: &'static str, expected: usize, found: usize) -> Result<(), FountainError> {
     if expected == found { Ok(()) } else { Err(FountainError::Length { what, expected, found }) }
@@ -218,6 +229,12 @@ pub enum FountainError {
         /// The largest id of the code.
         last: u32,
     },
+    /// An encoder without a block.
+    #[error("no block was loaded")]
+    NothingLoaded,
+    /// RaptorQ refuses something else.
+    #[error(transparent)]
+    Block(#[from] BlockError),
     /// A parameter of the code itself.
     #[error("{name} = {given}: {rule}")]
     Parameter {

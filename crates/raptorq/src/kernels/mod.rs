@@ -6,12 +6,20 @@
 //! choice to cost nothing.
 #![allow(unsafe_code, reason = "vector instructions and unchecked indices; every block says why it is sound")]
 
+mod encode;
+pub(crate) mod execute;
+mod horner;
+mod invert;
 mod lanes;
 mod level;
+pub(crate) mod product;
+pub(crate) mod program;
+mod slices;
+pub(crate) mod transpose;
 
 pub(crate) use lanes::Lane;
 pub(crate) use level::Kernels;
-pub use level::Level;
+pub use level::{Level, LevelError};
 
 /// Something to do with whole symbols, whatever the instruction set.
 pub(crate) trait Operation {

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use super::random::SplitMix64;
 use super::xor::{symbol, symbol_mut, xor};
 use crate::fountain::{
-    Decodability, FountainCode, FountainDecoder, FountainEncoder, FountainError, Limits, check_length,
+    Decodability, FountainCode, FountainDecoder, FountainEncoder, FountainError, Limits, check_length, check_loaded,
 };
 use crate::rfc::octet;
 
@@ -80,7 +80,7 @@ impl FountainCode for RandomLinear {
 
     fn encoder(&self, source_symbols: u32, symbol_size: usize) -> Result<Box<dyn FountainEncoder>, FountainError> {
         let k = self.limits().check_shape(source_symbols, symbol_size)?;
-        Ok(Box::new(LinearEncoder { code: *self, symbol_size, block: vec![0; k * symbol_size] }))
+        Ok(Box::new(LinearEncoder { code: *self, symbol_size, block: vec![0; k * symbol_size], loaded: false }))
     }
 
     fn decoder(&self, source_symbols: u32, symbol_size: usize) -> Result<Box<dyn FountainDecoder>, FountainError> {
@@ -98,17 +98,20 @@ struct LinearEncoder {
     code: RandomLinear,
     symbol_size: usize,
     block: Vec<u8>,
+    loaded: bool,
 }
 
 impl FountainEncoder for LinearEncoder {
     fn load(&mut self, block: &[u8]) -> Result<(), FountainError> {
         check_length("source block", self.block.len(), block.len())?;
         self.block.copy_from_slice(block);
+        self.loaded = true;
         Ok(())
     }
 
     fn encode_into(&self, id: u32, out: &mut [u8]) -> Result<(), FountainError> {
         check_length("symbol", self.symbol_size, out.len())?;
+        check_loaded(self.loaded)?;
         let mut row = vec![0; self.block.len() / self.symbol_size];
         self.code.coefficients(id, &mut row);
         out.fill(0);
@@ -128,7 +131,7 @@ struct LinearDecoder {
 impl FountainDecoder for LinearDecoder {
     fn add_symbol(&mut self, id: u32, symbol: &[u8]) -> Result<bool, FountainError> {
         check_length("symbol", self.system.symbol_size, symbol.len())?;
-        if !self.seen.insert(id) {
+        if self.system.rank == self.system.k || !self.seen.insert(id) {
             return Ok(false);
         }
         self.system.add(self.code, id, symbol);

@@ -3,8 +3,24 @@
 #[cfg(target_arch = "x86_64")]
 mod affine;
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2_gfni;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+pub(crate) mod neon;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
+mod nibbles;
 pub(crate) mod portable;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
+mod registers;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod ssse3;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 
 /// 64 bytes in registers, and GF(256) arithmetic on them.
 ///
@@ -60,7 +76,7 @@ pub(crate) unsafe fn load_part_by_copy<V: Lane>(from: *const u8, length: usize) 
     let mut bytes = [0u8; 64];
     // SAFETY: the caller vouches for `length` readable bytes, and `length` is below 64.
     unsafe {
-        core::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), length);
+        copy_part(from, bytes.as_mut_ptr(), length);
         V::load(bytes.as_ptr())
     }
 }
@@ -73,6 +89,28 @@ pub(crate) unsafe fn store_part_by_copy<V: Lane>(lane: V, to: *mut u8, length: u
     // SAFETY: the caller vouches for `length` writable bytes, and `length` is below 64.
     unsafe {
         lane.store(bytes.as_mut_ptr());
-        core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, length);
+        copy_part(bytes.as_ptr(), to, length);
+    }
+}
+
+/// Copies `length` (1 to 63) bytes in pieces of fixed sizes: all symbols of a block end with the same part, so that the
+/// branches are foreseen, and a call of `memcpy` would cost more than the copy.
+///
+/// # Safety
+///
+/// `length` is below 64, and so many bytes are readable at `from` and writable at `to`, which do not overlap.
+#[inline(always)]
+unsafe fn copy_part(mut from: *const u8, mut to: *mut u8, length: usize) {
+    let mut piece = 32;
+    while piece > 0 {
+        if length & piece != 0 {
+            // SAFETY: the pieces taken add up to `length`.
+            unsafe {
+                core::ptr::copy_nonoverlapping(from, to, piece);
+                from = from.add(piece);
+                to = to.add(piece);
+            }
+        }
+        piece /= 2;
     }
 }

@@ -21,7 +21,7 @@ use self::peeling::Peeling;
 use super::Soliton;
 use super::xor::{symbol, xor};
 use crate::fountain::{
-    Decodability, FountainCode, FountainDecoder, FountainEncoder, FountainError, Limits, check_length,
+    Decodability, FountainCode, FountainDecoder, FountainEncoder, FountainError, Limits, check_length, check_loaded,
 };
 
 /// The most source symbols. No analysis ends there, but memory for a degree distribution and for the decoder's graph
@@ -71,7 +71,7 @@ impl FountainCode for Lt {
     fn encoder(&self, source_symbols: u32, symbol_size: usize) -> Result<Box<dyn FountainEncoder>, FountainError> {
         let k = self.limits().check_shape(source_symbols, symbol_size)?;
         let neighbours = self.neighbours(source_symbols);
-        Ok(Box::new(LtEncoder { neighbours, symbol_size, block: vec![0; k * symbol_size] }))
+        Ok(Box::new(LtEncoder { neighbours, symbol_size, block: vec![0; k * symbol_size], loaded: false }))
     }
 
     fn decoder(&self, source_symbols: u32, symbol_size: usize) -> Result<Box<dyn FountainDecoder>, FountainError> {
@@ -92,17 +92,20 @@ struct LtEncoder {
     neighbours: Neighbours,
     symbol_size: usize,
     block: Vec<u8>,
+    loaded: bool,
 }
 
 impl FountainEncoder for LtEncoder {
     fn load(&mut self, block: &[u8]) -> Result<(), FountainError> {
         check_length("source block", self.block.len(), block.len())?;
         self.block.copy_from_slice(block);
+        self.loaded = true;
         Ok(())
     }
 
     fn encode_into(&self, id: u32, out: &mut [u8]) -> Result<(), FountainError> {
         check_length("symbol", self.symbol_size, out.len())?;
+        check_loaded(self.loaded)?;
         let mut drawn = Vec::new();
         self.neighbours.draw(id, &mut drawn);
         out.fill(0);
@@ -125,13 +128,11 @@ struct LtDecoder {
 impl FountainDecoder for LtDecoder {
     fn add_symbol(&mut self, id: u32, symbol: &[u8]) -> Result<bool, FountainError> {
         check_length("symbol", self.symbol_size, symbol.len())?;
-        if !self.seen.insert(id) {
+        if self.peeling.is_complete() || !self.seen.insert(id) {
             return Ok(false);
         }
-        if !self.peeling.is_complete() {
-            self.neighbours.draw(id, &mut self.drawn);
-            self.peeling.add(&self.drawn, symbol);
-        }
+        self.neighbours.draw(id, &mut self.drawn);
+        self.peeling.add(&self.drawn, symbol);
         Ok(true)
     }
 

@@ -27,7 +27,7 @@ use self::parameters::{ENCODING_SYMBOLS, MAX_SOURCE_SYMBOLS, MIN_SOURCE_SYMBOLS,
 use self::solver::Solver;
 use super::xor::{symbol, symbol_mut, xor};
 use crate::fountain::{
-    Decodability, FountainCode, FountainDecoder, FountainEncoder, FountainError, Limits, check_length,
+    Decodability, FountainCode, FountainDecoder, FountainEncoder, FountainError, Limits, check_length, check_loaded,
 };
 
 /// The Raptor code of RFC 5053.
@@ -64,7 +64,7 @@ impl FountainCode for R10 {
         );
         solver.finish();
         let intermediate = vec![0; parameters.l as usize * symbol_size];
-        Ok(Box::new(R10Encoder { parameters, solver, symbol_size, intermediate }))
+        Ok(Box::new(R10Encoder { parameters, solver, symbol_size, intermediate, loaded: false }))
     }
 
     fn decoder(&self, source_symbols: u32, symbol_size: usize) -> Result<Box<dyn FountainDecoder>, FountainError> {
@@ -90,18 +90,21 @@ struct R10Encoder {
     solver: Solver,
     symbol_size: usize,
     intermediate: Vec<u8>,
+    loaded: bool,
 }
 
 impl FountainEncoder for R10Encoder {
     fn load(&mut self, block: &[u8]) -> Result<(), FountainError> {
         check_length("source block", self.parameters.k as usize * self.symbol_size, block.len())?;
         self.solver.execute(block, self.symbol_size, &mut self.intermediate);
+        self.loaded = true;
         Ok(())
     }
 
     fn encode_into(&self, id: u32, out: &mut [u8]) -> Result<(), FountainError> {
         R10::limits().check_id(id)?;
         check_length("symbol", self.symbol_size, out.len())?;
+        check_loaded(self.loaded)?;
         encode(&self.parameters, &self.intermediate, id, out);
         Ok(())
     }
@@ -174,13 +177,10 @@ impl FountainDecoder for R10Decoder {
     fn add_symbol(&mut self, id: u32, symbol: &[u8]) -> Result<bool, FountainError> {
         R10::limits().check_id(id)?;
         check_length("symbol", self.symbol_size, symbol.len())?;
-        if self.has(id) {
+        if self.complete || self.has(id) {
             return Ok(false);
         }
         self.seen[id as usize / 64] |= 1 << (id % 64);
-        if self.complete {
-            return Ok(true);
-        }
         if id < self.parameters.k {
             symbol_mut(&mut self.block, self.symbol_size, id as usize).copy_from_slice(symbol);
             self.source += 1;

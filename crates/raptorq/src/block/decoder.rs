@@ -1,0 +1,234 @@
+//! Decoding.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use thiserror::Error;
+
+use super::error::ENCODING_SYMBOL_IDS;
+use super::received::{Added, Received};
+use super::recover::{Arrived, Recovery};
+use super::shape::Shape;
+use super::{BlockError, EncodingPlan};
+use crate::kernels::{Kernels, Level};
+
+/// The symbols received so far do not determine the block. They are kept: go on adding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("at least {more} more encoding symbols are needed")]
+pub struct NotYet {
+    /// How many more symbols are needed, at least.
+    pub more: u32,
+}
+
+/// Why [`SourceBlockDecoder::try_decode_into`] did not write the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The request was wrong.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// Symbols are missing.
+    #[error(transparent)]
+    NotYet(#[from] NotYet),
+}
+
+/// More symbols than this above K are kept only after a decode has failed. The chance that so many do not suffice is
+/// 256^-33.
+const SPARE: usize = 32;
+
+/// Decodes one source block after another (RFC 6330 §5.4).
+///
+/// Symbols are added in any order; a received source symbol can be read at once. When [`may_decode`] says so,
+/// [`try_decode`] recovers what is lost, in place.
+///
+/// The decoder owns all the memory it needs, and keeps it: the next block of the same shape, after [`clear`],
+/// allocates nothing. It takes at most three times the block's size when the block has 100 symbols or more.
+///
+/// [`may_decode`]: Self::may_decode
+/// [`try_decode`]: Self::try_decode
+/// [`clear`]: Self::clear
+#[derive(Debug)]
+pub struct SourceBlockDecoder {
+    shape: Shape,
+    kernels: Kernels,
+    block: Vec<u8>,
+    received: Received,
+    repairs: Vec<u8>,
+    /// How many symbols are kept at most.
+    enough: usize,
+    recovery: Recovery,
+}
+
+impl SourceBlockDecoder {
+    /// A decoder for blocks of `source_symbols` (K) symbols of `symbol_size` (T) bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::SourceSymbols`], [`BlockError::SymbolSize`], and [`BlockError::Plan`] when the plan is not that
+    /// of K.
+    pub fn new(plan: Arc<EncodingPlan>, source_symbols: u32, symbol_size: usize) -> Result<Self, BlockError> {
+        let shape = Shape::new(plan, source_symbols, symbol_size)?;
+        let mut decoder = Self {
+            shape,
+            kernels: Kernels::best(),
+            block: Vec::new(),
+            received: Received::default(),
+            repairs: Vec::new(),
+            enough: 0,
+            recovery: Recovery::default(),
+        };
+        decoder.clear();
+        Ok(decoder)
+    }
+
+    /// Uses the instructions of `level` instead of the best ones.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Level`] when this processor lacks them.
+    pub fn with_level(mut self, level: Level) -> Result<Self, BlockError> {
+        self.kernels = Kernels::of(level).ok_or(BlockError::Level(level))?;
+        Ok(self)
+    }
+
+    /// Forgets all symbols: what comes next is another block of the same shape.
+    pub fn clear(&mut self) {
+        self.received.clear(self.shape.source_symbols);
+        self.block.resize(self.shape.bytes(), 0);
+        self.repairs.clear();
+        self.enough = self.shape.source_symbols as usize + SPARE;
+    }
+
+    /// Forgets all symbols: what comes next is a block of another shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`SourceBlockDecoder::new`]; then nothing has changed.
+    pub fn reset(
+        &mut self,
+        plan: Arc<EncodingPlan>,
+        source_symbols: u32,
+        symbol_size: usize,
+    ) -> Result<(), BlockError> {
+        self.shape = Shape::new(plan, source_symbols, symbol_size)?;
+        self.clear();
+        Ok(())
+    }
+
+    #[doc(hidden)]
+    pub fn force(&mut self, route: &str) {
+        use super::recover::Route;
+        self.recovery.forced = match route {
+            "solve" => Some(Route::Solve),
+            "plan" => Some(Route::Plan),
+            "dense" => Some(Route::Dense),
+            _ => None,
+        };
+    }
+
+    /// K: how many source symbols the block has.
+    pub fn source_symbols(&self) -> u32 {
+        self.shape.source_symbols
+    }
+
+    /// T: how many bytes a symbol has.
+    pub fn symbol_size(&self) -> usize {
+        self.shape.symbol_size
+    }
+
+    /// Hands over the symbol with the encoding symbol id `esi`, which is copied. Symbols may come in any order.
+    ///
+    /// Nothing can tell a symbol with wrong bytes from a right one: protect packets against corruption.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::EncodingSymbolId`] and [`BlockError::Length`].
+    pub fn add_symbol(&mut self, esi: u32, symbol: &[u8]) -> Result<Added, BlockError> {
+        let size = self.shape.symbol_size;
+        if esi >= ENCODING_SYMBOL_IDS {
+            return Err(BlockError::EncodingSymbolId { found: esi.into() });
+        }
+        self.shape.check_length("a symbol", size, symbol.len())?;
+        if esi < self.shape.source_symbols {
+            if self.received.has_source(esi) {
+                return Ok(Added::Duplicate);
+            }
+            self.received.add_source(esi);
+            self.block[esi as usize * size..][..size].copy_from_slice(symbol);
+            return Ok(Added::New);
+        }
+        if self.received.count() >= self.enough || self.is_complete() {
+            let known = self.received.has_repair(esi);
+            return Ok(if known { Added::Duplicate } else { Added::Redundant });
+        }
+        if !self.received.add_repair(esi) {
+            return Ok(Added::Duplicate);
+        }
+        self.repairs.extend_from_slice(symbol);
+        Ok(Added::New)
+    }
+
+    /// How many different symbols were received and kept.
+    pub fn symbols_received(&self) -> usize {
+        self.received.count()
+    }
+
+    /// How many symbols are missing before a decode can be tried.
+    pub fn symbols_missing(&self) -> u32 {
+        if self.is_complete() { 0 } else { self.shape.source_symbols.saturating_sub(self.received.count() as u32) }
+    }
+
+    /// Whether there are as many symbols as the block has. A decode then succeeds with a probability of about 99 %,
+    /// 99.99 % with one symbol more, 99.9999 % with two.
+    pub fn may_decode(&self) -> bool {
+        self.symbols_missing() == 0
+    }
+
+    /// Whether all source symbols are there, received or decoded.
+    pub fn is_complete(&self) -> bool {
+        self.received.source_count() == self.shape.source_symbols
+    }
+
+    /// The source symbol with the number `esi`, if it was received or decoded.
+    pub fn source_symbol(&self, esi: u32) -> Option<&[u8]> {
+        let there = esi < self.shape.source_symbols && self.received.has_source(esi);
+        there.then(|| &self.block[esi as usize * self.shape.symbol_size..][..self.shape.symbol_size])
+    }
+
+    /// Recovers the lost symbols, and returns the block.
+    ///
+    /// # Errors
+    ///
+    /// [`NotYet`] when the symbols do not suffice. Add more and try again.
+    pub fn try_decode(&mut self) -> Result<&[u8], NotYet> {
+        let missing = self.symbols_missing();
+        if missing > 0 {
+            return Err(NotYet { more: missing });
+        }
+        if !self.is_complete() {
+            let arrived = Arrived {
+                shape: &self.shape,
+                received: &self.received,
+                block: &mut self.block,
+                repairs: &mut self.repairs,
+            };
+            if let Err(deficit) = self.recovery.run(self.kernels, arrived) {
+                self.enough = self.received.count() + SPARE;
+                return Err(NotYet { more: deficit.symbols });
+            }
+            self.received.complete(self.shape.source_symbols);
+        }
+        Ok(&self.block)
+    }
+
+    /// As [`try_decode`](Self::try_decode), and copies the block to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::NotYet`], and [`DecodeError::Block`] when `out` does not have K * T bytes.
+    pub fn try_decode_into(&mut self, out: &mut [u8]) -> Result<(), DecodeError> {
+        self.shape.check_length("the block", self.shape.bytes(), out.len())?;
+        out.copy_from_slice(self.try_decode()?);
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! What all blocks of a K' share.
+
+use crate::kernels::Kernels;
+use crate::kernels::program::Program;
+use crate::rfc::Parameters;
+use crate::solve::{Received, Skeleton, Solver};
+
+use super::BlockError;
+
+/// Everything about encoding and decoding that depends on the extended symbol count K' only: the constraint rows, and
+/// the program that computes the intermediate symbols of a complete block (RFC 6330 §5.3.3.4).
+///
+/// A plan is made once and then only read: share it in an `Arc` between threads, encoders, decoders, and all source
+/// symbol counts with the same K'.
+#[derive(Debug)]
+pub struct EncodingPlan {
+    pub(crate) skeleton: Skeleton,
+    pub(crate) program: Program,
+}
+
+impl EncodingPlan {
+    /// The plan for blocks of `source_symbols` (K), which is that of K'.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::SourceSymbols`] unless `source_symbols` is 1 to 56403.
+    pub fn generate(source_symbols: u32) -> Result<Self, BlockError> {
+        let parameters = Parameters::of(source_symbols).ok_or(BlockError::SourceSymbols { found: source_symbols })?;
+        let skeleton = Skeleton::new(parameters);
+        let mut solver = Solver::default();
+        solver
+            .solve(Kernels::best(), &skeleton, Received { lost: &[], repairs: &[] })
+            .expect("RFC 6330 §5.3.3.4.2: the systematic indices make the rows of every K' independent");
+        Ok(Self { skeleton, program: solver.into_program() })
+    }
+
+    /// K': how many symbols a block is extended to.
+    pub fn extended_symbols(&self) -> u32 {
+        self.skeleton.parameters.k_prime
+    }
+}

@@ -1,0 +1,56 @@
+//! The shape of a block, checked once.
+
+use alloc::sync::Arc;
+
+use super::{BlockError, EncodingPlan};
+use crate::kernels::execute::lanes;
+use crate::rfc::Parameters;
+
+/// A plan, K and T that fit each other.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) plan: Arc<EncodingPlan>,
+    /// K.
+    pub(super) source_symbols: u32,
+    /// T.
+    pub(super) symbol_size: usize,
+}
+
+impl Shape {
+    pub(super) fn new(plan: Arc<EncodingPlan>, source_symbols: u32, symbol_size: usize) -> Result<Self, BlockError> {
+        let parameters = Parameters::of(source_symbols).ok_or(BlockError::SourceSymbols { found: source_symbols })?;
+        if parameters.k_prime != plan.extended_symbols() {
+            return Err(BlockError::Plan { extended: plan.extended_symbols(), found: source_symbols });
+        }
+        // What a block needs in all is a small multiple of it.
+        let fits =
+            symbol_size.checked_mul(parameters.l as usize * 4).is_some_and(|bytes| isize::try_from(bytes).is_ok());
+        if symbol_size == 0 || !fits {
+            return Err(BlockError::SymbolSize { found: symbol_size });
+        }
+        Ok(Self { plan, source_symbols, symbol_size })
+    }
+
+    /// Bytes of the block.
+    pub(super) fn bytes(&self) -> usize {
+        self.source_symbols as usize * self.symbol_size
+    }
+
+    /// The internal symbol id of an encoding symbol: repair symbols come after the padding (RFC 6330 §5.3.1).
+    pub(super) fn isi(&self, esi: u32) -> u32 {
+        if esi < self.source_symbols { esi } else { esi + (self.plan.extended_symbols() - self.source_symbols) }
+    }
+
+    /// Lanes of a strip. Wide strips walk the program less often; narrow ones fit a near cache.
+    pub(super) fn width(&self) -> usize {
+        /// What a strip may take: half of a second-level cache that is not a large one.
+        const CACHE: usize = 512 << 10;
+        let columns = self.plan.skeleton.parameters.l as usize;
+        let widest = if columns * 4 * 64 <= CACHE { 4 } else { 2 };
+        lanes(self.symbol_size).next_power_of_two().min(widest)
+    }
+
+    pub(super) fn check_length(&self, what: &'static str, expected: usize, found: usize) -> Result<(), BlockError> {
+        if expected == found { Ok(()) } else { Err(BlockError::Length { what, expected, found }) }
+    }
+}

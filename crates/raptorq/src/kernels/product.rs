@@ -1,0 +1,143 @@
+//! A dense matrix over GF(256) times symbols.
+
+use super::execute::Chunk;
+use super::{Kernels, LANE, Lane, Operation};
+
+/// Sums that are kept in registers at a time.
+const BLOCK: usize = 4;
+/// Lanes of each of them.
+const WIDTH: usize = 2;
+
+/// The factors of a dense product.
+#[derive(Clone, Copy)]
+pub(crate) struct Coefficients<'a> {
+    /// One line an input: `lanes` chunks, of which byte `n` is the coefficient in output `n`.
+    pub(crate) by_input: &'a [Chunk],
+    /// Chunks of a line.
+    pub(crate) lanes: usize,
+}
+
+/// Rows of symbols, and which of them take part.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) symbols: &'a [u8],
+    pub(crate) rows: &'a [u32],
+}
+
+impl Kernels {
+    /// `out[targets[n]] += sum over i of c[i][n] * symbols[rows[i]]`, for all `targets`.
+    ///
+    /// Symbols and outputs are rows of `symbol_size` bytes, one after the other. With `replace` the outputs'
+    /// content does not count.
+    ///
+    /// # Panics
+    ///
+    /// If a target is not in `out`, or a coefficient is missing.
+    pub(crate) fn product(
+        self,
+        coefficients: Coefficients<'_>,
+        inputs: Inputs<'_>,
+        symbol_size: usize,
+        targets: &[u32],
+        out: &mut [u8],
+        replace: bool,
+    ) {
+        assert!(inputs.rows.len() * coefficients.lanes <= coefficients.by_input.len());
+        assert!(inputs.rows.iter().all(|&row| (row as usize + 1) * symbol_size <= inputs.symbols.len()));
+        assert!(targets.len() <= coefficients.lanes * LANE);
+        assert!(targets.iter().all(|&target| (target as usize + 1) * symbol_size <= out.len()));
+        let out = out.as_mut_ptr();
+        self.run(Product { coefficients, inputs, size: symbol_size, targets, out, replace });
+    }
+}
+
+struct Product<'a> {
+    coefficients: Coefficients<'a>,
+    inputs: Inputs<'a>,
+    size: usize,
+    targets: &'a [u32],
+    out: *mut u8,
+    replace: bool,
+}
+
+impl Operation for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lane>(self) {
+        let mut offset = 0;
+        while offset < self.size {
+            let bytes = self.size - offset;
+            for first in (0..self.targets.len()).step_by(BLOCK) {
+                // SAFETY: `product` checked the targets and the coefficients; the instructions are there.
+                unsafe {
+                    if bytes >= WIDTH * LANE {
+                        self.block::<V, true>(offset, first);
+                    } else {
+                        self.block::<V, false>(offset, first);
+                    }
+                }
+            }
+            offset += WIDTH * LANE;
+        }
+    }
+}
+
+// SAFETY, for every block below: `product` checked the targets and the coefficients; offsets are below the size of a
+// symbol, and lanes that reach over its end are loaded and stored in part; the instructions are there.
+#[allow(clippy::undocumented_unsafe_blocks, reason = "said once, above")]
+impl Product<'_> {
+    /// Some outputs, a strip of them.
+    #[inline(always)]
+    unsafe fn block<V: Lane, const FULL: bool>(&self, offset: usize, first: usize) {
+        let outputs = (self.targets.len() - first).min(BLOCK);
+        let mut sums = [[unsafe { V::zero() }; WIDTH]; BLOCK];
+        let line = self.coefficients.lanes * LANE;
+        unsafe {
+            // Lines have a multiple of BLOCK bytes: reading those of outputs that do not exist does no harm.
+            let mut coefficient = self.coefficients.by_input.as_ptr().cast::<u8>().add(first);
+            let symbols = self.inputs.symbols.as_ptr().add(offset);
+            for &row in self.inputs.rows {
+                let from = symbols.add(row as usize * self.size);
+                let input: [V; WIDTH] = core::array::from_fn(|lane| self.load::<V, FULL>(from, offset, lane));
+                for (output, sum) in sums.iter_mut().enumerate() {
+                    let factor = V::factor(*coefficient.add(output));
+                    for lane in 0..WIDTH {
+                        sum[lane] = sum[lane].xor(input[lane].multiply(factor));
+                    }
+                }
+                // It stays inside until the last input is done.
+                coefficient = coefficient.wrapping_add(line);
+            }
+            for (output, sum) in sums.into_iter().enumerate().take(outputs) {
+                let to = self.out.add(self.targets[first + output] as usize * self.size + offset);
+                for (lane, mut value) in sum.into_iter().enumerate() {
+                    if !self.replace {
+                        value = value.xor(self.load::<V, FULL>(to, offset, lane));
+                    }
+                    let at = offset + lane * LANE;
+                    if FULL || at + LANE <= self.size {
+                        value.store(to.add(lane * LANE));
+                    } else if at < self.size {
+                        value.store_part(to.add(lane * LANE), self.size - at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A lane of a symbol whose strip is at `strip`.
+    #[inline(always)]
+    unsafe fn load<V: Lane, const FULL: bool>(&self, strip: *const u8, offset: usize, lane: usize) -> V {
+        let at = offset + lane * LANE;
+        unsafe {
+            if FULL || at + LANE <= self.size {
+                V::load(strip.add(lane * LANE))
+            } else if at < self.size {
+                V::load_part(strip.add(lane * LANE), self.size - at)
+            } else {
+                V::zero()
+            }
+        }
+    }
+}
