@@ -247,7 +247,7 @@ impl System {
 }
 
 /// `target += coefficient * source`.
-fn multiply_add(target: &mut [u8], coefficient: u8, source: &[u8]) {
+pub(super) fn multiply_add(target: &mut [u8], coefficient: u8, source: &[u8]) {
     match coefficient {
         0 => {}
         1 => xor(target, source),
