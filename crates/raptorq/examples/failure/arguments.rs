@@ -8,7 +8,7 @@ use anabranch_raptorq::siblings::{Field, Lt, R10, RandomLinear, Soliton};
 
 use crate::experiment::Pattern;
 
-pub const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 How often a fountain code fails to decode K + o encoding symbols.
 
   --code LIST      raptorq, r10, lt, lt-ideal, linear-gf2, linear-gf256     [raptorq,r10,lt]
@@ -21,7 +21,7 @@ How often a fountain code fails to decode K + o encoding symbols.
   --trials N       trials for each case, 1e6 for example                    [1e4]
   --seed N         the same seed gives the same counts                      [1]
   --threads N      worker threads                                           [1]
-  --lt-c X         c of LT's robust soliton distribution                    [0.03]
+  --lt-c X         c of LT's robust soliton distribution                    [0.05]
   --lt-delta X     its delta                                                [0.5]
   --csv FILE       writes the results as CSV, too
 
@@ -31,27 +31,27 @@ linear fountain over GF(2) and GF(256), from its formula.
 ";
 
 /// What is to be run.
-pub struct Arguments {
-    pub codes: Vec<Box<dyn FountainCode>>,
-    pub k: Vec<u32>,
-    pub overheads: Vec<Overhead>,
-    pub patterns: Vec<Pattern>,
-    pub trials: u64,
-    pub seed: u64,
-    pub threads: usize,
-    pub csv: Option<String>,
+pub(crate) struct Arguments {
+    pub(crate) codes: Vec<Box<dyn FountainCode>>,
+    pub(crate) k: Vec<u32>,
+    pub(crate) overheads: Vec<Overhead>,
+    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) trials: u64,
+    pub(crate) seed: u64,
+    pub(crate) threads: usize,
+    pub(crate) csv: Option<String>,
 }
 
 /// Symbols beyond K.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Overhead {
+pub(crate) enum Overhead {
     Symbols(u32),
     Percent(f64),
 }
 
 impl Overhead {
     /// The number of symbols; a percentage is rounded up.
-    pub fn symbols(self, k: u32) -> u32 {
+    pub(crate) fn symbols(self, k: u32) -> u32 {
         match self {
             Self::Symbols(symbols) => symbols,
             Self::Percent(percent) => (percent * f64::from(k) / 100.0 - 1e-9).ceil() as u32,
@@ -70,9 +70,9 @@ impl fmt::Display for Overhead {
 
 impl Arguments {
     /// Reads the command line, without the program's name. `None` asks for help.
-    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Self>, String> {
+    pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Self>, String> {
         let mut codes = "raptorq,r10,lt".to_owned();
-        let (mut c, mut delta) = (0.03, 0.5);
+        let (mut c, mut delta) = (0.05, 0.5);
         let mut parsed = Self {
             codes: Vec::new(),
             k: vec![10, 100, 1000],
@@ -99,9 +99,15 @@ impl Arguments {
                 "--k" => parsed.k = list(&option, &value()?, number)?,
                 "--overhead" => parsed.overheads = list(&option, &value()?, overhead)?,
                 "--received" => parsed.patterns = list(&option, &value()?, pattern)?,
-                "--trials" => parsed.trials = at_least_one(&option, count(&value()?))?,
+                "--trials" => {
+                    let trials = count(&value()?).filter(|&trials| trials > 0);
+                    parsed.trials = trials.ok_or(format!("{option} is a whole number of at least 1"))?;
+                }
                 "--seed" => parsed.seed = number(&value()?).ok_or(format!("{option}: not a number"))?,
-                "--threads" => parsed.threads = at_least_one(&option, number(&value()?))?,
+                "--threads" => {
+                    let threads = number(&value()?).filter(|threads| (1..=1024).contains(threads));
+                    parsed.threads = threads.ok_or(format!("{option} is a whole number from 1 to 1024"))?;
+                }
                 "--lt-c" => c = number(&value()?).ok_or(format!("{option}: not a number"))?,
                 "--lt-delta" => delta = number(&value()?).ok_or(format!("{option}: not a number"))?,
                 "--csv" => parsed.csv = Some(value()?),
@@ -167,10 +173,6 @@ fn list<T>(option: &str, text: &str, one: impl Fn(&str) -> Option<T>) -> Result<
     text.split(',').map(|part| one(part).ok_or(format!("{option}: {part:?} is not one of its values"))).collect()
 }
 
-fn at_least_one<T: PartialOrd + From<u8>>(option: &str, value: Option<T>) -> Result<T, String> {
-    value.filter(|value| *value >= T::from(1)).ok_or(format!("{option} is a whole number of at least 1"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +207,7 @@ mod tests {
             ("--trials 0", "--trials is a whole number"),
             ("--trials 1.5", "--trials is a whole number"),
             ("--threads", "--threads needs a value"),
+            ("--threads 0", "--threads is a whole number from 1 to 1024"),
             ("--lt-c 0", "--lt-c = 0: above 0"),
             ("--lt-delta 2", "--lt-delta = 2: above 0 and below 1"),
             ("--sed 1", "there is no option --sed"),

@@ -13,7 +13,7 @@ use anabranch_raptorq::fountain::{Decodability, FountainCode, FountainError};
 
 /// Which symbols are received.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pattern {
+pub(crate) enum Pattern {
     /// Distinct ids, uniform over all that the code has: nearly all are repair symbols. RFC 6330 §5.8 states its
     /// failure probabilities for ids that are independent and uniform.
     Uniform,
@@ -32,17 +32,17 @@ impl fmt::Display for Pattern {
 }
 
 /// One code, one number of source symbols, one pattern.
-pub struct Case<'a> {
-    pub code: &'a dyn FountainCode,
-    pub k: u32,
-    pub pattern: Pattern,
+pub(crate) struct Case<'a> {
+    pub(crate) code: &'a dyn FountainCode,
+    pub(crate) k: u32,
+    pub(crate) pattern: Pattern,
     /// Symbols beyond K, ascending.
-    pub overheads: Vec<u32>,
+    pub(crate) overheads: Vec<u32>,
 }
 
 /// What ends an experiment.
 #[derive(Debug)]
-pub enum Error {
+pub(crate) enum Error {
     Code(FountainError),
     /// The code has not as many symbols as the receiver wants.
     Exhausted,
@@ -66,7 +66,7 @@ impl From<FountainError> for Error {
 impl Case<'_> {
     /// Counts the failures in `trials` trials, for each overhead. The same `seed` gives the same counts whatever `threads`
     /// is. `progress` hears of each percent.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         trials: u64,
         seed: u64,
@@ -187,7 +187,7 @@ impl Seen {
     }
 
     fn insert(&mut self, id: u32) -> bool {
-        let entry = self.round << 32 | u64::from(id);
+        let entry = (self.round << 32) | u64::from(id);
         let mask = self.places.len() - 1;
         let mut at = (u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
         while self.places[at] >> 32 == self.round {
@@ -201,7 +201,7 @@ impl Seen {
     }
 }
 
-/// SplitMix64, started anew for each trial from the seed, K and the trial's index.
+/// `SplitMix64`, started anew for each trial from the seed, K and the trial's index.
 struct Random(u64);
 
 impl Random {
@@ -216,14 +216,14 @@ impl Random {
 
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
     }
 
     /// A number below `bound`, which is at most 2^32.
     fn below(&mut self, bound: u64) -> u32 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u32
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
     }
 
     /// A number in [0, 1).

@@ -254,8 +254,8 @@ pub(super) fn multiply_add(target: &mut [u8], coefficient: u8, source: &[u8]) {
         _ => {
             let log = usize::from(octet::LOG[usize::from(coefficient)]);
             let mut product = [0; 256];
-            for value in 1..256 {
-                product[value] = octet::EXP[log + usize::from(octet::LOG[value])];
+            for (product, &value_log) in product.iter_mut().zip(&octet::LOG).skip(1) {
+                *product = octet::EXP[log + usize::from(value_log)];
             }
             for (t, &s) in target.iter_mut().zip(source) {
                 *t ^= product[usize::from(s)];

@@ -1,20 +1,20 @@
 //! The random numbers that sender and receiver of a code must agree on.
 //!
-//! The generator is SplitMix64 (Steele, Lea, Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014): a
+//! The generator is `SplitMix64` (Steele, Lea, Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014): a
 //! counter in steps of the golden ratio, through a mixing function. It is fixed here for good. Another generator, or
 //! another way of drawing from it, would be another code.
 
 /// 2^64 divided by the golden ratio, made odd.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The mixing function of SplitMix64 (variant 13 of Stafford's list): a bijection.
+/// The mixing function of `SplitMix64` (variant 13 of Stafford's list): a bijection.
 const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// SplitMix64.
+/// The `SplitMix64` generator.
 #[derive(Clone, Debug)]
 pub(super) struct SplitMix64(u64);
 
@@ -33,7 +33,7 @@ impl SplitMix64 {
     /// A number below `bound`, which is above 0: the upper half of a product, no value being likelier than another by
     /// more than `bound` / 2^64.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u32
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
     }
 }
 

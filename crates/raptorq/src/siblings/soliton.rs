@@ -181,9 +181,11 @@ mod tests {
         let r: f64 = 0.2 * (10_000.0f64 / 0.05).ln() * 100.0;
         assert!((r - 244.0).abs() < 1.0);
         assert!((weights[0] - (1e-4 + r / 1e4)).abs() < 1e-12);
-        let largest = weights.iter().skip(2).copied().fold(0.0, f64::max);
-        assert!(weights[39..42].contains(&largest) || largest == weights[2]);
-        assert!(weights[39] > 10.0 * weights[38] && weights[39] > 10.0 * weights[41]);
+        // The spike is at 40, as K/R is 40.97, and holds R ln(R/delta) / K.
+        assert!((weights[39] - r * (r / 0.05).ln() / 1e4 - 1.0 / (40.0 * 39.0)).abs() < 1e-12);
+        assert!(weights[39] > 100.0 * weights[38] && weights[39] > 100.0 * weights[40]);
+        // Above it there is nothing but the ideal one.
+        assert!((weights[40] - 1.0 / (41.0 * 40.0)).abs() < 1e-15);
     }
 
     #[test]

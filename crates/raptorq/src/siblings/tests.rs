@@ -138,8 +138,8 @@ fn what_is_out_of_range_is_refused_and_changes_nothing() {
         let wrong = FountainError::Length { what: "symbol", expected: 4, found: 5 };
         assert_eq!(encoder.encode_into(1, &mut [0; 5]).err(), Some(wrong.clone()));
         assert_eq!(decoder.add_symbol(1, &[0; 5]).err(), Some(wrong));
-        if limits.encoding_symbols <= u64::from(u32::MAX) {
-            let (given, last) = (limits.encoding_symbols as u32, limits.last_id());
+        if let Ok(given) = u32::try_from(limits.encoding_symbols) {
+            let last = limits.last_id();
             let wrong = FountainError::SymbolId { given, last };
             assert_eq!(encoder.encode_into(given, &mut symbol).err(), Some(wrong.clone()));
             assert_eq!(decoder.add_symbol(given, &symbol).err(), Some(wrong.clone()));

@@ -31,10 +31,11 @@ pub(super) struct Parameters {
 
 impl Parameters {
     /// The parameters for `k` source symbols, `k` being in range (§5.4.2.3).
+    #[allow(clippy::many_single_char_names, reason = "the RFC's letters")]
     pub(super) fn new(k: u32) -> Self {
-        let x = (1..).find(|x| x * (x - 1) >= 2 * k).expect("squares grow");
+        let x = (1..=k).find(|x| x * (x - 1) >= 2 * k).expect("K (K - 1) is at least 2 K from K = 3 on");
         let s = prime_at_least(k.div_ceil(100) + x);
-        let h = (1..).find(|&h| choose(h, h.div_ceil(2)) >= k + s).expect("binomials grow");
+        let h = (1..k + s).find(|&h| choose(h, h.div_ceil(2)) >= k + s).expect("binomials grow faster");
         let l = k + s + h;
         let j = u32::from(J[(k - MIN_SOURCE_SYMBOLS) as usize]);
         Self { k, s, h, l, l_prime: prime_at_least(l), j }
@@ -112,8 +113,8 @@ fn choose(n: u32, k: u32) -> u32 {
 }
 
 fn prime_at_least(n: u32) -> u32 {
-    let is_prime = |&n: &u32| n > 1 && (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
-    (n..).find(is_prime).expect("there is always a next prime")
+    let is_prime = |&n: &u32| n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
+    (n..2 * n).find(is_prime).expect("there is a prime between n and 2 n")
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::parameters::Parameters;
 /// Rows 0 to S - 1 are the LDPC rows, whose sums are zero; row S + n belongs to the n-th received symbol. The half rows
 /// are not here: they are dense.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_field_names, reason = "they are the rows of the columns")]
 pub(super) struct Rows {
     ldpc: usize,
     /// Row r has the columns from `row_ends[r - 1]` to `row_ends[r]`.
