@@ -8,6 +8,7 @@ extern crate std;
 mod block;
 pub mod fountain;
 mod kernels;
+mod memory;
 mod rfc;
 pub mod siblings;
 mod solve;
