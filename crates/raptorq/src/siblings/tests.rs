@@ -199,3 +199,39 @@ fn all_but_lt_fail_only_where_the_symbols_do_not_have_full_rank() {
         assert!(failed > 0, "{} never failed", code.name());
     }
 }
+
+/// Encodes a block by LT, hands over random symbols, and returns how many it took.
+fn lt_round_trip(k: u32) -> u32 {
+    let (code, symbol_size) = (Lt::default(), 2);
+    let block = random_block(k as usize * symbol_size, k);
+    let mut encoder = code.encoder(k, symbol_size).unwrap();
+    encoder.load(&block).unwrap();
+    let mut decoder = code.decoder(k, symbol_size).unwrap();
+    let mut symbol = [0; 2];
+    for taken in 1.. {
+        let id = taken.wrapping_mul(0x9e37_79b1);
+        encoder.encode_into(id, &mut symbol).unwrap();
+        assert!(decoder.add_symbol(id, &symbol).unwrap());
+        if let Some(decoded) = decoder.try_decode() {
+            assert!(decoded == block);
+            return taken;
+        }
+    }
+    unreachable!("the loop has no end")
+}
+
+#[test]
+fn lt_needs_few_symbols_beyond_k_when_k_is_large() {
+    for (k, percent) in [(2000, 50), (20_000, 20)] {
+        let taken = lt_round_trip(k);
+        assert!(taken >= k && taken <= k + k * percent / 100, "K = {k}: {taken} symbols");
+    }
+}
+
+#[test]
+#[ignore = "long: the largest block"]
+fn lt_at_its_limit() {
+    let k = *Lt::default().limits().source_symbols.end();
+    let taken = lt_round_trip(k);
+    assert!(taken <= k + k / 20, "{taken} symbols");
+}
