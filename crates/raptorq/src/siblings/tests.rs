@@ -208,7 +208,7 @@ fn lt_round_trip(k: u32) -> u32 {
     encoder.load(&block).unwrap();
     let mut decoder = code.decoder(k, symbol_size).unwrap();
     let mut symbol = [0; 2];
-    for taken in 1.. {
+    for taken in 1u32.. {
         let id = taken.wrapping_mul(0x9e37_79b1);
         encoder.encode_into(id, &mut symbol).unwrap();
         assert!(decoder.add_symbol(id, &symbol).unwrap());
