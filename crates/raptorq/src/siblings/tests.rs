@@ -115,6 +115,14 @@ fn a_systematic_code_begins_with_the_source_symbols() {
 }
 
 #[test]
+fn limits_of_r10_and_raptorq() {
+    // Figure 2.17 of Alasmar's thesis.
+    let of = |code: &dyn FountainCode| (*code.limits().source_symbols.end(), code.limits().encoding_symbols);
+    assert_eq!(of(&R10), (8192, 65_536));
+    assert_eq!(of(&RaptorQ), (56_403, 16_777_216));
+}
+
+#[test]
 fn what_is_out_of_range_is_refused_and_changes_nothing() {
     for code in codes() {
         let limits = code.limits();
