@@ -261,11 +261,14 @@ fn route(shape: &Shape, lost: usize) -> Route {
     const SOLVE: u64 = 500;
     /// A symbol's lines in a transposed plan, for 64 repair symbols.
     const TRANSPOSE: u64 = 130;
+    /// An entry of the matrix to invert, for 64 of its columns.
+    const INVERT: u64 = 8;
     let (k, lost) = (u64::from(shape.source_symbols), lost as u64);
     let width = lanes(shape.symbol_size) as u64;
-    let small = k * TRANSPOSE * lost.div_ceil(64) + lost * lost * (width + lost.div_ceil(16));
+    let lanes_of_lost = lost.div_ceil(64);
+    let small = k * TRANSPOSE * lanes_of_lost + lost * lost * (width + INVERT * lanes_of_lost);
     let costs = [
-        (Route::Dense, small + k * lost * width),
+        (Route::Dense, small + k * lost * width * 9 / 8),
         (Route::Plan, small + k * RUN * width),
         (Route::Solve, k * (RUN * width + SOLVE)),
     ];
