@@ -6,10 +6,12 @@ extern crate alloc;
 extern crate std;
 
 mod block;
+pub mod fountain;
 mod kernels;
 mod memory;
 mod object;
 mod rfc;
+pub mod siblings;
 mod solve;
 
 pub use block::{
