@@ -11,7 +11,8 @@ mod rfc;
 mod solve;
 
 pub use block::{
-    Added, BlockError, DecodeError, ENCODING_SYMBOL_IDS, EncodingPlan, NotYet, SourceBlockDecoder, SourceBlockEncoder,
+    Added, BlockError, DecodeError, ENCODING_SYMBOL_IDS, EncodingPlan, NotYet, RepairMatrix, SourceBlockDecoder,
+    SourceBlockEncoder,
 };
 pub use kernels::{Level, LevelError};
 

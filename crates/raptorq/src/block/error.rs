@@ -42,16 +42,24 @@ pub enum BlockError {
         /// The length that it has.
         found: usize,
     },
-    /// Encoding symbol ids have 24 bits.
-    #[error("encoding symbol id {found} is not below 2^24")]
+    /// Encoding symbol ids have 24 bits, and those of repair symbols are at least K.
+    #[error("{found} is not the id of such a symbol: ids are below 2^24, those of repair symbols at least K")]
     EncodingSymbolId {
         /// What was asked for.
         found: u64,
+    },
+    /// Too many symbols at once, or none.
+    #[error("1 to {most} repair symbols can be asked for, not {found}")]
+    Count {
+        /// The most that can be asked for.
+        most: u32,
+        /// What was asked for.
+        found: u32,
     },
     /// No block was loaded.
     #[error("no block was loaded")]
     NothingLoaded,
     /// This processor lacks the instructions.
-    #[error("this processor has no {0:?} instructions")]
+    #[error("this processor cannot run level {0}")]
     Level(Level),
 }

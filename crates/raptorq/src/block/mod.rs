@@ -1,8 +1,10 @@
 //! One source block: its plan, its encoder, its decoder.
 
+mod coefficients;
 mod decoder;
 mod encoder;
 mod error;
+mod matrix;
 mod plan;
 mod received;
 mod recover;
@@ -11,5 +13,6 @@ mod shape;
 pub use decoder::{DecodeError, NotYet, SourceBlockDecoder};
 pub use encoder::SourceBlockEncoder;
 pub use error::{BlockError, ENCODING_SYMBOL_IDS};
+pub use matrix::RepairMatrix;
 pub use plan::EncodingPlan;
 pub use received::Added;

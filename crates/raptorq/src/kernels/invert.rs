@@ -7,76 +7,133 @@ use super::{Kernels, LANE, Lane, Operation};
 use crate::rfc::octet::inverse;
 
 impl Kernels {
-    /// Solves `matrix` x = s for as many unknowns as there are, from at least as many rows.
+    /// Inverts as many columns of `matrix` as it has rows: at least as many columns are there to choose from.
     ///
-    /// `matrix` has rows of `lanes(unknowns)` chunks. On success `chosen[c]` names the `c`-th row that was used, and
-    /// the first rows hold the inverse: x_i is the sum over c of `matrix[i][c]` times s of `chosen[c]`.
+    /// `matrix` has rows of `lanes(columns)` chunks, `rows` of them. On success `chosen[k]` is the column that was
+    /// chosen in row `k`. Let N be the matrix of the chosen columns, in the order of the rows they were chosen in:
+    /// then byte `chosen[j]` of row `k` is entry (k, j) of the inverse of N.
     ///
-    /// Returns the rank if that is less than `unknowns`.
-    pub(crate) fn invert(self, matrix: &mut [Chunk], unknowns: usize, chosen: &mut Vec<u32>) -> Result<(), usize> {
-        let width = lanes(unknowns);
-        assert!(matrix.len().is_multiple_of(width));
+    /// # Errors
+    ///
+    /// The rank, if that is less than the number of rows; the matrix is of no use then.
+    pub(crate) fn invert(
+        self,
+        matrix: &mut [Chunk],
+        rows: usize,
+        columns: usize,
+        chosen: &mut Vec<u32>,
+    ) -> Result<(), usize> {
+        assert_eq!(matrix.len(), rows * lanes(columns));
         chosen.clear();
-        chosen.extend(0..(matrix.len() / width) as u32);
-        let rank = self.run(Invert { matrix, unknowns, chosen });
-        chosen.truncate(unknowns);
-        if rank < unknowns { Err(rank) } else { Ok(()) }
+        // All columns, of which the first few are those chosen so far.
+        chosen.extend(0..columns as u32);
+        let rank = self.run(Invert { matrix, rows, columns: chosen });
+        chosen.truncate(rows);
+        if rank < rows { Err(rank) } else { Ok(()) }
     }
 }
 
 struct Invert<'a> {
     matrix: &'a mut [Chunk],
-    unknowns: usize,
-    chosen: &'a mut [u32],
+    rows: usize,
+    columns: &'a mut [u32],
 }
 
 impl Operation for Invert<'_> {
     type Output = usize;
 
+    /// One exchange of a row for a column after the other: the row is solved for its chosen column's variable, which
+    /// is then put into all other rows.
     #[inline(always)]
     unsafe fn run<V: Lane>(self) -> usize {
-        let Self { matrix, unknowns, chosen } = self;
-        let width = lanes(unknowns);
-        let rows = chosen.len();
-        let octet = |matrix: &[Chunk], row: usize, at: usize| matrix[row * width + at / LANE].0[at % LANE];
+        let Self { matrix, rows, columns } = self;
+        let line = lanes(columns.len()) * LANE;
+        let base = matrix.as_mut_ptr().cast::<u8>();
         let mut rank = 0;
-        for unknown in 0..unknowns {
-            let Some(found) = (rank..rows).find(|&row| octet(matrix, row, unknown) != 0) else {
-                // The rest only tells the rank, which then is that of a system in which this unknown is known.
-                continue;
-            };
-            for chunk in 0..width {
-                matrix.swap(rank * width + chunk, found * width + chunk);
-            }
-            chosen.swap(rank, found);
-            let pivot = octet(matrix, rank, unknown);
-            // The place of the unknown takes the coefficient of the row's right-hand side. (Where an unknown had no
-            // pivot the inverse is not formed, and the places do not matter.)
-            matrix[rank * width + unknown / LANE].0[unknown % LANE] = 1;
-            let base = matrix.as_mut_ptr().cast::<u8>();
-            let line = width * LANE;
-            // SAFETY: rows below `rows` of `width` chunks are in the matrix; the instructions are there.
+        for row in 0..rows {
+            // SAFETY: rows below `rows` have `line` bytes, more than there are columns; the instructions are there.
             unsafe {
-                let factor = V::factor(inverse(pivot));
-                let from = base.add(rank * line);
+                let pivot_row = base.add(row * line);
+                // A row that depends on those before it is left alone: the rank is all that counts from here on.
+                let Some(place) = (rank..columns.len()).find(|&i| *pivot_row.add(columns[i] as usize) != 0) else {
+                    continue;
+                };
+                columns.swap(rank, place);
+                let column = columns[rank] as usize;
+                let factor = V::factor(inverse(*pivot_row.add(column)));
+                *pivot_row.add(column) = 1;
                 for at in (0..line).step_by(LANE) {
-                    V::load(from.add(at)).multiply(factor).store(from.add(at));
+                    V::load(pivot_row.add(at)).multiply(factor).store(pivot_row.add(at));
                 }
-                for row in (0..rows).filter(|&row| row != rank) {
-                    let to = base.add(row * line);
-                    let coefficient = *to.add(unknown);
-                    if coefficient == 0 {
-                        continue;
-                    }
-                    *to.add(unknown) = 0;
-                    let factor = V::factor(coefficient);
+                for other in (0..rows).filter(|&other| other != row) {
+                    let to = base.add(other * line);
+                    let factor = V::factor(*to.add(column));
+                    *to.add(column) = 0;
                     for at in (0..line).step_by(LANE) {
-                        V::load(to.add(at)).xor(V::load(from.add(at)).multiply(factor)).store(to.add(at));
+                        V::load(to.add(at)).xor(V::load(pivot_row.add(at)).multiply(factor)).store(to.add(at));
                     }
                 }
             }
             rank += 1;
         }
         rank
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+    use crate::kernels::Level;
+    use crate::rfc::octet::multiply;
+
+    /// A small generator: the matrix need not be random, only without pattern.
+    fn octets(seed: u32) -> impl FnMut() -> u8 {
+        let mut state = seed;
+        move || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        }
+    }
+
+    #[test]
+    fn the_product_with_the_inverse_is_the_identity() {
+        for level in Level::available() {
+            let kernels = Kernels::of(level).unwrap();
+            for (rows, columns) in [(1, 1), (3, 5), (17, 17), (64, 66), (70, 130)] {
+                let mut octet = octets(rows as u32);
+                let width = lanes(columns);
+                let mut matrix = vec![Chunk::ZERO; rows * width];
+                let entry = |matrix: &[Chunk], i: usize, j: usize| matrix[i * width + j / LANE].0[j % LANE];
+                for i in 0..rows {
+                    for j in 0..columns {
+                        // The first column is empty, so that others must be chosen.
+                        matrix[i * width + j / LANE].0[j % LANE] = if j == 0 && columns > rows { 0 } else { octet() };
+                    }
+                }
+                let before = matrix.clone();
+                let mut chosen = Vec::new();
+                assert_eq!(kernels.invert(&mut matrix, rows, columns, &mut chosen), Ok(()), "{rows} x {columns}");
+                for i in 0..rows {
+                    for j in 0..rows {
+                        let product = (0..rows).fold(0, |sum, k| {
+                            let column = |k: usize| chosen[k] as usize;
+                            sum ^ multiply(entry(&before, i, column(k)), entry(&matrix, k, column(j)))
+                        });
+                        assert_eq!(product, u8::from(i == j), "{level}: {rows} x {columns}, ({i}, {j})");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_singular_matrix_has_its_rank_told() {
+        let mut matrix = vec![Chunk::ZERO; 5];
+        for (i, row) in matrix.iter_mut().enumerate() {
+            row.0[..3].copy_from_slice(&[1, i as u8, 2]);
+        }
+        assert_eq!(Kernels::best().invert(&mut matrix, 5, 3, &mut Vec::new()), Err(2));
     }
 }

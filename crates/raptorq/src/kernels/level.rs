@@ -24,7 +24,7 @@ use super::lanes::{avx2::Avx2, avx2_gfni::Avx2Gfni, avx512::Avx512, ssse3::Ssse3
 pub enum Level {
     /// Plain Rust on 64-bit words: every processor.
     Portable,
-    /// NEON, on AArch64: 128 bits, multiplication by table look-ups in a register.
+    /// NEON, on 64-bit Arm: 128 bits, multiplication by table look-ups in a register.
     Neon,
     /// SSSE3: 128 bits, multiplication by table look-ups in a register.
     Ssse3,
@@ -116,7 +116,7 @@ impl Level {
         }
         match self {
             Self::Portable => true,
-            // NEON belongs to AArch64; targets without it have another calling convention, and no processor to detect.
+            // NEON belongs to 64-bit Arm; targets without it have another calling convention, and no processor to detect.
             #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
             Self::Neon => true,
             #[cfg(target_arch = "x86_64")]

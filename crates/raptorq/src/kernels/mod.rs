@@ -5,6 +5,7 @@
 //! everything is inlined. That function is the only place where a level is chosen: operations do enough work for the
 //! choice to cost nothing.
 #![allow(unsafe_code, reason = "vector instructions and unchecked indices; every block says why it is sound")]
+#![allow(clippy::inline_always, reason = "what is not inlined is not compiled for the level's instructions")]
 
 mod encode;
 pub(crate) mod execute;

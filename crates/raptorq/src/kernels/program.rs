@@ -90,16 +90,14 @@ impl GatherList {
     pub(super) fn reach(&self) -> Reach {
         let mut reach =
             Reach { terms: self.terms.iter().max().map_or(0, |&most| most as usize + 1), ..Reach::default() };
-        let mut terms = 0;
+        let (mut terms, mut ordered) = (0, true);
         for line in &self.lines {
-            assert!(line.forward <= line.total, "a line's first terms are among its terms");
+            ordered &= line.forward <= line.total;
             terms += line.total as usize;
             reach.targets = reach.targets.max(line.target as usize + 1);
-            if let Some(repair) = line.source.as_repair() {
-                reach.repairs = reach.repairs.max(repair + 1);
-            }
+            reach.repairs = reach.repairs.max(line.source.as_repair().map_or(0, |repair| repair + 1));
         }
-        assert_eq!(terms, self.terms.len(), "every term belongs to a line");
+        assert!(ordered && terms == self.terms.len(), "every term belongs to one line");
         reach
     }
 }

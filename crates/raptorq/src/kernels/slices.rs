@@ -1,7 +1,6 @@
 //! Arithmetic on byte slices of any length and alignment, for rows of small matrices and codes without a plan.
 //!
-//! Slices that are combined have equal lengths. Where they do not, which is a mistake of the caller, only as many bytes
-//! as the shorter one has are touched.
+//! Slices that are combined have equal lengths; it is a mistake of this crate if they do not, and a panic.
 
 use super::{Kernels, LANE, Lane, Operation};
 
@@ -51,9 +50,9 @@ impl Operation for XorInto<'_> {
 
     #[inline(always)]
     unsafe fn run<V: Lane>(self) {
-        debug_assert_eq!(self.target.len(), self.source.len());
-        let length = self.target.len().min(self.source.len());
-        // SAFETY: the caller vouches for the instructions, the slices for `length` bytes.
+        let length = self.source.len();
+        assert_eq!(self.target.len(), length);
+        // SAFETY: the caller vouches for the instructions; both slices have `length` bytes.
         unsafe { replace::<V, _>(self.target.as_mut_ptr(), self.source.as_ptr(), length, Sum) }
     }
 }
@@ -63,9 +62,9 @@ impl Operation for MultiplyAdd<'_> {
 
     #[inline(always)]
     unsafe fn run<V: Lane>(self) {
-        debug_assert_eq!(self.target.len(), self.source.len());
-        let length = self.target.len().min(self.source.len());
-        // SAFETY: the caller vouches for the instructions, the slices for `length` bytes.
+        let length = self.source.len();
+        assert_eq!(self.target.len(), length);
+        // SAFETY: the caller vouches for the instructions; both slices have `length` bytes.
         unsafe {
             let function = SumWithProduct::<V>(V::factor(self.coefficient));
             replace::<V, _>(self.target.as_mut_ptr(), self.source.as_ptr(), length, function);
@@ -79,7 +78,7 @@ impl Operation for Multiply<'_> {
     #[inline(always)]
     unsafe fn run<V: Lane>(self) {
         let (target, length) = (self.target.as_mut_ptr(), self.target.len());
-        // SAFETY: the caller vouches for the instructions, the slice for `length` bytes.
+        // SAFETY: the caller vouches for the instructions; the slice has `length` bytes.
         unsafe { replace::<V, _>(target, target, length, Product::<V>(V::factor(self.coefficient))) }
     }
 }
@@ -157,15 +156,25 @@ unsafe fn replace<V: Lane, F: Function<V>>(target: *mut u8, source: *const u8, l
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use alloc::vec::Vec;
+    use alloc::{format, vec};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use crate::kernels::lanes::testing::{bytes, each_kernels};
     use crate::rfc::octet;
 
-    /// Lengths on both sides of a lane's end, and one of many lanes.
-    fn lengths() -> impl Iterator<Item = usize> {
-        let short = if cfg!(miri) { 0..67 } else { 0..200 };
-        short.step_by(if cfg!(miri) { 13 } else { 1 }).chain([1279, 1280, 1500])
+    /// Lengths on both sides of a lane's end, and some of many lanes.
+    fn lengths() -> Vec<usize> {
+        if cfg!(miri) { vec![0, 1, 15, 63, 64, 65, 130] } else { (0..200).chain([1279, 1280, 1500]).collect() }
+    }
+
+    /// Coefficients for slices of `length` bytes: all of them at some lengths, and some of them at all lengths.
+    fn coefficients(length: usize) -> impl Iterator<Item = u8> {
+        let all = if cfg!(miri) { length == 1 } else { [63, 127, 1500].contains(&length) };
+        let step = if all { 1 } else { 61 };
+        [0, 1, 2, 255].into_iter().chain((length % step..256).step_by(step).map(|coefficient| coefficient as u8))
     }
 
     /// Runs `change` on a slice at each of several offsets in a larger buffer, and compares the slice with `expected`
@@ -173,14 +182,13 @@ mod tests {
     fn check(before: &[u8], expected: &[u8], what: &str, change: impl Fn(&mut [u8])) {
         const AROUND: usize = 70;
         for offset in [0, 1, 8, 33] {
-            let mut buffer = bytes(99, AROUND + offset + before.len() + AROUND);
             let slice = AROUND + offset..AROUND + offset + before.len();
+            let mut buffer = vec![0xa5; slice.end + AROUND];
             buffer[slice.clone()].copy_from_slice(before);
-            let original = buffer.clone();
             change(&mut buffer[slice.clone()]);
             assert_eq!(&buffer[slice.clone()], expected, "{what}, offset {offset}");
-            assert_eq!(buffer[..slice.start], original[..slice.start], "{what}, offset {offset}: before the slice");
-            assert_eq!(buffer[slice.end..], original[slice.end..], "{what}, offset {offset}: after the slice");
+            let around = [&buffer[..slice.start], &buffer[slice.end..]].concat();
+            assert_eq!(around, vec![0xa5; around.len()], "{what}, offset {offset}: around the slice");
         }
     }
 
@@ -190,7 +198,7 @@ mod tests {
             for length in lengths() {
                 let (target, source) = (bytes(1, length), bytes(2, length));
                 let expected: Vec<u8> = target.iter().zip(&source).map(|(a, b)| a ^ b).collect();
-                let what = alloc::format!("{}, {length} bytes", kernels.level());
+                let what = format!("{}, {length} bytes", kernels.level());
                 check(&target, &expected, &what, |target| kernels.xor_into(target, &source));
             }
         });
@@ -199,12 +207,10 @@ mod tests {
     #[test]
     fn products_are_those_of_the_rfc_for_all_coefficients_and_lengths() {
         each_kernels(|kernels| {
-            for (i, length) in lengths().enumerate() {
+            for length in lengths() {
                 let (target, source) = (bytes(1, length), bytes(2, length));
-                // All coefficients at some lengths, and all lengths with some coefficients.
-                let step = if [63, 127, 1500].contains(&length) && !cfg!(miri) { 1 } else { 37 };
-                for coefficient in [0, 1, 2, 255].into_iter().chain((i % step..256).step_by(step).map(|c| c as u8)) {
-                    let what = alloc::format!("{}, {length} bytes, coefficient {coefficient}", kernels.level());
+                for coefficient in coefficients(length) {
+                    let what = format!("{}, {length} bytes, coefficient {coefficient}", kernels.level());
                     let product: Vec<u8> = source.iter().map(|&b| octet::multiply(coefficient, b)).collect();
                     check(&source, &product, &what, |target| kernels.multiply(target, coefficient));
                     let sum: Vec<u8> = target.iter().zip(&product).map(|(a, b)| a ^ b).collect();
@@ -218,12 +224,25 @@ mod tests {
     fn a_source_may_lie_anywhere() {
         each_kernels(|kernels| {
             let source = bytes(3, 300);
-            for offset in 0..70 {
+            for offset in (0..70).step_by(if cfg!(miri) { 23 } else { 1 }) {
                 let mut target = bytes(4, 200);
                 let expected: Vec<u8> =
                     target.iter().zip(&source[offset..]).map(|(a, &b)| a ^ octet::multiply(0xb7, b)).collect();
                 kernels.multiply_add(&mut target, &source[offset..offset + 200], 0xb7);
                 assert_eq!(target, expected, "{}, offset {offset}", kernels.level());
+            }
+        });
+    }
+
+    #[test]
+    fn slices_of_different_lengths_are_refused() {
+        each_kernels(|kernels| {
+            for (target, source) in [(64, 65), (65, 64), (0, 1)] {
+                let (mut target, source) = (bytes(1, target), bytes(2, source));
+                let refused = catch_unwind(AssertUnwindSafe(|| kernels.xor_into(&mut target, &source)));
+                assert!(refused.is_err(), "{}", kernels.level());
+                let refused = catch_unwind(AssertUnwindSafe(|| kernels.multiply_add(&mut target, &source, 3)));
+                assert!(refused.is_err(), "{}", kernels.level());
             }
         });
     }

@@ -12,6 +12,8 @@ use crate::kernels::program::{Gather, Program, Source};
 pub(super) struct ColumnBits {
     words: usize,
     bits: Vec<u64>,
+    /// The inactive columns of a line, until the peeled ones are all there.
+    inactive: Vec<u16>,
 }
 
 impl ColumnBits {
@@ -60,7 +62,7 @@ impl ColumnBits {
         let (bits, _) = self.bits.as_chunks_mut::<N>();
         let groups = self.words / N;
         let list = &mut program.peeled;
-        let mut inactive = Vec::new();
+        let inactive = &mut self.inactive;
         list.lines.reserve(peeling.pivots.len());
         for pivot in &peeling.pivots {
             let before = list.terms.len();
@@ -83,7 +85,7 @@ impl ColumnBits {
                 }
             }
             let forward = (list.terms.len() - before) as u16;
-            list.terms.extend_from_slice(&inactive);
+            list.terms.extend_from_slice(inactive);
             let total = (list.terms.len() - before) as u16;
             list.lines.push(Gather { source: source(pivot.row), target: u32::from(pivot.column), forward, total });
         }

@@ -100,17 +100,28 @@ pub(crate) unsafe fn store_part_by_copy<V: Lane>(lane: V, to: *mut u8, length: u
 ///
 /// `length` is below 64, and so many bytes are readable at `from` and writable at `to`, which do not overlap.
 #[inline(always)]
-unsafe fn copy_part(mut from: *const u8, mut to: *mut u8, length: usize) {
-    let mut piece = 32;
-    while piece > 0 {
-        if length & piece != 0 {
-            // SAFETY: the pieces taken add up to `length`.
-            unsafe {
-                core::ptr::copy_nonoverlapping(from, to, piece);
-                from = from.add(piece);
-                to = to.add(piece);
-            }
-        }
-        piece /= 2;
+unsafe fn copy_part(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: passed on.
+    unsafe {
+        copy_piece::<32>(from, to, length);
+        copy_piece::<16>(from, to, length);
+        copy_piece::<8>(from, to, length);
+        copy_piece::<4>(from, to, length);
+        copy_piece::<2>(from, to, length);
+        copy_piece::<1>(from, to, length);
+    }
+}
+
+/// Copies the piece of `N` bytes that comes after the larger ones, if `length` has one.
+///
+/// # Safety
+///
+/// As for [`copy_part`]; `N` is a power of two.
+#[inline(always)]
+unsafe fn copy_piece<const N: usize>(from: *const u8, to: *mut u8, length: usize) {
+    if length & N != 0 {
+        let larger = length & !(2 * N - 1);
+        // SAFETY: the larger pieces and this one are among the `length` bytes.
+        unsafe { from.add(larger).cast::<[u8; N]>().copy_to_nonoverlapping(to.add(larger).cast(), 1) }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct Portable([u64; 8]);
 
 /// A byte in each byte of a word.
 const fn every(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
+    byte as u64 * 0x0101_0101_0101_0101
 }
 
 impl Portable {
@@ -92,6 +92,8 @@ impl Lane for Portable {
 
     #[inline(always)]
     unsafe fn from_bits(bits: u64) -> Self {
-        Self(core::array::from_fn(|i| u64::from_ne_bytes(core::array::from_fn(|j| (bits >> (8 * i + j) & 1) as u8))))
+        // Each byte of a word gets all eight bits and keeps its own; adding 127 carries a kept bit into the top one.
+        const OWN: u64 = u64::from_ne_bytes([1, 2, 4, 8, 16, 32, 64, 128]);
+        Self(bits.to_le_bytes().map(|bits| ((every(bits) & OWN) + every(0x7f)) >> 7 & every(1)))
     }
 }
