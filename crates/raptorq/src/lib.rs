@@ -7,6 +7,7 @@ extern crate std;
 
 mod block;
 mod kernels;
+mod memory;
 mod rfc;
 mod solve;
 

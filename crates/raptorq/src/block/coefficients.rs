@@ -8,6 +8,7 @@ use crate::kernels::product::Coefficients;
 use crate::kernels::program::{GatherList, Source};
 use crate::kernels::transpose::Wanted;
 use crate::kernels::{Kernels, LANE};
+use crate::memory::settle;
 use crate::solve::row_columns;
 
 /// A matrix with a line for each source symbol and a byte for each repair symbol.
@@ -59,6 +60,12 @@ impl RepairCoefficients {
     /// All of them, to multiply symbols with.
     pub(super) fn all(&self) -> Coefficients<'_> {
         Coefficients { by_input: &self.lines, lanes: lanes(self.repairs) }
+    }
+
+    /// Makes room for a little more than there is.
+    pub(super) fn settle(&mut self) {
+        self.wanted.settle();
+        settle(&mut self.lines);
     }
 
     /// Drops what was only needed to find them.

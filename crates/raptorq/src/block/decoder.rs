@@ -33,8 +33,8 @@ pub enum DecodeError {
 }
 
 /// More symbols than this above K are kept only after a decode has failed. The chance that so many do not suffice is
-/// 256^-33.
-const SPARE: usize = 32;
+/// 256^-9.
+const SPARE: usize = 8;
 
 /// Decodes one source block after another (RFC 6330 §5.4).
 ///
@@ -163,6 +163,12 @@ impl SourceBlockDecoder {
         }
         if !self.received.add_repair(esi) {
             return Ok(Added::Duplicate);
+        }
+        // No more than this many are ever kept, so that a vector that doubles would waste memory.
+        let wanted = self.enough + 1 - self.received.count();
+        if self.repairs.capacity() - self.repairs.len() < size {
+            self.repairs.reserve_exact(wanted * size);
+            self.received.reserve(self.received.repairs().len() + wanted);
         }
         self.repairs.extend_from_slice(symbol);
         Ok(Added::New)

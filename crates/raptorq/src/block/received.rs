@@ -35,6 +35,12 @@ impl Received {
         self.sorted.clear();
     }
 
+    /// Makes room for `count` repair symbols in all.
+    pub(super) fn reserve(&mut self, count: usize) {
+        self.repairs.reserve_exact(count.saturating_sub(self.repairs.len()));
+        self.sorted.reserve_exact(count.saturating_sub(self.sorted.len()));
+    }
+
     pub(super) fn has_source(&self, esi: u32) -> bool {
         self.source[esi as usize / 64] >> (esi % 64) & 1 == 1
     }

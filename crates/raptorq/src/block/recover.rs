@@ -18,6 +18,7 @@ use crate::kernels::execute::{Chunk, Emission, Layout, Rows, Task, chunks, lanes
 use crate::kernels::product::{Coefficients, Inputs};
 use crate::kernels::program::{GatherList, Source};
 use crate::kernels::{Kernels, LANE};
+use crate::memory::settle;
 use crate::solve::{self, Deficit, Solver, row_columns};
 
 /// What there is of a block.
@@ -57,6 +58,8 @@ pub(super) struct Recovery {
     line: Vec<u8>,
     /// Repair symbols that syndromes are made of.
     syndromes: Vec<u32>,
+    /// The most losses that there is room for: by the plan, and by solving.
+    settled: [usize; 2],
 }
 
 impl Recovery {
@@ -71,10 +74,29 @@ impl Recovery {
         self.lost.extend(arrived.received.lost(shape.source_symbols));
         self.isis.clear();
         self.isis.extend(arrived.received.repairs().iter().map(|&esi| shape.isi(esi)));
-        match self.forced.unwrap_or_else(|| route(shape, self.lost.len())) {
+        let route = self.forced.unwrap_or_else(|| route(shape, self.lost.len()));
+        let result = match route {
             Route::Solve => self.solve(kernels, arrived),
             route => self.resolve(kernels, arrived, route),
+        };
+        let most = &mut self.settled[usize::from(route == Route::Solve)];
+        if self.lost.len() > *most {
+            *most = self.lost.len();
+            self.settle();
         }
+        result
+    }
+
+    /// Makes room for a little more than there is.
+    fn settle(&mut self) {
+        for vector in [&mut self.lost, &mut self.isis, &mut self.chosen, &mut self.targets, &mut self.syndromes] {
+            settle(vector);
+        }
+        self.solver.settle();
+        self.emit.settle();
+        self.coefficients.settle();
+        settle(&mut self.matrix);
+        settle(&mut self.line);
     }
 
     fn solve(&mut self, kernels: Kernels, arrived: Arrived<'_>) -> Result<(), Deficit> {
@@ -99,7 +121,7 @@ impl Recovery {
             width: shape.width(),
             layout: Layout::Reuse,
         };
-        self.area.resize(chunks(program, shape.symbol_size, task.width, task.layout), Chunk::ZERO);
+        provide(&mut self.area, chunks(program, shape.symbol_size, task.width, task.layout));
         kernels.execute(task, &mut self.area);
         Ok(())
     }
@@ -212,8 +234,19 @@ impl Recovery {
             width: shape.width(),
             layout: Layout::Reuse,
         };
-        self.area.resize(chunks(&plan.program, size, task.width, task.layout), Chunk::ZERO);
+        provide(&mut self.area, chunks(&plan.program, size, task.width, task.layout));
         kernels.execute(task, &mut self.area);
+    }
+}
+
+/// Makes the work area large enough, with room for a few slots more. Nothing in it needs to be zero.
+fn provide(area: &mut Vec<Chunk>, chunks: usize) {
+    if area.len() < chunks {
+        if area.capacity() < chunks {
+            area.clear();
+            area.reserve_exact(chunks + chunks / 8);
+        }
+        area.resize(chunks, Chunk::ZERO);
     }
 }
 

@@ -7,6 +7,8 @@
 
 use alloc::vec::Vec;
 
+use crate::memory::settle;
+
 /// One line: `slot[target] = source + sum of slot[term]`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gather {
@@ -64,6 +66,12 @@ impl GatherList {
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
         self.terms.clear();
+    }
+
+    /// Makes room for a little more than there is.
+    pub(crate) fn settle(&mut self) {
+        settle(&mut self.lines);
+        settle(&mut self.terms);
     }
 
     /// Ends a line whose terms were pushed since the line before; all of them count in every pass.
@@ -170,6 +178,17 @@ impl Program {
         self.dense_inputs.clear();
         self.dense.clear();
         self.bounds = None;
+    }
+
+    /// Makes room for a little more than there is.
+    pub(crate) fn settle(&mut self) {
+        for list in [&mut self.peeled, &mut self.residuals, &mut self.leads, &mut self.corrections] {
+            list.settle();
+        }
+        settle(&mut self.inactive);
+        settle(&mut self.free);
+        settle(&mut self.dense_inputs);
+        settle(&mut self.dense);
     }
 
     /// Slots that a strip needs.

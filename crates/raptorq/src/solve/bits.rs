@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::peel::Peeling;
 use super::skeleton::Skeleton;
 use crate::kernels::program::{Gather, Program, Source};
+use crate::memory::settle;
 
 /// A bit vector over the inactive columns for each column: a peeled column is the sum of received symbols and of the
 /// inactive columns whose bits are set.
@@ -35,11 +36,11 @@ impl ColumnBits {
         source: impl Fn(u32) -> Source,
         program: &mut Program,
     ) {
-        self.words = match peeling.inactive.len().div_ceil(64) {
-            words @ 0..=2 => words.max(1),
-            words => words.next_multiple_of(4),
-        };
+        self.words = words_of(peeling.inactive.len());
         self.bits.clear();
+        // A quarter more inactive columns may need another word.
+        let most = words_of(peeling.inactive.len() + peeling.inactive.len() / 4);
+        self.bits.reserve_exact(skeleton.parameters.l as usize * most);
         self.bits.resize(skeleton.parameters.l as usize * self.words, 0);
         for (i, &column) in peeling.inactive.iter().enumerate() {
             self.bits[column as usize * self.words + i / 64] = 1 << (i % 64);
@@ -91,6 +92,11 @@ impl ColumnBits {
         }
     }
 
+    /// Makes room for a little more than there is.
+    pub(super) fn settle(&mut self) {
+        settle(&mut self.inactive);
+    }
+
     /// Adds the vectors of `columns` to `to`.
     pub(super) fn add(&self, columns: &[u16], to: &mut [u64]) {
         for &column in columns {
@@ -99,5 +105,13 @@ impl ColumnBits {
                 *to ^= from;
             }
         }
+    }
+}
+
+/// Words of a vector: few sizes, for each of which the compiler can unroll its loops.
+fn words_of(inactive: usize) -> usize {
+    match inactive.div_ceil(64) {
+        words @ 0..=2 => words.max(1),
+        words => words.next_multiple_of(4),
     }
 }

@@ -8,6 +8,7 @@ use super::skeleton::Skeleton;
 use super::solver::Deficit;
 use crate::kernels::Kernels;
 use crate::kernels::program::{Program, Source};
+use crate::memory::settle;
 use crate::rfc::octet::inverse;
 
 /// Memory of the elimination, used again by the next block.
@@ -56,6 +57,17 @@ impl Elimination {
             self.solve_free(kernels, peeling, skeleton, columns, program)?;
         }
         Ok(())
+    }
+
+    /// Makes room for a little more than there is.
+    pub(super) fn settle(&mut self) {
+        settle(&mut self.residual_rows);
+        settle(&mut self.matrix);
+        settle(&mut self.leads);
+        settle(&mut self.free);
+        settle(&mut self.is_lead);
+        settle(&mut self.hdpc);
+        settle(&mut self.dense);
     }
 
     /// Words of a row of the matrix.

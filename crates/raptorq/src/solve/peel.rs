@@ -9,6 +9,7 @@
 use alloc::vec::Vec;
 
 use super::skeleton::Skeleton;
+use crate::memory::settle;
 
 /// More than any row has columns: the degree of a row that was not received. No sequence of removals leads from here
 /// to 1 or 2.
@@ -44,6 +45,12 @@ impl ExtraRows {
         self.starts.clear();
         self.columns.clear();
         self.starts.push(0);
+    }
+
+    fn settle(&mut self) {
+        settle(&mut self.starts);
+        settle(&mut self.columns);
+        settle(&mut self.column_rows);
     }
 
     fn row(&self, row: usize) -> &[u16] {
@@ -156,8 +163,11 @@ impl Peeling {
         self.states.resize(w, State::Open);
         self.states.resize(l, State::Inactive);
         self.pivots.clear();
+        self.pivots.reserve_exact(w);
         self.inactive.clear();
         self.ready.clear();
+        // A row gets ready once.
+        self.ready.reserve_exact(self.degrees.len());
         self.components.clear(w);
         for row in 0..self.degrees.len() {
             match self.degrees[row] {
@@ -181,6 +191,16 @@ impl Peeling {
             }
         }
         self.inactive.extend(w as u16..l as u16);
+    }
+
+    /// Makes room for a little more than there is.
+    pub(super) fn settle(&mut self) {
+        self.extra.settle();
+        settle(&mut self.degrees);
+        settle(&mut self.sums);
+        settle(&mut self.used);
+        settle(&mut self.inactive);
+        self.components.settle();
     }
 
     /// Takes a column out of all its rows.
@@ -247,6 +267,11 @@ impl Components {
         self.sizes.clear();
         self.sizes.resize(columns, 1);
         self.classes.iter_mut().for_each(Vec::clear);
+    }
+
+    fn settle(&mut self) {
+        // No more columns than there are can be roots that reached a class; most have far fewer.
+        self.classes.iter_mut().for_each(settle);
     }
 
     fn root(&mut self, mut column: u16) -> u16 {

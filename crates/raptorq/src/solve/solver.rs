@@ -68,6 +68,14 @@ impl Solver {
         Ok(&self.program)
     }
 
+    /// Makes room for a little more than there is.
+    pub(crate) fn settle(&mut self) {
+        self.peeling.settle();
+        self.columns.settle();
+        self.elimination.settle();
+        self.program.settle();
+    }
+
     /// The program last made, to be kept.
     pub(crate) fn into_program(self) -> Program {
         self.program
