@@ -19,7 +19,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     // Started by `cargo bench` among others, without a case: each once, which shows that they work.
     if arguments.is_empty() {
-        CASES.iter().for_each(|&(name, lost)| repeat(name, lost, 1));
+        for (name, lost) in CASES {
+            repeat(name, lost, 1);
+        }
         return ExitCode::SUCCESS;
     }
     let case = arguments.first().and_then(|name| CASES.iter().find(|case| case.0 == name));
