@@ -1,10 +1,10 @@
 //! How long decoding takes, by K and losses, as a table that a simulator can look up.
 
+use crate::bench::{Bench, Process, progress};
 use crate::ours::{self, Decode, Target};
 use crate::report::Provenance;
 use crate::tables::EXTRA;
 use crate::workload::{Workload, losses};
-use crate::{Bench, progress};
 use anabranch_raptorq::Level;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -16,10 +16,11 @@ const SOURCE_SYMBOLS: [u32; 14] = [10, 20, 30, 50, 100, 150, 200, 300, 500, 1000
 pub(crate) fn write(bench: &Bench, file: &Path) -> Result<(), String> {
     let source_symbols =
         if bench.options.k_given { bench.options.source_symbols.clone() } else { SOURCE_SYMBOLS.to_vec() };
+    let process = Process::new(&bench.options);
     let mut entries = Vec::new();
     for &symbol_size in &bench.options.symbol_sizes {
         for &source_symbols in &source_symbols {
-            measure(bench, source_symbols, symbol_size, &mut entries);
+            measure(bench, process, source_symbols, symbol_size, &mut entries);
         }
     }
     let Provenance { date, commit, command, machine, load, compiler, level } = Provenance::collect();
@@ -47,7 +48,7 @@ fn entries_of(table: &Value) -> usize {
     table["entries"].as_array().map_or(0, Vec::len)
 }
 
-fn measure(bench: &Bench, source_symbols: u32, symbol_size: usize, entries: &mut Vec<Value>) {
+fn measure(bench: &Bench, process: Process, source_symbols: u32, symbol_size: usize, entries: &mut Vec<Value>) {
     let mut lost: Vec<u32> = vec![0, 1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 500];
     lost.extend([1, 2, 5, 10, 15, 20, 30, 50, 100].map(|per_cent| losses(source_symbols, per_cent)));
     lost.retain(|&lost| lost <= source_symbols);
@@ -64,8 +65,8 @@ fn measure(bench: &Bench, source_symbols: u32, symbol_size: usize, entries: &mut
         });
         let mut decoder = Decode::new(&plan, Level::best(), &workload, Target::InPlace);
         let mut once = || {
-            let receive = bench.clock.time(|| decoder.receive());
-            let decode = bench.clock.time(|| decoder.recover());
+            let receive = process.clock.time(|| decoder.receive());
+            let decode = process.clock.time(|| decoder.recover());
             decoder.verify();
             (receive, decode)
         };
@@ -73,7 +74,7 @@ fn measure(bench: &Bench, source_symbols: u32, symbol_size: usize, entries: &mut
             once();
         }
         let (receive, decode) = once();
-        let samples = (bench.sampling.least / (receive + decode)).clamp(15.0, 301.0) as usize;
+        let samples = (process.sampling.least / (receive + decode)).clamp(15.0, 301.0) as usize;
         let (receive, decode): (Vec<f64>, Vec<f64>) = (0..samples).map(|_| once()).unzip();
         let [receive, decode] = [receive, decode].map(distribution);
         progress(&name, &format!("{} ns", decode["median"]));

@@ -10,6 +10,7 @@
 //!
 //! `--help` lists the options.
 
+mod bench;
 mod clock;
 mod details;
 mod latency;
@@ -21,94 +22,11 @@ mod report;
 mod tables;
 mod workload;
 
-use clock::Clock;
-use measure::{Sampling, Stats, Timed, compete};
+use anabranch_raptorq::Level;
+use bench::Bench;
 use options::{Options, Request, USAGE};
 use report::Provenance;
-use std::fmt;
 use std::process::ExitCode;
-
-/// What every measurement needs.
-pub(crate) struct Bench {
-    pub(crate) options: Options,
-    pub(crate) clock: Clock,
-    pub(crate) sampling: Sampling,
-}
-
-/// A speed and how far its samples spread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Speeds {
-    pub(crate) gbit: f64,
-    spread: f64,
-}
-
-impl fmt::Display for Speeds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1} ±{:.0} %", self.gbit, self.spread)
-    }
-}
-
-impl Bench {
-    fn new(options: Options) -> Self {
-        let sampling = Sampling { samples: options.samples, least: options.least() };
-        Self { options, clock: Clock::of_thread(), sampling }
-    }
-
-    /// Whether the measurement called `name` is to be done. Where names are to be listed, this does that.
-    pub(crate) fn wants(&self, name: &str) -> bool {
-        let wanted = self.options.only.iter().all(|text| name.contains(text));
-        if wanted && self.options.list {
-            println!("{name}");
-        }
-        wanted && !self.options.list
-    }
-
-    /// Seconds that several threads work together.
-    pub(crate) fn together(&self) -> f64 {
-        if self.options.quick { 0.05 } else { 0.5 }
-    }
-
-    /// Lets the contenders do the task called `name`.
-    pub(crate) fn stats<const N: usize>(
-        &self,
-        name: &str,
-        warm_up: usize,
-        mut contenders: [Box<dyn Timed + '_>; N],
-    ) -> Vec<Stats> {
-        let stats = compete(self.clock, self.sampling, warm_up, &mut contenders);
-        let seconds: Vec<String> = stats.iter().map(|stats| format!("{:.1} us", stats.median * 1e6)).collect();
-        progress(name, &seconds.join(", "));
-        stats
-    }
-
-    /// As [`Bench::stats`], for a task that is about so many bytes.
-    pub(crate) fn speeds<const N: usize>(
-        &self,
-        name: &str,
-        bytes: usize,
-        warm_up: usize,
-        contenders: [Box<dyn Timed + '_>; N],
-    ) -> Vec<Speeds> {
-        let stats = self.stats(name, warm_up, contenders);
-        stats.iter().map(|stats| Speeds { gbit: bytes as f64 * 8e-9 / stats.median, spread: stats.spread() }).collect()
-    }
-
-    /// The head of a table with a column for each K.
-    pub(crate) fn source_symbol_columns(&self, what: &str) -> Vec<String> {
-        let columns = self.options.source_symbols.iter().map(|k| format!("K = {k}"));
-        std::iter::once(what.to_owned()).chain(columns).collect()
-    }
-}
-
-/// Says on standard error what was just measured.
-pub(crate) fn progress(name: &str, what: &str) {
-    eprintln!("{name:<40} {what}");
-}
-
-/// Begins a part of the report.
-pub(crate) fn heading(title: &str) -> String {
-    format!("\n### {title}\n\n")
-}
 
 fn main() -> ExitCode {
     let options = match Request::parse(std::env::args().skip(1)) {
@@ -122,7 +40,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match warm_memory(&options).and_then(|()| run(options)) {
+    match Level::from_environment().map_err(|error| error.to_string()).and_then(|_| run(options)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("error: {problem}");
@@ -139,14 +57,21 @@ fn run(options: Options) -> Result<(), String> {
     let sections = [
         tables::section(&bench),
         details::decoding(&bench),
+        details::matrices(&bench),
         details::repairs(&bench),
         details::plans(&bench),
         details::levels(&bench),
         details::threads(&bench),
     ]
     .concat();
+    if let Some(name) = &bench.options.measure {
+        return Err(format!("no measurement is called {name:?}\n  hint: --list prints all names"));
+    }
     if bench.options.list {
         return Ok(());
+    }
+    if let Some(failed) = bench.failed() {
+        return Err(format!("no report: these measurements went wrong: {failed}"));
     }
     if sections.is_empty() {
         return Err("no measurement has that in its name\n  hint: --list prints all names".into());
@@ -159,45 +84,19 @@ fn run(options: Options) -> Result<(), String> {
 /// What was measured, where and how.
 fn introduction(bench: &Bench) -> String {
     let Provenance { date, commit, command, machine, load, compiler, level } = Provenance::collect();
-    let Sampling { samples, least } = bench.sampling;
+    let Options { samples, huge_pages, .. } = bench.options;
     format!(
         "## RaptorQ codec: {date}, commit {commit}\n\n\
          Command: `{command}`. Machine: {machine}, load {load} at the end. {compiler}. Level: {level}.{pages}\n\n\
          The peer is crates.io `raptorq` 2.0.1. Processor time of one thread; median of {samples} samples of at least \
-         {least} s, taken in turns, ± half the distance between the fastest and the slowest. Gbit/s are 10^9 bits of \
-         source data. Encoding includes one repair symbol; the peer uses a plan made beforehand, or from scratch makes \
+         {least} s (3 of what takes over 0.1 s), taken in turns, ± half the distance between the fastest and the slowest. Gbit/s are 10^9 bits of \
+         source data. Each measurement is done in two fresh processes whose heaps differ by 16 bytes; for each codec the \
+         better one counts. Encoding includes one repair symbol; the peer uses a plan made beforehand, or from scratch makes \
          it anew. Decoding includes handing over the symbols, {extra} repair symbols more than were lost; ours leaves \
          the block in the decoder's memory, the peer in a vector. The heap is kept warm, and what the peer allocates is \
          freed outside the timing. Every result is checked. `crates/raptorq/benches/codec` has the details.\n",
-        pages = if bench.options.huge_pages { " Huge pages for both codecs." } else { "" },
+        pages = if huge_pages { " Huge pages for both codecs." } else { "" },
+        least = bench.options.least(),
         extra = tables::EXTRA,
     )
-}
-
-/// Starts the program again with a C library that keeps the memory it has, unless that was done already: the peer
-/// allocates for every block, and would else be measured together with the system's work of handing out pages.
-#[cfg(all(unix, target_env = "gnu"))]
-fn warm_memory(options: &Options) -> Result<(), String> {
-    use std::os::unix::process::CommandExt as _;
-    const DONE: &str = "ANABRANCH_BENCH_WARM_MEMORY";
-    if std::env::var_os(DONE).is_some() {
-        return Ok(());
-    }
-    let program = std::env::current_exe().map_err(|error| format!("the program's own path: {error}"))?;
-    let mut again = std::process::Command::new(program);
-    again.args(std::env::args_os().skip(1)).env(DONE, "1");
-    again
-        .env("MALLOC_MMAP_MAX_", "0")
-        .env("MALLOC_TRIM_THRESHOLD_", "1099511627776")
-        .env("MALLOC_TOP_PAD_", "67108864");
-    if options.huge_pages {
-        again.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
-    }
-    Err(format!("starting again with warm memory: {}", again.exec()))
-}
-
-/// Other C libraries have no such switch.
-#[cfg(not(all(unix, target_env = "gnu")))]
-fn warm_memory(options: &Options) -> Result<(), String> {
-    if options.huge_pages { Err("--huge-pages needs the GNU C library".into()) } else { Ok(()) }
 }

@@ -69,7 +69,7 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    fn of(mut seconds: Vec<f64>) -> Self {
+    pub(crate) fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         Self { median: seconds[seconds.len() / 2], fastest: seconds[0], slowest: seconds[seconds.len() - 1] }
     }
@@ -82,24 +82,29 @@ impl Stats {
 
 /// Samples of the contenders in turns, so that what disturbs the machine for a while disturbs all of them.
 ///
-/// Each first does `warm_up` runs that do not count.
+/// Each first does at least `warm_up` runs that do not count.
 pub(crate) fn compete(
     clock: Clock,
     sampling: Sampling,
     warm_up: usize,
     contenders: &mut [Box<dyn Timed + '_>],
 ) -> Vec<Stats> {
-    let counts: Vec<usize> = contenders
+    /// Seconds of a run from which on few samples have to do.
+    const LONG: f64 = 0.1;
+    let once: Vec<f64> = contenders
         .iter_mut()
         .map(|contender| {
-            let warm_up = warm_up.max(1);
-            contender.time(clock, warm_up);
-            let once = contender.time(clock, warm_up) / warm_up as f64;
-            (sampling.least / once.max(1e-9)).ceil().max(1.0) as usize
+            contender.time(clock, warm_up.max(1));
+            let once = contender.time(clock, 1);
+            contender.time(clock, (sampling.least / once.max(1e-6)) as usize);
+            once
         })
         .collect();
-    let mut seconds = vec![Vec::with_capacity(sampling.samples); contenders.len()];
-    for sample in 0..sampling.samples {
+    let counts: Vec<usize> =
+        once.iter().map(|once| (sampling.least / once.max(1e-9)).ceil().max(1.0) as usize).collect();
+    let samples = if once.iter().any(|&once| once > LONG) { sampling.samples.min(3) } else { sampling.samples };
+    let mut seconds = vec![Vec::new(); contenders.len()];
+    for sample in 0..samples {
         let mut turns: Vec<usize> = (0..contenders.len()).collect();
         turns.rotate_left(sample % contenders.len());
         for turn in turns {

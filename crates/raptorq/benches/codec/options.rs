@@ -17,7 +17,9 @@ cargo bench -p anabranch-raptorq --bench codec -- [OPTION ...]
   --t LIST              bytes of symbols [1280,1408,1500]
   --only TEXT           only measurements whose names contain TEXT; several: all of them
   --list                print the names of the measurements
-  --samples N           samples of each measurement, of which the median is shown [7]
+  --measure NAME        do one measurement in this process, and print seconds: median, fastest, slowest
+  --heap-shift BYTES    with --measure: shift this process's heap [0]
+  --samples N           samples of each measurement, in each of two processes [5; 3 of what takes over 0.1 s]
   --huge-pages          let both codecs' memory be huge pages (glibc 2.35 or newer)
   --record              replace the codec's section in benches/RESULTS.md
   --latency-table FILE  instead of all this, write decoding times by K and losses to FILE, as JSON";
@@ -33,6 +35,10 @@ pub(crate) struct Options {
     pub(crate) symbol_sizes: Vec<usize>,
     pub(crate) only: Vec<String>,
     pub(crate) list: bool,
+    /// The one measurement that this process is for.
+    pub(crate) measure: Option<String>,
+    /// Bytes by which its heap is shifted.
+    pub(crate) heap_shift: usize,
     pub(crate) samples: usize,
     pub(crate) huge_pages: bool,
     pub(crate) record: bool,
@@ -55,6 +61,8 @@ impl Request {
             symbol_sizes: Vec::new(),
             only: Vec::new(),
             list: false,
+            measure: None,
+            heap_shift: 0,
             samples: 0,
             huge_pages: false,
             record: false,
@@ -72,6 +80,8 @@ impl Request {
                 "--huge-pages" => options.huge_pages = true,
                 "--record" => options.record = true,
                 "--only" => options.only.push(value()?),
+                "--measure" => options.measure = Some(value()?),
+                "--heap-shift" => options.heap_shift = list("--heap-shift", &value()?, 0, 4096)?[0],
                 "--k" => options.source_symbols = list("--k", &value()?, 1, 56_403)?,
                 "--t" => options.symbol_sizes = list("--t", &value()?, 1, 65_535)?,
                 "--samples" => options.samples = list("--samples", &value()?, 1, 1000)?[0],
@@ -96,14 +106,19 @@ impl Options {
             self.symbol_sizes = if self.quick { vec![SYMBOL_SIZES[0]] } else { SYMBOL_SIZES.to_vec() };
         }
         if self.samples == 0 {
-            self.samples = if self.quick { 3 } else { 7 };
+            self.samples = if self.quick { 3 } else { 5 };
         }
         Ok(Request::Run(self))
     }
 
+    /// Seconds that several threads work together.
+    pub(crate) fn together(&self) -> f64 {
+        if self.quick { 0.05 } else { 0.2 }
+    }
+
     /// Seconds that a sample takes at least.
     pub(crate) fn least(&self) -> f64 {
-        if self.quick { 0.002 } else { 0.04 }
+        if self.quick { 0.002 } else { 0.03 }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::measure::{Contender, batch_for};
 use crate::workload::Workload;
-use anabranch_raptorq::{EncodingPlan, Level, SourceBlockDecoder, SourceBlockEncoder};
+use anabranch_raptorq::{EncodingPlan, Level, RepairMatrix, SourceBlockDecoder, SourceBlockEncoder};
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -215,5 +215,48 @@ impl Contender for Decode<'_> {
         let decoded = self.decoder.try_decode().expect("it is decoded");
         assert!(decoded == self.workload.block, "other bytes are decoded");
         assert!(self.copy.as_ref().is_none_or(|copy| copy == &self.workload.block), "other bytes are copied");
+    }
+}
+
+/// Makes few repair symbols straight from the block.
+pub(crate) struct Matrix<'a> {
+    coefficients: RepairMatrix,
+    block: &'a [u8],
+    repairs: Vec<u8>,
+    expected: &'a [u8],
+}
+
+impl<'a> Matrix<'a> {
+    /// The first `count` ones.
+    pub(crate) fn new(
+        plan: &EncodingPlan,
+        source_symbols: u32,
+        count: u32,
+        block: &'a [u8],
+        expected: &'a [u8],
+    ) -> Self {
+        let coefficients =
+            RepairMatrix::new(plan, source_symbols, source_symbols, count).expect("repair symbols of a plan for K");
+        Self { coefficients, block, repairs: vec![0; expected.len()], expected }
+    }
+}
+
+impl Contender for Matrix<'_> {
+    type Input = ();
+    type Output = ();
+
+    fn batch(&self) -> usize {
+        batch_for(self.block.len())
+    }
+
+    fn prepare(&mut self) {}
+
+    fn run(&mut self, (): ()) {
+        let symbol_size = self.repairs.len() / self.coefficients.count();
+        self.coefficients.encode_into(black_box(self.block), symbol_size, &mut self.repairs).expect("K symbols");
+    }
+
+    fn check(&mut self, (): ()) {
+        assert!(self.repairs == self.expected, "other repair symbols");
     }
 }

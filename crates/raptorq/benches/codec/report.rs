@@ -8,6 +8,11 @@ use std::process::Command;
 const BEGIN: &str = "<!-- codec: everything up to the next such line is replaced by `make bench-codec` -->";
 const END: &str = "<!-- codec: end -->";
 
+/// Begins a part of the report.
+pub(crate) fn heading(title: &str) -> String {
+    format!("\n### {title}\n\n")
+}
+
 /// A Markdown table; the first column is text, the others are numbers.
 pub(crate) fn table(head: &[String], rows: &[Vec<String>]) -> String {
     let mut text = format!("| {} |\n|---|{}\n", head.join(" | "), "---:|".repeat(head.len() - 1));

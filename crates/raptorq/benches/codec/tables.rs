@@ -1,11 +1,12 @@
 //! The measurements that the codec is judged by: four tasks, by K and T.
 
-use crate::measure::Timed;
+use crate::bench::{Bench, Process, Speed};
+use crate::measure::Stats;
 use crate::ours::{self, Target};
 use crate::peer;
-use crate::report::table;
+use crate::report::{heading, table};
 use crate::workload::{Workload, losses};
-use crate::{Bench, Speeds, heading};
+
 use anabranch_raptorq::Level;
 use std::fmt::Write as _;
 
@@ -60,8 +61,8 @@ struct Cell {
     task: usize,
     source_symbols: u32,
     symbol_size: usize,
-    ours: Speeds,
-    peer: Speeds,
+    ours: Speed,
+    peer: Speed,
 }
 
 impl Cell {
@@ -104,33 +105,40 @@ pub(crate) fn section(bench: &Bench) -> String {
 }
 
 fn measure(bench: &Bench, source_symbols: u32, symbol_size: usize, cells: &mut Vec<Cell>) {
-    let name = |task: &Task| format!("table/T={symbol_size}/K={source_symbols}/{}", task.name);
-    let wanted: Vec<usize> = (0..TASKS.len()).filter(|&task| bench.wants(&name(&TASKS[task]))).collect();
-    if wanted.is_empty() {
-        return;
+    for (task, Task { name, kind, .. }) in TASKS.iter().enumerate() {
+        let name = format!("main/T={symbol_size}/K={source_symbols}/{name}");
+        let stats = bench.measure(&name, |process| compete(process, *kind, source_symbols, symbol_size));
+        if let Some(stats) = stats {
+            let block = source_symbols as usize * symbol_size;
+            let [ours, peer] = [stats[0], stats[1]].map(|stats| Speed::new(block, stats));
+            cells.push(Cell { task, source_symbols, symbol_size, ours, peer });
+        }
     }
+}
+
+fn compete(process: Process, task: Kind, source_symbols: u32, symbol_size: usize) -> Vec<Stats> {
     let level = Level::best();
     let plan = ours::plan(source_symbols);
-    let peer_plan = peer::plan(source_symbols);
     let encode = |block: &[u8], repairs: &mut [u8]| ours::repairs(&plan, source_symbols, block, repairs);
-    for task in wanted {
-        let per_cent = if let Kind::Decode(per_cent) = TASKS[task].kind { per_cent } else { 0 };
-        let workload = Workload::new(source_symbols, symbol_size, losses(source_symbols, per_cent), EXTRA, encode);
-        let block = &workload.block;
-        let mut first_repair = vec![0; symbol_size];
-        encode(block, &mut first_repair);
-        let ours_encode = || ours::Encode::new(&plan, level, source_symbols, block, &first_repair);
-        let peer_encode = |plan| peer::Encode::new(plan, source_symbols, block, &first_repair);
-        let contenders: [Box<dyn Timed + '_>; 2] = match TASKS[task].kind {
-            Kind::EncodeWithPlan => [Box::new(ours_encode()), Box::new(peer_encode(Some(&peer_plan)))],
-            Kind::EncodeFromScratch => [Box::new(ours::EncodeFromScratch(ours_encode())), Box::new(peer_encode(None))],
-            Kind::Decode(_) => [
-                Box::new(ours::Decode::new(&plan, level, &workload, Target::InPlace)),
-                Box::new(peer::Decode::new(&workload)),
-            ],
-        };
-        let speeds = bench.speeds(&name(&TASKS[task]), block.len(), workload.patterns.len(), contenders);
-        cells.push(Cell { task, source_symbols, symbol_size, ours: speeds[0], peer: speeds[1] });
+    let per_cent = if let Kind::Decode(per_cent) = task { per_cent } else { 0 };
+    let workload = Workload::new(source_symbols, symbol_size, losses(source_symbols, per_cent), EXTRA, encode);
+    let block = &workload.block;
+    let mut first_repair = vec![0; symbol_size];
+    encode(block, &mut first_repair);
+    let ours_encode = || ours::Encode::new(&plan, level, source_symbols, block, &first_repair);
+    let peer_encode = |plan| peer::Encode::new(plan, source_symbols, block, &first_repair);
+    match task {
+        Kind::EncodeWithPlan => {
+            let peer_plan = peer::plan(source_symbols);
+            process.compete(1, [Box::new(ours_encode()), Box::new(peer_encode(Some(&peer_plan)))])
+        }
+        Kind::EncodeFromScratch => {
+            process.compete(1, [Box::new(ours::EncodeFromScratch(ours_encode())), Box::new(peer_encode(None))])
+        }
+        Kind::Decode(_) => {
+            let ours = ours::Decode::new(&plan, level, &workload, Target::InPlace);
+            process.compete(workload.patterns.len(), [Box::new(ours), Box::new(peer::Decode::new(&workload))])
+        }
     }
 }
 
