@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::error::ENCODING_SYMBOL_IDS;
 use super::received::{Added, Received};
 use super::recover::{Arrived, Recovery};
-use super::shape::Shape;
+use super::shape::{Shape, check_length};
 use super::{BlockError, EncodingPlan};
 use crate::kernels::{Kernels, Level};
 
@@ -115,15 +115,15 @@ impl SourceBlockDecoder {
         Ok(())
     }
 
-    #[doc(hidden)]
-    pub fn force(&mut self, route: &str) {
-        use super::recover::Route;
-        self.recovery.forced = match route {
-            "solve" => Some(Route::Solve),
-            "plan" => Some(Route::Plan),
-            "dense" => Some(Route::Dense),
-            _ => None,
-        };
+    /// Takes a route whatever it costs.
+    #[cfg(test)]
+    pub(super) fn force(&mut self, route: super::recover::Route) {
+        self.recovery.forced = Some(route);
+    }
+
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.kernels.level()
     }
 
     /// K: how many source symbols the block has.
@@ -148,7 +148,7 @@ impl SourceBlockDecoder {
         if esi >= ENCODING_SYMBOL_IDS {
             return Err(BlockError::EncodingSymbolId { found: esi.into() });
         }
-        self.shape.check_length("a symbol", size, symbol.len())?;
+        check_length("a symbol", size, symbol.len())?;
         if esi < self.shape.source_symbols {
             if self.received.has_source(esi) {
                 return Ok(Added::Duplicate);
@@ -233,7 +233,7 @@ impl SourceBlockDecoder {
     ///
     /// [`DecodeError::NotYet`], and [`DecodeError::Block`] when `out` does not have K * T bytes.
     pub fn try_decode_into(&mut self, out: &mut [u8]) -> Result<(), DecodeError> {
-        self.shape.check_length("the block", self.shape.bytes(), out.len())?;
+        check_length("the block", self.shape.bytes(), out.len())?;
         out.copy_from_slice(self.try_decode()?);
         Ok(())
     }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::error::ENCODING_SYMBOL_IDS;
-use super::shape::Shape;
+use super::shape::{Shape, check_length};
 use super::{BlockError, EncodingPlan};
 use crate::kernels::execute::{Chunk, Emission, Layout, Rows, Task, chunks};
 use crate::kernels::program::GatherList;
@@ -63,6 +63,11 @@ impl SourceBlockEncoder {
         Ok(())
     }
 
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.kernels.level()
+    }
+
     /// K: how many source symbols the block has.
     pub fn source_symbols(&self) -> u32 {
         self.shape.source_symbols
@@ -79,7 +84,7 @@ impl SourceBlockEncoder {
     ///
     /// [`BlockError::Length`]; the block loaded before is still there then.
     pub fn load(&mut self, block: &[u8]) -> Result<(), BlockError> {
-        self.shape.check_length("the block", self.shape.bytes(), block.len())?;
+        check_length("the block", self.shape.bytes(), block.len())?;
         let plan = &*self.shape.plan;
         let task = Task {
             program: &plan.program,
@@ -106,7 +111,7 @@ impl SourceBlockEncoder {
     /// [`BlockError::EncodingSymbolId`], [`BlockError::NothingLoaded`], and [`BlockError::Length`] when `out` does not
     /// have T bytes.
     pub fn encode_into(&self, esi: u32, out: &mut [u8]) -> Result<(), BlockError> {
-        self.shape.check_length("the buffer for a symbol", self.shape.symbol_size, out.len())?;
+        check_length("the buffer for a symbol", self.shape.symbol_size, out.len())?;
         self.encode_all(esi, out)
     }
 
@@ -118,7 +123,7 @@ impl SourceBlockEncoder {
     /// [`BlockError::Length`] when `out` does not have a multiple of T bytes.
     pub fn repair_into(&self, first_esi: u32, out: &mut [u8]) -> Result<(), BlockError> {
         let whole = out.len() - out.len() % self.shape.symbol_size;
-        self.shape.check_length("the buffer for whole symbols", whole, out.len())?;
+        check_length("the buffer for whole symbols", whole, out.len())?;
         self.encode_all(first_esi, out)
     }
 

@@ -66,6 +66,11 @@ impl RepairMatrix {
         Ok(self)
     }
 
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.kernels.level()
+    }
+
     /// K: how many source symbols a block has.
     pub fn source_symbols(&self) -> usize {
         self.inputs.len()

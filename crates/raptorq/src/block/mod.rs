@@ -9,6 +9,8 @@ mod plan;
 mod received;
 mod recover;
 mod shape;
+#[cfg(test)]
+mod tests;
 
 pub use decoder::{DecodeError, NotYet, SourceBlockDecoder};
 pub use encoder::SourceBlockEncoder;

@@ -256,18 +256,21 @@ fn provide(area: &mut Vec<Chunk>, chunks: usize) {
 /// measurements with 64-byte lanes, good enough to tell routes apart that differ by more than a tenth.
 fn route(shape: &Shape, lost: usize) -> Route {
     /// A symbol's lines in a plan, for each of the symbol's lanes.
-    const RUN: u64 = 27;
-    /// A symbol's part in making a program.
-    const SOLVE: u64 = 500;
+    const RUN: u64 = 24;
+    /// A symbol's part in making a program, for each doubling of K from 8 on.
+    const SOLVE: u64 = 80;
     /// A symbol's lines in a transposed plan, for 64 repair symbols.
     const TRANSPOSE: u64 = 130;
+    /// An entry of the matrix to invert, for 64 of its columns.
+    const INVERT: u64 = 8;
     let (k, lost) = (u64::from(shape.source_symbols), lost as u64);
     let width = lanes(shape.symbol_size) as u64;
-    let small = k * TRANSPOSE * lost.div_ceil(64) + lost * lost * (width + lost.div_ceil(16));
+    let lanes_of_lost = lost.div_ceil(64);
+    let small = k * TRANSPOSE * lanes_of_lost + lost * lost * (width + INVERT * lanes_of_lost);
     let costs = [
-        (Route::Dense, small + k * lost * width),
+        (Route::Dense, small + k * lost * width * 9 / 8),
         (Route::Plan, small + k * RUN * width),
-        (Route::Solve, k * (RUN * width + SOLVE)),
+        (Route::Solve, k * (RUN * width + SOLVE * u64::from((k / 8).max(1).ilog2()))),
     ];
     costs.into_iter().min_by_key(|cost| cost.1).map_or(Route::Solve, |cost| cost.0)
 }

@@ -49,8 +49,9 @@ impl Shape {
         let widest = if columns * 4 * 64 <= CACHE { 4 } else { 2 };
         lanes(self.symbol_size).next_power_of_two().min(widest)
     }
+}
 
-    pub(super) fn check_length(&self, what: &'static str, expected: usize, found: usize) -> Result<(), BlockError> {
-        if expected == found { Ok(()) } else { Err(BlockError::Length { what, expected, found }) }
-    }
+/// An error unless a buffer has the length that it must have.
+pub(super) fn check_length(what: &'static str, expected: usize, found: usize) -> Result<(), BlockError> {
+    if expected == found { Ok(()) } else { Err(BlockError::Length { what, expected, found }) }
 }

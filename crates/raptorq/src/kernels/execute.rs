@@ -224,7 +224,11 @@ impl Strip<'_> {
     unsafe fn load<V: Lane, const N: usize>(&self, slot: usize) -> [V; N] {
         unsafe {
             let from = self.slot::<N>(slot);
-            core::array::from_fn(|lane| V::load(from.add(lane * LANE)))
+            let mut value = [V::zero(); N];
+            for (lane, value) in value.iter_mut().enumerate() {
+                *value = V::load(from.add(lane * LANE));
+            }
+            value
         }
     }
 
@@ -251,16 +255,16 @@ impl Strip<'_> {
                 return [V::zero(); N];
             };
             let from = symbol.add(self.offset);
-            core::array::from_fn(|lane| {
+            let mut value = [V::zero(); N];
+            for (lane, value) in value.iter_mut().enumerate() {
                 let at = lane * LANE;
                 if FULL || at + LANE <= self.bytes {
-                    V::load(from.add(at))
+                    *value = V::load(from.add(at));
                 } else if at < self.bytes {
-                    V::load_part(from.add(at), self.bytes - at)
-                } else {
-                    V::zero()
+                    *value = V::load_part(from.add(at), self.bytes - at);
                 }
-            })
+            }
+            value
         }
     }
 
@@ -272,15 +276,15 @@ impl Strip<'_> {
             while i + 2 <= count {
                 let a = self.slot::<N>(*terms.add(i) as usize);
                 let b = self.slot::<N>(*terms.add(i + 1) as usize);
-                for lane in 0..N {
-                    value[lane] = value[lane].xor3(V::load(a.add(lane * LANE)), V::load(b.add(lane * LANE)));
+                for (lane, value) in value.iter_mut().enumerate() {
+                    *value = value.xor3(V::load(a.add(lane * LANE)), V::load(b.add(lane * LANE)));
                 }
                 i += 2;
             }
             if i < count {
                 let a = self.slot::<N>(*terms.add(i) as usize);
-                for lane in 0..N {
-                    value[lane] = value[lane].xor(V::load(a.add(lane * LANE)));
+                for (lane, value) in value.iter_mut().enumerate() {
+                    *value = value.xor(V::load(a.add(lane * LANE)));
                 }
             }
             value

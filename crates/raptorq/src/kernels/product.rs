@@ -99,7 +99,10 @@ impl Product<'_> {
             let symbols = self.inputs.symbols.as_ptr().add(offset);
             for &row in self.inputs.rows {
                 let from = symbols.add(row as usize * self.size);
-                let input: [V; WIDTH] = core::array::from_fn(|lane| self.load::<V, FULL>(from, offset, lane));
+                let mut input = [V::zero(); WIDTH];
+                for (lane, input) in input.iter_mut().enumerate() {
+                    *input = self.load::<V, FULL>(from, offset, lane);
+                }
                 for (output, sum) in sums.iter_mut().enumerate() {
                     let factor = V::factor(*coefficient.add(output));
                     for lane in 0..WIDTH {

@@ -2,6 +2,8 @@
 //!
 //! Nothing here is clever. Everything else in the crate is free to compute differently, and is tested against this.
 
+#![allow(clippy::many_single_char_names, reason = "they are the RFC's names")]
+
 pub(crate) mod octet;
 pub(crate) mod parameters;
 pub(crate) mod tables;

@@ -3,7 +3,7 @@
 use super::tables::SYSTEMATIC;
 
 /// The largest number of source symbols in a block (§5.1.2, `K'_max`).
-pub const MAX_SOURCE_SYMBOLS: u32 = 56_403;
+pub(crate) const MAX_SOURCE_SYMBOLS: u32 = 56_403;
 
 /// The parameters of one K', in the RFC's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Parameters {
         let &(k_prime, j, s, h, w) = SYSTEMATIC.get(row)?;
         let l = k_prime + s + h;
         let p = l - w;
-        let p1 = (p..).find(|&n| is_prime(n)).expect("there is always a next prime");
+        let p1 = (p..2 * p).find(|&n| is_prime(n)).expect("there is a prime between a number and its double");
         Some(Self { k_prime, j, s, h, w, l, p, p1 })
     }
 
@@ -50,7 +50,7 @@ impl Parameters {
 }
 
 fn is_prime(n: u32) -> bool {
-    n > 1 && (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
+    n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
 #[cfg(test)]

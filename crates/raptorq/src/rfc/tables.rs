@@ -1,4 +1,5 @@
 //! The tables of RFC 6330, as printed there; a test compares them with the same tables as CSV.
+#![allow(clippy::unreadable_literal, reason = "one number a cell, as in the RFC")]
 
 /// §5.3.5.2, Table 1: `f[d]`, the upper end of the values `v` that `Deg[v]` maps to `d`.
 pub(crate) const DEGREE: [u32; 31] = [
@@ -272,3 +273,35 @@ pub(crate) const SYSTEMATIC: [(u32, u32, u32, u32, u32); 477] = [
     (54188, 624, 877, 16, 54713), (54735, 233, 877, 16, 55259), (55289, 362, 883, 16, 55817), (55843, 963, 907, 16, 56393),
     (56403, 471, 907, 16, 56951),
 ];
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    /// The numbers of a CSV file, without its comment and its header.
+    fn rows(csv: &str) -> Vec<Vec<u32>> {
+        let lines = csv.lines().filter(|line| !line.starts_with('#')).skip(1);
+        lines.map(|line| line.split(',').map(|cell| cell.trim().parse().unwrap()).collect()).collect()
+    }
+
+    #[test]
+    fn the_tables_are_those_of_the_standard() {
+        let random = rows(include_str!("../../tests/data/rfc6330/rand_tables_v0_v1_v2_v3.csv"));
+        assert_eq!(random.len(), 256);
+        for (i, row) in random.iter().enumerate() {
+            assert_eq!(row[..], [i as u32, RANDOM[0][i], RANDOM[1][i], RANDOM[2][i], RANDOM[3][i]]);
+        }
+        let systematic = rows(include_str!("../../tests/data/rfc6330/table2_systematic_indices.csv"));
+        assert_eq!(systematic.len(), SYSTEMATIC.len());
+        for (row, &(k_prime, j, s, h, w)) in systematic.iter().zip(&SYSTEMATIC) {
+            assert_eq!(row[..], [k_prime, j, s, h, w]);
+        }
+        let degree = rows(include_str!("../../tests/data/rfc6330/degree_distribution.csv"));
+        assert_eq!(degree.len(), DEGREE.len());
+        for (d, (row, f)) in degree.iter().zip(DEGREE).enumerate() {
+            assert_eq!(row[..], [d as u32, f]);
+        }
+    }
+}

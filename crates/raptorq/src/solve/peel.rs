@@ -86,11 +86,6 @@ impl ExtraRows {
             }
         }
     }
-
-    #[inline]
-    fn column(&self, column: usize) -> &[u32] {
-        &self.column_rows[self.column_starts[column] as usize..self.column_starts[column + 1] as usize]
-    }
 }
 
 /// The state of phase one, and its outcome. Its memory is used again by the next block.

@@ -1,0 +1,131 @@
+//! All routes to lost symbols, with all kernels: what the tests of the public interface cannot choose.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::recover::Route;
+use super::{EncodingPlan, SourceBlockDecoder, SourceBlockEncoder};
+use crate::kernels::Level;
+
+/// Numbers without pattern (`SplitMix64`).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// A block, and some of its symbols: all but `lost` of the source symbols, and `repairs` repair symbols.
+fn arrivals(plan: &Arc<EncodingPlan>, k: u32, size: usize, lost: u32, repairs: u32) -> (Vec<u8>, Vec<(u32, Vec<u8>)>) {
+    let mut numbers = Numbers(u64::from(k) << 32 | u64::from(lost));
+    let block: Vec<u8> = (0..k as usize * size).map(|_| numbers.next() as u8).collect();
+    let mut encoder = SourceBlockEncoder::new(Arc::clone(plan), k, size).unwrap();
+    encoder.load(&block).unwrap();
+    let mut esis: Vec<u32> = (0..k).collect();
+    for _ in 0..lost {
+        esis.swap_remove(numbers.below(esis.len() as u64) as usize);
+    }
+    esis.extend((0..repairs).map(|i| k + i * 3 + (numbers.below(3)) as u32));
+    let symbols = esis.into_iter().map(|esi| {
+        let mut symbol = alloc::vec![0; size];
+        encoder.encode_into(esi, &mut symbol).unwrap();
+        (esi, symbol)
+    });
+    let symbols = symbols.collect();
+    (block, symbols)
+}
+
+fn fill(decoder: &mut SourceBlockDecoder, symbols: &[(u32, Vec<u8>)]) {
+    decoder.clear();
+    for (esi, symbol) in symbols {
+        decoder.add_symbol(*esi, symbol).unwrap();
+    }
+}
+
+#[test]
+fn every_route_with_every_level_recovers_the_block() {
+    for k in [1, 2, 9, 10, 50, 101, 257, 1000] {
+        let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+        for size in [1, 65, 1500] {
+            if k == 1000 && size == 1500 {
+                continue;
+            }
+            for lost in [1, 5, k / 10, k / 3, k] {
+                let lost = lost.clamp(1, k);
+                let (block, symbols) = arrivals(&plan, k, size, lost, lost + 2);
+                for level in Level::available() {
+                    let decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, size).unwrap();
+                    let mut decoder = decoder.with_level(level).unwrap();
+                    for route in [Route::Solve, Route::Plan, Route::Dense] {
+                        decoder.force(route);
+                        fill(&mut decoder, &symbols);
+                        assert!(
+                            decoder.try_decode().unwrap() == block,
+                            "{level}, {route:?}: K = {k}, T = {size}, {lost} lost"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_routes_agree_on_what_is_missing() {
+    // Without a symbol more than K about one block in 170 cannot be decoded.
+    let k = 20;
+    let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+    let mut decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, 1).unwrap();
+    let mut failures = 0;
+    for first in 0..3000 {
+        let symbols: Vec<(u32, Vec<u8>)> = (0..k).map(|i| (k + first * k + i, alloc::vec![0])).collect();
+        let results = [Route::Solve, Route::Plan, Route::Dense].map(|route| {
+            decoder.force(route);
+            fill(&mut decoder, &symbols);
+            decoder.try_decode().map(|_| ())
+        });
+        assert!(results.iter().all(|result| *result == results[0]), "{results:?} from {first}");
+        failures += u32::from(results[0].is_err());
+    }
+    assert!((1..100).contains(&failures), "{failures} of 3000 failed");
+}
+
+#[test]
+fn a_failed_decode_goes_on_with_one_symbol_more() {
+    let (k, size) = (20, 30);
+    let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+    let mut encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
+    let block: Vec<u8> = (0..k as usize * size).map(|i| i as u8).collect();
+    encoder.load(&block).unwrap();
+    let mut decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, size).unwrap();
+    let mut resumed = 0;
+    for route in [Route::Solve, Route::Plan, Route::Dense] {
+        decoder.force(route);
+        for first in 0..1000 {
+            decoder.clear();
+            let mut symbol = [0; 30];
+            let mut ids = k + first * k..;
+            let mut add = |decoder: &mut SourceBlockDecoder| {
+                let esi = ids.next().unwrap();
+                encoder.encode_into(esi, &mut symbol).unwrap();
+                decoder.add_symbol(esi, &symbol).unwrap();
+            };
+            (0..k).for_each(|_| add(&mut decoder));
+            while let Err(missing) = decoder.try_decode() {
+                assert!(missing.more > 0);
+                add(&mut decoder);
+                resumed += 1;
+            }
+            assert!(decoder.try_decode().unwrap() == block);
+        }
+    }
+    assert!(resumed > 0);
+}
