@@ -14,7 +14,10 @@ export UV_PYTHON_DOWNLOADS := never
 # Tests and doctests of the binding need a Python to link to; everything it does is tested from Python.
 CRATES := --workspace --exclude anabranch-py
 
-.PHONY: help setup demo test check format bench instructions clean
+# The instruction sets of this kind of processor; the tests use the best one there is where it lacks one of them.
+CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
+
+.PHONY: help setup demo test test-codec test-codec-all check format bench bench-codec instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +32,17 @@ test: setup ## run all tests
 	cargo test --locked $(CRATES)
 	$(BIN)/pytest
 
+test-codec: ## test the RaptorQ codec without std, and with each of its instruction sets
+	cargo test --locked -p anabranch-raptorq --no-default-features
+	for level in $(CODEC_LEVELS); do \
+	  echo "ANABRANCH_RAPTORQ_LEVEL=$$level"; \
+	  ANABRANCH_RAPTORQ_LEVEL=$$level cargo test --locked -p anabranch-raptorq \
+	    --lib --test reference --test vectors --test roundtrip; \
+	done
+
+test-codec-all: ## the codec's long tests: every number of source symbols, and every class with another codec
+	cargo test --locked --release -p anabranch-raptorq --test all_k --test interop -- --ignored --nocapture
+
 check: setup ## formatting, lints and types, without changing anything
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -42,8 +56,11 @@ format: setup ## format everything
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: ## measure speed and memory, and append to benches/RESULTS.md
+bench: ## measure the simulator: speed and memory, and append to benches/RESULTS.md
 	@benches/run
+
+bench-codec: ## measure the RaptorQ codec next to another one, and put the tables into benches/RESULTS.md
+	cargo bench --locked -p anabranch-raptorq --bench codec -- --record
 
 instructions: ## compare instruction counts of small runs with the record (needs valgrind)
 	@benches/instructions

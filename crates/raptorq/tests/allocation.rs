@@ -3,7 +3,7 @@
 mod common;
 
 use allocation_counter::{AllocationInfo, measure};
-use anabranch_raptorq::{EncodingPlan, SourceBlockDecoder, SourceBlockEncoder};
+use anabranch_raptorq::{EncodingPlan, RepairMatrix, SourceBlockDecoder, SourceBlockEncoder};
 use common::{Random, ours};
 use std::sync::Arc;
 
@@ -83,6 +83,18 @@ fn the_second_block_is_decoded_without_allocation() {
             second.decode(&mut decoder);
         });
         assert_eq!(info.count_total, 0, "K = {k}, {lost} lost: {info:?}");
+    }
+}
+
+#[test]
+fn a_matrix_makes_repair_symbols_without_allocation() {
+    for (k, count) in [(10, 1), (100, 4), (1000, 20)] {
+        let size = 1280;
+        let matrix = RepairMatrix::new(&ours::plan(k), k, k, count).unwrap();
+        let block = Random::new(k.into()).bytes(k as usize * size);
+        let mut repairs = vec![0; count as usize * size];
+        let info = measure(|| matrix.encode_into(&block, size, &mut repairs).unwrap());
+        assert_eq!(info.count_total, 0, "K = {k}, {count} repair symbols: {info:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use anabranch_raptorq::{
-    Added, BlockError, DecodeError, EncodingPlan, Level, NotYet, SourceBlockDecoder, SourceBlockEncoder,
+    Added, BlockError, DecodeError, EncodingPlan, Level, NotYet, RepairMatrix, SourceBlockDecoder, SourceBlockEncoder,
 };
 use common::{MAX_ESI, Random, in_parallel, ours};
 use proptest::prelude::*;
@@ -92,6 +92,28 @@ proptest! {
             }
         }
     }
+
+    /// A matrix makes the same repair symbols as an encoder, wherever they begin.
+    #[test]
+    fn a_matrix_makes_the_repair_symbols(
+        k in source_symbols(),
+        size in symbol_size(),
+        count in 1..=70u32,
+        first: u32,
+        seed: u64,
+    ) {
+        let block = Random::new(seed).bytes(k as usize * size);
+        let plan = ours::plan(k);
+        let encoder = ours::encoder(&plan, &block, size);
+        for first in [k, k + first % 1000, MAX_ESI - (count - 1)] {
+            let mut expected = vec![0; count as usize * size];
+            encoder.repair_into(first, &mut expected).unwrap();
+            let matrix = RepairMatrix::new(&plan, k, first, count).unwrap();
+            let mut repairs = vec![0xa5; expected.len()];
+            matrix.encode_into(&block, size, &mut repairs).unwrap();
+            prop_assert!(repairs == expected, "{count} from {first}");
+        }
+    }
 }
 
 /// Loses `lost` symbols of `block`, and lets `decoder`, which may have been used before, recover it.
@@ -145,6 +167,10 @@ fn every_level_gives_the_same_bytes() {
             let mut repairs = vec![0; 50 * size];
             encoder.repair_into(k, &mut repairs).unwrap();
             assert!(repairs == expected, "{level}, K = {k}, T = {size}");
+            let matrix = RepairMatrix::new(&plan, k, k, 50).unwrap().with_level(level).unwrap();
+            repairs.fill(0);
+            matrix.encode_into(&block, size, &mut repairs).unwrap();
+            assert!(repairs == expected, "matrix, {level}, K = {k}, T = {size}");
             let mut decoder = ours::decoder(&plan, k, size).with_level(level).unwrap();
             for lost in [1, k.div_ceil(50), k.div_ceil(10), k.div_ceil(3), k] {
                 recover(&portable, &mut decoder, &block, lost, lost.into());
@@ -200,6 +226,19 @@ fn requests_that_make_no_sense_are_refused() {
     assert!(matches!(decoder.try_decode_into(&mut [0; 47]), Err(DecodeError::Block(BlockError::Length { .. }))));
     assert_eq!(decoder.source_symbol(12), None);
     assert_eq!(decoder.source_symbol(u32::MAX), None);
+
+    let matrix = |k, first, count| RepairMatrix::new(&plan, k, first, count).err();
+    assert_eq!(matrix(10, 12, 1), Some(BlockError::Plan { extended: 12, found: 10 }));
+    assert!(matches!(matrix(12, 11, 1), Some(BlockError::EncodingSymbolId { .. })), "a source symbol");
+    assert!(matches!(matrix(12, MAX_ESI, 2), Some(BlockError::EncodingSymbolId { .. })));
+    assert!(matches!(matrix(12, u32::MAX, 2), Some(BlockError::EncodingSymbolId { .. })));
+    assert!(matches!(matrix(12, 12, 0), Some(BlockError::Count { .. })));
+    assert!(matches!(matrix(12, 12, u32::MAX), Some(BlockError::Count { .. })));
+    let matrix = RepairMatrix::new(&plan, 12, 12, 2).unwrap();
+    assert!(matches!(matrix.encode_into(&[7; 47], 4, &mut [0; 8]), Err(BlockError::Length { .. })));
+    assert!(matches!(matrix.encode_into(&[7; 48], 4, &mut [0; 4]), Err(BlockError::Length { .. })));
+    assert!(matches!(matrix.encode_into(&[], 0, &mut []), Err(BlockError::SymbolSize { .. })));
+    assert!(matrix.encode_into(&[7; 48], usize::MAX / 2, &mut [0; 8]).is_err());
 
     // A refused reset leaves everything as it was.
     assert!(decoder.reset(ours::plan(100), 12, 4).is_err());

@@ -256,9 +256,9 @@ fn provide(area: &mut Vec<Chunk>, chunks: usize) {
 /// measurements with 64-byte lanes, good enough to tell routes apart that differ by more than a tenth.
 fn route(shape: &Shape, lost: usize) -> Route {
     /// A symbol's lines in a plan, for each of the symbol's lanes.
-    const RUN: u64 = 27;
-    /// A symbol's part in making a program.
-    const SOLVE: u64 = 500;
+    const RUN: u64 = 24;
+    /// A symbol's part in making a program, for each doubling of K from 8 on.
+    const SOLVE: u64 = 80;
     /// A symbol's lines in a transposed plan, for 64 repair symbols.
     const TRANSPOSE: u64 = 130;
     /// An entry of the matrix to invert, for 64 of its columns.
@@ -270,7 +270,7 @@ fn route(shape: &Shape, lost: usize) -> Route {
     let costs = [
         (Route::Dense, small + k * lost * width * 9 / 8),
         (Route::Plan, small + k * RUN * width),
-        (Route::Solve, k * (RUN * width + SOLVE)),
+        (Route::Solve, k * (RUN * width + SOLVE * u64::from((k / 8).max(1).ilog2()))),
     ];
     costs.into_iter().min_by_key(|cost| cost.1).map_or(Route::Solve, |cost| cost.0)
 }
