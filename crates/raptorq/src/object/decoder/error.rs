@@ -14,7 +14,7 @@ pub enum DecoderError {
     ObjectTooLarge {
         /// F.
         size: u64,
-        /// [`DecoderLimits::max_object_bytes`].
+        /// [`DecoderLimits::max_object_bytes`](crate::DecoderLimits::max_object_bytes).
         limit: u64,
     },
     /// The object's blocks are larger than the limits, or the address space, allow.
@@ -22,7 +22,7 @@ pub enum DecoderError {
     BlockTooLarge {
         /// K * T of the largest block.
         size: u64,
-        /// [`DecoderLimits::max_block_bytes`], or what the address space allows.
+        /// [`DecoderLimits::max_block_bytes`](crate::DecoderLimits::max_block_bytes), or what the address space allows.
         limit: u64,
     },
     /// The object's blocks have more symbols than the limits allow.
@@ -30,19 +30,19 @@ pub enum DecoderError {
     TooManySymbols {
         /// K of the largest block.
         symbols: u32,
-        /// [`DecoderLimits::max_source_symbols`].
+        /// [`DecoderLimits::max_source_symbols`](crate::DecoderLimits::max_source_symbols).
         limit: u32,
     },
     /// The packet would start a block while as many are in progress as the limits allow.
     #[error("{limit} blocks are in progress, which is the limit")]
     TooManyBlocks {
-        /// [`DecoderLimits::max_blocks_in_progress`].
+        /// [`DecoderLimits::max_blocks_in_progress`](crate::DecoderLimits::max_blocks_in_progress).
         limit: usize,
     },
     /// The block has so many more symbols than it needs, and still cannot be decoded, that they were chosen for that.
     #[error("the block has {limit} symbols more than it needs, which is the limit, and is not decodable")]
     TooManyExtraSymbols {
-        /// [`DecoderLimits::max_extra_symbols`].
+        /// [`DecoderLimits::max_extra_symbols`](crate::DecoderLimits::max_extra_symbols).
         limit: u32,
     },
     /// There is no memory for the decoded data.
@@ -92,7 +92,7 @@ pub enum DecoderError {
         /// How many.
         blocks: usize,
     },
-    /// A block was handed out by [`Decoder::take_block`], so the object cannot be put together here.
+    /// A block was handed out by [`Decoder::take_block`](crate::Decoder::take_block), so the object cannot be put together here.
     #[error("block {number} was taken")]
     Taken {
         /// The block's number.

@@ -102,14 +102,16 @@ impl Collecting {
         let symbols = match self.decoder.try_decode() {
             Ok(symbols) => symbols,
             Err(not_yet) => {
-                self.wanted = received + not_yet.more as usize;
+                // The decoder keeps 32 symbols more before it wants to be asked again. So many are missing only if someone
+                // chose the symbols for it.
+                self.wanted = received + not_yet.more.min(32) as usize;
                 return Ok(None);
             }
         };
         let mut bytes = buffer(layout.size())?;
         let size = layout.size() as usize; // it fits, there being a buffer of that size
         if layout.sub_blocks() == 1 {
-            bytes.extend(symbols.get(..size).unwrap_or(&[]));
+            bytes.extend_from_slice(symbols.get(..size).unwrap_or(symbols));
         } else {
             bytes.resize(size, 0);
             // Sizes that do not fit would be a fault here, not in what was received.
