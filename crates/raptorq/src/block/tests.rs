@@ -52,9 +52,10 @@ fn fill(decoder: &mut SourceBlockDecoder, symbols: &[(u32, Vec<u8>)]) {
 
 #[test]
 fn every_route_with_every_level_recovers_the_block() {
-    for k in [1, 2, 9, 10, 50, 101, 257, 1000] {
+    let sizes: &[u32] = if cfg!(miri) { &[1, 10] } else { &[1, 2, 9, 10, 50, 101, 257, 1000] };
+    for &k in sizes {
         let plan = Arc::new(EncodingPlan::generate(k).unwrap());
-        for size in [1, 65, 1500] {
+        for size in if cfg!(miri) { [1, 65, 130] } else { [1, 65, 1500] } {
             if k == 1000 && size == 1500 {
                 continue;
             }
@@ -78,6 +79,9 @@ fn every_route_with_every_level_recovers_the_block() {
     }
 }
 
+/// The repair symbols from `20 + 20 * FAILS` on are the first 20 that do not determine a block of 20 symbols.
+const FAILS: u32 = 46;
+
 #[test]
 fn all_routes_agree_on_what_is_missing() {
     // Without a symbol more than K about one block in 170 cannot be decoded.
@@ -85,7 +89,8 @@ fn all_routes_agree_on_what_is_missing() {
     let plan = Arc::new(EncodingPlan::generate(k).unwrap());
     let mut decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, 1).unwrap();
     let mut failures = 0;
-    for first in 0..3000 {
+    let trials = if cfg!(miri) { FAILS..FAILS + 2 } else { 0..3000 };
+    for first in trials {
         let symbols: Vec<(u32, Vec<u8>)> = (0..k).map(|i| (k + first * k + i, alloc::vec![0])).collect();
         let results = [Route::Solve, Route::Plan, Route::Dense].map(|route| {
             decoder.force(route);
@@ -95,7 +100,7 @@ fn all_routes_agree_on_what_is_missing() {
         assert!(results.iter().all(|result| *result == results[0]), "{results:?} from {first}");
         failures += u32::from(results[0].is_err());
     }
-    assert!((1..100).contains(&failures), "{failures} of 3000 failed");
+    assert!((1..100).contains(&failures), "{failures} failed");
 }
 
 #[test]
@@ -109,7 +114,7 @@ fn a_failed_decode_goes_on_with_one_symbol_more() {
     let mut resumed = 0;
     for route in [Route::Solve, Route::Plan, Route::Dense] {
         decoder.force(route);
-        for first in 0..1000 {
+        for first in if cfg!(miri) { FAILS..FAILS + 1 } else { 0..1000 } {
             decoder.clear();
             let mut symbol = [0; 30];
             let mut ids = k + first * k..;
