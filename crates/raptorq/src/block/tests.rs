@@ -3,9 +3,12 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::coefficients::RepairCoefficients;
 use super::recover::Route;
-use super::{EncodingPlan, SourceBlockDecoder, SourceBlockEncoder};
-use crate::kernels::Level;
+use super::{Added, EncodingPlan, NotYet, SourceBlockDecoder, SourceBlockEncoder};
+use crate::kernels::{Kernels, Level};
+use crate::rfc::tables::SYSTEMATIC;
+use crate::solve::Deficit;
 
 /// Numbers without pattern (`SplitMix64`).
 struct Numbers(u64);
@@ -133,4 +136,80 @@ fn a_failed_decode_goes_on_with_one_symbol_more() {
         }
     }
     assert!(resumed > 0);
+}
+
+/// Ids of repair symbols that hardly depend on source symbol 0: `count` of those whose coefficient there is 0.
+fn blind_to_the_first(plan: &EncodingPlan, k: u32, count: usize) -> Vec<u32> {
+    let mut ids = Vec::new();
+    for first in (k..).step_by(64) {
+        let mut coefficients = RepairCoefficients::default();
+        let padding = plan.extended_symbols() - k;
+        coefficients.find(Kernels::best(), plan, k, (0..64).map(|i| first + padding + i));
+        let line = coefficients.line(0)[0].0;
+        ids.extend((first..).zip(line).filter(|(_, coefficient)| *coefficient == 0).map(|(esi, _)| esi));
+        if ids.len() >= count {
+            ids.truncate(count);
+            return ids;
+        }
+    }
+    ids
+}
+
+#[test]
+fn repair_symbols_that_say_nothing_of_what_is_lost_are_no_reason_to_look_at_all_others() {
+    let (k, size) = (if cfg!(miri) { 10 } else { 600 }, 5);
+    let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+    let mut encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
+    let block: Vec<u8> = (0..k as usize * size).map(|i| (i * 7) as u8).collect();
+    encoder.load(&block).unwrap();
+    let mut decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, size).unwrap();
+    let mut symbol = alloc::vec![0; size];
+    let useless = blind_to_the_first(&plan, k, k as usize);
+    for route in [Route::Solve, Route::Plan, Route::Dense] {
+        decoder.force(route);
+        decoder.clear();
+        for esi in useless.iter().copied().chain(1..k) {
+            encoder.encode_into(esi, &mut symbol).unwrap();
+            assert_eq!(decoder.add_symbol(esi, &symbol), Ok(Added::New));
+        }
+        // More than 512 of them are not even looked at.
+        let more = if k > 512 { Deficit::UNKNOWN.symbols } else { 1 };
+        assert_eq!(decoder.try_decode(), Err(NotYet { more }), "{route:?}");
+        assert_eq!((decoder.symbols_missing(), decoder.may_decode()), (more, false), "{route:?}");
+        assert_eq!(decoder.source_symbol(1), Some(&block[size..2 * size]), "{route:?}: nothing is lost by trying");
+        // The lost symbol itself is always welcome.
+        assert_eq!(decoder.add_symbol(0, &block[..size]), Ok(Added::New));
+        assert!(decoder.try_decode().unwrap() == block, "{route:?}");
+    }
+}
+
+#[test]
+fn a_decoder_does_not_grow_without_bound_on_symbols_that_never_suffice() {
+    let (k, size) = (20, 3);
+    let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+    let mut encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
+    let block: Vec<u8> = (0..k as usize * size).map(|i| (i * 5) as u8).collect();
+    encoder.load(&block).unwrap();
+    let mut decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, size).unwrap();
+    let mut symbol = alloc::vec![0; size];
+    for esi in blind_to_the_first(&plan, k, 200) {
+        encoder.encode_into(esi, &mut symbol).unwrap();
+        decoder.add_symbol(esi, &symbol).unwrap();
+        assert!(decoder.try_decode().is_err());
+    }
+    assert_eq!(decoder.symbols_received(), 2 * k as usize + 8);
+    assert_eq!(decoder.add_symbol(1 << 23, &symbol), Ok(Added::Redundant));
+    assert_eq!(decoder.add_symbol(0, &block[..size]), Ok(Added::New));
+    assert!(decoder.try_decode().unwrap() == block);
+}
+
+/// Every K' has a plan: its rows are independent, as §5.3.3.4.2 promises, and the limits of the solver are far away.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "minutes of work: run with --release, or with --ignored")]
+fn every_class_has_a_plan() {
+    for (k_prime, ..) in SYSTEMATIC {
+        let plan = EncodingPlan::generate(k_prime).unwrap();
+        assert_eq!(plan.extended_symbols(), k_prime);
+        assert!(plan.program.inactive.len() < 600, "K' = {k_prime}: {} inactive", plan.program.inactive.len());
+    }
 }

@@ -57,10 +57,9 @@ fn constraints(parameters: &Parameters) -> Vec<Vec<u8>> {
     let width = (k_prime + s) as usize;
     let alpha = |exponent: usize| (0..exponent).fold(1, |power, _| double(power));
     let mut mt = vec![vec![0; width]; h as usize];
-    for j in 0..width - 1 {
-        let y = j as u32 + 1;
+    for y in 1..k_prime + s {
         for row in [rand(y, 6, h), (rand(y, 6, h) + rand(y, 7, h - 1) + 1) % h] {
-            mt[row as usize][j] = 1;
+            mt[row as usize][y as usize - 1] = 1;
         }
     }
     for (i, row) in mt.iter_mut().enumerate() {
@@ -131,15 +130,12 @@ fn programs_solve_what_the_dense_matrix_says_they_can() {
             let matrix = dense_matrix(&skeleton, received);
             let missing = matrix[0].len() - rank(matrix.clone());
             let what = alloc::format!("K' = {k}, {} lost, {} repair symbols", lost.len(), repairs.len());
-            match solver.solve(kernels, &skeleton, received) {
-                Err(deficit) => {
-                    assert!(deficit.symbols >= 1 && deficit.symbols as usize <= missing, "{what}: {deficit:?}");
-                    failures += 1;
-                }
-                Ok(()) => {
-                    assert_eq!(missing, 0, "{what}");
-                    solves(kernels, &skeleton, &solver, received, &matrix, &mut numbers, &what);
-                }
+            if let Err(deficit) = solver.solve(kernels, &skeleton, received) {
+                assert!(deficit.symbols >= 1 && deficit.symbols as usize <= missing, "{what}: {deficit:?}");
+                failures += 1;
+            } else {
+                assert_eq!(missing, 0, "{what}");
+                solves(kernels, &skeleton, &solver, received, &matrix, &mut numbers, &what);
             }
         }
     }
