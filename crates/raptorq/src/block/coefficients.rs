@@ -38,7 +38,7 @@ impl RepairCoefficients {
             row_columns(&plan.skeleton.parameters, isi, |column| terms.push(column as u16));
             self.wanted.push_line(Source::NONE, 0, before);
         }
-        let stride = lanes(self.repairs);
+        let stride = self.lanes();
         self.lines.resize(source_symbols as usize * stride, Chunk::ZERO);
         self.area.resize(plan.program.slots(), Chunk::ZERO);
         let mut terms = 0;
@@ -53,16 +53,21 @@ impl RepairCoefficients {
 
     /// The coefficients of a source symbol.
     pub(super) fn line(&self, row: u32) -> &[Chunk] {
-        let stride = lanes(self.repairs);
+        let stride = self.lanes();
         &self.lines[row as usize * stride..][..stride]
+    }
+
+    /// Chunks of a line.
+    pub(super) fn lanes(&self) -> usize {
+        lanes(self.repairs)
     }
 
     /// All of them, to multiply symbols with.
     pub(super) fn all(&self) -> Coefficients<'_> {
-        Coefficients { by_input: &self.lines, lanes: lanes(self.repairs) }
+        Coefficients { by_input: &self.lines, lanes: self.lanes() }
     }
 
-    /// Makes room for a little more than there is.
+    /// Makes room for as much again.
     pub(super) fn settle(&mut self) {
         self.wanted.settle();
         settle(&mut self.lines);

@@ -17,6 +17,9 @@ use crate::kernels::{Kernels, Level};
 #[error("at least {more} more encoding symbols are needed")]
 pub struct NotYet {
     /// How many more symbols are needed, at least.
+    ///
+    /// When the symbols' ids were picked so badly that finding out would take out of all proportion, as no loss by chance
+    /// can do, then this is how many to add before the next try.
     pub more: u32,
 }
 
@@ -32,9 +35,12 @@ pub enum DecodeError {
     NotYet(#[from] NotYet),
 }
 
-/// More symbols than this above K are kept only after a decode has failed. The chance that so many do not suffice is
-/// 256^-9.
+/// More symbols than this above K, or above what a failed decode asked for, are not kept until a decode has failed. The
+/// chance that so many do not suffice is 256^-9.
 const SPARE: usize = 8;
+/// More repair symbols than this above K are never kept, nor more than 2 K + [`SPARE`]: only ids that were chosen for it
+/// can come to that, and memory has to end somewhere.
+const MOST_SPARE: usize = 512;
 
 /// Decodes one source block after another (RFC 6330 §5.4).
 ///
@@ -54,7 +60,9 @@ pub struct SourceBlockDecoder {
     block: Vec<u8>,
     received: Received,
     repairs: Vec<u8>,
-    /// How many symbols are kept at most.
+    /// How many symbols there must be before a decode is tried: K, or more once one has failed.
+    needed: usize,
+    /// How many symbols there may be for another repair symbol to be kept.
     enough: usize,
     recovery: Recovery,
 }
@@ -74,6 +82,7 @@ impl SourceBlockDecoder {
             block: Vec::new(),
             received: Received::default(),
             repairs: Vec::new(),
+            needed: 0,
             enough: 0,
             recovery: Recovery::default(),
         };
@@ -96,7 +105,14 @@ impl SourceBlockDecoder {
         self.received.clear(self.shape.source_symbols);
         self.block.resize(self.shape.bytes(), 0);
         self.repairs.clear();
-        self.enough = self.shape.source_symbols as usize + SPARE;
+        self.expect(self.shape.source_symbols as usize);
+    }
+
+    /// Notes how many symbols a decode needs.
+    fn expect(&mut self, needed: usize) {
+        let k = self.shape.source_symbols as usize;
+        self.needed = needed;
+        self.enough = needed.min(k + MOST_SPARE.min(k)) + SPARE;
     }
 
     /// Forgets all symbols: what comes next is a block of another shape.
@@ -110,7 +126,11 @@ impl SourceBlockDecoder {
         source_symbols: u32,
         symbol_size: usize,
     ) -> Result<(), BlockError> {
-        self.shape = Shape::new(plan, source_symbols, symbol_size)?;
+        let shape = Shape::new(plan, source_symbols, symbol_size)?;
+        if shape.source_symbols != self.shape.source_symbols {
+            self.recovery.unsettle();
+        }
+        self.shape = shape;
         self.clear();
         Ok(())
     }
@@ -179,13 +199,14 @@ impl SourceBlockDecoder {
         self.received.count()
     }
 
-    /// How many symbols are missing before a decode can be tried.
+    /// How many symbols are missing before a decode can be tried: what K lacks, and after a decode that failed what that
+    /// said is needed.
     pub fn symbols_missing(&self) -> u32 {
-        if self.is_complete() { 0 } else { self.shape.source_symbols.saturating_sub(self.received.count() as u32) }
+        if self.is_complete() { 0 } else { self.needed.saturating_sub(self.received.count()) as u32 }
     }
 
-    /// Whether there are as many symbols as the block has. A decode then succeeds with a probability of about 99 %,
-    /// 99.99 % with one symbol more, 99.9999 % with two.
+    /// Whether no symbols are [missing](Self::symbols_missing) for a decode to be tried. With K symbols it succeeds with a
+    /// probability of about 99 %, with one more 99.99 %, with two 99.9999 %.
     pub fn may_decode(&self) -> bool {
         self.symbols_missing() == 0
     }
@@ -219,7 +240,7 @@ impl SourceBlockDecoder {
                 repairs: &mut self.repairs,
             };
             if let Err(deficit) = self.recovery.run(self.kernels, arrived) {
-                self.enough = self.received.count() + SPARE;
+                self.expect(self.received.count() + deficit.symbols as usize);
                 return Err(NotYet { more: deficit.symbols });
             }
             self.received.complete(self.shape.source_symbols);

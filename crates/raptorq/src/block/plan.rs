@@ -1,7 +1,7 @@
 //! What all blocks of a K' share.
 
 use crate::kernels::Kernels;
-use crate::kernels::program::Program;
+use crate::kernels::program::Sealed;
 use crate::rfc::Parameters;
 use crate::solve::{Received, Skeleton, Solver};
 
@@ -15,7 +15,7 @@ use super::BlockError;
 #[derive(Debug)]
 pub struct EncodingPlan {
     pub(crate) skeleton: Skeleton,
-    pub(crate) program: Program,
+    pub(crate) program: Sealed,
 }
 
 impl EncodingPlan {

@@ -9,7 +9,7 @@ pub enum Added {
     New,
     /// It was there already.
     Duplicate,
-    /// The block is decoded, or has so many symbols that no more are worth keeping.
+    /// It was not kept: the block is decoded, or has so many symbols that more repair symbols are not worth keeping.
     Redundant,
 }
 

@@ -29,6 +29,13 @@ pub(super) struct Arrived<'a> {
     pub(super) repairs: &'a mut [u8],
 }
 
+/// Repair symbols beyond the losses that are looked at first: the chance that they do not suffice is 256^-5. The others
+/// only cost time.
+const SPARE: usize = 4;
+/// Repair symbols beyond the losses that are looked at ever. Whoever picks the ids that arrive can make any number of
+/// them useless, and all of them take time and memory.
+const MOST_SPARE: usize = 512;
+
 /// A way to the lost symbols; see above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
@@ -67,7 +74,7 @@ impl Recovery {
     ///
     /// # Errors
     ///
-    /// [`Deficit`] when the symbols do not determine the block; nothing was changed that matters.
+    /// [`Deficit`] when the symbols do not determine the block; they are all as they were then.
     pub(super) fn run(&mut self, kernels: Kernels, arrived: Arrived<'_>) -> Result<(), Deficit> {
         let shape = arrived.shape;
         self.lost.clear();
@@ -75,9 +82,22 @@ impl Recovery {
         self.isis.clear();
         self.isis.extend(arrived.received.repairs().iter().map(|&esi| shape.isi(esi)));
         let route = self.forced.unwrap_or_else(|| route(shape, self.lost.len()));
-        let result = match route {
-            Route::Solve => self.solve(kernels, arrived),
-            route => self.resolve(kernels, arrived, route),
+        let [few, many] = [SPARE, MOST_SPARE].map(|spare| self.isis.len().min(self.lost.len() + spare));
+        let found = match self.find(kernels, shape, route, few) {
+            Err(_) if few < many => self.find(kernels, shape, route, many),
+            found => found,
+        };
+        let result = match found {
+            Ok(()) => {
+                match route {
+                    Route::Solve => self.solve(kernels, arrived),
+                    route => self.resolve(kernels, arrived, route),
+                }
+                Ok(())
+            }
+            // What the repair symbols that were not looked at could have added is not known.
+            Err(_) if many < self.isis.len() => Err(Deficit::UNKNOWN),
+            Err(deficit) => Err(deficit),
         };
         let most = &mut self.settled[usize::from(route == Route::Solve)];
         if self.lost.len() > *most {
@@ -87,7 +107,23 @@ impl Recovery {
         result
     }
 
-    /// Makes room for a little more than there is.
+    /// Blocks are going to have another number of symbols: what there is room for says nothing about them.
+    pub(super) fn unsettle(&mut self) {
+        self.settled = [0; 2];
+    }
+
+    /// Finds out how the first `repairs` repair symbols give the lost symbols. No symbol is touched.
+    fn find(&mut self, kernels: Kernels, shape: &Shape, route: Route, repairs: usize) -> Result<(), Deficit> {
+        if route == Route::Solve {
+            let received = solve::Received { lost: &self.lost, repairs: &self.isis[..repairs] };
+            self.solver.solve(kernels, &shape.plan.skeleton, received)
+        } else {
+            self.find_coefficients(kernels, shape, repairs);
+            self.invert(kernels, repairs).map_err(|rank| Deficit { symbols: (self.lost.len() - rank) as u32 })
+        }
+    }
+
+    /// Makes room for as much again.
     fn settle(&mut self) {
         for vector in [&mut self.lost, &mut self.isis, &mut self.chosen, &mut self.targets, &mut self.syndromes] {
             settle(vector);
@@ -99,11 +135,11 @@ impl Recovery {
         settle(&mut self.line);
     }
 
-    fn solve(&mut self, kernels: Kernels, arrived: Arrived<'_>) -> Result<(), Deficit> {
+    /// Runs the program that was found.
+    fn solve(&mut self, kernels: Kernels, arrived: Arrived<'_>) {
         let Arrived { shape, block, repairs, .. } = arrived;
         let skeleton = &shape.plan.skeleton;
-        let received = solve::Received { lost: &self.lost, repairs: &self.isis };
-        let program = self.solver.solve(kernels, skeleton, received)?;
+        let program = self.solver.program();
         self.emit.clear();
         for &row in &self.lost {
             let before = self.emit.terms.len();
@@ -123,36 +159,22 @@ impl Recovery {
         };
         provide(&mut self.area, chunks(program, shape.symbol_size, task.width, task.layout));
         kernels.execute(task, &mut self.area);
-        Ok(())
     }
 
-    fn resolve(&mut self, kernels: Kernels, arrived: Arrived<'_>, route: Route) -> Result<(), Deficit> {
-        /// Repair symbols beyond the losses that are looked at first: the chance that no regular system is among them
-        /// is 256^-5.
-        const SPARE: usize = 4;
+    /// Multiplies the syndromes with the inverse that was found. Nothing can fail any more, and the block is complete
+    /// afterwards, so that the syndromes may take the place of the repair symbols.
+    fn resolve(&mut self, kernels: Kernels, arrived: Arrived<'_>, route: Route) {
         let Arrived { shape, block, repairs, .. } = arrived;
-        let lost = self.lost.len();
-        let mut rows = self.isis.len().min(lost + SPARE);
-        self.find_coefficients(kernels, shape, rows);
-        if let Err(rank) = self.invert(kernels, rows) {
-            if rows == self.isis.len() {
-                return Err(Deficit { symbols: (lost - rank) as u32 });
-            }
-            rows = self.isis.len();
-            self.find_coefficients(kernels, shape, rows);
-            self.invert(kernels, rows).map_err(|rank| Deficit { symbols: (lost - rank) as u32 })?;
-        }
-        // From here on nothing fails, and the repair symbols may be overwritten by their syndromes.
         let size = shape.symbol_size;
+        for &row in &self.lost {
+            // A lost row has its place in the plan and its coefficients, but nothing to multiply with them.
+            block[row as usize * size..][..size].fill(0);
+        }
         match route {
             Route::Dense => {
                 let highest = self.chosen.iter().max().map_or(0, |&row| row + 1);
                 self.syndromes.clear();
                 self.syndromes.extend(0..highest);
-                // Lost rows have a coefficient too, but nothing to multiply with.
-                for &row in &self.lost {
-                    block[row as usize * size..][..size].fill(0);
-                }
                 self.kept.clear();
                 self.kept.extend(0..shape.source_symbols);
                 kernels.product(
@@ -166,9 +188,8 @@ impl Recovery {
             }
             _ => self.syndromes_by_plan(kernels, shape, block, repairs),
         }
-        let inverse = Coefficients { by_input: &self.matrix, lanes: lanes(rows) };
+        let inverse = Coefficients { by_input: &self.matrix, lanes: self.coefficients.lanes() };
         kernels.product(inverse, Inputs { symbols: repairs, rows: &self.chosen }, size, &self.targets, block, true);
-        Ok(())
     }
 
     /// The coefficients of the source symbols in the first `repairs` repair symbols.
@@ -181,6 +202,10 @@ impl Recovery {
     ///
     /// The matrix is taken transposed, a row for each loss, as the coefficients are there. So is its inverse: a line
     /// for each repair symbol picked, which is what multiplying them wants.
+    ///
+    /// # Errors
+    ///
+    /// The rank, if that is less than the number of losses.
     fn invert(&mut self, kernels: Kernels, repairs: usize) -> Result<(), usize> {
         let lost = self.lost.len();
         let width = lanes(repairs);
@@ -210,12 +235,9 @@ impl Recovery {
         Ok(())
     }
 
-    fn syndromes_by_plan(&mut self, kernels: Kernels, shape: &Shape, block: &mut [u8], repairs: &mut [u8]) {
+    fn syndromes_by_plan(&mut self, kernels: Kernels, shape: &Shape, block: &[u8], repairs: &mut [u8]) {
         let plan = &*shape.plan;
         let size = shape.symbol_size;
-        for &row in &self.lost {
-            block[row as usize * size..][..size].fill(0);
-        }
         self.emit.clear();
         for &repair in &self.chosen {
             let before = self.emit.terms.len();
@@ -239,7 +261,8 @@ impl Recovery {
     }
 }
 
-/// Makes the work area large enough, with room for a few slots more. Nothing in it needs to be zero.
+/// Makes the work area large enough, with room for a few slots more. Nothing in it needs to be zero: a run reads no slot
+/// that it has not written in the same strip.
 fn provide(area: &mut Vec<Chunk>, chunks: usize) {
     if area.len() < chunks {
         if area.capacity() < chunks {

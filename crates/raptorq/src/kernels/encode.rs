@@ -12,7 +12,9 @@ impl Kernels {
     /// If a term is not below `columns`, or the area is too small for as many bytes as `out` has.
     pub(crate) fn sum_kept(self, terms: &[u16], area: &[Chunk], columns: usize, width: usize, out: &mut [u8]) {
         assert!(terms.iter().all(|&term| (term as usize) < columns));
-        assert!(lanes(out.len()).div_ceil(width) * columns * width <= area.len());
+        let strips = lanes(out.len()).div_ceil(width);
+        let chunks = columns.checked_mul(width).and_then(|strip| strip.checked_mul(strips));
+        assert!(chunks.is_some_and(|chunks| chunks <= area.len()), "the area is of another shape");
         self.run(SumKept { terms, area, columns, width, out });
     }
 }

@@ -1,9 +1,9 @@
-//! Runs a [`Program`] over a block, strip by strip.
+//! Runs a [program](super::program::Program) over a block, strip by strip.
 //!
 //! A strip is some lanes of every symbol. All slots of a strip fit a near cache, and the program is walked once for
 //! each: the symbols themselves are read where they lie.
 
-use super::program::{Bounds, Gather, GatherList, Hdpc, Program};
+use super::program::{Bounds, Gather, GatherList, Hdpc, Sealed};
 use super::{Kernels, LANE, Lane, Operation};
 
 /// 64 bytes at an address that every vector load likes.
@@ -47,7 +47,7 @@ pub(crate) enum Emission {
 
 /// A program, and the symbols to run it over.
 pub(crate) struct Task<'a> {
-    pub(crate) program: &'a Program,
+    pub(crate) program: &'a Sealed,
     pub(crate) hdpc: &'a Hdpc,
     pub(crate) symbol_size: usize,
     /// The source symbols, of which lost ones must be zero if the program takes them.
@@ -75,13 +75,16 @@ pub(crate) fn lanes(symbol_size: usize) -> usize {
     symbol_size.div_ceil(LANE)
 }
 
-/// Chunks that the work area must have.
-pub(crate) fn chunks(program: &Program, symbol_size: usize, width: usize, layout: Layout) -> usize {
+/// Chunks that the work area must have. More than there can be if the number overflows.
+pub(crate) fn chunks(program: &Sealed, symbol_size: usize, width: usize, layout: Layout) -> usize {
     let strips = lanes(symbol_size).div_ceil(width);
     match layout {
         // A strip's residuals and sums lie where the next strip's symbols will be.
-        Layout::Keep => ((strips - 1) * program.columns + program.slots()) * width,
-        Layout::Reuse => program.slots() * width,
+        Layout::Keep => {
+            let before = strips.saturating_sub(1).saturating_mul(program.columns);
+            before.saturating_add(program.slots()).saturating_mul(width)
+        }
+        Layout::Reuse => program.slots().saturating_mul(width),
     }
 }
 
@@ -128,7 +131,7 @@ impl Kernels {
 }
 
 struct Execute<'a> {
-    program: &'a Program,
+    program: &'a Sealed,
     hdpc: &'a Hdpc,
     bounds: Bounds,
     emit: &'a GatherList,

@@ -9,11 +9,14 @@ impl Kernels {
     ///
     /// # Panics
     ///
-    /// If `bits` has fewer columns than the HDPC rows cover, or `out` is too short.
+    /// If `bits` has fewer columns than the HDPC rows cover, a row that they name does not exist, or `out` is too short.
     pub(crate) fn hdpc_of_bits(self, hdpc: &Hdpc, bits: &[u64], words: usize, out: &mut [u8]) {
-        assert!(bits.len() > hdpc.pairs.len() * words && out.len() >= hdpc.rows * words * LANE);
+        let columns = bits.len().checked_div(words).unwrap_or(0);
+        assert!(columns > hdpc.pairs.len(), "a column is missing");
         assert!(hdpc.pairs.iter().flatten().all(|&row| usize::from(row) < hdpc.rows));
-        out[..hdpc.rows * words * LANE].fill(0);
+        // Slicing checks the length; a product that overflows is no length of a slice.
+        let bytes = hdpc.rows.saturating_mul(words).saturating_mul(LANE);
+        out[..bytes].fill(0);
         for word in 0..words {
             self.run(OneWord { hdpc, bits: &bits[word..], words, out: &mut out[word * LANE..] });
         }

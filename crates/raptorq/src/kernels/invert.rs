@@ -16,6 +16,10 @@ impl Kernels {
     /// # Errors
     ///
     /// The rank, if that is less than the number of rows; the matrix is of no use then.
+    ///
+    /// # Panics
+    ///
+    /// If the matrix has another size.
     pub(crate) fn invert(
         self,
         matrix: &mut [Chunk],
@@ -23,7 +27,7 @@ impl Kernels {
         columns: usize,
         chosen: &mut Vec<u32>,
     ) -> Result<(), usize> {
-        assert_eq!(matrix.len(), rows * lanes(columns));
+        assert_eq!(Some(matrix.len()), rows.checked_mul(lanes(columns)));
         chosen.clear();
         // All columns, of which the first few are those chosen so far.
         chosen.extend(0..columns as u32);

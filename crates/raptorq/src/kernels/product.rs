@@ -1,6 +1,6 @@
 //! A dense matrix over GF(256) times symbols.
 
-use super::execute::Chunk;
+use super::execute::{Chunk, lanes};
 use super::{Kernels, LANE, Lane, Operation};
 
 /// Sums that are kept in registers at a time.
@@ -32,7 +32,7 @@ impl Kernels {
     ///
     /// # Panics
     ///
-    /// If a target is not in `out`, or a coefficient is missing.
+    /// If symbols have no bytes, an input or a target is not there, or a coefficient is missing.
     pub(crate) fn product(
         self,
         coefficients: Coefficients<'_>,
@@ -42,10 +42,13 @@ impl Kernels {
         out: &mut [u8],
         replace: bool,
     ) {
-        assert!(inputs.rows.len() * coefficients.lanes <= coefficients.by_input.len());
-        assert!(inputs.rows.iter().all(|&row| (row as usize + 1) * symbol_size <= inputs.symbols.len()));
-        assert!(targets.len() <= coefficients.lanes * LANE);
-        assert!(targets.iter().all(|&target| (target as usize + 1) * symbol_size <= out.len()));
+        // Divisions rather than products, which might overflow.
+        let lines = coefficients.by_input.len().checked_div(coefficients.lanes);
+        assert!(lines.is_some_and(|lines| inputs.rows.len() <= lines), "a coefficient is missing");
+        assert!(lanes(targets.len()) <= coefficients.lanes, "a coefficient is missing");
+        let (symbols, places) = (inputs.symbols.len() / symbol_size, out.len() / symbol_size);
+        assert!(inputs.rows.iter().all(|&row| (row as usize) < symbols), "an input is missing");
+        assert!(targets.iter().all(|&target| (target as usize) < places), "a target is missing");
         let out = out.as_mut_ptr();
         self.run(Product { coefficients, inputs, size: symbol_size, targets, out, replace });
     }
@@ -95,8 +98,9 @@ impl Product<'_> {
         let line = self.coefficients.lanes * LANE;
         unsafe {
             // Lines have a multiple of BLOCK bytes: reading those of outputs that do not exist does no harm.
-            let mut coefficient = self.coefficients.by_input.as_ptr().cast::<u8>().add(first);
-            let symbols = self.inputs.symbols.as_ptr().add(offset);
+            let mut coefficient = self.coefficients.by_input.as_ptr().cast::<u8>().wrapping_add(first);
+            // Without inputs there may be no bytes either; the pointers are then not used.
+            let symbols = self.inputs.symbols.as_ptr().wrapping_add(offset);
             for &row in self.inputs.rows {
                 let from = symbols.add(row as usize * self.size);
                 let mut input = [V::zero(); WIDTH];

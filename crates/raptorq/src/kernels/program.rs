@@ -6,6 +6,7 @@
 //! two-operand operations that codecs usually replay reads and writes the destination for every term.
 
 use alloc::vec::Vec;
+use core::ops::Deref;
 
 use crate::memory::settle;
 
@@ -68,7 +69,7 @@ impl GatherList {
         self.terms.clear();
     }
 
-    /// Makes room for a little more than there is.
+    /// Makes room for as much again.
     pub(crate) fn settle(&mut self) {
         settle(&mut self.lines);
         settle(&mut self.terms);
@@ -124,7 +125,7 @@ pub(crate) struct Hdpc {
 
 impl Hdpc {
     /// Whether the rows cover columns of the program only, and name existing rows: what running it relies on.
-    pub(super) fn fits(&self, program: &Program) -> bool {
+    pub(super) fn fits(&self, program: &Sealed) -> bool {
         let sums = program.columns + program.residuals.lines.len();
         self.pairs.len() < program.columns
             && sums + self.rows <= program.bounds().slots
@@ -132,7 +133,10 @@ impl Hdpc {
     }
 }
 
-/// A program: made by the solver, run by [`super::execute`].
+/// Slots that a program can have: their numbers are 16-bit.
+pub(crate) const MOST_SLOTS: usize = 1 << 16;
+
+/// A program: made by the solver, [sealed](Program::seal), and run by [`super::execute`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     /// L.
@@ -153,12 +157,17 @@ pub(crate) struct Program {
     pub(crate) dense: Vec<u8>,
     /// What the free columns add to the leads; each line has its own target among its terms.
     pub(crate) corrections: GatherList,
-    /// Bounds that [`Program::seal`] found; `None` while the program may change.
-    bounds: Option<Bounds>,
+}
+
+/// A program that can be run: it can be read but not changed, so that what [`Program::seal`] found stays true.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sealed {
+    program: Program,
+    bounds: Bounds,
 }
 
 /// What a sealed program may touch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bounds {
     /// Slots, all told.
     pub(super) slots: usize,
@@ -177,31 +186,15 @@ impl Program {
         self.free.clear();
         self.dense_inputs.clear();
         self.dense.clear();
-        self.bounds = None;
-    }
-
-    /// Makes room for a little more than there is.
-    pub(crate) fn settle(&mut self) {
-        for list in [&mut self.peeled, &mut self.residuals, &mut self.leads, &mut self.corrections] {
-            list.settle();
-        }
-        settle(&mut self.inactive);
-        settle(&mut self.free);
-        settle(&mut self.dense_inputs);
-        settle(&mut self.dense);
-    }
-
-    /// Slots that a strip needs.
-    pub(crate) fn slots(&self) -> usize {
-        self.bounds.map_or(0, |bounds| bounds.slots)
     }
 
     /// Finds what the program may touch, which is what makes running it without checking every index sound.
     ///
     /// # Panics
     ///
-    /// If a line's terms are not there, or the dense matrix has another shape than its inputs say.
-    pub(crate) fn seal(&mut self, hdpc_rows: usize) {
+    /// If a line's terms are not there, the dense matrix has another shape than its inputs say, or there are more slots
+    /// than their numbers can name.
+    pub(crate) fn seal(self, hdpc_rows: usize) -> Sealed {
         let mut bounds = Bounds { slots: self.columns + self.residuals.lines.len() + hdpc_rows, repairs: 0 };
         let top = |values: &[u16]| values.iter().max().map_or(0, |&most| most as usize + 1);
         for list in [&self.peeled, &self.residuals, &self.leads, &self.corrections] {
@@ -211,10 +204,44 @@ impl Program {
         }
         bounds.slots = bounds.slots.max(top(&self.inactive)).max(top(&self.free)).max(top(&self.dense_inputs));
         assert_eq!(self.dense.len(), self.free.len() * self.dense_inputs.len());
-        self.bounds = Some(bounds);
+        assert!(bounds.slots <= MOST_SLOTS, "{} slots cannot be numbered", bounds.slots);
+        Sealed { program: self, bounds }
+    }
+}
+
+impl Sealed {
+    /// The program, to be changed.
+    pub(crate) fn open(self) -> Program {
+        self.program
+    }
+
+    /// Slots that a strip needs.
+    pub(crate) fn slots(&self) -> usize {
+        self.bounds.slots
+    }
+
+    /// Makes room for as much again.
+    pub(crate) fn settle(&mut self) {
+        let program = &mut self.program;
+        for list in [&mut program.peeled, &mut program.residuals, &mut program.leads, &mut program.corrections] {
+            list.settle();
+        }
+        settle(&mut program.inactive);
+        settle(&mut program.free);
+        settle(&mut program.dense_inputs);
+        settle(&mut program.dense);
     }
 
     pub(super) fn bounds(&self) -> Bounds {
-        self.bounds.expect("only sealed programs are run")
+        self.bounds
+    }
+}
+
+impl Deref for Sealed {
+    type Target = Program;
+
+    #[inline]
+    fn deref(&self) -> &Program {
+        &self.program
     }
 }

@@ -6,14 +6,14 @@
 //! 64 of them go through at once, at a fraction of the price of encoding a block.
 
 use super::execute::Chunk;
-use super::program::{GatherList, Hdpc, Program};
+use super::program::{GatherList, Hdpc, Sealed};
 use super::{Kernels, LANE, Lane, Operation};
 
 impl Kernels {
     /// Coefficients of the first symbols of the block in the encoding symbols whose columns are the lines of
     /// `wanted`, 64 at most: byte `n` of `out[row * stride]` is that of `row` in line `n`.
     ///
-    /// `area` is scratch of [`Program::slots`] chunks.
+    /// `area` is scratch of [`Sealed::slots`] chunks.
     ///
     /// # Panics
     ///
@@ -21,7 +21,7 @@ impl Kernels {
     /// program takes repair symbols.
     pub(crate) fn coefficients(
         self,
-        program: &Program,
+        program: &Sealed,
         hdpc: &Hdpc,
         wanted: Wanted<'_>,
         area: &mut [Chunk],
@@ -62,7 +62,7 @@ impl Wanted<'_> {
 }
 
 struct Transpose<'a> {
-    program: &'a Program,
+    program: &'a Sealed,
     hdpc: &'a Hdpc,
     wanted: Wanted<'a>,
     area: &'a mut [Chunk],

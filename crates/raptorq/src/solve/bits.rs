@@ -92,7 +92,7 @@ impl ColumnBits {
         }
     }
 
-    /// Makes room for a little more than there is.
+    /// Makes room for as much again.
     pub(super) fn settle(&mut self) {
         settle(&mut self.inactive);
     }

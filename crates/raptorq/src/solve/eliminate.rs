@@ -59,7 +59,7 @@ impl Elimination {
         Ok(())
     }
 
-    /// Makes room for a little more than there is.
+    /// Makes room for as much again.
     pub(super) fn settle(&mut self) {
         settle(&mut self.residual_rows);
         settle(&mut self.matrix);

@@ -9,6 +9,8 @@ mod eliminate;
 mod peel;
 mod skeleton;
 mod solver;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use skeleton::{Skeleton, row_columns};
 pub(crate) use solver::{Deficit, Received, Solver};

@@ -147,10 +147,11 @@ impl Peeling {
         rows.filter(|(_, (degree, used))| **degree & ABSENT == 0 && !**used).map(|(row, _)| row as u32)
     }
 
-    /// Peels.
-    pub(super) fn run(&mut self, skeleton: &Skeleton) {
+    /// Peels. Says whether no more than `most` columns had to be set aside; it stops when there are more.
+    pub(super) fn run(&mut self, skeleton: &Skeleton, most: usize) -> bool {
         let w = skeleton.parameters.w as usize;
         let l = skeleton.parameters.l as usize;
+        let permanent = l - w;
         self.extra.index_columns(w, skeleton.rows() as u32);
         self.used.clear();
         self.used.resize(skeleton.rows() + self.extra.len(), false);
@@ -182,13 +183,17 @@ impl Peeling {
             } else {
                 let column = self.components.largest(&self.states).unwrap_or_else(|| self.any_column(skeleton));
                 self.inactive.push(column);
+                if self.inactive.len() + permanent > most {
+                    return false;
+                }
                 self.close(skeleton, column, State::Inactive);
             }
         }
         self.inactive.extend(w as u16..l as u16);
+        true
     }
 
-    /// Makes room for a little more than there is.
+    /// Makes room for as much again.
     pub(super) fn settle(&mut self) {
         self.extra.settle();
         settle(&mut self.degrees);

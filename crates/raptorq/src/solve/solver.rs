@@ -1,17 +1,25 @@
 //! All of it: which symbols there are, and the program that makes the intermediate symbols of them.
 
+use core::mem;
+
 use super::bits::ColumnBits;
 use super::eliminate::Elimination;
 use super::peel::Peeling;
 use super::skeleton::{Skeleton, row_columns};
 use crate::kernels::Kernels;
-use crate::kernels::program::{Program, Source};
+use crate::kernels::program::{MOST_SLOTS, Program, Sealed, Source};
 
-/// The received symbols do not determine the block.
+/// The received symbols do not determine the block, or it would cost too much to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deficit {
     /// How many more symbols are needed at least: what the rank lacks.
     pub(crate) symbols: u32,
+}
+
+impl Deficit {
+    /// For symbols that are not worth solving for, and whose rank is not known. A try that ends so is not cheap: the next
+    /// one waits for more than one symbol.
+    pub(crate) const UNKNOWN: Self = Self { symbols: 64 };
 }
 
 /// Which symbols there are.
@@ -23,13 +31,20 @@ pub(crate) struct Received<'a> {
     pub(crate) repairs: &'a [u32],
 }
 
+/// Columns that are set aside at most.
+///
+/// Solving for them takes time that grows with the cube of their number. Losses by chance lead to about 550 in the
+/// largest blocks, but whoever picks the ids of the symbols that arrive can make it three quarters of all columns, which
+/// would be minutes of work. So many as are allowed here take about a second.
+pub(super) const MOST_INACTIVE: usize = 4096;
+
 /// Makes programs. Its memory is used again by the next block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solver {
     peeling: Peeling,
     columns: ColumnBits,
     elimination: Elimination,
-    program: Program,
+    program: Sealed,
 }
 
 impl Solver {
@@ -37,13 +52,30 @@ impl Solver {
     ///
     /// # Errors
     ///
-    /// [`Deficit`] when the symbols do not determine the block.
+    /// [`Deficit`] when the symbols do not determine the block, or when finding out would take out of all proportion.
     pub(crate) fn solve(
         &mut self,
         kernels: Kernels,
         skeleton: &Skeleton,
         received: Received<'_>,
-    ) -> Result<&Program, Deficit> {
+    ) -> Result<(), Deficit> {
+        let mut program = mem::take(&mut self.program).open();
+        program.clear();
+        let result = self.fill(&mut program, kernels, skeleton, received);
+        if result.is_err() {
+            program.clear();
+        }
+        self.program = program.seal(skeleton.hdpc.rows);
+        result
+    }
+
+    fn fill(
+        &mut self,
+        program: &mut Program,
+        kernels: Kernels,
+        skeleton: &Skeleton,
+        received: Received<'_>,
+    ) -> Result<(), Deficit> {
         let parameters = &skeleton.parameters;
         let rows = skeleton.rows() as u32;
         let source = |row: u32| {
@@ -53,22 +85,26 @@ impl Solver {
                 row.checked_sub(rows).map_or(Source::NONE, Source::repair)
             }
         };
-        self.program.clear();
-        self.program.columns = parameters.l as usize;
+        program.columns = parameters.l as usize;
         self.peeling.start(skeleton, received.lost.iter().copied());
         for &isi in received.repairs {
             self.peeling.add_row(parameters.w as u16, |columns| {
                 row_columns(parameters, isi, |column| columns.push(column as u16));
             });
         }
-        self.peeling.run(skeleton);
-        self.columns.follow(&self.peeling, skeleton, source, &mut self.program);
-        self.elimination.run(kernels, &self.peeling, skeleton, &self.columns, source, &mut self.program)?;
-        self.program.seal(skeleton.hdpc.rows);
-        Ok(&self.program)
+        if !self.peeling.run(skeleton, MOST_INACTIVE) {
+            return Err(Deficit::UNKNOWN);
+        }
+        // One slot for each column, each row that peeling left, and each HDPC row.
+        let residuals = self.peeling.residual_rows().count();
+        if program.columns + residuals + skeleton.hdpc.rows > MOST_SLOTS {
+            return Err(Deficit::UNKNOWN);
+        }
+        self.columns.follow(&self.peeling, skeleton, source, program);
+        self.elimination.run(kernels, &self.peeling, skeleton, &self.columns, source, program)
     }
 
-    /// Makes room for a little more than there is.
+    /// Makes room for as much again.
     pub(crate) fn settle(&mut self) {
         self.peeling.settle();
         self.columns.settle();
@@ -76,8 +112,13 @@ impl Solver {
         self.program.settle();
     }
 
+    /// The program last made; an empty one if none could be.
+    pub(crate) fn program(&self) -> &Sealed {
+        &self.program
+    }
+
     /// The program last made, to be kept.
-    pub(crate) fn into_program(self) -> Program {
+    pub(crate) fn into_program(self) -> Sealed {
         self.program
     }
 }
