@@ -47,7 +47,7 @@ impl Shape {
         const CACHE: usize = 512 << 10;
         let columns = self.plan.skeleton.parameters.l as usize;
         let widest = if columns * 4 * 64 <= CACHE { 4 } else { 2 };
-        lanes(self.symbol_size).next_power_of_two().min(widest)
+        if lanes(self.symbol_size) <= 2 { 2 } else { widest }
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Task<'a> {
     /// Sums of intermediate symbols to write in the end, each to a row of the symbols that `emission` names.
     pub(crate) emit: &'a GatherList,
     pub(crate) emission: Emission,
-    /// The strip's width in lanes: 1, 2, 4 or 8.
+    /// The strip's width in lanes: 2 or 4.
     pub(crate) width: usize,
     pub(crate) layout: Layout,
 }
@@ -120,11 +120,9 @@ impl Kernels {
             layout: task.layout,
         };
         match task.width {
-            1 => self.run(Strips::<1>(run)),
             2 => self.run(Strips::<2>(run)),
             4 => self.run(Strips::<4>(run)),
-            8 => self.run(Strips::<8>(run)),
-            _ => panic!("a strip has 1, 2, 4 or 8 lanes"),
+            _ => panic!("a strip has 2 or 4 lanes"),
         }
     }
 }
