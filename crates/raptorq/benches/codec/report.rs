@@ -38,6 +38,11 @@ impl Provenance {
     /// Of this process, with the load of the machine right now.
     pub(crate) fn collect() -> Self {
         let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+        // Where a file is on this machine is of no interest.
+        let arguments = arguments.map(|argument| match Path::new(&argument) {
+            path if path.is_absolute() => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            _ => argument,
+        });
         let command = ["cargo bench --locked -p anabranch-raptorq --bench codec --".to_owned()];
         let dirty = !output("git", &["status", "--porcelain", "--", "."]).is_empty();
         let processor = first_line_of("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.into());
