@@ -21,7 +21,7 @@ cargo bench -p anabranch-raptorq --bench codec -- [OPTION ...]
   --heap-shift BYTES    with --measure: shift this process's heap [0]
   --samples N           samples of each measurement, in each of two processes [5; 3 of what takes over 0.1 s]
   --huge-pages          let both codecs' memory be huge pages (glibc 2.35 or newer)
-  --record              replace the codec's section in benches/RESULTS.md
+  --record              replace the codec's section in benches/RESULTS.md, and the table in its README
   --latency-table FILE  instead of all this, write decoding times by K and losses to FILE, as JSON";
 
 /// What to measure, and what to do with it.
