@@ -48,7 +48,9 @@ const MOST_SPARE: usize = 512;
 /// [`try_decode`] recovers what is lost, in place.
 ///
 /// The decoder owns all the memory it needs, and keeps it: the next block of the same shape, after [`clear`],
-/// allocates nothing. It takes at most three times the block's size when the block has 100 symbols or more.
+/// allocates nothing. It takes at most three times the block's size when the block has 100 symbols or more, of about a
+/// kilobyte or more; smaller symbols are worked on 128 bytes at a time all the same. Memory for the block itself is taken
+/// when the decoder is made: a size that comes from outside should be compared with a limit before.
 ///
 /// [`may_decode`]: Self::may_decode
 /// [`try_decode`]: Self::try_decode

@@ -114,7 +114,7 @@ impl GatherList {
 /// The two HDPC rows that a column's Horner sum goes to.
 pub(crate) type Pair = [u8; 2];
 
-/// The HDPC rows (RFC 6330 §5.3.3.3), and the matrix that solves them.
+/// The HDPC rows (RFC 6330 §5.3.3.3) but for the identity that ends them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hdpc {
     /// For each of the K' + S columns but the last, the rows that `MT` has a 1 in.
@@ -136,7 +136,7 @@ impl Hdpc {
 /// Slots that a program can have: their numbers are 16-bit.
 pub(crate) const MOST_SLOTS: usize = 1 << 16;
 
-/// A program: made by the solver, [sealed](Program::seal), and run by [`super::execute`].
+/// What a program does: written by the solver, and [sealed](Sealed) to be run by [`super::execute`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     /// L.
@@ -151,7 +151,7 @@ pub(crate) struct Program {
     pub(crate) inactive: Vec<u16>,
     /// Inactive columns that the binary rows leave open; the HDPC rows determine them.
     pub(crate) free: Vec<u16>,
-    /// Slots that the free columns are computed from: the leads, then the HDPC sums.
+    /// Slots that the free columns are computed from: the HDPC sums, then the leads.
     pub(crate) dense_inputs: Vec<u16>,
     /// The coefficients: a row for each free column, a column for each input.
     pub(crate) dense: Vec<u8>,
@@ -159,15 +159,17 @@ pub(crate) struct Program {
     pub(crate) corrections: GatherList,
 }
 
-/// A program that can be run: it can be read but not changed, so that what [`Program::seal`] found stays true.
+/// A program that can be run. It can be read but not changed other than by [writing it anew](Sealed::write), so that its
+/// bounds are always true: that makes it sound to run it without checking every index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sealed {
     program: Program,
-    bounds: Bounds,
+    /// `None` while it is being written, or after that failed.
+    bounds: Option<Bounds>,
 }
 
 /// What a sealed program may touch.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Slots, all told.
     pub(super) slots: usize,
@@ -177,7 +179,7 @@ pub(super) struct Bounds {
 
 impl Program {
     /// Empties it, keeping its memory.
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.columns = 0;
         for list in [&mut self.peeled, &mut self.residuals, &mut self.leads, &mut self.corrections] {
             list.clear();
@@ -188,13 +190,13 @@ impl Program {
         self.dense.clear();
     }
 
-    /// Finds what the program may touch, which is what makes running it without checking every index sound.
+    /// Finds what the program may touch.
     ///
     /// # Panics
     ///
     /// If a line's terms are not there, the dense matrix has another shape than its inputs say, or there are more slots
     /// than their numbers can name.
-    pub(crate) fn seal(self, hdpc_rows: usize) -> Sealed {
+    fn bounds(&self, hdpc_rows: usize) -> Bounds {
         let mut bounds = Bounds { slots: self.columns + self.residuals.lines.len() + hdpc_rows, repairs: 0 };
         let top = |values: &[u16]| values.iter().max().map_or(0, |&most| most as usize + 1);
         for list in [&self.peeled, &self.residuals, &self.leads, &self.corrections] {
@@ -205,19 +207,31 @@ impl Program {
         bounds.slots = bounds.slots.max(top(&self.inactive)).max(top(&self.free)).max(top(&self.dense_inputs));
         assert_eq!(self.dense.len(), self.free.len() * self.dense_inputs.len());
         assert!(bounds.slots <= MOST_SLOTS, "{} slots cannot be numbered", bounds.slots);
-        Sealed { program: self, bounds }
+        bounds
     }
 }
 
 impl Sealed {
-    /// The program, to be changed.
-    pub(crate) fn open(self) -> Program {
-        self.program
+    /// Has `write` make another program in the memory of this one. If it fails there is no program that could be run.
+    ///
+    /// # Panics
+    ///
+    /// If what it made is not a program: see [`Program::bounds`].
+    pub(crate) fn write<E>(
+        &mut self,
+        hdpc_rows: usize,
+        write: impl FnOnce(&mut Program) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.bounds = None;
+        self.program.clear();
+        write(&mut self.program)?;
+        self.bounds = Some(self.program.bounds(hdpc_rows));
+        Ok(())
     }
 
     /// Slots that a strip needs.
     pub(crate) fn slots(&self) -> usize {
-        self.bounds.slots
+        self.bounds().slots
     }
 
     /// Makes room for as much again.
@@ -232,8 +246,11 @@ impl Sealed {
         settle(&mut program.dense);
     }
 
+    /// # Panics
+    ///
+    /// If the program was never written, or not to its end.
     pub(super) fn bounds(&self) -> Bounds {
-        self.bounds
+        self.bounds.expect("only whole programs are run")
     }
 }
 

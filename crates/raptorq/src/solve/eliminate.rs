@@ -22,6 +22,7 @@ pub(super) struct Elimination {
     /// Number in [`Elimination::leads`] or in `free` of each inactive column.
     free: Vec<u32>,
     is_lead: Vec<bool>,
+    /// The HDPC rows over the inactive columns once the peeled ones are put in, a byte a column.
     hdpc: Vec<u8>,
     /// The HDPC rows: coefficients of the free columns, then of the sums, then of the leads.
     dense: Vec<u8>,
@@ -211,8 +212,8 @@ impl Elimination {
     }
 }
 
-/// Gauss-Jordan over GF(256) on the first `unknowns` columns: row `i` ends with a 1 in column `i`. Returns the rank,
-/// and stops at the first column without a pivot only in so far as it goes on counting.
+/// Gauss-Jordan over GF(256) on the first `unknowns` columns. Returns their rank; if that is full, the first rows are the
+/// identity there.
 fn reduce_octets(kernels: Kernels, matrix: &mut [u8], width: usize, unknowns: usize) -> usize {
     let rows = matrix.len() / width;
     let mut rank = 0;

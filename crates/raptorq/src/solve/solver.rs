@@ -1,13 +1,11 @@
 //! All of it: which symbols there are, and the program that makes the intermediate symbols of them.
 
-use core::mem;
-
 use super::bits::ColumnBits;
 use super::eliminate::Elimination;
 use super::peel::Peeling;
 use super::skeleton::{Skeleton, row_columns};
 use crate::kernels::Kernels;
-use crate::kernels::program::{MOST_SLOTS, Program, Sealed, Source};
+use crate::kernels::program::{MOST_SLOTS, Sealed, Source};
 
 /// The received symbols do not determine the block, or it would cost too much to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +57,7 @@ impl Solver {
         skeleton: &Skeleton,
         received: Received<'_>,
     ) -> Result<(), Deficit> {
-        let mut program = mem::take(&mut self.program).open();
-        program.clear();
-        let result = self.fill(&mut program, kernels, skeleton, received);
-        if result.is_err() {
-            program.clear();
-        }
-        self.program = program.seal(skeleton.hdpc.rows);
-        result
-    }
-
-    fn fill(
-        &mut self,
-        program: &mut Program,
-        kernels: Kernels,
-        skeleton: &Skeleton,
-        received: Received<'_>,
-    ) -> Result<(), Deficit> {
+        let Self { peeling, columns, elimination, program } = self;
         let parameters = &skeleton.parameters;
         let rows = skeleton.rows() as u32;
         let source = |row: u32| {
@@ -85,23 +67,24 @@ impl Solver {
                 row.checked_sub(rows).map_or(Source::NONE, Source::repair)
             }
         };
-        program.columns = parameters.l as usize;
-        self.peeling.start(skeleton, received.lost.iter().copied());
-        for &isi in received.repairs {
-            self.peeling.add_row(parameters.w as u16, |columns| {
-                row_columns(parameters, isi, |column| columns.push(column as u16));
-            });
-        }
-        if !self.peeling.run(skeleton, MOST_INACTIVE) {
-            return Err(Deficit::UNKNOWN);
-        }
-        // One slot for each column, each row that peeling left, and each HDPC row.
-        let residuals = self.peeling.residual_rows().count();
-        if program.columns + residuals + skeleton.hdpc.rows > MOST_SLOTS {
-            return Err(Deficit::UNKNOWN);
-        }
-        self.columns.follow(&self.peeling, skeleton, source, program);
-        self.elimination.run(kernels, &self.peeling, skeleton, &self.columns, source, program)
+        program.write(skeleton.hdpc.rows, |program| {
+            program.columns = parameters.l as usize;
+            peeling.start(skeleton, received.lost.iter().copied());
+            for &isi in received.repairs {
+                peeling.add_row(parameters.w as u16, |columns| {
+                    row_columns(parameters, isi, |column| columns.push(column as u16));
+                });
+            }
+            if !peeling.run(skeleton, MOST_INACTIVE) {
+                return Err(Deficit::UNKNOWN);
+            }
+            // One slot for each column, each row that peeling left, and each HDPC row.
+            if program.columns + peeling.residual_rows().count() + skeleton.hdpc.rows > MOST_SLOTS {
+                return Err(Deficit::UNKNOWN);
+            }
+            columns.follow(peeling, skeleton, source, program);
+            elimination.run(kernels, peeling, skeleton, columns, source, program)
+        })
     }
 
     /// Makes room for as much again.
@@ -112,7 +95,7 @@ impl Solver {
         self.program.settle();
     }
 
-    /// The program last made; an empty one if none could be.
+    /// The program last made. If it could not be made, it cannot be run.
     pub(crate) fn program(&self) -> &Sealed {
         &self.program
     }
