@@ -16,6 +16,7 @@ CRATES := --workspace --exclude anabranch-py
 
 # The instruction sets of this kind of processor; the tests use the best one there is where it lacks one of them.
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
+CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
 .PHONY: help setup demo test test-codec test-codec-all check format bench bench-codec instructions clean
 
@@ -33,11 +34,10 @@ test: setup ## run all tests
 	$(BIN)/pytest
 
 test-codec: ## test the RaptorQ codec without std, and with each of its instruction sets
-	cargo test --locked -p anabranch-raptorq --no-default-features
+	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_TESTS)
 	for level in $(CODEC_LEVELS); do \
 	  echo "ANABRANCH_RAPTORQ_LEVEL=$$level"; \
-	  ANABRANCH_RAPTORQ_LEVEL=$$level cargo test --locked -p anabranch-raptorq \
-	    --lib --test reference --test vectors --test roundtrip; \
+	  ANABRANCH_RAPTORQ_LEVEL=$$level cargo test --locked -p anabranch-raptorq $(CODEC_TESTS); \
 	done
 
 test-codec-all: ## the codec's long tests: every number of source symbols, and every class with another codec

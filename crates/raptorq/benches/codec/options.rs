@@ -21,7 +21,7 @@ cargo bench -p anabranch-raptorq --bench codec -- [OPTION ...]
   --heap-shift BYTES    with --measure: shift this process's heap [0]
   --samples N           samples of each measurement, in each of two processes [5; 3 of what takes over 0.1 s]
   --huge-pages          let both codecs' memory be huge pages (glibc 2.35 or newer)
-  --record              replace the codec's section in benches/RESULTS.md
+  --record              replace the codec's section in benches/RESULTS.md, and the table in its README
   --latency-table FILE  instead of all this, write decoding times by K and losses to FILE, as JSON";
 
 /// What to measure, and what to do with it.
@@ -68,13 +68,12 @@ impl Request {
             record: false,
             latency_table: None,
         };
-        let mut arguments = arguments.into_iter();
+        // Cargo adds `--bench`.
+        let mut arguments = arguments.into_iter().filter(|argument| argument != "--bench");
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             match argument.as_str() {
                 "--help" | "-h" => return Ok(Self::Help),
-                // Cargo adds it.
-                "--bench" => {}
                 "--quick" => options.quick = true,
                 "--list" => options.list = true,
                 "--huge-pages" => options.huge_pages = true,
@@ -95,15 +94,19 @@ impl Request {
 
 impl Options {
     fn complete(mut self) -> Result<Request, String> {
-        if self.record && (self.quick || !self.only.is_empty() || self.latency_table.is_some()) {
-            return Err("--record keeps whole runs only: it cannot go with --quick, --only or --latency-table".into());
-        }
         self.k_given = !self.source_symbols.is_empty();
         if !self.k_given {
             self.source_symbols = SOURCE_SYMBOLS.into_iter().filter(|&k| !self.quick || k <= 1000).collect();
         }
         if self.symbol_sizes.is_empty() {
             self.symbol_sizes = if self.quick { vec![SYMBOL_SIZES[0]] } else { SYMBOL_SIZES.to_vec() };
+        }
+        let whole = SOURCE_SYMBOLS.iter().all(|k| self.source_symbols.contains(k))
+            && SYMBOL_SIZES.iter().all(|t| self.symbol_sizes.contains(t));
+        if self.record && (!whole || self.quick || !self.only.is_empty() || self.latency_table.is_some()) {
+            return Err("--record keeps whole runs only: all of the usual K and T, and neither --quick, --only nor \
+                        --latency-table"
+                .into());
         }
         if self.samples == 0 {
             self.samples = if self.quick { 3 } else { 5 };

@@ -38,6 +38,11 @@ impl Provenance {
     /// Of this process, with the load of the machine right now.
     pub(crate) fn collect() -> Self {
         let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+        // Where a file is on this machine is of no interest.
+        let arguments = arguments.map(|argument| match Path::new(&argument) {
+            path if path.is_absolute() => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            _ => argument,
+        });
         let command = ["cargo bench --locked -p anabranch-raptorq --bench codec --".to_owned()];
         let dirty = !output("git", &["status", "--porcelain", "--", "."]).is_empty();
         let processor = first_line_of("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.into());
@@ -71,9 +76,19 @@ fn first_line_of(file: &str, key: &str) -> Option<String> {
     line.split_once(':').map(|(_, value)| value.trim().to_owned())
 }
 
-/// Puts `section` in the place of the one that `benches/RESULTS.md` has.
-pub(crate) fn record(section: &str) -> Result<(), String> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/RESULTS.md");
+/// Puts a report into `benches/RESULTS.md`, and its main table into the crate's README.
+pub(crate) fn record(report: &str) -> Result<(), String> {
+    let start = report.find("### Symbols of 1280 bytes\n").ok_or("the report has no table of 1280-byte symbols")?;
+    let table = report[start..].lines().filter(|line| line.starts_with('|'));
+    // The tables of other symbol sizes follow; this one has a head, a rule and four rows.
+    let table: Vec<&str> = table.take(6).collect();
+    replace("../../benches/RESULTS.md", report)?;
+    replace("README.md", &format!("\n{}\n\n", table.join("\n")))
+}
+
+/// Puts `section` between the marks of a file.
+fn replace(file: &str, section: &str) -> Result<(), String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let said = |error: std::io::Error| format!("{}: {error}", file.display());
     let text = std::fs::read_to_string(&file).map_err(said)?;
     let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));

@@ -17,7 +17,7 @@ use super::shape::Shape;
 use crate::kernels::execute::{Chunk, Emission, Layout, Rows, Task, chunks, lanes};
 use crate::kernels::product::{Coefficients, Inputs};
 use crate::kernels::program::{GatherList, Source};
-use crate::kernels::{Kernels, LANE};
+use crate::kernels::{Kernels, LANE, Level};
 use crate::memory::settle;
 use crate::solve::{self, Deficit, Solver, row_columns};
 
@@ -81,7 +81,7 @@ impl Recovery {
         self.lost.extend(arrived.received.lost(shape.source_symbols));
         self.isis.clear();
         self.isis.extend(arrived.received.repairs().iter().map(|&esi| shape.isi(esi)));
-        let route = self.forced.unwrap_or_else(|| route(shape, self.lost.len()));
+        let route = self.forced.unwrap_or_else(|| route(shape, self.lost.len(), kernels.level()));
         let [few, many] = [SPARE, MOST_SPARE].map(|spare| self.isis.len().min(self.lost.len() + spare));
         let found = match self.find(kernels, shape, route, few) {
             Err(_) if few < many => self.find(kernels, shape, route, many),
@@ -275,9 +275,9 @@ fn provide(area: &mut Vec<Chunk>, chunks: usize) {
 
 /// The route that should be fastest for `lost` losses.
 ///
-/// What the routes cost, in lanes added up (of which a core does about three in a nanosecond): estimates from
-/// measurements with 64-byte lanes, good enough to tell routes apart that differ by more than a tenth.
-fn route(shape: &Shape, lost: usize) -> Route {
+/// What the routes cost, in lanes added up (of which a core with AVX-512 does about three in a nanosecond): estimates
+/// from measurements, good enough to tell routes apart that differ by more than a tenth.
+fn route(shape: &Shape, lost: usize, level: Level) -> Route {
     /// A symbol's lines in a plan, for each of the symbol's lanes.
     const RUN: u64 = 24;
     /// A symbol's part in making a program, for each doubling of K from 8 on.
@@ -286,12 +286,19 @@ fn route(shape: &Shape, lost: usize) -> Route {
     const TRANSPOSE: u64 = 130;
     /// An entry of the matrix to invert, for 64 of its columns.
     const INVERT: u64 = 8;
+    // A lane multiplied and added.
+    let multiply = match level {
+        Level::Avx512 | Level::Avx2Gfni => 1,
+        Level::Avx2 => 2,
+        Level::Ssse3 | Level::Neon => 3,
+        Level::Portable => 11,
+    };
     let (k, lost) = (u64::from(shape.source_symbols), lost as u64);
     let width = lanes(shape.symbol_size) as u64;
     let lanes_of_lost = lost.div_ceil(64);
-    let small = k * TRANSPOSE * lanes_of_lost + lost * lost * (width + INVERT * lanes_of_lost);
+    let small = k * TRANSPOSE * lanes_of_lost + lost * lost * multiply * (width + INVERT * lanes_of_lost);
     let costs = [
-        (Route::Dense, small + k * lost * width * 9 / 8),
+        (Route::Dense, small + k * lost * width * multiply * 9 / 8),
         (Route::Plan, small + k * RUN * width),
         (Route::Solve, k * (RUN * width + SOLVE * u64::from((k / 8).max(1).ilog2()))),
     ];

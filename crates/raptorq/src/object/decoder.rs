@@ -1,5 +1,8 @@
 //! From packets to the object.
 
+mod error;
+mod state;
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,120 +10,14 @@ use alloc::vec::Vec;
 use super::layout::BlockLayout;
 use super::limits::DecoderLimits;
 use super::oti::ObjectTransmissionInformation;
-use super::packet::{PacketError, PacketRef, PayloadId};
+use super::packet::{PacketRef, PayloadId};
 #[cfg(feature = "std")]
 use super::plans::PlanCache;
 use super::plans::Plans;
 use super::symbols::Symbols;
-use crate::{Added, BlockError, EncodingPlan, SourceBlockDecoder};
-
-/// Why an object cannot be decoded, or a packet not be used.
-///
-/// After an error from a packet the decoder is as it was before that packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DecoderError {
-    /// The object is larger than the limits allow.
-    #[error("the object has {size} bytes; the limit is {limit}")]
-    ObjectTooLarge {
-        /// F.
-        size: u64,
-        /// [`DecoderLimits::max_object_bytes`].
-        limit: u64,
-    },
-    /// The object's blocks are larger than the limits, or the address space, allow.
-    #[error("a block has {size} bytes; the limit is {limit}")]
-    BlockTooLarge {
-        /// K * T of the largest block.
-        size: u64,
-        /// [`DecoderLimits::max_block_bytes`], or what the address space allows.
-        limit: u64,
-    },
-    /// The object's blocks have more symbols than the limits allow.
-    #[error("a block has {symbols} source symbols; the limit is {limit}")]
-    TooManySymbols {
-        /// K of the largest block.
-        symbols: u32,
-        /// [`DecoderLimits::max_source_symbols`].
-        limit: u32,
-    },
-    /// The packet would start a block while as many are in progress as the limits allow.
-    #[error("{limit} blocks are in progress, which is the limit")]
-    TooManyBlocks {
-        /// [`DecoderLimits::max_blocks_in_progress`].
-        limit: usize,
-    },
-    /// The block has so many more symbols than it needs, and still cannot be decoded, that they were chosen for that.
-    #[error("the block has {limit} symbols more than it needs, which is the limit, and is not decodable")]
-    TooManyExtraSymbols {
-        /// [`DecoderLimits::max_extra_symbols`].
-        limit: u32,
-    },
-    /// There is no memory for the decoded data.
-    #[error("there is no memory for {bytes} bytes")]
-    Memory {
-        /// How much was asked for.
-        bytes: u64,
-    },
-    /// The bytes are not a packet.
-    #[error(transparent)]
-    Packet(#[from] PacketError),
-    /// The object has fewer blocks.
-    #[error("there is no block {number} in an object of {blocks}")]
-    NoSuchBlock {
-        /// SBN of the packet.
-        number: u8,
-        /// Z.
-        blocks: u8,
-    },
-    /// The packet does not hold whole symbols, nor source symbols up to the padding of the last (§4.4.2).
-    #[error("{found} bytes are not symbols of {symbol_size} bytes")]
-    PacketSize {
-        /// Bytes after the payload ID.
-        found: usize,
-        /// T.
-        symbol_size: u16,
-    },
-    /// The packet holds source symbols and repair symbols, which §4.4.2 does not allow.
-    #[error(
-        "the packet begins with source symbol {esi}, and reaches into the repair symbols, which begin at {first_repair}"
-    )]
-    MixedPacket {
-        /// ESI of the packet.
-        esi: u32,
-        /// K.
-        first_repair: u32,
-    },
-    /// The padding of a source symbol is not zero, as §4.4.1.2 demands: the symbol is damaged.
-    #[error("source symbol {esi} ends in padding that is not zero")]
-    Padding {
-        /// ESI of the symbol.
-        esi: u32,
-    },
-    /// The object is not complete.
-    #[error("{blocks} blocks are not decoded")]
-    Incomplete {
-        /// How many.
-        blocks: usize,
-    },
-    /// A block was handed out by [`Decoder::take_block`], so the object cannot be put together here.
-    #[error("block {number} was taken")]
-    Taken {
-        /// The block's number.
-        number: u8,
-    },
-    /// The buffer does not have the size of what is to be written to it.
-    #[error("{expected} bytes are to be written to {found}")]
-    BufferSize {
-        /// The size it must have.
-        expected: u64,
-        /// The size it has.
-        found: usize,
-    },
-    /// The block's decoder refused.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-}
+use crate::EncodingPlan;
+pub use error::DecoderError;
+use state::{Collecting, State, buffer};
 
 /// What a packet did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,24 +53,6 @@ pub enum BlockStatus {
     Decoded,
     /// The block's bytes were here and were [taken](Decoder::take_block).
     Taken,
-}
-
-/// A block on its way.
-#[derive(Debug, Default)]
-pub(super) enum State {
-    #[default]
-    Waiting,
-    Collecting(Box<Collecting>),
-    Decoded(Vec<u8>),
-    Taken,
-}
-
-/// A block whose symbols are being collected.
-#[derive(Debug)]
-pub(super) struct Collecting {
-    decoder: SourceBlockDecoder,
-    /// How many symbols must be there before decoding is tried: more than K after it failed.
-    wanted: usize,
 }
 
 /// Collects the packets of an object and decodes its blocks.
@@ -327,7 +206,7 @@ impl Decoder {
             if self.in_progress >= self.limits.max_blocks_in_progress {
                 return Err(DecoderError::TooManyBlocks { limit: self.limits.max_blocks_in_progress });
             }
-            let collecting = start(&layout, &mut self.plans, self.spare.take())?;
+            let collecting = Collecting::start(&layout, &mut self.plans, self.spare.take())?;
             *state = State::Collecting(collecting);
             self.in_progress += 1;
         }
@@ -486,7 +365,7 @@ impl Decoder {
         Ok(match &self.blocks[usize::from(id.source_block_number())] {
             State::Waiting | State::Taken => false,
             State::Decoded(bytes) => layout.source_symbol_into(id.encoding_symbol_id(), bytes, symbol).is_ok(),
-            State::Collecting(block) => match block.decoder.source_symbol(id.encoding_symbol_id()) {
+            State::Collecting(block) => match block.source_symbol(id.encoding_symbol_id()) {
                 Some(known) => {
                     symbol.copy_from_slice(known);
                     true
@@ -527,99 +406,4 @@ impl Decoder {
             self.spare = None;
         }
     }
-}
-
-impl State {
-    fn bytes(&self) -> Option<&[u8]> {
-        if let Self::Decoded(bytes) = self { Some(bytes) } else { None }
-    }
-
-    #[cfg(feature = "std")]
-    fn is_ready(&self) -> bool {
-        matches!(self, Self::Collecting(block) if block.missing() == 0)
-    }
-}
-
-/// A decoder for the block at `layout`, in the memory of `spare` if there is one.
-fn start(
-    layout: &BlockLayout,
-    plans: &mut Plans,
-    spare: Option<Box<Collecting>>,
-) -> Result<Box<Collecting>, DecoderError> {
-    let (symbols, size) = (layout.source_symbols(), usize::from(layout.symbol_size()));
-    let plan = plans.get(symbols)?;
-    match spare {
-        Some(mut spare) => {
-            spare.decoder.reset(plan, symbols, size)?;
-            spare.wanted = 0;
-            Ok(spare)
-        }
-        None => Ok(Box::new(Collecting { decoder: SourceBlockDecoder::new(plan, symbols, size)?, wanted: 0 })),
-    }
-}
-
-impl Collecting {
-    /// How many symbols must arrive before decoding is worth a try.
-    fn missing(&self) -> u32 {
-        if self.decoder.is_complete() {
-            return 0;
-        }
-        let wanted = self.wanted.saturating_sub(self.decoder.symbols_received());
-        self.decoder.symbols_missing().max(wanted as u32) // as many as are asked for at once: a few
-    }
-
-    /// Adds one symbol, and says whether it was new.
-    fn add(
-        &mut self,
-        layout: &BlockLayout,
-        esi: u32,
-        symbol: &[u8],
-        padded: &mut Vec<u8>,
-        max_extra: u32,
-    ) -> Result<bool, DecoderError> {
-        // Source symbols have their place in the block. Of the repair symbols, each takes memory.
-        let most = layout.source_symbols() as usize + max_extra as usize;
-        if esi >= layout.source_symbols() && self.wanted > 0 && self.decoder.symbols_received() >= most {
-            return Err(DecoderError::TooManyExtraSymbols { limit: max_extra });
-        }
-        let size = usize::from(layout.symbol_size());
-        let symbol = if symbol.len() == size {
-            symbol
-        } else {
-            padded.clear();
-            padded.extend_from_slice(symbol);
-            padded.resize(size, 0);
-            padded
-        };
-        Ok(self.decoder.add_symbol(esi, symbol)? == Added::New)
-    }
-
-    /// The bytes of the block, without padding, if the symbols suffice.
-    fn decode(&mut self, layout: &BlockLayout) -> Result<Option<Vec<u8>>, DecoderError> {
-        let received = self.decoder.symbols_received();
-        let symbols = match self.decoder.try_decode() {
-            Ok(symbols) => symbols,
-            Err(not_yet) => {
-                self.wanted = received + not_yet.more as usize;
-                return Ok(None);
-            }
-        };
-        let mut bytes = buffer(layout.size())?;
-        let size = layout.size() as usize; // it fits, there being a buffer of that size
-        if layout.sub_blocks() == 1 {
-            bytes.extend(symbols.get(..size).unwrap_or(&[]));
-        } else {
-            bytes.resize(size, 0);
-            // Sizes that do not fit would be a fault here, not in what was received.
-            layout.deinterleave(symbols, &mut bytes).map_err(|_| DecoderError::Memory { bytes: layout.size() })?;
-        }
-        Ok(Some(bytes))
-    }
-}
-
-/// An empty vector with room for `size` bytes.
-fn buffer(size: u64) -> Result<Vec<u8>, DecoderError> {
-    let mut bytes = Vec::new();
-    let reserved = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
-    reserved.map(|()| bytes).ok_or(DecoderError::Memory { bytes: size })
 }

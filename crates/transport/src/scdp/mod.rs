@@ -27,9 +27,13 @@
 //! *One-to-many.* A symbol of a block is sent when every receiver that still needs the block has asked for it; receivers
 //! that have the block, or everything, no longer count (§IV-D).
 //!
+//! *Bytes.* The simulator counts symbols and draws decode failures; a session that carries bytes has its blocks decoded by
+//! a [`BlockDecoder`], of which [`RaptorQDecoder`] is the real one.
+//!
 //! The two most important types are [`Sender`] and [`Receiver`]; [`Connection`] is either.
 
 mod block;
+mod codec;
 mod config;
 mod header;
 mod layout;
@@ -40,6 +44,7 @@ mod sender;
 mod tests;
 
 pub use block::BlockDecoder;
+pub use codec::RaptorQDecoder;
 pub use config::{DecodeLatency, ScdpConfig};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;

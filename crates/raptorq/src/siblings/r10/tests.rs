@@ -79,6 +79,17 @@ fn systematic_and_decodable_for_every_k() {
     }
 }
 
+#[test]
+#[ignore = "long: every K"]
+fn the_source_symbols_suffice_for_every_k() {
+    // The encoder relies on it: this is what the systematic indices J(K) are for.
+    for k in MIN_SOURCE_SYMBOLS..=MAX_SOURCE_SYMBOLS {
+        let parameters = Parameters::new(k);
+        let source: Vec<u32> = (0..k).collect();
+        assert!(Solver::new(&parameters).solve(&parameters, &source), "K = {k}");
+    }
+}
+
 /// The rank of the whole system of §5.4.2.4, by elimination that knows nothing of its structure.
 fn has_full_rank(parameters: &Parameters, ids: &[u32]) -> bool {
     let (k, s, h, l) = (parameters.k, parameters.s, parameters.h, parameters.l as usize);

@@ -1,10 +1,12 @@
-//! Sessions that carry real bytes: ends that a random linear code over GF(2) stands behind, and that check themselves.
+//! Sessions that carry real bytes: ends that RaptorQ stands behind, and that check themselves.
 
 use super::*;
-use crate::scdp::BlockDecoder;
+use crate::scdp::RaptorQDecoder;
 use crate::scdp::layout::Layout;
 use crate::{Arrival, Bytes};
+use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Bytes of a symbol here.
 pub(super) const SHORT: u64 = 8;
@@ -17,7 +19,7 @@ pub(super) fn mix(seed: u64, n: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Parameters for short symbols and blocks that the code can do.
+/// Parameters for short symbols and blocks that take little time.
 pub(super) fn short(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {
     config(|c| {
         (c.packet, c.header) = (Bytes(64 + SHORT), Bytes(64));
@@ -30,62 +32,33 @@ pub(super) fn object(bytes: u64) -> Vec<u8> {
     (0..bytes).map(|i| mix(99, i) as u8).collect()
 }
 
-/// Which source symbols a symbol is the sum of.
-fn combination(block: u32, k: u32, esi: u32) -> u128 {
-    let all = u128::MAX >> (128 - k);
-    let n = u64::from(block) << 32 | u64::from(esi);
-    let repair = u128::from(mix(1, n)) << 64 | u128::from(mix(2, n));
-    if esi < k { 1 << esi } else { repair & all }
+/// Plans of all tests.
+static PLANS: LazyLock<PlanCache> = LazyLock::new(|| PlanCache::with_capacity(128.try_into().expect("positive")));
+
+/// The symbols that a sender would send.
+#[derive(Debug)]
+struct Symbols {
+    layout: Layout,
+    object: Vec<u8>,
+    blocks: BTreeMap<u32, SourceBlockEncoder>,
 }
 
-/// The symbol that a sender would send.
-fn encode(object: &[u8], layout: &Layout, block: u32, esi: u32) -> u64 {
-    let k = layout.source_symbols(block);
-    let first = layout.symbols_before(block) as usize;
-    let combination = combination(block, k, esi);
-    let source = |i: usize| {
-        let bytes = object.chunks(SHORT as usize).nth(first + i).expect("a source symbol");
-        let mut padded = [0; SHORT as usize];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(padded)
-    };
-    (0..k as usize).filter(|&i| combination >> i & 1 == 1).fold(0, |sum, i| sum ^ source(i))
-}
-
-/// Equations of a block, one for each pivot.
-type Equations = Vec<Option<(u128, u64)>>;
-
-#[derive(Debug, Default)]
-struct Decoder(BTreeMap<u32, Equations>);
-
-impl BlockDecoder for Decoder {
-    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) {
-        let equations = self.0.entry(block).or_insert_with(|| vec![None; source_symbols as usize]);
-        let mut mask = combination(block, source_symbols, esi);
-        let mut sum = u64::from_le_bytes(payload.try_into().expect("a whole symbol"));
-        while mask != 0 {
-            let pivot = mask.trailing_zeros() as usize;
-            let Some((m, s)) = equations[pivot] else {
-                equations[pivot] = Some((mask, sum));
-                return;
-            };
-            (mask, sum) = (mask ^ m, sum ^ s);
-        }
-    }
-
-    fn try_decode(&mut self, block: u32) -> bool {
-        self.0[&block].iter().all(Option::is_some)
-    }
-
-    fn take(&mut self, block: u32) -> Vec<u8> {
-        let equations = self.0.remove(&block).expect("complete");
-        let mut source = vec![0u64; equations.len()];
-        for (pivot, equation) in equations.iter().enumerate().rev() {
-            let (mask, sum) = equation.expect("complete");
-            let others = (pivot + 1..source.len()).filter(|&i| mask >> i & 1 == 1);
-            source[pivot] = others.fold(sum, |sum, i| sum ^ source[i]);
-        }
-        source.into_iter().flat_map(u64::to_le_bytes).collect()
+impl Symbols {
+    fn get(&mut self, block: u32, esi: u32) -> [u8; SHORT as usize] {
+        let encoder = self.blocks.entry(block).or_insert_with(|| {
+            let k = self.layout.source_symbols(block);
+            let first = self.layout.symbols_before(block) as usize * SHORT as usize;
+            let bytes = k as usize * SHORT as usize;
+            let mut source = self.object[first..self.object.len().min(first + bytes)].to_vec();
+            source.resize(bytes, 0);
+            let plan = PLANS.plan(k).expect("a block of a session");
+            let mut encoder = SourceBlockEncoder::new(plan, k, SHORT as usize).expect("a block of a session");
+            encoder.load(&source).expect("a whole block");
+            encoder
+        });
+        let mut symbol = [0; SHORT as usize];
+        encoder.encode_into(esi, &mut symbol).expect("an encoding symbol");
+        symbol
     }
 }
 
@@ -93,8 +66,7 @@ impl BlockDecoder for Decoder {
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) end: Connection,
-    layout: Layout,
-    object: Vec<u8>,
+    symbols: Symbols,
     /// What has been put together.
     pub(super) received: Vec<u8>,
     taken: u32,
@@ -104,7 +76,8 @@ pub(super) struct Checked {
 impl Checked {
     fn new(end: Connection, config: &ScdpConfig, object: &[u8], window: u32) -> Self {
         let layout = Layout::new(object.len() as u64, SHORT, config.block_symbols).expect("small");
-        Self { end, layout, object: object.to_vec(), received: Vec::new(), taken: 0, window }
+        let symbols = Symbols { layout, object: object.to_vec(), blocks: BTreeMap::new() };
+        Self { end, symbols, received: Vec::new(), taken: 0, window }
     }
 
     fn check(&mut self) {
@@ -128,7 +101,7 @@ impl Endpoint for Checked {
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
         match (&mut self.end, &arrival.header) {
             (Connection::Receiver(receiver), Header::Symbol(symbol)) => {
-                let payload = encode(&self.object, &self.layout, symbol.block, symbol.esi).to_le_bytes();
+                let payload = self.symbols.get(symbol.block, symbol.esi);
                 receiver.handle_payload(now, arrival, if arrival.trimmed { &[] } else { &payload });
             }
             (end, _) => end.handle_packet(now, arrival),
@@ -185,7 +158,7 @@ pub(super) fn transfer(
 ) -> Pair<Checked> {
     let object = object(bytes);
     let receiver = |senders: u16, i: u16| {
-        let decoder = Box::<Decoder>::default();
+        let decoder = Box::new(RaptorQDecoder::new(SHORT as usize, PLANS.clone()));
         Connection::Receiver(Receiver::new(config, senders, u64::from(i)).with_decoder(decoder))
     };
     let (ends, window): (Vec<_>, u32) = match shape {
