@@ -55,15 +55,20 @@ fn fill(decoder: &mut SourceBlockDecoder, symbols: &[(u32, Vec<u8>)]) {
 
 #[test]
 fn every_route_with_every_level_recovers_the_block() {
-    let sizes: &[u32] = if cfg!(miri) { &[1, 10] } else { &[1, 2, 9, 10, 50, 101, 257, 1000] };
+    // Miri is slow: a small block by every route, with symbols that end within a lane.
+    let sizes: &[u32] = if cfg!(miri) { &[10] } else { &[1, 2, 9, 10, 50, 101, 257, 1000] };
+    let symbol_sizes: &[usize] = if cfg!(miri) { &[65] } else { &[1, 65, 1500] };
     for &k in sizes {
         let plan = Arc::new(EncodingPlan::generate(k).unwrap());
-        for size in if cfg!(miri) { [1, 65, 130] } else { [1, 65, 1500] } {
+        for &size in symbol_sizes {
             if k == 1000 && size == 1500 {
                 continue;
             }
             for lost in [1, 5, k / 10, k / 3, k] {
                 let lost = lost.clamp(1, k);
+                if cfg!(miri) && lost == 5 {
+                    continue;
+                }
                 let (block, symbols) = arrivals(&plan, k, size, lost, lost + 2);
                 for level in Level::available() {
                     let decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, size).unwrap();
@@ -92,7 +97,7 @@ fn all_routes_agree_on_what_is_missing() {
     let plan = Arc::new(EncodingPlan::generate(k).unwrap());
     let mut decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, 1).unwrap();
     let mut failures = 0;
-    let trials = if cfg!(miri) { FAILS..FAILS + 2 } else { 0..3000 };
+    let trials = if cfg!(miri) { FAILS..FAILS + 1 } else { 0..3000 };
     for first in trials {
         let symbols: Vec<(u32, Vec<u8>)> = (0..k).map(|i| (k + first * k + i, alloc::vec![0])).collect();
         let results = [Route::Solve, Route::Plan, Route::Dense].map(|route| {
@@ -156,8 +161,9 @@ fn blind_to_the_first(plan: &EncodingPlan, k: u32, count: usize) -> Vec<u32> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many symbols")]
 fn repair_symbols_that_say_nothing_of_what_is_lost_are_no_reason_to_look_at_all_others() {
-    let (k, size) = (if cfg!(miri) { 10 } else { 600 }, 5);
+    let (k, size) = (600, 5);
     let plan = Arc::new(EncodingPlan::generate(k).unwrap());
     let mut encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
     let block: Vec<u8> = (0..k as usize * size).map(|i| (i * 7) as u8).collect();
@@ -173,7 +179,7 @@ fn repair_symbols_that_say_nothing_of_what_is_lost_are_no_reason_to_look_at_all_
             assert_eq!(decoder.add_symbol(esi, &symbol), Ok(Added::New));
         }
         // More than 512 of them are not even looked at.
-        let more = if k > 512 { Deficit::UNKNOWN.symbols } else { 1 };
+        let more = Deficit::UNKNOWN.symbols;
         assert_eq!(decoder.try_decode(), Err(NotYet { more }), "{route:?}");
         assert_eq!((decoder.symbols_missing(), decoder.may_decode()), (more, false), "{route:?}");
         assert_eq!(decoder.source_symbol(1), Some(&block[size..2 * size]), "{route:?}: nothing is lost by trying");
@@ -184,6 +190,7 @@ fn repair_symbols_that_say_nothing_of_what_is_lost_are_no_reason_to_look_at_all_
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many decodes")]
 fn a_decoder_does_not_grow_without_bound_on_symbols_that_never_suffice() {
     let (k, size) = (20, 3);
     let plan = Arc::new(EncodingPlan::generate(k).unwrap());

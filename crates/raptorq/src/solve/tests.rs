@@ -257,7 +257,7 @@ fn long_rows(parameters: &Parameters, count: usize) -> Vec<u32> {
 fn ids_that_leave_no_short_row_are_refused_before_they_take_all_time_and_memory() {
     let kernels = Kernels::best();
     let mut solver = Solver::default();
-    let sizes: &[u32] = if cfg!(miri) { &[101] } else { &[101, 1002, 20_000, MAX_SOURCE_SYMBOLS] };
+    let sizes: &[u32] = if cfg!(miri) { &[] } else { &[101, 1002, 20_000, MAX_SOURCE_SYMBOLS] };
     for &k in sizes {
         let skeleton = Skeleton::new(Parameters::of(k).unwrap());
         let k = skeleton.parameters.k_prime;
