@@ -1,8 +1,9 @@
 //! Sessions that carry real bytes: blocks decoded with RaptorQ.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use anabranch_raptorq::{PlanCache, SourceBlockDecoder};
+use anabranch_raptorq::{BlockError, PlanCache, SourceBlockDecoder};
 
 use super::BlockDecoder;
 
@@ -24,30 +25,20 @@ impl RaptorQDecoder {
     pub fn new(symbol_size: usize, plans: PlanCache) -> Self {
         Self { symbol_size, plans, blocks: BTreeMap::new(), idle: Vec::new() }
     }
-
-    /// A decoder for another block; `None` if RaptorQ has no such blocks.
-    fn open(&mut self, source_symbols: u32) -> Option<SourceBlockDecoder> {
-        let plan = self.plans.plan(source_symbols).ok()?;
-        match self.idle.pop() {
-            None => SourceBlockDecoder::new(plan, source_symbols, self.symbol_size).ok(),
-            Some(mut decoder) => {
-                decoder.reset(plan, source_symbols, self.symbol_size).ok()?;
-                Some(decoder)
-            }
-        }
-    }
 }
 
 impl BlockDecoder for RaptorQDecoder {
     fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) {
-        if !self.blocks.contains_key(&block) {
-            let Some(decoder) = self.open(source_symbols) else { return };
-            self.blocks.insert(block, decoder);
-        }
-        if let Some(decoder) = self.blocks.get_mut(&block) {
-            // What cannot belong to the block is dropped, as said above.
-            let _ = decoder.add_symbol(esi, payload);
-        }
+        let decoder = match self.blocks.entry(block) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => match open(&self.plans, self.idle.pop(), source_symbols, self.symbol_size) {
+                Ok(decoder) => place.insert(decoder),
+                // RaptorQ has no such blocks.
+                Err(_) => return,
+            },
+        };
+        // What cannot belong to the block is dropped, as said above.
+        let _ = decoder.add_symbol(esi, payload);
     }
 
     fn try_decode(&mut self, block: u32) -> bool {
@@ -60,4 +51,17 @@ impl BlockDecoder for RaptorQDecoder {
         self.idle.push(decoder);
         bytes
     }
+}
+
+/// A decoder for another block, in the memory of an idle one if there is one.
+fn open(
+    plans: &PlanCache,
+    idle: Option<SourceBlockDecoder>,
+    source_symbols: u32,
+    symbol_size: usize,
+) -> Result<SourceBlockDecoder, BlockError> {
+    let plan = plans.plan(source_symbols)?;
+    let Some(mut decoder) = idle else { return SourceBlockDecoder::new(plan, source_symbols, symbol_size) };
+    decoder.reset(plan, source_symbols, symbol_size)?;
+    Ok(decoder)
 }
