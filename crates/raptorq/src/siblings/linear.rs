@@ -14,10 +14,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::random::SplitMix64;
-use super::xor::{symbol, symbol_mut, xor};
+use super::xor::{symbol, symbol_mut};
 use crate::fountain::{
     Decodability, FountainCode, FountainDecoder, FountainEncoder, FountainError, Limits, check_length, check_loaded,
 };
+use crate::kernels::Kernels;
 use crate::rfc::octet;
 
 /// The most source symbols: beyond, a decoder takes minutes.
@@ -248,20 +249,7 @@ impl System {
 
 /// `target += coefficient * source`.
 pub(super) fn multiply_add(target: &mut [u8], coefficient: u8, source: &[u8]) {
-    match coefficient {
-        0 => {}
-        1 => xor(target, source),
-        _ => {
-            let log = usize::from(octet::LOG[usize::from(coefficient)]);
-            let mut product = [0; 256];
-            for (product, &value_log) in product.iter_mut().zip(&octet::LOG).skip(1) {
-                *product = octet::EXP[log + usize::from(value_log)];
-            }
-            for (t, &s) in target.iter_mut().zip(source) {
-                *t ^= product[usize::from(s)];
-            }
-        }
-    }
+    Kernels::best().multiply_add(target, source, coefficient);
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Other fountain codes, to compare RaptorQ with: its ancestors LT and R10, and the random linear fountain, which is what
 //! all of them approximate.
 //!
-//! They are complete and tested, and written to be read: they have no SIMD kernels of their own and are no match for
-//! RaptorQ in speed. All are behind the [`FountainCode`](crate::fountain::FountainCode) trait.
+//! They are complete and tested, and written to be read: they solve anew for every block and are no match for RaptorQ
+//! in speed. All are behind the [`FountainCode`](crate::fountain::FountainCode) trait.
 
 mod linear;
 mod lt;

@@ -1,11 +1,10 @@
 //! Sums of symbols over GF(2).
 
+use crate::kernels::Kernels;
+
 /// `target ^= source`; both have the same length.
 pub(super) fn xor(target: &mut [u8], source: &[u8]) {
-    debug_assert_eq!(target.len(), source.len());
-    for (t, s) in target.iter_mut().zip(source) {
-        *t ^= s;
-    }
+    Kernels::best().xor_into(target, source);
 }
 
 /// Adds symbol `source` of `symbols` to symbol `target`, which is another one.
