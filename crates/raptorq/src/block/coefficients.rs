@@ -9,7 +9,7 @@ use crate::kernels::program::{GatherList, Source};
 use crate::kernels::transpose::Wanted;
 use crate::kernels::{Kernels, LANE};
 use crate::memory::settle;
-use crate::solve::row_columns;
+use crate::solve::push_symbol;
 
 /// A matrix with a line for each source symbol and a byte for each repair symbol.
 #[derive(Clone, Debug, Default)]
@@ -33,10 +33,7 @@ impl RepairCoefficients {
         self.repairs = isis.len();
         self.wanted.clear();
         for isi in isis {
-            let terms = &mut self.wanted.terms;
-            let before = terms.len();
-            row_columns(&plan.skeleton.parameters, isi, |column| terms.push(column as u16));
-            self.wanted.push_line(Source::NONE, 0, before);
+            push_symbol(&mut self.wanted, &plan.skeleton.parameters, isi, Source::NONE, 0);
         }
         let stride = self.lanes();
         self.lines.resize(source_symbols as usize * stride, Chunk::ZERO);

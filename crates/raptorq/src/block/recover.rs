@@ -19,7 +19,7 @@ use crate::kernels::product::{Coefficients, Inputs};
 use crate::kernels::program::{GatherList, Source};
 use crate::kernels::{Kernels, LANE, Level};
 use crate::memory::settle;
-use crate::solve::{self, Deficit, Solver, row_columns};
+use crate::solve::{self, Deficit, Solver, push_symbol};
 
 /// What there is of a block.
 pub(super) struct Arrived<'a> {
@@ -49,7 +49,8 @@ pub(super) enum Route {
 pub(super) struct Recovery {
     pub(super) forced: Option<Route>,
     lost: Vec<u32>,
-    kept: Vec<u32>,
+    /// All rows of the block, as inputs of a product.
+    sources: Vec<u32>,
     /// Internal ids of the repair symbols.
     isis: Vec<u32>,
     solver: Solver,
@@ -175,11 +176,11 @@ impl Recovery {
                 let highest = self.chosen.iter().max().map_or(0, |&row| row + 1);
                 self.syndromes.clear();
                 self.syndromes.extend(0..highest);
-                self.kept.clear();
-                self.kept.extend(0..shape.source_symbols);
+                self.sources.clear();
+                self.sources.extend(0..shape.source_symbols);
                 kernels.product(
                     self.coefficients.all(),
-                    Inputs { symbols: block, rows: &self.kept },
+                    Inputs { symbols: block, rows: &self.sources },
                     size,
                     &self.syndromes,
                     repairs,
@@ -240,10 +241,8 @@ impl Recovery {
         let size = shape.symbol_size;
         self.emit.clear();
         for &repair in &self.chosen {
-            let before = self.emit.terms.len();
-            let terms = &mut self.emit.terms;
-            row_columns(&plan.skeleton.parameters, self.isis[repair as usize], |column| terms.push(column as u16));
-            self.emit.push_line(Source::repair(repair), repair, before);
+            let isi = self.isis[repair as usize];
+            push_symbol(&mut self.emit, &plan.skeleton.parameters, isi, Source::repair(repair), repair);
         }
         let task = Task {
             program: &plan.program,

@@ -21,7 +21,6 @@ pub(super) struct Elimination {
     leads: Vec<u32>,
     /// Number in [`Elimination::leads`] or in `free` of each inactive column.
     free: Vec<u32>,
-    is_lead: Vec<bool>,
     /// The HDPC rows over the inactive columns once the peeled ones are put in, a byte a column.
     hdpc: Vec<u8>,
     /// The HDPC rows: coefficients of the free columns, then of the sums, then of the leads.
@@ -66,7 +65,6 @@ impl Elimination {
         settle(&mut self.matrix);
         settle(&mut self.leads);
         settle(&mut self.free);
-        settle(&mut self.is_lead);
         settle(&mut self.hdpc);
         settle(&mut self.dense);
     }
@@ -93,8 +91,6 @@ impl Elimination {
         let rows = self.residual_rows.len();
         self.leads.clear();
         self.free.clear();
-        self.is_lead.clear();
-        self.is_lead.resize(unknowns, false);
         for unknown in 0..unknowns {
             let (word, bit) = (unknown / 64, unknown % 64);
             let has = |matrix: &[u64], row: usize| matrix[row * stride + word] >> bit & 1 == 1;
@@ -117,7 +113,6 @@ impl Elimination {
                 }
             }
             self.leads.push(unknown as u32);
-            self.is_lead[unknown] = true;
         }
     }
 

@@ -12,5 +12,5 @@ mod solver;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use skeleton::{Skeleton, row_columns};
+pub(crate) use skeleton::{Skeleton, push_symbol, row_columns};
 pub(crate) use solver::{Deficit, Received, Solver};

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::kernels::program::{Hdpc, Pair};
+use crate::kernels::program::{GatherList, Hdpc, Pair, Source};
 use crate::rfc::Parameters;
 use crate::rfc::tuple::{Tuple, rand};
 
@@ -11,6 +11,13 @@ use crate::rfc::tuple::{Tuple, rand};
 #[inline]
 pub(crate) fn row_columns(parameters: &Parameters, isi: u32, each: impl FnMut(u32)) {
     Tuple::new(parameters, isi).columns(parameters, each);
+}
+
+/// Adds a line that makes the symbol with the internal id `isi` of intermediate symbols, and adds `source` to it.
+pub(crate) fn push_symbol(list: &mut GatherList, parameters: &Parameters, isi: u32, source: Source, target: u32) {
+    let before = list.terms.len();
+    row_columns(parameters, isi, |column| list.terms.push(column as u16));
+    list.push_line(source, target, before);
 }
 
 /// Rows as lists of columns, columns below W as lists of rows, and where peeling starts.
