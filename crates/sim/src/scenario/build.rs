@@ -139,7 +139,7 @@ fn queue(switch: &Switch, seed: u64) -> Queue {
             header_buffer,
             weight: switch.weight,
             victim: match switch.victim {
-                Victim::Lowest => mlfq::Victim::Lowest,
+                Victim::Auto | Victim::Lowest => mlfq::Victim::Lowest,
                 Victim::Arriving => mlfq::Victim::Arriving,
             },
             mark: threshold,
