@@ -135,7 +135,7 @@ impl Case {
         Network::new(Setup {
             graph,
             queue: self.queue(),
-            groups: vec![Group { name: "bench".to_owned(), transport, path, background: false, awaited: true }],
+            groups: vec![Group { name: "bench".to_owned(), transport, path, background: false, awaited: true, fallback: None }],
             sessions,
             seed: SEED,
             stop: Stop::Foreground,

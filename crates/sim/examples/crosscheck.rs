@@ -226,6 +226,7 @@ fn run(case: Case) -> Result<(), String> {
             path: PathMode::Single,
             background: case.until.is_some(),
             awaited: case.until.is_none(),
+            fallback: None,
         }],
         sessions,
         seed: case.seed,

@@ -5,6 +5,7 @@
 //! (failures and sampling).
 
 mod control;
+mod fallback;
 mod forward;
 mod hosts;
 mod sessions;
@@ -21,7 +22,7 @@ use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
 use crate::random;
 use crate::transport::Transport;
-use crate::workload::Session;
+use crate::workload::{Fallback, Session};
 use anabranch_transport::units::PS_PER_S;
 use anabranch_transport::{Duration, Rate, Time};
 pub use control::{Change, Sample, Sampling, Target};
@@ -52,6 +53,8 @@ pub struct Group {
     pub background: bool,
     /// [`Stop::Foreground`] waits for its sessions, if they have an end.
     pub awaited: bool,
+    /// How sessions with several ends are carried if the transport has none of its own; `None`: by the default of their mode.
+    pub fallback: Option<Fallback>,
 }
 
 /// Everything that a run needs to know.
