@@ -144,7 +144,9 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
         if row.verdict == "unexplained":
             verdict = f"**{verdict}**"
         if row.claim.explanation.strip():
-            notes.append(f"{len(notes) + 1}. `{row.experiment.name}`, {row.claim.statement}: {_flow(row.claim.explanation)}")
+            notes.append(
+                f"{len(notes) + 1}. `{row.experiment.name}`, {row.claim.statement}: {_flow(row.claim.explanation)}"
+            )
             verdict += f" ({len(notes)})"
         says = f"{row.claim.statement} ({row.claim.where})"
         cells = (f"`{row.experiment.name}`", says, row.paper, row.measured, row.ratio, row.size, verdict)

@@ -1,7 +1,8 @@
 """Figures as Vega-Lite: built once, drawn twice.
 
-On the page each panel is a chart of its own in ``currentColor``, as wide as its place, with the legend in HTML. In print
-a figure is one drawing on white, its panels side by side with the paper's captions below them and one legend above.
+On the page each panel is a chart of its own in ``currentColor``, as wide as its place, with the legend in HTML. In
+print a figure is one drawing on white, its panels side by side with the paper's captions below them and one legend
+above.
 """
 
 from __future__ import annotations

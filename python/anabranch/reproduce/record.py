@@ -1,20 +1,20 @@
 """What is kept of an experiment: the claims' values, the figures' points, and, apart from them, how long the runs took.
 
-``docs/fidelity/data/PAPER/FIGURE.json`` holds only what is the same on every machine, so that a second recording of the
-same version changes nothing; ``FIGURE.wall.json`` beside it holds seconds. ``docs/reference/records.md`` describes both.
+``docs/fidelity/data/PAPER/FIGURE.json`` holds only what is the same on every machine, so that a second recording of
+the same version changes nothing; ``FIGURE.wall.json`` beside it holds seconds (``docs/reference/records.md``).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anabranch import outputs
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.claims import Measured, measure
 
@@ -121,9 +121,7 @@ def make(experiment: Experiment, results: Results, figures: Sequence[Figure], *,
         version=manifest.version,
         incomplete=len(manifest.incomplete),
         claims={claim.key: measure(claim, results) for claim in experiment.claims},
-        figures=[
-            {"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures
-        ],
+        figures=[{"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures],
     )
 
 
@@ -131,7 +129,9 @@ def _panel(panel: Panel) -> dict[str, Any]:
     series = {}
     for one in panel.series:
         rows = panel.data.filter(panel.data["series"] == one.label)
-        columns = {name: rows[name].to_list() for name in ("x", "y", "low", "high") if rows[name].null_count() < rows.height}
+        columns = {
+            name: rows[name].to_list() for name in ("x", "y", "low", "high") if rows[name].null_count() < rows.height
+        }
         if panel.kind in {"curves", "steps"} and rows.height > POINTS:
             places = np.unique(np.linspace(0, rows.height - 1, POINTS).round().astype(int))
             columns = {name: [values[place] for place in places] for name, values in columns.items()}
@@ -166,11 +166,8 @@ def write(file: Path, record: Record) -> None:
 
 
 def write_json(file: Path, data: Mapping[str, Any]) -> None:
-    """Write JSON, by rename: two levels over several lines, and what is deeper on one."""
-    draft = file.with_name(f".{file.name}.new")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft.write_text(_lines(data, 0) + "\n", encoding="utf-8")
-    os.replace(draft, file)  # noqa: PTH105 - the pair of `draft.write_text`, atomic on every platform
+    """Write JSON, by rename: what fits a line on one line."""
+    outputs.put(file, _lines(data, 0) + "\n")
 
 
 def _lines(value: Any, depth: int) -> str:  # noqa: ANN401 - JSON
