@@ -189,7 +189,7 @@ INCAST = Experiment(
     quick=(
         "fabric.k=4",
         f'sweep."{SENDERS}"=[1, 5, 10, 15]',
-        "repeat=2",
+        "repeat=3",
     ),
     notes=(
         "*Aggregate goodput* is the sum of all senders' bytes over the time until the last of them has arrived. The "

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, Series, at, by_seed, ratio_by_seed, stacked
-from anabranch.styles import Style
+from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, ratio_by_seed, stacked, values_of
+from anabranch.reproduce.experiments.common import ramp
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -15,22 +15,6 @@ if TYPE_CHECKING:
 ROUTING = "routing.mode"
 WAYS = {"per-flow": "Per-flow ECMP", "per-packet": "Per-packet ECMP"}
 """Values of the swept key, and what people call them."""
-
-# Ports have an order: from dark to light, neighbours a step apart, so that twelve can be told apart in a bar.
-PORT_COLOURS = (
-    "#173f5f",
-    "#1f6f8b",
-    "#2a9d8f",
-    "#57b894",
-    "#8ab17d",
-    "#bfc06a",
-    "#e9c46a",
-    "#f0a95c",
-    "#f4865f",
-    "#e76f51",
-    "#c44536",
-    "#8f2d56",
-)
 
 
 def core_ports(links: pl.DataFrame) -> pl.DataFrame:
@@ -53,10 +37,7 @@ def core_ports(links: pl.DataFrame) -> pl.DataFrame:
 def draw_ports(results: Results) -> tuple[Figure, ...]:
     """Figure 7: packets received at each port of each core switch."""
     ports = core_ports(results.links)
-    series = [
-        Series(f"port {port + 1}", {"port": port}, Style(f"port {port + 1}", PORT_COLOURS[port % 12], (), "square"))
-        for port in sorted(ports["port"].unique().to_list())
-    ]
+    series = ramp(values_of("port", sorted(ports["port"].unique().to_list()), lambda port: f"port {port + 1}"))
     panels = tuple(
         stacked(
             ports.filter(at(**{ROUTING: mode})),
@@ -77,9 +58,14 @@ def draw_ports(results: Results) -> tuple[Figure, ...]:
 
 
 def imbalance(results: Results, mode: str) -> dict[int, float]:
-    """Standard deviation of the packets of all ports of the core, over their mean."""
+    """How unequally core switches share a pod's packets: standard deviation over mean, mean over pods.
+
+    A port faces one pod, and pods differ in how much of their traffic leaves them: only equal ports are compared.
+    """
     ports = core_ports(results.links).filter(at(**{ROUTING: mode}))
-    return by_seed(ports, pl.col("packets").std(ddof=0) / pl.col("packets").mean())
+    packets = pl.col("packets").cast(pl.Float64)
+    each = ports.group_by("seed", "port").agg((packets.std(ddof=0) / packets.mean()).alias("variation"))
+    return by_seed(each, pl.col("variation").mean())
 
 
 FIG7 = Experiment(
@@ -93,8 +79,8 @@ FIG7 = Experiment(
         Claim(
             key="balance",
             statement=(
-                "per-packet ECMP balances load better than per-flow ECMP: standard deviation over mean of the packets "
-                "at core ports, one over the other"
+                "per-packet ECMP balances load better than per-flow ECMP: variation of the packets at equal ports of "
+                "core switches, one over the other"
             ),
             where="chapter 4, Fig. 7",
             paper=1.0,

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Experiment, Figure, Series, at, cdf, means, ranked, stacked, transports, values_of
-from anabranch.reproduce.experiments.common import FCT_MS, GBPS, GOODPUT
-from anabranch.styles import SPARE
+from anabranch.reproduce import Axis, Experiment, Figure, at, cdf, means, ranked, stacked, transports, values_of
+from anabranch.reproduce.experiments.common import FCT_MS, GBPS, GOODPUT, apart, ramp
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from anabranch.results import Results
 
 
@@ -20,37 +21,58 @@ def applications(flows: pl.DataFrame, hosts: int) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``run``, ``seed``, ``role`` (``sending`` or ``receiving``), ``server`` and ``applications``.
+        ``run``, ``seed``, ``server``, ``applications`` and ``role``: ``sending`` or ``receiving``.
     """
-    servers = (
-        flows.select("run", "seed")
-        .unique(maintain_order=True)
-        .join(pl.DataFrame({"server": pl.Series(range(hosts), dtype=pl.UInt32)}), how="cross")
-    )
-    counts = [
+    servers = _each(flows, {"server": range(hosts)})
+    return pl.concat(
         servers.join(
-            flows.group_by("run", pl.col(column).alias("server")).agg(pl.len().alias("applications")),
+            flows.group_by("run", pl.col(column).cast(pl.Int64).alias("server")).agg(pl.len().alias("applications")),
             on=["run", "server"],
             how="left",
             maintain_order="left",
         ).with_columns(pl.col("applications").fill_null(0), pl.lit(role).alias("role"))
         for role, column in (("sending", "src_host"), ("receiving", "dst_host"))
-    ]
-    return pl.concat(counts)
+    )
+
+
+def matrix(flows: pl.DataFrame, pods: Sequence[int]) -> pl.DataFrame:
+    """Number of flows from each pod to each server, zero where there are none.
+
+    Parameters
+    ----------
+    flows
+        The flows.
+    pods
+        Pod of each host.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``run``, ``seed``, ``server``, ``pod`` and ``flows``.
+    """
+    cells = _each(flows, {"server": range(len(pods)), "pod": sorted(set(pods))})
+    pod = pl.col("src_host").cast(pl.Int64).replace_strict(range(len(pods)), list(pods), return_dtype=pl.Int64)
+    counts = flows.group_by("run", pod.alias("pod"), pl.col("dst_host").cast(pl.Int64).alias("server"))
+    return cells.join(
+        counts.agg(pl.len().alias("flows")), on=["run", "server", "pod"], how="left", maintain_order="left"
+    ).with_columns(pl.col("flows").fill_null(0))
+
+
+def _each(flows: pl.DataFrame, values: Mapping[str, Sequence[int]]) -> pl.DataFrame:
+    """A row for each run and combination of values, so that a count of nothing is a zero."""
+    rows = flows.select("run", "seed").unique(maintain_order=True)
+    for name, numbers in values.items():
+        rows = rows.join(pl.DataFrame({name: pl.Series(numbers, dtype=pl.Int64)}), how="cross")
+    return rows
 
 
 def draw_flows(results: Results) -> tuple[Figure, ...]:
     """Figure 6: what the framework records of an experiment."""
     flows = results.flows.filter(at(workload="flows"))
-    hosts = [node for node in results.fabric.nodes if node.level == "host"]
-    pods = dict(enumerate(node.pod for node in hosts))
-    names = sorted({pod for pod in pods.values() if pod is not None})
-    from_pods = flows.with_columns(pl.col("src_host").replace_strict(pods, return_dtype=pl.Int64).alias("pod"))
+    pods = [node.pod or 0 for node in results.fabric.nodes if node.level == "host"]
     ndp, rank, server = transports("ndp"), Axis("rank of flow"), Axis("server")
-    roles = [
-        Series(f"{role} applications", {"role": role}, look)
-        for role, look in zip(("sending", "receiving"), SPARE, strict=False)
-    ]
+    roles = values_of("role", ("sending", "receiving"), "{} applications")
+    senders = values_of("pod", sorted(set(pods)), lambda pod: f"from pod {pod}")
     panels = (
         ranked(flows, ndp, GBPS, x=rank, y=GOODPUT, key="a", caption="Goodput"),
         cdf(flows, ndp, FCT_MS, x=Axis("FCT (ms)"), key="b", caption="FCT"),
@@ -64,8 +86,8 @@ def draw_flows(results: Results) -> tuple[Figure, ...]:
             caption="Trimmed packets per flow",
         ),
         means(
-            applications(flows, len(hosts)),
-            roles,
+            applications(flows, len(pods)),
+            apart(roles, 2),
             pl.col("applications").sum(),
             over="server",
             x=server,
@@ -74,10 +96,10 @@ def draw_flows(results: Results) -> tuple[Figure, ...]:
             caption="Applications at each server",
         ),
         stacked(
-            from_pods.sort("dst_host"),
-            values_of("pod", names, lambda pod: f"from pod {pod}"),
-            pl.len(),
-            over="dst_host",
+            matrix(flows, pods),
+            ramp(senders),
+            pl.col("flows").sum(),
+            over="server",
             x=Axis("receiving server"),
             y=Axis("flows"),
             key="e",

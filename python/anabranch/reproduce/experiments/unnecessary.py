@@ -21,7 +21,7 @@ from anabranch.reproduce import (
     values_of,
     variant,
 )
-from anabranch.reproduce.experiments.common import GBPS, GOODPUT, RATE, in_order, like, spaced
+from anabranch.reproduce.experiments.common import GBPS, GOODPUT, RATE, apart, in_order, like, spaced
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -36,7 +36,8 @@ def draw_overhead(results: Results) -> tuple[Figure, ...]:
     sessions = requests(results)
     scdp = sessions.filter(at(transport="scdp"))
     sizes = in_order(sessions, SIZE)
-    rates = values_of(RATE, in_order(scdp, RATE), "SCDP, λ = {}")
+    # Not the colours of SCDP and NDP, which panel c compares.
+    rates = apart(values_of(RATE, in_order(scdp, RATE), "λ = {}"), 2)
     overhead = [
         ccdf(
             scdp.filter(at(**{SIZE: size})),
@@ -45,7 +46,7 @@ def draw_overhead(results: Results) -> tuple[Figure, ...]:
             x=Axis("unnecessary symbols of a session"),
             y=Axis("CCDF", log=True),
             key=key,
-            caption=f"One-to-many, {spaced(size)}",
+            caption=f"SCDP, one-to-many, {spaced(size)}",
         )
         for key, size in zip("abcdefgh", sizes, strict=False)
     ]
