@@ -9,7 +9,6 @@ import polars as pl
 
 from anabranch.reproduce.model import Axis, Series
 from anabranch.reproduce.panels import transports
-
 from anabranch.styles import SPARE, Style
 
 if TYPE_CHECKING:
