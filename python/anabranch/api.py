@@ -17,19 +17,19 @@ Progress = Callable[[Mapping[str, Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that a scenario would make: folder name, sweep point, seed, transport, and how large it is.
+    """A run that a scenario would make: folder name, sweep point, seed, transport, hash, and how large it is.
 
-    `packets` is a rough count of the data packets that arrive, and `hash` names everything that the run depends on.
+    `hash` names everything that the run depends on; `packets` is a rough count of the data packets that arrive.
     """
 
     run: str
     point: Mapping[str, Any]
     seed: int
     transport: str
+    hash: str
     hosts: int
     sessions: int
-    packets: int = 0
-    hash: str = ""
+    packets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def plan(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None =
     data = json.loads(core.call("plan", str(path), list(overrides), seeds))
     names = PlannedRun.__dataclass_fields__
     return Plan(
-        tuple(PlannedRun(**{name: run[name] for name in names if name in run}) for run in data["runs"]),
+        tuple(PlannedRun(**{name: run[name] for name in names}) for run in data["runs"]),
         tuple(data.get("warnings", ())),
     )
 
@@ -77,9 +77,9 @@ def run(
     out: str | Path,
     seeds: int | None = None,
     threads: int = 0,
+    resume: bool = False,
     command: Sequence[str] | None = None,
     progress: Progress | None = None,
-    resume: bool = False,
 ) -> Results:
     """Run a scenario: every sweep point under every seed.
 
@@ -95,13 +95,13 @@ def run(
         Number of seeds; default: what the scenario says.
     threads
         Runs at a time; 0: one per core. Results do not depend on it.
+    resume
+        Keep the complete runs that `out` has already, if they are of the same scenario, seed and model.
     command
         Command line to keep in the manifest; default: the equivalent ``anabranch run``.
     progress
-        Called a few times per second with ``runs_done``, ``runs_total``, ``simulated_ns``, ``events``,
+        Called a few times per second with ``runs_done``, ``runs_kept``, ``runs_total``, ``simulated_ns``, ``events``,
         ``events_per_s``, ``eta_s`` and ``current``; returns False to ask for an interruption.
-    resume
-        Keep the runs in `out` that are the same as those that would be made, by the hash of all they depend on.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def run(
     """
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
     told = None if progress is None else lambda text: bool(progress(json.loads(text)))
-    core.call("run", str(path), list(overrides), seeds, str(out), threads, line, told, resume)
+    core.call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, told)
     return load(out)
 
 

@@ -5,7 +5,7 @@ use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::network::Conservation;
 use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Why an experiment could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,8 @@ pub struct Request<'a> {
     pub threads: usize,
     /// The command line, for the manifest.
     pub command: Vec<String>,
+    /// Keep complete runs that are in the folder already and have the same hash, instead of running them again.
+    pub resume: bool,
 }
 
 /// Runs a plan into a folder. Interrupted (through `progress`) or not, the manifest lists every run of the plan.
@@ -34,26 +36,38 @@ pub struct Request<'a> {
 /// # Errors
 /// If a run is impossible or a file cannot be written. Runs that had ended are on disk.
 pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Manifest, LabError> {
-    let store = Store::create(request.out)?;
+    let (store, mut kept) =
+        if request.resume { Store::resume(request.out)? } else { (Store::create(request.out)?, Vec::new()) };
     if let Some(first) = plan.runs.first() {
         store.write_fabric(&plan.prepare(first)?.graph)?;
     }
-    let entries: Vec<Mutex<Option<RunEntry>>> = plan.runs.iter().map(|_| Mutex::new(None)).collect();
+    let mut found = Vec::new();
+    for run in &plan.runs {
+        let same = kept.iter().position(|entry| entry.run == run.name() && entry.scenario_hash == run.hash);
+        // The point is told as this plan names it: a sweep may have been written in another way.
+        found.push(same.map(|i| RunEntry { point: run.point.clone(), ..kept.swap_remove(i) }));
+    }
+    for stale in kept {
+        store.remove_run(&stale.run)?;
+    }
+    let entries: Vec<Mutex<Option<RunEntry>>> = found.into_iter().map(Mutex::new).collect();
+    let missing: Vec<usize> = (0..plan.runs.len()).filter(|&i| lock(&entries[i]).is_none()).collect();
+    progress.keep(plan.runs.len() - missing.len());
     let outcome = run_all::<LabError>(
-        plan.runs.len(),
+        &missing,
         request.threads,
         progress,
         |i| Ok(plan.network(&plan.runs[i])?),
         |i, record, wall| {
             let run = &plan.runs[i];
-            store.write_run(&run.name(), &record)?;
             let entry = RunEntry::new(run, &record, wall.as_secs_f64());
-            *entries[i].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(entry);
+            store.write_run(&entry, &record)?;
+            *lock(&entries[i]) = Some(entry);
             Ok(())
         },
     );
     let ended = |(entry, run): (Mutex<Option<RunEntry>>, &RunPlan)| {
-        let entry = entry.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let entry = entry.into_inner().unwrap_or_else(PoisonError::into_inner);
         entry.unwrap_or_else(|| RunEntry::not_run(run))
     };
     let manifest = Manifest {
@@ -72,6 +86,10 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
     outcome.map(|()| manifest)
 }
 
+fn lock(entry: &Mutex<Option<RunEntry>>) -> MutexGuard<'_, Option<RunEntry>> {
+    entry.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl RunEntry {
     /// The entry of a run that was interrupted before it began: it has no folder.
     fn not_run(run: &RunPlan) -> Self {
@@ -80,7 +98,7 @@ impl RunEntry {
             point: run.point.clone(),
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
-            status: "interrupted",
+            status: "interrupted".to_owned(),
             message: Some("not begun".to_owned()),
             fingerprint: String::new(),
             events: 0,

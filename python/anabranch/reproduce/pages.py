@@ -10,7 +10,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from anabranch import outputs, stats
+from anabranch import outputs
 from anabranch.notes import notes
 from anabranch.report.page import asset, in_script, script_json
 from anabranch.reproduce import comparison, drawing, record
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 KEYS = {
     "curves": "",
     "steps": "Distribution over all seeds.",
-    "means": f"Mean over seeds; bars: {stats.CONFIDENCE:.0%} confidence interval (Student’s t), cut at zero.",
-    "bars": f"Mean over seeds; lines: {stats.CONFIDENCE:.0%} confidence interval (Student’s t), cut at zero.",
+    "means": "Mean over seeds; bars: 95 % confidence interval (Student’s t), cut at zero.",
+    "bars": "Mean over seeds; lines: 95 % confidence interval (Student’s t), cut at zero.",
     "stacked": "Mean over seeds.",
 }
 """What a kind of panel shows, for the reader."""

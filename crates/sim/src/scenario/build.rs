@@ -72,6 +72,8 @@ fn setup(
                     super::Stop::All => !workload.is_endless(),
                     super::Stop::Foreground => !background,
                 },
+                awaited_size: scenario.run.stop_size.unwrap_or(Bytes(u64::MAX)),
+                duration: workload.duration(),
             }
         })
         .collect();
@@ -92,6 +94,7 @@ fn setup(
             queues: measure.queues,
             links: measure.links,
             windows,
+            goodput: measure.goodput,
         },
         multicast_trees: scenario.routing.multicast_trees,
         host_jitter: scenario.host.jitter,
@@ -136,7 +139,7 @@ fn queue(switch: &Switch, seed: u64) -> Queue {
             header_buffer,
             weight: switch.weight,
             victim: match switch.victim {
-                Victim::Lowest => mlfq::Victim::Lowest,
+                Victim::Auto | Victim::Lowest => mlfq::Victim::Lowest,
                 Victim::Arriving => mlfq::Victim::Arriving,
             },
             mark: threshold,

@@ -2,7 +2,8 @@
 
 use super::Scenario;
 use super::build::Prepared;
-use anabranch_transport::{Bytes, Rate, Time};
+use crate::workload::Session;
+use anabranch_transport::{Rate, Time};
 
 /// Bytes of a packet for this purpose; transports may use others.
 const PACKET: u64 = 1500;
@@ -10,25 +11,30 @@ const PACKET: u64 = 1500;
 impl Prepared {
     /// Data packets that the hosts will receive: a measure of a run's cost, right to a factor of two or so.
     ///
-    /// A flow without end is taken to fill its host's link until the last request would be served on an idle fabric.
-    /// Repeated packets, pulls, ACKs and hops are not counted.
+    /// The run is taken to end when its last request would be served on an idle fabric, and a flow without end to fill
+    /// its host's link until then. Repeated packets, pulls, ACKs and hops are not counted.
     pub fn packets(&self, scenario: &Scenario) -> u64 {
-        let rate = self
-            .graph
-            .host_ports()
-            .first()
-            .and_then(|port| self.graph.links.get((port / 2) as usize))
-            .map_or(Rate::from_gbps(1), |link| link.rate);
-        let served = |size: Bytes, start: Time| start + rate.transmit_time(size.0);
+        let ports = self.graph.host_ports();
+        let link = ports.first().and_then(|port| self.graph.links.get((port / 2) as usize));
+        let rate = link.map_or(Rate::from_gbps(1), |link| link.rate);
+        let workload = |session: &Session| scenario.workload.workload.get(usize::from(session.group));
+        // When a session ends, if anything but the run's end ends it.
+        let ends = |session: &Session| match session.size {
+            Some(size) => Some(session.start + rate.transmit_time(size.0)),
+            None => Some(session.start + workload(session)?.duration()?),
+        };
+        let awaited = self.sessions.iter().filter(|&s| workload(s).is_some_and(|w| !w.is_background()));
         let limit = scenario.run.time_limit.map(|limit| Time::ZERO + limit);
-        let last = self.sessions.iter().filter_map(|s| Some(served(s.size?, s.start))).max();
-        let end = match (last, limit) {
+        let end = match (awaited.filter_map(ends).max(), limit) {
             (Some(last), Some(limit)) => last.min(limit),
             (last, limit) => last.or(limit).unwrap_or(Time::ZERO),
         };
-        let packets = self.sessions.iter().map(|session| match session.size {
+        let packets = self.sessions.iter().filter(|session| session.start < end).map(|session| match session.size {
             Some(size) => size.0.div_ceil(PACKET) * session.sinks.len() as u64,
-            None => end.ps().saturating_sub(session.start.ps()) / rate.transmit_time(PACKET).ps().max(1),
+            None => {
+                let lasts = ends(session).map_or(end, |own| own.min(end)).since(session.start);
+                lasts.ps() / rate.transmit_time(PACKET).ps().max(1)
+            }
         });
         packets.fold(0, u64::saturating_add)
     }
@@ -63,6 +69,11 @@ mod tests {
         assert_eq!(packets(&plan), 2 * 1000 + 2000);
         let limited = parse("test.toml", text, &["run.time_limit=12ms".to_owned()]).unwrap();
         assert_eq!(packets(&limited), 2 * 1000 + 1000);
+        // Background requests after the end are not made.
+        let late = parse("test.toml", text, &["workload.0.background=true".to_owned()]).unwrap();
+        assert_eq!(packets(&late), 0);
+        let lasting = parse("test.toml", text, &["workload.1.sizes.duration=6ms".to_owned()]).unwrap();
+        assert_eq!(packets(&lasting), 2 * 1000 + 500);
         let copies = text.replace("\"interval\", every = \"12ms\"", "\"synchronised\"");
         assert_eq!(packets(&parse("test.toml", &copies, &[]).unwrap()), 2 * 1000 + 1000);
     }

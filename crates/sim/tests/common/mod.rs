@@ -112,7 +112,15 @@ pub(crate) fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
-        groups: vec![Group { name: "test".to_owned(), transport, path, background: false, awaited: true }],
+        groups: vec![Group {
+            name: "test".to_owned(),
+            transport,
+            path,
+            background: false,
+            awaited: true,
+            awaited_size: Bytes(u64::MAX),
+            duration: None,
+        }],
         sessions,
         seed: 1,
         stop: Stop::Idle,

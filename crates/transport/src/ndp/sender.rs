@@ -4,6 +4,7 @@ use super::NdpConfig;
 use super::header::{ENDLESS, Header, Stamp, packets};
 use super::patience::{NEVER, Patience};
 use super::window::Window;
+use crate::demotion::Demotion;
 use crate::units::Time;
 use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::collections::VecDeque;
@@ -64,7 +65,7 @@ pub struct Sender {
     fates: u32,
     fates_known: u32,
 
-    thresholds: Box<[u64]>,
+    demotion: Demotion,
     done: bool,
     event: Option<Event>,
     data_sent: u64,
@@ -101,7 +102,7 @@ impl Sender {
             replies: 0,
             fates: 0,
             fates_known: 0,
-            thresholds: cfg.priority_thresholds.iter().map(|t| t.0).collect(),
+            demotion: Demotion::new(&cfg.priority_thresholds),
             done: false,
             event: None,
             data_sent: 0,
@@ -217,7 +218,7 @@ impl Sender {
             to: 0,
             size: self.header + payload as u32,
             trimmed_size: self.header,
-            priority: self.thresholds.iter().take_while(|&&t| t <= offset).count() as u8,
+            priority: self.demotion.priority(offset),
             control: false,
             ect: false,
         }

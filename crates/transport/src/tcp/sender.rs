@@ -8,6 +8,7 @@ use super::congestion::{Acked, Control, Controller, Window};
 use super::scoreboard::{Next, Scoreboard};
 use super::segment::{Flags, Segment};
 use super::timer::RetransmitTimer;
+use crate::demotion::Demotion;
 use crate::units::{Duration, Time};
 
 /// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
@@ -58,16 +59,23 @@ pub(super) struct Sender {
     /// The segment being timed ends here; 0 if none is.
     timed_end: u64,
     timed_at: Time,
+    demotion: Demotion,
+    /// Timeouts in a row after which the flow is young again; 0: never.
+    priority_reset: u8,
+    /// Offset from which bytes count towards demotion.
+    young_from: u64,
     /// Present when SACK is in use.
     board: Option<Box<Scoreboard>>,
     pub(super) data_sent: u64,
     pub(super) retransmitted: u64,
 }
 
-/// A data segment and whether it may be marked.
+/// A data segment and how it travels.
 pub(super) struct Outgoing {
     pub(super) segment: Segment,
+    /// Whether it may be marked.
     pub(super) ect: bool,
+    pub(super) priority: u8,
 }
 
 impl Sender {
@@ -95,6 +103,9 @@ impl Sender {
             reduced_until: 0,
             timed_end: 0,
             timed_at: Time::ZERO,
+            demotion: Demotion::new(&config.priority_thresholds),
+            priority_reset: config.priority_reset,
+            young_from: 0,
             board: config.sack.then(Box::default),
             data_sent: 0,
             retransmitted: 0,
@@ -332,13 +343,16 @@ impl Sender {
     }
 
     /// The retransmission timer fired: go back to the first unacknowledged segment with a window of one
-    /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4).
-    pub(super) fn on_timeout(&mut self, first: bool) {
+    /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4). `consecutive`: timeouts since the last progress, this one included.
+    pub(super) fn on_timeout(&mut self, consecutive: u8) {
         // RFC 5681 §3.1: ssthresh stays when the same segment times out again.
-        if first {
+        if consecutive == 1 {
             self.window.ssthresh = self.control.on_timeout(&self.deflated(), self.in_network());
         }
         self.window.set(self.window.mss);
+        if self.priority_reset > 0 && consecutive.is_multiple_of(self.priority_reset) {
+            self.young_from = self.max.min(self.end);
+        }
         self.mode = Mode::Open;
         self.nxt = self.una;
         self.recover = self.max;
@@ -434,6 +448,9 @@ impl Sender {
     #[inline]
     fn send(&mut self, now: Time, seq: u64, end: u64) -> Outgoing {
         let retransmission = seq < self.max;
+        // PIAS tags by what the flow has sent, not by offset: what is sent again has the priority of what is new, and does
+        // not count twice.
+        let priority = self.demotion.priority(self.max.min(self.end) - self.young_from);
         self.data_sent += 1;
         if retransmission {
             self.retransmitted += 1;
@@ -451,7 +468,7 @@ impl Sender {
         let len = (end - seq - u64::from(fin)) as u16;
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, as in Linux.
         let ect = self.ecn && (!retransmission || self.ecn_on_retransmissions);
-        Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect }
+        Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect, priority }
     }
 
     /// For a person.

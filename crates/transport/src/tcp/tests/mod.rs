@@ -7,6 +7,7 @@ mod idle;
 mod receiving;
 mod recovery;
 mod sack;
+mod tagging;
 
 use super::{Algorithm, Connection, Flags, Segment, TcpConfig};
 use crate::testing::{Fate, Pair};
