@@ -9,7 +9,16 @@ import polars as pl
 import pytest
 
 from anabranch.reproduce import registry, requests
-from anabranch.reproduce.experiments import incast, ndp_ecmp, ndp_short_flows, realistic, sharing, storage, unnecessary
+from anabranch.reproduce.experiments import (
+    common,
+    incast,
+    ndp_ecmp,
+    ndp_short_flows,
+    realistic,
+    sharing,
+    storage,
+    unnecessary,
+)
 
 if TYPE_CHECKING:
     from anabranch.reproduce import Experiment
@@ -112,7 +121,7 @@ def written(
             "size_bytes": size,
             "end_ns": None if goodput is None else 8 * size / goodput,
             storage.WAY: way,
-            storage.RATE: rate,
+            common.RATE: rate,
         }
         for turn, goodput in enumerate(goodputs)
     ]
@@ -132,7 +141,7 @@ WRITES = flows(
     *written("ndp+", "daisy-chain", 4000, 0.2, 0.2),
     {"run": "scdp multi-unicast 4000 4000000", "background": True, "workload": "background", "goodput_bps": 0.3e9},
     {"run": "scdp multi-unicast 2000 1000000", "background": True, "workload": "background", "goodput_bps": 0.9e9},
-    keys=(storage.WAY, storage.RATE),
+    keys=(storage.WAY, common.RATE),
 )
 
 
@@ -161,11 +170,11 @@ def test_mean_gains_compare_the_same_way_where_both_have_it() -> None:
 
 def test_read_ahead_counts_as_the_object_that_was_asked_for() -> None:
     parts = [
-        {"session": part, "size_bytes": 333_333, "end_ns": 1e7, storage.RATE: 2000, storage.BLOCKS: 3}
+        {"session": part, "size_bytes": 333_333, "end_ns": 1e7, common.RATE: 2000, storage.BLOCKS: 3}
         for part in range(3)
     ]
-    single = {"run": "p001-s1", storage.RATE: 2000, storage.BLOCKS: 1}
-    results = flows(*parts, single, keys=(storage.RATE, storage.BLOCKS))
+    single = {"run": "p001-s1", common.RATE: 2000, storage.BLOCKS: 1}
+    results = flows(*parts, single, keys=(common.RATE, storage.BLOCKS))
     assert storage.loads(storage.objects(results)) == [(1.0, 2000)]
 
 
@@ -191,7 +200,7 @@ def test_outcast_groups_are_compared_while_both_send() -> None:
     # Each of the near flows 200 Mbps, the second without a sample in the first interval; afterwards far has all.
     rows = [(1e6, 0, 2e8), (1e6, 2, 4e8), (2e6, 0, 2e8), (2e6, 1, 2e8), (2e6, 2, 4e8), (3e6, 1, 2e8), (3e6, 2, 7e8)]
     rows += [(time, 2, 1e9) for time in (4e6, 5e6, 9e6)]
-    results.series = pl.DataFrame(  # type: ignore[misc]
+    results.series = pl.DataFrame(
         [
             {
                 "run": "p000-s1",
@@ -264,12 +273,9 @@ def test_servers_without_applications_are_drawn_as_zero() -> None:
 def test_network_overhead_is_a_share_of_the_source_symbols_of_all_receivers() -> None:
     size = 100 * unnecessary.SYMBOL - 1
     results = flows(
-        *(
-            {"dst_host": host, "size_bytes": size, "overhead_symbols": host, unnecessary.RATE: 4000}
-            for host in (1, 2, 3)
-        ),
-        {"run": "p001-s1", "overhead_symbols": 500, unnecessary.RATE: 2000},
-        {"run": "p002-s1", "transport": "ndp", unnecessary.RATE: 4000},
+        *({"dst_host": host, "size_bytes": size, "overhead_symbols": host, common.RATE: 4000} for host in (1, 2, 3)),
+        {"run": "p001-s1", "overhead_symbols": 500, common.RATE: 2000},
+        {"run": "p002-s1", "transport": "ndp", common.RATE: 4000},
     )
     assert unnecessary.network_overhead(results) == {1: pytest.approx(2.0)}
 
@@ -288,7 +294,7 @@ def test_the_workload_is_counted_once() -> None:
                 "transport": name,
                 "workload": "flows",
                 "size_bytes": size,
-                realistic.BACKGROUND: load,
+                common.BACKGROUND: load,
             }
             for name in ("scdp", "ndp")
             for load in (0.3, 0.8)
