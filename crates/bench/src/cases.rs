@@ -136,7 +136,16 @@ impl Case {
         Network::new(Setup {
             graph,
             queue: self.queue(),
-            groups: vec![Group { name: "bench".to_owned(), transport, path, background: false, awaited: true, fallback: None }],
+            groups: vec![Group {
+                name: "bench".to_owned(),
+                transport,
+                path,
+                background: false,
+                awaited: true,
+                awaited_size: Bytes(u64::MAX),
+                duration: None,
+                fallback: None,
+            }],
             sessions,
             seed: SEED,
             stop: Stop::Foreground,

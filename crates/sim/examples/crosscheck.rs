@@ -226,6 +226,8 @@ fn run(case: Case) -> Result<(), String> {
             path: PathMode::Single,
             background: case.until.is_some(),
             awaited: case.until.is_none(),
+            awaited_size: Bytes(u64::MAX),
+            duration: None,
             fallback: None,
         }],
         sessions,

@@ -392,7 +392,7 @@ proptest! {
         // A run lasts up to seconds of waiting: no more than about 1000 samples.
         let interval = Duration(interval.max(first.simulated.ps() / 1_000));
         let windows = (0..world.sessions.len() as u32).collect();
-        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows }, ..world.setup() };
+        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows, goodput: true }, ..world.setup() };
         let watched = finish(watched);
         prop_assert_eq!(first.fingerprint, watched.fingerprint);
         prop_assert_eq!(&first.flows, &watched.flows);

@@ -93,6 +93,7 @@ def run_command(
     threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and stop.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the finished runs of the folder.")] = False,
 ) -> None:
     """Run a scenario: every sweep point under every seed; then a table and report.html."""
     with _errors():
@@ -105,6 +106,7 @@ def run_command(
             threads=threads,
             dry_run=dry_run,
             report=not no_report,
+            resume=resume,
         )
     raise typer.Exit(code)
 
@@ -120,7 +122,7 @@ def demo(
     with _errors():
         file = demo_scenario()
         code = _run(
-            file, [], out=out, as_json=False, seeds=1 if quick else None, threads=threads, dry_run=False, report=True
+            file, [], out=out, as_json=False, seeds=1 if quick else None, threads=threads, dry_run=False, report=True, resume=False
         )
     raise typer.Exit(code)
 
@@ -174,6 +176,7 @@ def _run(
     threads: int,
     dry_run: bool,
     report: bool,
+    resume: bool,
 ) -> int:
     """Plan, run, show; returns the exit code."""
     err = _stderr()
@@ -184,10 +187,13 @@ def _run(
         _show_plan(plan, as_json=as_json)
         return 0
     outputs.check(out)
-    outputs.clear(out)
+    if not resume:
+        outputs.clear(out)
     command = api.command_line(file, overrides, out=out, seeds=seeds)
     results, interrupted = progress.watched(
-        lambda watch: api.run(file, overrides, out=out, seeds=seeds, threads=threads, command=command, progress=watch),
+        lambda watch: api.run(
+            file, overrides, out=out, seeds=seeds, threads=threads, resume=resume, command=command, progress=watch
+        ),
         err,
         total=len(plan.runs),
     )

@@ -314,7 +314,27 @@ impl Network {
     /// Whether the end of the run waits for a session.
     fn awaited(&self, session: u32) -> bool {
         let spec = &self.specs[session as usize];
-        spec.size.is_some() && self.groups[usize::from(spec.group)].awaited
+        self.groups[usize::from(spec.group)].awaits(spec)
+    }
+
+    /// The application stops a session: its endpoints are gone, and what still comes for them is ignored.
+    pub(super) fn end(&mut self, session: u32) {
+        let Some(row) = self.sessions.get(session as usize) else { return };
+        for id in row.first_endpoint..row.first_endpoint + row.endpoints {
+            if let Some(hosted) = self.endpoints[id as usize].take() {
+                self.note(&hosted, Event::Completed { at: Time(self.now) });
+                self.close(id, &hosted);
+            }
+        }
+    }
+
+    /// Bytes that the receivers of a session have delivered to their applications.
+    pub(super) fn delivered(&self, session: usize) -> u64 {
+        let row = &self.sessions[session];
+        let closed: u64 = row.receivers.iter().map(|r| r.stats.bytes_delivered).sum();
+        let range = row.first_endpoint as usize..(row.first_endpoint + row.endpoints) as usize;
+        let open = self.endpoints[range].iter().flatten().filter(|hosted| hosted.receiver.is_some());
+        closed + open.map(|hosted| hosted.stack.stats().bytes_delivered).sum::<u64>()
     }
 
     /// The congestion window of a session's first sender, in bytes, if its transport has one.

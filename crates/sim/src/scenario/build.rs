@@ -73,6 +73,8 @@ fn setup(
                     super::Stop::All => !workload.is_endless(),
                     super::Stop::Foreground => !background,
                 },
+                awaited_size: scenario.run.stop_size.unwrap_or(Bytes(u64::MAX)),
+                duration: workload.duration(),
             }
         })
         .collect();
@@ -93,6 +95,7 @@ fn setup(
             queues: measure.queues,
             links: measure.links,
             windows,
+            goodput: measure.goodput,
         },
         multicast_trees: scenario.routing.multicast_trees,
         host_jitter: scenario.host.jitter,

@@ -1,7 +1,7 @@
 //! `[measure]` and `[run]`: what is recorded, and when a run ends.
 
 use crate::workload::Fault;
-use anabranch_transport::Duration;
+use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,14 @@ pub struct Measure {
     pub links: bool,
     /// Congestion window of every session.
     pub cwnd: bool,
+    /// Goodput of every session: what its receivers delivered to their applications since the last sample.
+    pub goodput: bool,
 }
 
 impl Measure {
     /// Whether any series is asked for.
     pub fn any(&self) -> bool {
-        self.queues || self.links || self.cwnd
+        self.queues || self.links || self.cwnd || self.goodput
     }
 
     /// What is wrong.
@@ -52,6 +54,9 @@ pub struct Run {
     pub time_limit: Option<Duration>,
     /// Which sessions it waits for.
     pub stop: Stop,
+    /// Of these, the run waits for objects up to this size only; larger ones may be unfinished when it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_size: Option<Bytes>,
 }
 
 /// Which sessions a run waits for. None waits for sessions without end.

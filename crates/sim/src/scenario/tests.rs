@@ -387,11 +387,11 @@ fn the_hash_depends_on_what_the_run_depends_on() {
     assert!(others.iter().all(|h| *h != base && h.len() == 32));
     // Guards against an accidental change of the canonical form, which would orphan recorded hashes.
     let scenario = &plan(MINIMAL, &[]).unwrap().runs[0].scenario;
-    assert!(
-        scenario
-            .canonical_json(1)
-            .starts_with(r#"{"fabric":{"delay":"10us","hosts":4,"rate":"1Gbps","topology":"star"},"host":"#)
-    );
+    assert!(scenario.canonical_json(1).starts_with(
+        r#"{"fabric":{"delay":"10us","hosts":4,"rate":"1Gbps","topology":"star"},"host":{},"measure":{},"#
+    ));
+    assert_eq!(base, hash(&["transport.scdp.initial_window=12", "switch.priorities=5", "run.stop=foreground"]));
+    assert_ne!(base, hash(&["transport.scdp.initial_window=13"]));
 }
 
 #[test]

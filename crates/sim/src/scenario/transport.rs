@@ -85,6 +85,11 @@ pub struct TransportConfig {
 }
 
 impl TransportConfig {
+    /// This transport, all parameters as by default.
+    pub fn by_default(name: TransportName) -> Self {
+        Self { name, scdp: ScdpConfig::default(), ndp: NdpConfig::default(), tcp: TcpConfig::default() }
+    }
+
     /// What a transport's name stands for, with the parameters given.
     pub fn transport(&self, name: TransportName) -> Transport {
         Transport { name: name.name().to_owned(), protocol: name.protocol(self) }

@@ -63,7 +63,15 @@ impl WorkloadConfig {
 
     /// Whether the sessions have no end.
     pub fn is_endless(&self) -> bool {
-        matches!(self.sizes, Some(SizesConfig::Endless(_)))
+        matches!(self.sizes, Some(SizesConfig::Endless(_))) && self.duration().is_none()
+    }
+
+    /// How long each session lasts, if that is what ends it.
+    pub fn duration(&self) -> Option<Duration> {
+        match &self.sizes {
+            Some(SizesConfig::Endless(endless)) => endless.duration,
+            _ => None,
+        }
     }
 
     /// Whether the run may stop before these sessions are done.

@@ -119,6 +119,8 @@ pub(crate) fn setup(
             path,
             background: false,
             awaited: true,
+            awaited_size: Bytes(u64::MAX),
+            duration: None,
             fallback: None,
         }],
         sessions,

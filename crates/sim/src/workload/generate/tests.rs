@@ -22,7 +22,7 @@ fn web_search(load: f64, sessions: u64) -> WorkloadConfig {
 
 fn background(share: f64) -> WorkloadConfig {
     WorkloadConfig {
-        sizes: Some(SizesConfig::Endless(Endless {})),
+        sizes: Some(SizesConfig::Endless(Endless::default())),
         placement: Some(PlacementConfig::Permutation(Permutation { share })),
         ..WorkloadConfig::default()
     }
@@ -199,7 +199,7 @@ fn errors_name_the_workload_and_the_key() {
     assert_eq!(key(WorkloadConfig { sessions: None, ..web_search(0.5, 1) }), "");
     assert_eq!(key(WorkloadConfig { mode: Some(Mode::OneToMany), ..incast(2, now()) }), "mode");
     assert_eq!(key(WorkloadConfig::default()), "");
-    let endless = WorkloadConfig { sizes: Some(SizesConfig::Endless(Endless {})), ..web_search(0.5, 1) };
+    let endless = WorkloadConfig { sizes: Some(SizesConfig::Endless(Endless::default())), ..web_search(0.5, 1) };
     assert_eq!(key(endless), "arrivals.load");
     let file = SizesConfig::Cdf(Cdf { name: None, file: Some("missing.csv".to_owned()) });
     assert_eq!(key(WorkloadConfig { sizes: Some(file), ..incast(2, now()) }), "sizes.file");
