@@ -44,6 +44,7 @@ pub struct SessionRow {
 }
 
 /// One connection of a session.
+#[derive(Clone, Copy)]
 pub(super) struct Leg {
     /// Sending host.
     pub(super) from: u32,
