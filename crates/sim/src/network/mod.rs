@@ -62,6 +62,20 @@ pub struct Group {
 }
 
 impl Group {
+    /// Foreground sessions without anything special.
+    pub fn new(name: &str, transport: Transport, path: PathMode) -> Self {
+        Self {
+            name: name.to_owned(),
+            transport,
+            path,
+            background: false,
+            awaited: true,
+            awaited_size: Bytes(u64::MAX),
+            duration: None,
+            fallback: None,
+        }
+    }
+
     /// Whether [`Stop::Foreground`] waits for a session of this group.
     pub fn awaits(&self, session: &Session) -> bool {
         self.awaited && session.size.map_or(self.duration.is_some(), |size| size <= self.awaited_size)
