@@ -185,6 +185,21 @@ fn parts_travel_at_once() {
     assert_eq!(run(Fallback::Partition), us(40) * 100 + ends + FULL * 2);
 }
 
+/// A group of two is none: it has unicast's window and paths.
+#[test]
+fn one_sender_and_one_receiver_are_unicast() {
+    let time = |session: Session| {
+        let record = complete(setup(fat_tree(4), mlfq_trim(20), scdp(12), PerPacket, vec![session]));
+        let up = record.links.iter().filter(|l| l.src.starts_with("agg0") && l.dst.starts_with("core"));
+        assert_eq!(up.filter(|l| l.packets > 0).count(), 4, "sprayed over all cores");
+        fct(&record, 0)
+    };
+    let size = 200 * NDP_PAYLOAD;
+    let alone = time(unicast(0, 15, size));
+    assert_eq!(time(write(size, &[15])), alone);
+    assert_eq!(time(read(size, &[0], 15)), alone);
+}
+
 /// A read is answered by a replica in the client's rack, or else by a random one: whatever the transport, the same.
 #[test]
 fn the_nearest_is_in_the_rack_or_random() {
