@@ -29,12 +29,12 @@ impl Prepared {
             (Some(last), Some(limit)) => last.min(limit),
             (last, limit) => last.or(limit).unwrap_or(Time::ZERO),
         };
-        let packets = self.sessions.iter().filter(|session| session.start < end).map(|session| match session.size {
-            Some(size) => size.0.div_ceil(PACKET) * session.sinks.len() as u64,
-            None => {
-                let lasts = ends(session).map_or(end, |own| own.min(end)).since(session.start);
-                lasts.ps() / rate.transmit_time(PACKET).ps().max(1)
+        let packets = self.sessions.iter().filter(|session| session.start < end).map(|session| {
+            if let Some(size) = session.size {
+                return size.0.div_ceil(PACKET) * session.sinks.len() as u64;
             }
+            let lasts = ends(session).map_or(end, |own| own.min(end)).since(session.start);
+            lasts.ps() / rate.transmit_time(PACKET).ps().max(1)
         });
         packets.fold(0, u64::saturating_add)
     }
@@ -68,7 +68,8 @@ mod tests {
         // Twice 1000 packets in 24 ms at 1 Gbps, and as many beside them.
         assert_eq!(packets(&plan), 2 * 1000 + 2000);
         let limited = parse("test.toml", text, &["run.time_limit=12ms".to_owned()]).unwrap();
-        assert_eq!(packets(&limited), 2 * 1000 + 1000);
+        // The second request would come with the end.
+        assert_eq!(packets(&limited), 1000 + 1000);
         // Background requests after the end are not made.
         let late = parse("test.toml", text, &["workload.0.background=true".to_owned()]).unwrap();
         assert_eq!(packets(&late), 0);
