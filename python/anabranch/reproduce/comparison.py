@@ -132,8 +132,8 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     """Write the table of a paper's page, with the explanations below it."""
     table = rows(experiments, records)
     lines = [
-        f"Mean over seeds ± 95 % confidence interval (Student's t). A deviation of more than {100 * TOLERANCE:.0f} % has an",
-        "explanation, or is *unexplained*. Figures without numbers in the paper's text are not listed.",
+        f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations of more than {100 * TOLERANCE:.0f} % have",
+        "an explanation, or are *unexplained*. Figures without numbers in the paper's text are not listed.",
         "",
         "| experiment | the paper says | paper | measured | ratio | size | verdict |",
         "|---|---|---|---|---|---|---|",
