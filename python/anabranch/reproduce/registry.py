@@ -7,7 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anabranch.errors import AnabranchError
-from anabranch.reproduce.experiments import overhead, window
+from anabranch.reproduce.experiments import (
+    incast,
+    ndp_ecmp,
+    ndp_parameters,
+    ndp_short_flows,
+    ndp_web_search,
+    overhead,
+    polyraptor,
+    realistic,
+    sharing,
+    storage,
+    unnecessary,
+    window,
+)
 from anabranch.reproduce.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -16,9 +29,30 @@ if TYPE_CHECKING:
     from anabranch.reproduce.model import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
+    storage.FIG1,
+    storage.FIG5,
+    storage.FIG6,
+    realistic.FIG7,
+    realistic.FIG8,
+    realistic.BUFFERS,
+    realistic.FIG9,
+    realistic.FIG10,
+    realistic.FIG11,
+    incast.INCAST,
+    incast.OUTCAST,
     window.FIG13,
     overhead.FIG14,
     window.FIG15,
+    unnecessary.FIG16,
+    sharing.FIG17,
+    polyraptor.STORAGE,
+    polyraptor.INCAST,
+    ndp_short_flows.FIG6,
+    ndp_ecmp.FIG7,
+    ndp_parameters.FIG8A,
+    ndp_parameters.FIG8B,
+    ndp_parameters.FIG8C,
+    ndp_web_search.FIG9,
 )
 
 
