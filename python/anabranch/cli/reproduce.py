@@ -183,17 +183,18 @@ def _keep(outcome: Outcome, err: Console) -> None:
 def _write_tables(err: Console) -> int:
     """Write the comparison tables of the documents again, from the records."""
     from anabranch import outputs  # noqa: PLC0415
-    from anabranch.reproduce import comparison, record, registry  # noqa: PLC0415
-    from anabranch.reproduce.papers import PAPERS  # noqa: PLC0415
+    from anabranch.reproduce import comparison, registry  # noqa: PLC0415
 
-    root = registry.repository()
-    for paper in PAPERS:
-        page = root / comparison.PAGE.format(paper.name)
-        experiments = registry.of_paper(paper.name)
-        table = comparison.markdown(experiments, record.read_all(root, experiments))
-        outputs.put(page, comparison.insert(page.read_text(encoding="utf-8"), table, where=str(page)))
+    for page, text in comparison.pages(registry.repository()):
+        outputs.put(page, text)
         err.print(f"table: {page}", markup=False)
     return 0
+
+
+def _stale_pages(root: Path) -> list[Path]:
+    from anabranch.reproduce import comparison  # noqa: PLC0415
+
+    return [page for page, text in comparison.pages(root) if page.read_text(encoding="utf-8") != text]
 
 
 def _check() -> int:
@@ -201,6 +202,7 @@ def _check() -> int:
 
     root = registry.repository()
     found = comparison.problems(root, registry.EXPERIMENTS, record.read_all(root, registry.EXPERIMENTS))
+    found += [f"{page}: not what the records make; run `anabranch reproduce --record`" for page in _stale_pages(root)]
     for problem in found:
         stdout().print(problem, markup=False, highlight=False)
     stderr().print(f"{len(found)} problems" if found else "every recorded number agrees or is explained")

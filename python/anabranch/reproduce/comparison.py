@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from anabranch import units
 from anabranch.errors import AnabranchError
+from anabranch.reproduce import registry
 from anabranch.reproduce.claims import TOLERANCE, judge, ratio
-from anabranch.reproduce.record import fingerprint
+from anabranch.reproduce.papers import PAPERS
+from anabranch.reproduce.record import fingerprint, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,7 +83,7 @@ class Row:
     def ratio(self) -> str:
         """Ours over the paper's."""
         value = ratio(self.claim.paper, self.mean)
-        return "–" if value is None else units.digits(value, 2 if value < 0.1 else 3)  # noqa: PLR2004 - 0.0 says less
+        return "–" if value is None else units.digits(value, 2 if abs(value) < 0.1 else 3)  # noqa: PLR2004 - 0.0300 says too much
 
     @property
     def size(self) -> str:
@@ -132,8 +134,8 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     """Write the table of a paper's page, with the explanations below it."""
     table = rows(experiments, records)
     lines = [
-        f"Mean over seeds ± 95 % confidence interval (Student's t). A deviation of more than {100 * TOLERANCE:.0f} % has an",
-        "explanation, or is *unexplained*. Figures without numbers in the paper's text are not listed.",
+        f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} % have",
+        "an explanation, or are *unexplained*. Figures without numbers in the paper's text are not listed.",
         "",
         "| experiment | the paper says | paper | measured | ratio | size | verdict |",
         "|---|---|---|---|---|---|---|",
@@ -183,6 +185,17 @@ def insert(page: str, table: str, *, where: str = "page") -> str:
     if not begin or not end:
         raise AnabranchError(f"{where}: the markers of the comparison table are missing", hint=f"{BEGIN} and {END}")
     return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+
+
+def pages(root: Path) -> list[tuple[Path, str]]:
+    """Make the papers' pages as the records have them: file and text, of which only the table is made here."""
+    made = []
+    for paper in PAPERS:
+        page = root / PAGE.format(paper.name)
+        experiments = registry.of_paper(paper.name)
+        table = markdown(experiments, read_all(root, experiments))
+        made.append((page, insert(page.read_text(encoding="utf-8"), table, where=str(page))))
+    return made
 
 
 def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:

@@ -115,9 +115,9 @@ class _Looks:
 
 
 def _columns(labels: Sequence[str]) -> int:
-    """Entries of a legend in a row of about 100 characters."""
+    """Entries of a legend in a row of about 130 characters, the width of a page."""
     longest = max((len(label) for label in labels), default=0) + SERIES_SIZE
-    return max(1, min(len(labels), 100 // longest))
+    return max(1, min(len(labels), 130 // longest))
 
 
 def _chart(panel: Panel, series: Sequence[Series], *, legend: bool) -> alt.LayerChart:

@@ -90,19 +90,28 @@ class Figure:
     Attributes
     ----------
     number
-        As the paper counts: ``13``.
+        As the paper counts: ``13``; also part of file names.
     caption
         The paper's caption.
     panels
         Its parts, in order.
     columns
         Parts side by side in print; default: all, up to four.
+    label
+        What stands before the caption; default: ``Figure 13``. Empty for a figure that no paper has.
     """
 
     number: str
     caption: str
     panels: tuple[Panel, ...]
     columns: int | None = None
+    label: str | None = None
+
+    @property
+    def heading(self) -> str:
+        """Label and caption in one line."""
+        label = f"Figure {self.number}" if self.label is None else self.label
+        return ": ".join(part for part in (label, self.caption) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,8 @@ class Experiment:
         Scenario file, relative to the repository; default ``scenarios/NAME.toml``.
     notes
         Decisions where the paper is silent, in Markdown; shown with the figures.
+    reference
+        Where it was published, if not in the paper of its name; empty for an experiment of our own.
     """
 
     name: str
@@ -153,6 +164,7 @@ class Experiment:
     quick: tuple[str, ...] = field(default=())
     scenario: str = ""
     notes: str = ""
+    reference: str | None = None
 
     @property
     def paper(self) -> str:

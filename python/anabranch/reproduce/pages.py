@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from anabranch.reproduce.model import Figure
+    from anabranch.reproduce.model import Experiment, Figure, Paper
     from anabranch.reproduce.record import Record
     from anabranch.reproduce.runner import Outcome
 
@@ -77,7 +77,8 @@ def write(outcome: Outcome) -> Path:
         .get_template("experiment.html.j2")
         .render(
             experiment=experiment,
-            paper=next(paper for paper in PAPERS if paper.name == experiment.paper),
+            brand=_paper(experiment).short,
+            where=_where(experiment),
             figures=[_figure(figure, specs) for figure in figures],
             rows=comparison.rows([experiment], {experiment.name: outcome.record}),
             notes=[*_size_notes(outcome), *notes(results)],
@@ -92,6 +93,18 @@ def write(outcome: Outcome) -> Path:
     file = job.folder / "report.html"
     outputs.put(file, text)
     return file
+
+
+def _paper(experiment: Experiment) -> Paper:
+    return next(paper for paper in PAPERS if paper.name == experiment.paper)
+
+
+def _where(experiment: Experiment) -> str:
+    """Where an experiment was published: reference, section, figures."""
+    reference = _paper(experiment).reference if experiment.reference is None else experiment.reference
+    numbers = ", ".join(experiment.figures)
+    figures = f"Figure{'s' if len(experiment.figures) > 1 else ''} {numbers}" if numbers and reference else ""
+    return ", ".join(part for part in (reference, experiment.section, figures) if part)
 
 
 def _size_notes(outcome: Outcome) -> list[str]:
@@ -115,7 +128,7 @@ def _figure(figure: Figure, specs: list[Mapping[str, Any]]) -> dict[str, Any]:
     kinds = list(dict.fromkeys(panel.kind for panel in figure.panels))
     return {
         "number": figure.number,
-        "caption": figure.caption,
+        "heading": figure.heading,
         "series": drawing.together(figure),
         "blocks": all(kind in {"bars", "stacked"} for kind in kinds),
         "panels": panels,
