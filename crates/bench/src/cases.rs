@@ -135,15 +135,7 @@ impl Case {
         Network::new(Setup {
             graph,
             queue: self.queue(),
-            groups: vec![Group {
-                name: "bench".to_owned(),
-                transport,
-                path,
-                background: false,
-                awaited: true,
-                awaited_size: Bytes(u64::MAX),
-                duration: None,
-            }],
+            groups: vec![Group::new("bench", transport, path)],
             sessions,
             seed: SEED,
             stop: Stop::Foreground,

@@ -221,13 +221,9 @@ fn run(case: Case) -> Result<(), String> {
         graph: Arc::new(case.graph),
         queue: Box::new(queue),
         groups: vec![Group {
-            name: "crosscheck".to_owned(),
-            transport,
-            path: PathMode::Single,
             background: case.until.is_some(),
             awaited: case.until.is_none(),
-            awaited_size: Bytes(u64::MAX),
-            duration: None,
+            ..Group::new("crosscheck", transport, PathMode::Single)
         }],
         sessions,
         seed: case.seed,

@@ -19,7 +19,7 @@ use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Ta
 use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::scdp::ScdpConfig;
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use common::*;
@@ -245,17 +245,18 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             ..NdpConfig::default()
         })
     });
-    let scdp = (1..40_u32, 1..20_u32, select(vec![3, 100]), select(vec![0, 1, 24])).prop_map(
-        |(initial_window, initial_window_many_to_one, block_symbols, reorder_tolerance)| {
+    let repair = select(vec![Repair::Partitioned, Repair::Random]);
+    let scdp = (1..40_u32, 1..20_u32, select(vec![3, 100, MAX_BLOCK_SYMBOLS]), select(vec![0, 1, 24]), repair)
+        .prop_map(|(initial_window, initial_window_many_to_one, block_symbols, reorder_tolerance, repair)| {
             Protocol::Scdp(ScdpConfig {
                 initial_window,
                 initial_window_many_to_one,
                 block_symbols,
                 reorder_tolerance,
+                repair,
                 ..ScdpConfig::default()
             })
-        },
-    );
+        });
     prop_oneof![3 => tcp, 2 => ndp, 2 => scdp]
 }
 

@@ -92,7 +92,15 @@ def demo(
     with errors():
         file = demo_scenario()
         code = _run(
-            file, [], out=out, as_json=False, seeds=1 if quick else None, threads=threads, dry_run=False, report=True, resume=False
+            file,
+            [],
+            out=out,
+            as_json=False,
+            seeds=1 if quick else None,
+            threads=threads,
+            dry_run=False,
+            report=True,
+            resume=False,
         )
     raise typer.Exit(code)
 

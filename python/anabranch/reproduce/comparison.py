@@ -28,7 +28,7 @@ PAGE = "docs/fidelity/{}.md"
 """Page of a paper's table, below the repository."""
 
 WORDS: Mapping[Verdict, str] = {
-    "agrees": f"within {TOLERANCE:.0%}",
+    "agrees": f"within {100 * TOLERANCE:.0f} %",
     "explained": "explained",
     "unexplained": "unexplained",
     "quick": "quick size: not judged",
@@ -132,7 +132,7 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     """Write the table of a paper's page, with the explanations below it."""
     table = rows(experiments, records)
     lines = [
-        f"Mean over seeds ± 95 % confidence interval (Student's t). A deviation of more than {TOLERANCE:.0%} has an",
+        f"Mean over seeds ± 95 % confidence interval (Student's t). A deviation of more than {100 * TOLERANCE:.0f} % has an",
         "explanation, or is *unexplained*. Figures without numbers in the paper's text are not listed.",
         "",
         "| experiment | the paper says | paper | measured | ratio | size | verdict |",

@@ -94,7 +94,9 @@ class _Looks:
     def __init__(self, series: Sequence[Series], *, legend: bool) -> None:
         self.labels = [one.label for one in series]
         looks = [one.style for one in series]
-        self._legend: Any = alt.Legend(columns=_columns(self.labels)) if legend else None
+        self._legend: Any = (
+            alt.Legend(columns=_columns(self.labels), symbolDash=[1, 0], symbolStrokeWidth=0) if legend else None
+        )
         self._colour = alt.Scale(domain=self.labels, range=[look.colour for look in looks])
         self._dash = alt.Scale(domain=self.labels, range=[list(look.dash) or [1, 0] for look in looks])
         self._shape = alt.Scale(domain=self.labels, range=[look.marker for look in looks])
@@ -149,6 +151,8 @@ def _ends(data: pl.DataFrame) -> pl.Series:
 def _vertical(panel: Panel) -> alt.Y:
     y = alt.Y("y:Q", title=panel.y.title)
     ends = _ends(panel.data)
+    if panel.y.log and panel.y.domain is not None:
+        return log_axis(y, [np.array(panel.y.domain)])
     if panel.y.log:
         # An interval may reach zero, which a logarithmic axis does not have.
         above = ends.filter(ends > 0)
@@ -163,14 +167,15 @@ def _vertical(panel: Panel) -> alt.Y:
     return y.scale(domain=[0.0, top], nice=True) if bottom >= 0 else y
 
 
-def _horizontal(axis: Axis, data: pl.DataFrame) -> alt.X:
+def _horizontal(axis: Axis, data: pl.DataFrame, *, curve: bool) -> alt.X:
     x = alt.X("x:Q", title=axis.title)
     if axis.log:
         values = data["x"].cast(pl.Float64)
         return log_axis(x, [values.filter(values > 0).to_numpy()])
     if axis.domain is not None:
         return x.scale(domain=list(axis.domain))
-    return x.scale(zero=False)
+    # Points need room for their markers, curves begin at the axis.
+    return x.scale(zero=False, padding=0 if curve else 9)
 
 
 def _tips(panel: Panel, *, interval: bool) -> list[alt.Tooltip]:
@@ -202,7 +207,7 @@ def _curves(panel: Panel, looks: _Looks) -> alt.LayerChart:
             wanted = (np.arange(MARKERS) + (turn + 0.5) / len(looks.labels)) / MARKERS
             targets = along.min() + wanted * (along.max() - along.min())
             marks += [own[place] for place in np.unique(np.abs(along[None, :] - targets[:, None]).argmin(axis=1))]
-    x, y = _horizontal(panel.x, panel.data), _vertical(panel)
+    x, y = _horizontal(panel.x, panel.data, curve=True), _vertical(panel)
     lines = (
         alt.Chart(_inline(rows))
         .mark_line(strokeWidth=1.7, interpolate="step-after" if panel.kind == "steps" else "linear", clip=True)
@@ -224,7 +229,7 @@ def _with_interval(rows: list[dict[str, Any]], *, log: bool) -> list[dict[str, A
 
 def _means(panel: Panel, looks: _Looks) -> alt.LayerChart:
     rows = _rows(panel.data)
-    x, y = _horizontal(panel.x, panel.data), _vertical(panel)
+    x, y = _horizontal(panel.x, panel.data, curve=False), _vertical(panel)
     lines = alt.Chart(_inline(rows)).mark_line(strokeWidth=1.7, clip=True)
     layers: list[alt.Chart] = [lines.encode(x=x, y=y, color=looks.colour, strokeDash=looks.dash)]
     known = _with_interval(rows, log=panel.y.log)
@@ -249,7 +254,11 @@ def _bars(panel: Panel, looks: _Looks) -> alt.LayerChart:
     if stacked:
         return alt.layer(base.mark_bar().encode(y=y, color=looks.colour, tooltip=tips))
     beside = alt.XOffset("series:N", sort=looks.labels, scale=alt.Scale(domain=looks.labels))
-    layers = [base.mark_bar(clip=True).encode(xOffset=beside, y=y, color=looks.colour, tooltip=tips)]
+    bars = base.mark_bar(clip=True).encode(xOffset=beside, y=y.stack(None), color=looks.colour, tooltip=tips)
+    if panel.y.log:
+        # A logarithmic axis has no zero for bars to stand on; below the axis nothing is drawn.
+        bars = bars.encode(y2=alt.datum(float(_ends(panel.data).filter(_ends(panel.data) > 0).min() or 1.0) / 1e3))  # type: ignore[arg-type]
+    layers = [bars]
     if known:
         rules = alt.Chart(_inline(known)).encode(x=x, xOffset=beside)
         # `currentColor` would not do in print, and a bar's own colour is not seen on the bar.

@@ -7,6 +7,7 @@ one over independent samples (Student's t).
 
 from __future__ import annotations
 
+import colorsys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ def variant(base: str, label: str, condition: Mapping[str, Any], *, turn: int = 
     """
     look = styles.assign([base])[base]
     dashes = [dash for dash in ((8, 3), (2, 2), (10, 3, 2, 3), (5, 2)) if dash != look.dash]
-    markers = [spare.marker for spare in styles.SPARE if spare.marker != look.marker]
+    markers = [marker for marker in ("triangle-down", "diamond", "cross", "triangle-left") if marker != look.marker]
     style = styles.Style(label, look.colour, dashes[turn - 1], markers[turn - 1])
     return Series(label, {"transport": base, **condition}, style)
 
@@ -88,8 +89,18 @@ def values_of(column: str, values: Sequence[Any], label: str | Callable[[Any], s
     """
     name = label.format if isinstance(label, str) else label
     labels = [name(value) for value in values]
-    looks = styles.assign(labels)
+    looks = styles.assign(labels) if len(labels) <= len(styles.SPARE) else _wheel(labels)
     return tuple(Series(text, {column: value}, looks[text]) for text, value in zip(labels, values, strict=True))
+
+
+def _wheel(labels: Sequence[str]) -> dict[str, styles.Style]:
+    """Looks for more values than there are looks, as the ports of a switch: colours around the wheel."""
+    looks = {}
+    for turn, label in enumerate(labels):
+        red, green, blue = (round(255 * part) for part in colorsys.hls_to_rgb(turn / len(labels), 0.48, 0.55))
+        spare = styles.SPARE[turn % len(styles.SPARE)]
+        looks[label] = styles.Style(label, f"#{red:02x}{green:02x}{blue:02x}", spare.dash, spare.marker)
+    return looks
 
 
 def ranked(
@@ -214,7 +225,7 @@ def ccdf(
     points: int = POINTS,
 ) -> Panel:
     """Share of rows above a value, over the rows of all seeds; rows without a value count as above every value."""
-    about = _About("steps", key, caption, x, y or Axis("CCDF"))
+    about = _About("steps", key, caption, x, y or Axis("CCDF", domain=(0, 1)))
     return _distribution(about, frame, series, value, points=points, above=True)
 
 
@@ -299,7 +310,11 @@ def _reduced(about: _About, frame: pl.DataFrame, series: Sequence[Series], value
             )
         )
     data = pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
-    return _finish(about, data if categories else data.sort("x", maintain_order=True), series)
+    order = pl.col("x")
+    if categories:
+        names = frame.select(place)["x"].unique(maintain_order=True).to_list()
+        order = order.replace_strict({name: turn for turn, name in enumerate(names)}, return_dtype=pl.Int64)
+    return _finish(about, data.sort(order, maintain_order=True), series)
 
 
 def _panel(

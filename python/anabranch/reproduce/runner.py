@@ -59,7 +59,7 @@ class Job:
     def missing(self) -> list[api.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
         kept = finished(self.results)
-        return [run for run in self.plan.runs if not run.hash or kept.get(run.run) != run.hash]
+        return [run for run in self.plan.runs if run.hash not in kept]
 
     def command(self) -> list[str]:
         """The command that makes the results."""
@@ -155,18 +155,14 @@ def csv_name(figure: Figure, key: str) -> str:
     return f"fig{figure.number}{key}.csv"
 
 
-def finished(results: Path) -> dict[str, str]:
-    """The complete runs that a result folder holds: name to hash.
-
-    A run is there when its folder is, which appears by rename; ``run.json`` in it says what it is of. Folders without
-    one, or whose run did not complete, do not count.
-    """
-    found = {}
-    for file in sorted(results.glob("runs/*/run.json")):
+def finished(results: Path) -> set[str]:
+    """Hashes of the complete runs that a result folder holds, from the entry ``run.json`` of each."""
+    found = set()
+    for file in results.glob("runs/*/run.json"):
         try:
             entry = json.loads(file.read_text(encoding="utf-8"))
-            if entry["status"] != "interrupted":
-                found[file.parent.name] = str(entry["scenario_hash"])
+            if entry["status"] == "complete":
+                found.add(str(entry["scenario_hash"]))
         except (OSError, ValueError, KeyError, TypeError):
-            continue
+            continue  # the core runs it again
     return found

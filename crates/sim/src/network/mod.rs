@@ -5,6 +5,7 @@
 //! (failures and sampling).
 
 mod control;
+mod fallback;
 mod forward;
 mod hosts;
 mod sessions;
@@ -21,7 +22,7 @@ use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
 use crate::random;
 use crate::transport::Transport;
-use crate::workload::Session;
+use crate::workload::{Fallback, Session};
 use anabranch_transport::units::PS_PER_S;
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 pub use control::{Change, Sample, Sampling, Target};
@@ -56,9 +57,25 @@ pub struct Group {
     pub awaited_size: Bytes,
     /// Sessions without end stop after this time; `None`: with the run.
     pub duration: Option<Duration>,
+    /// How sessions with several ends are carried if the transport has none of its own; `None`: by the default of their mode.
+    pub fallback: Option<Fallback>,
 }
 
 impl Group {
+    /// Foreground sessions without anything special.
+    pub fn new(name: &str, transport: Transport, path: PathMode) -> Self {
+        Self {
+            name: name.to_owned(),
+            transport,
+            path,
+            background: false,
+            awaited: true,
+            awaited_size: Bytes(u64::MAX),
+            duration: None,
+            fallback: None,
+        }
+    }
+
     /// Whether [`Stop::Foreground`] waits for a session of this group.
     pub fn awaits(&self, session: &Session) -> bool {
         self.awaited && session.size.map_or(self.duration.is_some(), |size| size <= self.awaited_size)

@@ -8,7 +8,7 @@ use crate::host::{EndpointId, Hosted, Remote, Remotes};
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Mode, Session};
-use anabranch_transport::{Event, Peer, Stats, Time};
+use anabranch_transport::{Bytes, Event, Peer, Stats, Time};
 use std::fmt::Write as _;
 
 /// What one receiver of a session saw.
@@ -35,10 +35,24 @@ pub struct SessionRow {
     pub failure: Option<String>,
     /// Host that actually sent to each receiver.
     pub senders: Vec<u32>,
+    /// Connections that must complete before a receiver has its object: more than one where several sources send parts.
+    pub(super) parts: u16,
     open_endpoints: u32,
     group: Option<u32>,
     first_endpoint: EndpointId,
     endpoints: u32,
+}
+
+/// One connection of a session.
+pub(super) struct Leg {
+    /// Sending host.
+    pub(super) from: u32,
+    /// Receiving host.
+    pub(super) to: u32,
+    /// Which receiver of the session that is.
+    pub(super) row: u16,
+    /// What it carries.
+    pub(super) size: Option<Bytes>,
 }
 
 impl Network {
@@ -76,6 +90,7 @@ impl Network {
             packets_dropped: 0,
             failure: None,
             senders: vec![spec.sources[0]; spec.sinks.len()],
+            parts: 1,
             open_endpoints: 0,
             group: None,
             first_endpoint,
@@ -87,21 +102,8 @@ impl Network {
             Mode::OneToMany => self.open_one_to_many(session, spec, &transport),
             Mode::ManyToOne => self.open_many_to_one(session, spec, &transport),
         };
-        match spec.mode {
-            _ if opened => {}
-            // Multi-unicast: the object crosses the sender's uplink once for each receiver.
-            Mode::Unicast | Mode::OneToMany => {
-                for (row, &sink) in spec.sinks.iter().enumerate() {
-                    self.open_unicast(session, spec, &transport, spec.sources[0], sink, row as u16);
-                }
-            }
-            Mode::ManyToOne => {
-                let sink = spec.sinks[0];
-                let nearest = spec.sources.iter().min_by_key(|&&s| self.routes.hop_count(s, sink));
-                let nearest = *nearest.unwrap_or(&spec.sources[0]);
-                self.sessions[session as usize].senders[0] = nearest;
-                self.open_unicast(session, spec, &transport, nearest, sink, 0);
-            }
+        if !opened {
+            self.open_fallback(session, spec, &transport);
         }
         let row = &mut self.sessions[session as usize];
         row.endpoints = self.endpoints.len() as u32 - first_endpoint;
@@ -111,28 +113,22 @@ impl Network {
         }
     }
 
-    fn open_unicast(&mut self, session: u32, spec: &Session, transport: &Transport, from: u32, to: u32, row: u16) {
+    /// Opens one connection; returns its sender and its receiver.
+    pub(super) fn open_unicast(
+        &mut self,
+        session: u32,
+        spec: &Session,
+        transport: &Transport,
+        leg: Leg,
+    ) -> (EndpointId, EndpointId) {
         let first = self.endpoints.len() as EndpointId;
         let seed = self.endpoint_seed(first);
-        let (sender, receiver) = transport.unicast(spec.size, Time(self.now), seed);
-        self.add(
-            session,
-            spec,
-            from,
-            None,
-            sender,
-            Remotes::One(Remote { host: to, endpoint: first + 1, from: 0 }),
-            None,
-        );
-        self.add(
-            session,
-            spec,
-            to,
-            Some(row),
-            receiver,
-            Remotes::One(Remote { host: from, endpoint: first, from: 0 }),
-            None,
-        );
+        let (sender, receiver) = transport.unicast(leg.size, Time(self.now), seed);
+        let to_receiver = Remotes::One(Remote { host: leg.to, endpoint: first + 1, from: 0 });
+        let to_sender = Remotes::One(Remote { host: leg.from, endpoint: first, from: 0 });
+        self.add(session, spec, leg.from, None, sender, to_receiver, None);
+        self.add(session, spec, leg.to, Some(leg.row), receiver, to_sender, None);
+        (first, first + 1)
     }
 
     /// False if the transport has no such sessions.
@@ -215,7 +211,7 @@ impl Network {
         let paths = paths.max(group.map_or(0, |_| self.multicast_trees));
         let random = &mut self.hosts[host as usize].random;
         let path = PathPicker::new(mode, paths, remotes.get(0).host, random);
-        let hosted = Hosted { stack, host, session, receiver, remotes, group, path, pulling: false };
+        let hosted = Hosted { stack, host, session, receiver, remotes, feeds: None, group, path, pulling: false };
         self.endpoints.push(Some(Box::new(hosted)));
         self.endpoint_session.push(session);
         self.sessions[session as usize].open_endpoints += 1;
@@ -230,6 +226,10 @@ impl Network {
                 if let Some(receiver) = hosted.receiver
                     && row.receivers[usize::from(receiver)].completed.is_none()
                 {
+                    if row.parts > 1 {
+                        row.parts -= 1;
+                        return true;
+                    }
                     row.receivers[usize::from(receiver)].completed = Some(at);
                     self.last_completion = self.last_completion.max(at.ps());
                     self.unfinished -= u64::from(self.awaited(hosted.session));
@@ -264,12 +264,9 @@ impl Network {
         let stats = hosted.stack.stats();
         let row = &mut self.sessions[hosted.session as usize];
         if let Some(receiver) = hosted.receiver {
-            row.receivers[usize::from(receiver)].stats = stats;
+            row.receivers[usize::from(receiver)].stats += stats;
         } else {
-            row.sent.data_sent += stats.data_sent;
-            row.sent.retransmitted += stats.retransmitted;
-            row.sent.timeouts += stats.timeouts;
-            row.sent.marked_received += stats.marked_received;
+            row.sent += stats;
         }
     }
 

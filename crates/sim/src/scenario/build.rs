@@ -68,6 +68,7 @@ fn setup(
                 transport: scenario.transport.transport(name),
                 path: path_mode(scenario.routing.resolve(name)),
                 background,
+                fallback: workload.fallback,
                 awaited: match scenario.run.stop {
                     super::Stop::All => !workload.is_endless(),
                     super::Stop::Foreground => !background,

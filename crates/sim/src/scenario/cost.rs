@@ -17,7 +17,7 @@ impl Prepared {
         let ports = self.graph.host_ports();
         let link = ports.first().and_then(|port| self.graph.links.get((port / 2) as usize));
         let rate = link.map_or(Rate::from_gbps(1), |link| link.rate);
-        let workload = |session: &Session| scenario.workload.workload.get(usize::from(session.group));
+        let workload = |session: &Session| scenario.workload.get(usize::from(session.group));
         // When a session ends, if anything but the run's end ends it.
         let ends = |session: &Session| match session.size {
             Some(size) => Some(session.start + rate.transmit_time(size.0)),

@@ -112,15 +112,7 @@ pub(crate) fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
-        groups: vec![Group {
-            name: "test".to_owned(),
-            transport,
-            path,
-            background: false,
-            awaited: true,
-            awaited_size: Bytes(u64::MAX),
-            duration: None,
-        }],
+        groups: vec![Group::new("test", transport, path)],
         sessions,
         seed: 1,
         stop: Stop::Idle,

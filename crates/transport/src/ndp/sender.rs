@@ -30,6 +30,8 @@ pub struct Sender {
     window: Window,
     /// Packets of the object; `u64::MAX` if it has no end.
     total: u64,
+    /// Packets that the application has provided; `u64::MAX`: all.
+    available: u64,
     object: u64,
     payload: u64,
     header: u32,
@@ -83,6 +85,7 @@ impl Sender {
         Self {
             window: Window::new(),
             total,
+            available: u64::MAX,
             object,
             payload,
             header: cfg.header.0 as u32,
@@ -155,6 +158,10 @@ impl Sender {
             self.pull = number;
             let forgotten = number.saturating_sub(u64::from(self.initial_window));
             self.answered = self.answered.max(void.min(number)).max(forgotten);
+            // While the application is slow, part of the initial window may be left that the receiver has given up and asks
+            // for again.
+            let asked = self.credit() as u32 + self.window.in_flight();
+            self.unasked = self.unasked.min(self.initial_window.saturating_sub(asked));
         }
     }
 
@@ -197,12 +204,18 @@ impl Sender {
         self.lost = VecDeque::new();
     }
 
+    /// Whether there is nothing to send until the application provides more.
+    fn starved(&self) -> bool {
+        self.lost.is_empty() && self.window.next() < self.total && self.window.next() >= self.available
+    }
+
     /// Sets the timer: for the oldest packet in flight; if none is, for the pull that should come. The receiver sees to
     /// that one with a timer of its own, and many connections may share its pull queue, so patience is long.
     fn arm(&mut self, now: Time) {
         let interval = self.patience.interval();
         self.deadline = match self.window.oldest() {
             Some(sent_at) => sent_at + interval,
+            None if self.starved() => NEVER,
             None => (self.sent_at + self.patience.trust()).max(now + interval),
         };
     }
@@ -257,7 +270,8 @@ impl Endpoint for Sender {
         let before = lost.len();
         self.window.expire(now, interval, |seq| lost.push_back(seq));
         let expired = (self.lost.len() - before) as u32;
-        let pull_overdue = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.patience.trust();
+        let silent = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.patience.trust();
+        let pull_overdue = silent && !self.starved();
         if expired > 0 || pull_overdue {
             self.timeouts += 1;
             if self.heard == Heard::Lately {
@@ -298,6 +312,8 @@ impl Endpoint for Sender {
                 self.retransmitted += 1;
                 seq
             }
+            // The application provides more later: both pulls and leave to send unasked are kept.
+            None if self.starved() => return None,
             None if self.window.next() < self.total && self.window.has_room() => self.window.send_new(now),
             None => {
                 // Nothing to send: pulls are kept as credit, leave to send unasked is not.
@@ -317,6 +333,13 @@ impl Endpoint for Sender {
         let deadline = now + self.patience.interval();
         self.deadline = self.deadline.min(deadline);
         Some(self.data(now, seq, pull))
+    }
+
+    fn set_available(&mut self, now: Time, bytes: u64) {
+        self.available = if bytes >= self.object { self.total } else { bytes / self.payload };
+        if self.deadline == NEVER && !self.done && !self.starved() {
+            self.arm(now);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Time> {
