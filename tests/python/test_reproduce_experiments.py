@@ -80,6 +80,16 @@ FLOW: dict[str, Any] = {
 }
 
 
+def stand_in(**tables: object) -> Results:
+    """Results of which only these tables are known."""
+    return cast("Results", SimpleNamespace(**tables))
+
+
+def runs(*names: str, simulated_ns: float) -> pl.DataFrame:
+    """The runs of results."""
+    return pl.DataFrame({"run": names, "simulated_ns": simulated_ns})
+
+
 def flows(*rows: dict[str, Any], keys: tuple[str, ...] = ()) -> Results:
     """Results of flows that differ from a session of 1 MB in 8 ms by what is given."""
     frame = pl.DataFrame([FLOW | row for row in rows])
@@ -87,7 +97,7 @@ def flows(*rows: dict[str, Any], keys: tuple[str, ...] = ()) -> Results:
     frame = frame.with_columns(duration.alias("fct_ns"), (8e9 * pl.col("size_bytes") / duration).alias("goodput"))
     if "goodput_bps" not in frame.columns:
         frame = frame.with_columns(pl.col("goodput").alias("goodput_bps"))
-    return cast("Results", SimpleNamespace(flows=frame.drop("goodput"), keys=(*keys, "transport")))
+    return stand_in(flows=frame.drop("goodput"), keys=(*keys, "transport"))
 
 
 def test_a_request_is_complete_when_its_last_part_is() -> None:
@@ -191,32 +201,21 @@ def test_an_incast_takes_as_long_as_its_last_flow() -> None:
 
 
 def test_outcast_groups_are_compared_while_both_send() -> None:
-    members = [
+    results = flows(
         {"session": 0, "workload": "near", "end_ns": 2e6},
-        {"session": 1, "workload": "near", "end_ns": 3e6},
+        {"session": 1, "workload": "near", "end_ns": 3.5e6},
         {"session": 2, "workload": "far", "end_ns": 9e6},
-    ]
-    results = flows(*members)
-    # Each of the near flows 200 Mbps, the second without a sample in the first interval; afterwards far has all.
-    rows = [(1e6, 0, 2e8), (1e6, 2, 4e8), (2e6, 0, 2e8), (2e6, 1, 2e8), (2e6, 2, 4e8), (3e6, 1, 2e8), (3e6, 2, 7e8)]
-    rows += [(time, 2, 1e9) for time in (4e6, 5e6, 9e6)]
-    results.series = pl.DataFrame(
-        [
-            {
-                "run": "p000-s1",
-                "seed": 1,
-                "transport": "scdp",
-                "metric": "goodput_bps",
-                "time_ns": t,
-                "id": i,
-                "value": v,
-            }
-            for t, i, v in rows
-        ]
     )
+    # Nothing is delivered in the first millisecond; the near flows' last bytes are in the sample after they ended; then
+    # the far flow has the link to itself.
+    near = [(2e6, 0, 7e8), (3e6, 1, 3.5e8), (4e6, 1, 3.5e8)]
+    far = [(2e6, 2, 7e8), (4e6, 2, 7e8), (5e6, 2, 1e9), (6e6, 2, 1e9), (9e6, 2, 1e9)]
+    about = {"run": "p000-s1", "seed": 1, "transport": "scdp", "metric": "goodput_bps"}
+    samples = [about | {"time_ns": time, "id": flow, "value": value} for time, flow, value in near + far]
+    results = stand_in(flows=results.flows, series=pl.DataFrame(samples), runs=runs("p000-s1", simulated_ns=9e6))
     table = incast.shares(results)
     assert table["group"].to_list() == [*incast.GROUPS.values(), incast.BOTH]
-    assert table["goodput_bps"].to_list() == pytest.approx([8e8 / 3, 5e8, 8e8 / 3 + 5e8])
+    assert table["goodput_bps"].to_list() == pytest.approx([4e8, 4e8, 8e8])
 
 
 def test_core_ports_are_counted_by_switch_in_the_order_of_links() -> None:
@@ -237,7 +236,7 @@ def test_core_ports_are_counted_by_switch_in_the_order_of_links() -> None:
     ports = ndp_ecmp.core_ports(links)
     assert ports.select("switch", "port", "packets").rows() == [(2, 0, 10), (2, 1, 10), (10, 0, 20), (10, 1, 30)]
     # Port 0: 10 and 20 packets, port 1: 10 and 30.
-    results = cast("Results", SimpleNamespace(links=links))
+    results = stand_in(links=links)
     assert ndp_ecmp.imbalance(results, "per-flow")[1] == pytest.approx((5 / 15 + 10 / 20) / 2)
 
 
@@ -257,7 +256,7 @@ def test_fairness_is_measured_while_all_flows_send() -> None:
         for flow, column in values.items()
         for time, value in enumerate(column)
     ]
-    results = cast("Results", SimpleNamespace(series=pl.DataFrame(rows)))
+    results = stand_in(series=pl.DataFrame(rows))
     assert sharing.fairness(results, "scdp")[1] == pytest.approx((1 / (2 * (0.75**2 + 0.25**2)) + 1) / 2)
 
 

@@ -111,6 +111,7 @@ impl Case {
             sources: vec![source],
             sinks: vec![sink],
             group: 0,
+            request: 0,
         };
         match self.pattern {
             Pattern::Permutation => {

@@ -15,7 +15,8 @@ use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Network, Sampling, Setup, Target};
 use anabranch_sim::random;
 use anabranch_sim::transport::Protocol;
-use anabranch_sim::workload::{Mode, Session};
+use anabranch_sim::workload::{Fallback, Mode, Session};
+use anabranch_transport::scdp::{Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Rate};
 use common::*;
@@ -72,6 +73,11 @@ fn groups() -> Vec<Session> {
     sessions
 }
 
+fn carried_by(fallback: Fallback, mut setup: Setup) -> Setup {
+    setup.groups[0].fallback = Some(fallback);
+    setup
+}
+
 /// One run for each transport, with everything that draws random numbers or decides between equals.
 fn runs() -> Vec<(&'static str, Setup)> {
     use PathMode::{PerFlow, PerPacket, PerPacketPermuted, Single};
@@ -84,6 +90,11 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let dctcp = setup(leaf_spine(), ecn(40, 8), tcp_with(Algorithm::Dctcp, |_| {}), PerFlow, strided(12, 4));
     let ndp_on_trees = setup(fat_tree(), trim(4), ndp(20), PerPacketPermuted, strided(16, 4));
     let scdp_groups = setup(fat_tree(), mlfq_trim(8), scdp(12), PerPacket, groups());
+    let pias = tcp_with(Algorithm::Dctcp, |c| c.priority_thresholds = vec![Bytes(10_000), Bytes(100_000)]);
+    let pias = setup(fat_tree(), mlfq_trim(10), pias, PerFlow, groups());
+    let chains = setup(fat_tree(), trim(6), ndp(12), PerPacket, groups());
+    let random = ScdpConfig { repair: Repair::Random, block_symbols: 1000, ..ScdpConfig::default() };
+    let polyraptor = setup(fat_tree(), trim(4), Protocol::Scdp(random), PerPacket, groups());
     let failing = setup(fat_tree(), drop_tail(6), ndp(10), PerPacket, strided(16, 8));
     let (core, slow) = (Target::Switch(32), Target::Link(0));
     vec![
@@ -104,6 +115,9 @@ fn runs() -> Vec<(&'static str, Setup)> {
                 ..failing
             },
         ),
+        ("pias-partition", carried_by(Fallback::Partition, pias)),
+        ("ndp-daisy-chain", carried_by(Fallback::DaisyChain, chains)),
+        ("polyraptor-groups", polyraptor),
     ]
 }
 

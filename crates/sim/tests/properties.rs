@@ -17,7 +17,7 @@ use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};
 use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Mode, Session};
+use anabranch_sim::workload::{Fallback, Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
@@ -33,7 +33,7 @@ use std::path::Path;
 struct World {
     fabric: TopologyConfig,
     queue: Discipline,
-    groups: Vec<(Protocol, PathMode)>,
+    groups: Vec<(Protocol, PathMode, Option<Fallback>)>,
     sessions: Vec<Session>,
     trouble: Vec<(Time, Trouble)>,
     jitter: Duration,
@@ -83,11 +83,12 @@ impl World {
     fn setup(&self) -> Setup {
         let graph = self.graph();
         let changes = self.changes(&graph);
-        let (queue, (protocol, path)) = (self.queue.clone(), self.groups[0].clone());
+        let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
         let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
-        let group = |(protocol, path): &(Protocol, PathMode)| Group {
+        let group = |(protocol, path, fallback): &(Protocol, PathMode, Option<Fallback>)| Group {
             transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
             path: *path,
+            fallback: *fallback,
             ..base.groups[0].clone()
         };
         Setup {
@@ -257,7 +258,8 @@ fn protocols() -> impl Strategy<Value = Protocol> {
                 ..ScdpConfig::default()
             })
         });
-    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp]
+    // Boxed: all strategies together would not fit on a test thread's stack.
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp].boxed()
 }
 
 fn sizes() -> impl Strategy<Value = Bytes> {
@@ -281,7 +283,7 @@ fn mixture(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
                 Mode::OneToMany => (one, others),
                 Mode::ManyToOne => (others, one),
             };
-            Session { start, size: Some(size), mode, sources, sinks, group }
+            Session { start, size: Some(size), mode, sources, sinks, group, request: 0 }
         },
     );
     prop::collection::vec(session, 1..12)
@@ -306,13 +308,15 @@ fn troubles() -> impl Strategy<Value = Vec<(Time, Trouble)>> {
 
 fn worlds() -> impl Strategy<Value = World> {
     let paths = || select(vec![PathMode::PerPacket, PathMode::PerPacketPermuted, PathMode::PerFlow, PathMode::Single]);
-    let group = move || (protocols(), paths());
+    let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
+    let group = move || (protocols(), paths(), fallbacks());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
     let rest = (troubles(), jitter, 1..5_u32, any::<bool>(), any::<u64>());
     let fabric = fabrics().prop_flat_map(|fabric| {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
         (Just(fabric), sessions(hosts))
     });
+    let fabric = fabric.boxed();
     (fabric, disciplines(), [group(), group()], rest).prop_map(
         |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, return_to_sender, seed))| World {
             fabric,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.experiments import (
+    delay,
     incast,
     ndp_ecmp,
     ndp_parameters,
@@ -43,6 +44,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     window.FIG13,
     overhead.FIG14,
     window.FIG15,
+    delay.DELAYS,
     unnecessary.FIG16,
     sharing.FIG17,
     polyraptor.STORAGE,

@@ -1,4 +1,4 @@
-//! One-to-many and many-to-one sessions of transports that have only unicast.
+//! Sessions carried by unicast connections: one-to-many and many-to-one too, of transports that have nothing else.
 
 use super::Network;
 use super::sessions::Leg;

@@ -44,6 +44,7 @@ pub struct SessionRow {
 }
 
 /// One connection of a session.
+#[derive(Clone, Copy)]
 pub(super) struct Leg {
     /// Sending host.
     pub(super) from: u32,
@@ -97,10 +98,11 @@ impl Network {
             endpoints: 0,
         });
         let transport = self.groups[usize::from(spec.group)].transport.clone();
+        // One sender and one receiver need no group: "unicast is a specialisation" (thesis, chapter 3).
         let opened = match spec.mode {
-            Mode::Unicast => false,
-            Mode::OneToMany => self.open_one_to_many(session, spec, &transport),
-            Mode::ManyToOne => self.open_many_to_one(session, spec, &transport),
+            Mode::OneToMany if spec.sinks.len() > 1 => self.open_one_to_many(session, spec, &transport),
+            Mode::ManyToOne if spec.sources.len() > 1 => self.open_many_to_one(session, spec, &transport),
+            Mode::Unicast | Mode::OneToMany | Mode::ManyToOne => false,
         };
         if !opened {
             self.open_fallback(session, spec, &transport);

@@ -68,6 +68,8 @@ pub struct Session {
     pub sinks: Vec<u32>,
     /// Which `[[workload]]` of the scenario made it.
     pub group: u16,
+    /// The request that it belongs to, in order of arrival; several sessions may answer one request.
+    pub request: u32,
 }
 
 /// Larger data files than this are refused rather than read into memory.

@@ -60,6 +60,7 @@ pub(crate) fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
         sources: vec![source],
         sinks: vec![sink],
         group: 0,
+        request: 0,
     }
 }
 

@@ -150,18 +150,18 @@ impl Sender {
     }
 
     /// Pull numbers are cumulative (NDP §3.2): one that jumps by `n` asks for `n` packets, one that is late for none.
-    fn on_pull(&mut self, now: Time, number: u64, void: u64, below: u64) {
+    fn on_pull(&mut self, now: Time, number: u64, void: u64, pushed: bool, below: u64) {
         if !self.hear(now, 0, below) {
             return;
+        }
+        if !pushed {
+            // While the application was slow, the receiver has given up the rest of the initial window, and asks for it.
+            self.unasked = 0;
         }
         if number > self.pull && number - self.pull <= MOST_PULLS_SKIPPED {
             self.pull = number;
             let forgotten = number.saturating_sub(u64::from(self.initial_window));
             self.answered = self.answered.max(void.min(number)).max(forgotten);
-            // While the application is slow, part of the initial window may be left that the receiver has given up and asks
-            // for again.
-            let asked = self.credit() as u32 + self.window.in_flight();
-            self.unasked = self.unasked.min(self.initial_window.saturating_sub(asked));
         }
     }
 
@@ -251,7 +251,7 @@ impl Endpoint for Sender {
             _ if arrival.returned => {}
             Header::Ack { seq, below, sent } => self.on_ack(now, seq, below, sent),
             Header::Nack { seq, below } => self.on_nack(now, seq, below),
-            Header::Pull { number, void, below } => self.on_pull(now, number, void, below),
+            Header::Pull { number, void, pushed, below } => self.on_pull(now, number, void, pushed, below),
             Header::Data { .. } => {}
         }
         if self.window.base() == self.total {

@@ -44,13 +44,18 @@ FCT = Axis("FCT (ms)")
 BACKGROUND_LOAD = Axis("load of background traffic")
 
 
+def foreground(results: Results) -> pl.DataFrame:
+    """The flows of the workload, without background traffic."""
+    return results.flows.filter(at(workload="flows"))
+
+
 def short_and_long(results: Results) -> pl.DataFrame:
-    """The flows of the workload, without background traffic, and the load of the latter.
+    """The flows of the workload, and the load of background traffic.
 
     Mixed background brings its load by writes, which arrive three times, and by as many reads: four times the load in
     writes.
     """
-    flows = results.flows.filter(at(workload="flows"))
+    flows = foreground(results)
     load = pl.col(BACKGROUND) if BACKGROUND in flows.columns else (4 * pl.col(WRITES)).round(6)
     return flows.with_columns(load.alias(LOAD))
 
@@ -112,9 +117,11 @@ def long_goodput(key: str, paper: float, section: str, *, buffer: str = "") -> C
     """Mean goodput of PIAS's flows of 1 to 10 MB at the highest load."""
 
     def measure(results: Results) -> dict[int, float]:
-        flows = short_and_long(results).filter(LONG.holds(), at(transport="pias"))
-        chosen = at(**{BUFFER: buffer}) if buffer else pl.lit(value=True)
-        return by_seed(flows.filter(chosen, pl.col(LOAD) == pl.col(LOAD).max()), GBPS.mean())
+        if buffer:
+            flows = foreground(results).filter(at(**{BUFFER: buffer}))
+        else:
+            flows = short_and_long(results).filter(pl.col(LOAD) == pl.col(LOAD).max())
+        return by_seed(flows.filter(LONG.holds(), at(transport="pias")), GBPS.mean())
 
     return Claim(
         key=key,
@@ -342,7 +349,7 @@ FIG11 = Experiment(
 
 def draw_buffers(results: Results) -> tuple[Figure, ...]:
     """PIAS by buffer: short flows against long ones."""
-    flows, pias = short_and_long(results), transports("pias")
+    flows, pias = foreground(results), transports("pias")
     # Least first, as the scenario lists them.
     buffers = pl.col(BUFFER).map_elements(spaced, return_dtype=pl.String)
     panels = (
@@ -378,7 +385,7 @@ def with_buffer(buffer: str, paper: float) -> Claim:
         where="§V-B",
         paper=paper,
         unit="ms",
-        measure=lambda results: by_seed(short_and_long(results).filter(SHORT.holds(), at(**{BUFFER: buffer})), MEAN),
+        measure=lambda results: by_seed(foreground(results).filter(SHORT.holds(), at(**{BUFFER: buffer})), MEAN),
     )
 
 
