@@ -135,7 +135,14 @@ impl Case {
         Network::new(Setup {
             graph,
             queue: self.queue(),
-            groups: vec![Group { name: "bench".to_owned(), transport, path, background: false, awaited: true }],
+            groups: vec![Group {
+                name: "bench".to_owned(),
+                transport,
+                path,
+                class: 0,
+                background: false,
+                awaited: true,
+            }],
             sessions,
             seed: SEED,
             stop: Stop::Foreground,
@@ -145,6 +152,8 @@ impl Case {
             multicast_trees: 1,
             host_jitter: Duration::ZERO,
             return_to_sender: false,
+            trim_multicast: true,
+            host_classes: 1,
         })
     }
 

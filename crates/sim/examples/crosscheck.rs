@@ -224,6 +224,7 @@ fn run(case: Case) -> Result<(), String> {
             name: "crosscheck".to_owned(),
             transport,
             path: PathMode::Single,
+            class: 0,
             background: case.until.is_some(),
             awaited: case.until.is_none(),
         }],
@@ -236,6 +237,8 @@ fn run(case: Case) -> Result<(), String> {
         multicast_trees: 1,
         host_jitter: case.jitter,
         return_to_sender: false,
+        trim_multicast: true,
+        host_classes: 1,
     });
     let ending = network.run(|_| true);
     let measured_ns = network.measured_until().ps() as f64 / 1000.0;

@@ -12,6 +12,7 @@ pub mod config;
 pub mod endpoint;
 pub mod ndp;
 pub mod pull;
+mod round_trip;
 pub mod scdp;
 pub mod tcp;
 pub mod units;

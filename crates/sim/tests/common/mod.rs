@@ -112,7 +112,7 @@ pub(crate) fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
-        groups: vec![Group { name: "test".to_owned(), transport, path, background: false, awaited: true }],
+        groups: vec![Group { name: "test".to_owned(), transport, path, class: 0, background: false, awaited: true }],
         sessions,
         seed: 1,
         stop: Stop::Idle,
@@ -122,6 +122,8 @@ pub(crate) fn setup(
         multicast_trees: 1,
         host_jitter: Duration::ZERO,
         return_to_sender: false,
+        trim_multicast: true,
+        host_classes: 1,
     }
 }
 
