@@ -70,9 +70,6 @@ mod tests {
         let limited = parse("test.toml", text, &["run.time_limit=12ms".to_owned()]).unwrap();
         // The second request would come with the end.
         assert_eq!(packets(&limited), 1000 + 1000);
-        // Background requests after the end are not made.
-        let late = parse("test.toml", text, &["workload.0.background=true".to_owned()]).unwrap();
-        assert_eq!(packets(&late), 0);
         let lasting = parse("test.toml", text, &["workload.1.sizes.duration=6ms".to_owned()]).unwrap();
         assert_eq!(packets(&lasting), 2 * 1000 + 500);
         let copies = text.replace("\"interval\", every = \"12ms\"", "\"synchronised\"");
