@@ -7,7 +7,7 @@ above.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import altair as alt
 import numpy as np
@@ -72,7 +72,7 @@ def print_spec(figure: Figure) -> dict[str, Any]:
         charts.append(chart.properties(width=width, height=PRINT_HEIGHT))
     if len(charts) == 1:
         return _spec(charts[0], PRINT_CONFIG)
-    how = "shared" if shared else "independent"
+    how: Literal["shared", "independent"] = "shared" if shared else "independent"
     chart = alt.concat(*charts, columns=columns).resolve_scale(color=how, shape=how, strokeDash=how)
     return _spec(chart, PRINT_CONFIG)
 
@@ -271,7 +271,7 @@ def _bars(panel: Panel, looks: _Looks) -> Layers:
     if panel.y.log:
         # A logarithmic axis has no zero for bars to stand on; below the axis nothing is drawn.
         heights = _numbers(panel.data, "y")
-        bars = bars.encode(y2=alt.datum(float(heights[heights > 0].min(initial=1.0)) / 1e3))
+        bars = bars.encode(y2=alt.datum(float(heights[heights > 0].min(initial=np.inf)) / 1e3))
     layers = [bars]
     if known:
         rules = alt.Chart(_inline(known)).encode(x=x, xOffset=beside)
