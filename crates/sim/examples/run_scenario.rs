@@ -2,11 +2,12 @@
 //!
 //! `run_scenario FILE [key=value ...]` prints, over all seeds together: rows (one for each receiver), how many were
 //! completed, goodput in Gbit/s (mean, median, and the worst 5 % and 1 %), what the switches trimmed and dropped,
-//! timeouts, and symbols beyond the number of source symbols. The second table is wall time for each sweep point.
+//! timeouts, symbols beyond the number of source symbols, and stragglers detached and given up. The second table is wall
+//! time for each sweep point.
 
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::measure::{FlowRow, RunRecord};
-use anabranch_sim::network::Ending;
+use anabranch_sim::network::{Ending, Straggler};
 use anabranch_sim::scenario::{Plan, load};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -61,7 +62,9 @@ fn print(plan: &Plan, kept: &[Kept]) {
         let point = &plan.runs[i].point;
         point.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
     };
-    println!("workload         rows  done   mean median    p5    p1  trimmed  dropped timeouts overhead  point");
+    println!(
+        "workload         rows  done   mean median    p5    p1  trimmed  dropped timeouts overhead stragglers  point"
+    );
     for runs in points.values() {
         let mut workloads: BTreeMap<&str, Vec<(usize, &FlowRow)>> = BTreeMap::new();
         for &i in runs {
@@ -97,9 +100,11 @@ fn summary(workload: &str, rows: &[(usize, &FlowRow)]) -> String {
     let mut seen = BTreeSet::new();
     let sessions: Vec<_> = rows.iter().filter(|(run, f)| seen.insert((*run, f.session))).collect();
     let sum = |counter: fn(&FlowRow) -> u64| sessions.iter().map(|(_, f)| counter(f)).sum::<u64>();
+    let stragglers = |what| rows.iter().filter(|(_, f)| f.straggler == Some(what)).count();
+    let stragglers = format!("{}+{}", stragglers(Straggler::Detached), stragglers(Straggler::Dropped));
     let overhead: u64 = rows.iter().map(|(_, f)| f.overhead_symbols).sum();
     format!(
-        "{workload:14} {:6} {done:5} {mean:6.3} {:6.3} {:5.3} {:5.3} {:8} {:8} {:8} {overhead:8}",
+        "{workload:14} {:6} {done:5} {mean:6.3} {:6.3} {:5.3} {:5.3} {:8} {:8} {:8} {overhead:8} {stragglers:>10}",
         rows.len(),
         at(0.5),
         at(0.05),
