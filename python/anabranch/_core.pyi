@@ -8,7 +8,8 @@ class ScenarioError(Exception):
 def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
     """List the runs of a scenario without running any.
 
-    Returns JSON ``{"runs": [{"run", "point", "seed", "transport", "hosts", "sessions"}], "warnings": [str]}``.
+    Returns JSON ``{"runs": [{"run", "point", "seed", "transport", "hash", "hosts",
+    "sessions", "packets"}], "warnings": [str]}``.
     """
 
 def run(
@@ -18,13 +19,15 @@ def run(
     out: str,
     threads: int,
     command: list[str],
+    resume: bool,
     progress: Callable[[str], bool] | None,
     /,
 ) -> str:
     """Run a scenario and write its results to `out`; returns the manifest as JSON.
 
-    `threads` 0 means one per core. `progress` gets, a few times per second, JSON ``{"runs_done", "runs_total",
-    "simulated_ns", "events", "events_per_s", "eta_s", "current"}``, and returns False to ask for an interruption:
+    `threads` 0 means one per core. `resume` keeps the complete runs that `out` has already, if their hash is the same.
+    `progress` gets, a few times per second, JSON ``{"runs_done", "runs_kept", "runs_total", "simulated_ns",
+    "events", "events_per_s", "eta_s", "current"}``, and returns False to ask for an interruption:
     finished runs are kept, the others are marked ``interrupted`` in the manifest.
     """
 

@@ -17,14 +17,19 @@ Progress = Callable[[Mapping[str, Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that a scenario would make: folder name, sweep point, seed, transport, and how large it is."""
+    """A run that a scenario would make: folder name, sweep point, seed, transport, hash, and how large it is.
+
+    `hash` names everything that the run depends on; `packets` is a rough count of the data packets that arrive.
+    """
 
     run: str
     point: Mapping[str, Any]
     seed: int
     transport: str
+    hash: str
     hosts: int
     sessions: int
+    packets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ def run(
     out: str | Path,
     seeds: int | None = None,
     threads: int = 0,
+    resume: bool = False,
     command: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Results:
@@ -89,10 +95,12 @@ def run(
         Number of seeds; default: what the scenario says.
     threads
         Runs at a time; 0: one per core. Results do not depend on it.
+    resume
+        Keep the complete runs that `out` has already, if they are of the same scenario, seed and model.
     command
         Command line to keep in the manifest; default: the equivalent ``anabranch run``.
     progress
-        Called a few times per second with ``runs_done``, ``runs_total``, ``simulated_ns``, ``events``,
+        Called a few times per second with ``runs_done``, ``runs_kept``, ``runs_total``, ``simulated_ns``, ``events``,
         ``events_per_s``, ``eta_s`` and ``current``; returns False to ask for an interruption.
 
     Returns
@@ -107,7 +115,7 @@ def run(
     """
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
     told = None if progress is None else lambda text: bool(progress(json.loads(text)))
-    core.call("run", str(path), list(overrides), seeds, str(out), threads, line, told)
+    core.call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, told)
     return load(out)
 
 

@@ -5,6 +5,7 @@ import polars as pl
 FLOWS: dict[str, pl.DataType] = {
     "run": pl.String(),
     "session": pl.UInt32(),
+    "request": pl.UInt32(),
     "workload": pl.String(),
     "mode": pl.String(),
     "background": pl.Boolean(),

@@ -46,6 +46,8 @@ TRANSPORTS: dict[str, Style] = {
     "cubic": Style("TCP CUBIC", "#8a7412", (4, 4), "triangle-down"),
     "mptcp": Style("MPTCP", "#178a99", (12, 4), "triangle-left"),
     "pias": Style("PIAS", "#7a6f67", (1, 3), "triangle-right"),
+    "ndp+": Style("NDP+", "#a85a2e", (6, 2), "triangle-down"),
+    "polyraptor": Style("Polyraptor", "#178a99", (12, 4), "triangle-left"),
 }
 """Name in results to look."""
 

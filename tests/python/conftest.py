@@ -65,8 +65,10 @@ class StandIn(ModuleType):
                 "point": {"transport.name": t},
                 "seed": s,
                 "transport": t,
+                "hash": f"{p:016x}{s:016x}",
                 "hosts": 16,
                 "sessions": 120,
+                "packets": 21_000,
             }
             for p, t in enumerate(self.fixture.sweep["transport.name"])
             for s in self.fixture.seeds[:seeds]
@@ -81,11 +83,12 @@ class StandIn(ModuleType):
         out: str,
         threads: int,
         command: list[str],
+        resume: bool,
         progress: Callable[[str], bool],
     ) -> str:
         from pathlib import Path
 
-        self.calls.append(("run", path, overrides, seeds, out, threads, command))
+        self.calls.append(("run", path, overrides, seeds, out, threads, command, resume))
         if self.during:
             self.during(progress)
         fixtures.write(Path(out), self.fixture)

@@ -111,6 +111,7 @@ def flows(fixture: Fixture, run: str, transport: str, seed: int, *, load: float,
     frame = pl.DataFrame(
         {
             "session": np.arange(n + b),
+            "request": np.arange(n + b),
             "workload": ["background" if x else "web-search" for x in background],
             "background": background,
             "src_host": src,

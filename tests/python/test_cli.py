@@ -39,7 +39,7 @@ def test_run_prints_a_table_and_writes_the_report(core: StandIn, folder: Path) -
     assert "warning: the load exceeds" in result.stderr
     assert (folder / "out/a/report.html").is_file()
     command = ["anabranch", "run", "a.toml", "load=0.5", "--out", "out/a", "--seeds", "2"]
-    assert core.calls[-1] == ("run", "a.toml", ["load=0.5"], 2, "out/a", 3, command)
+    assert core.calls[-1] == ("run", "a.toml", ["load=0.5"], 2, "out/a", 3, command, False)
 
 
 def test_json_is_alone_on_stdout(core: StandIn, folder: Path) -> None:  # noqa: ARG001

@@ -111,6 +111,7 @@ impl Case {
             sources: vec![source],
             sinks: vec![sink],
             group: 0,
+            request: 0,
         };
         match self.pattern {
             Pattern::Permutation => {
@@ -135,14 +136,7 @@ impl Case {
         Network::new(Setup {
             graph,
             queue: self.queue(),
-            groups: vec![Group {
-                name: "bench".to_owned(),
-                transport,
-                path,
-                class: 0,
-                background: false,
-                awaited: true,
-            }],
+            groups: vec![Group::new("bench", transport, path)],
             sessions,
             seed: SEED,
             stop: Stop::Foreground,

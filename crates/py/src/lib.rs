@@ -70,8 +70,9 @@ fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
             let prepared = plan.prepare(run).map_err(|e| to_python(e.into()))?;
             runs.push(json!({
                 "run": run.name(), "point": run.point, "seed": run.seed,
-                "transport": run.scenario.transport.name.name(),
+                "transport": run.scenario.transport.name.name(), "hash": run.hash,
                 "hosts": prepared.graph.hosts, "sessions": prepared.sessions.len(),
+                "packets": prepared.packets(&run.scenario),
             }));
         }
         let warnings: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();
@@ -90,11 +91,12 @@ fn run(
     out: &str,
     threads: usize,
     command: Vec<String>,
+    resume: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let plan = load(path, overrides, seeds)?;
     let view = Progress::new(plan.runs.len());
-    let request = Request { out: Path::new(out), threads, command };
+    let request = Request { out: Path::new(out), threads, command, resume };
     let manifest = py.detach(|| {
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| lab::run(&plan, &request, &view));
@@ -132,10 +134,11 @@ fn tell(plan: &Plan, view: &Progress, since: Instant, progress: Option<&Py<PyAny
         let seconds = since.elapsed().as_secs_f64();
         let running = view.running();
         let simulated = running.iter().map(|r| r.1).max().unwrap_or(0) as f64 / 1e3;
-        let eta = (done > 0).then(|| seconds / done as f64 * (total - done) as f64);
+        let ran = done - view.runs_kept();
+        let eta = (ran > 0).then(|| seconds / ran as f64 * (total - done) as f64);
         let current: Vec<String> = running.iter().map(|&(i, _)| plan.runs[i].name()).collect();
         let text = json!({
-            "runs_done": done, "runs_total": total, "simulated_ns": simulated, "events": view.events(),
+            "runs_done": done, "runs_kept": view.runs_kept(), "runs_total": total, "simulated_ns": simulated, "events": view.events(),
             "events_per_s": view.events() as f64 / seconds, "eta_s": eta, "current": current,
         });
         if !progress.call1(py, (text.to_string(),))?.is_truthy(py)? {

@@ -4,8 +4,9 @@ use crate::{Manifest, RunEntry, SCHEMA, Store, StoreError};
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::network::Conservation;
 use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Why an experiment could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,8 @@ pub struct Request<'a> {
     pub threads: usize,
     /// The command line, for the manifest.
     pub command: Vec<String>,
+    /// Keep complete runs that are in the folder already and have the same hash, instead of running them again.
+    pub resume: bool,
 }
 
 /// Runs a plan into a folder. Interrupted (through `progress`) or not, the manifest lists every run of the plan.
@@ -34,26 +37,29 @@ pub struct Request<'a> {
 /// # Errors
 /// If a run is impossible or a file cannot be written. Runs that had ended are on disk.
 pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Manifest, LabError> {
-    let store = Store::create(request.out)?;
+    let (store, kept) =
+        if request.resume { Store::resume(request.out)? } else { (Store::create(request.out)?, Vec::new()) };
     if let Some(first) = plan.runs.first() {
         store.write_fabric(&plan.prepare(first)?.graph)?;
     }
-    let entries: Vec<Mutex<Option<RunEntry>>> = plan.runs.iter().map(|_| Mutex::new(None)).collect();
+    let entries: Vec<Mutex<Option<RunEntry>>> = adopt(&store, plan, kept)?.into_iter().map(Mutex::new).collect();
+    let missing: Vec<usize> = (0..plan.runs.len()).filter(|&i| lock(&entries[i]).is_none()).collect();
+    progress.keep(plan.runs.len() - missing.len());
     let outcome = run_all::<LabError>(
-        plan.runs.len(),
+        &missing,
         request.threads,
         progress,
         |i| Ok(plan.network(&plan.runs[i])?),
         |i, record, wall| {
             let run = &plan.runs[i];
-            store.write_run(&run.name(), &record)?;
             let entry = RunEntry::new(run, &record, wall.as_secs_f64());
-            *entries[i].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(entry);
+            store.write_run(&entry, &record)?;
+            *lock(&entries[i]) = Some(entry);
             Ok(())
         },
     );
     let ended = |(entry, run): (Mutex<Option<RunEntry>>, &RunPlan)| {
-        let entry = entry.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let entry = entry.into_inner().unwrap_or_else(PoisonError::into_inner);
         entry.unwrap_or_else(|| RunEntry::not_run(run))
     };
     let manifest = Manifest {
@@ -72,6 +78,41 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
     outcome.map(|()| manifest)
 }
 
+/// Finds the runs of the plan among those that are there, by their hashes, and gives them the names that they have in the
+/// plan. Runs that the plan does not have stay, for another plan, unless they are in the way.
+fn adopt(store: &Store, plan: &Plan, kept: Vec<RunEntry>) -> Result<Vec<Option<RunEntry>>, StoreError> {
+    let mut by_hash: BTreeMap<String, RunEntry> = kept.into_iter().map(|e| (e.scenario_hash.clone(), e)).collect();
+    let found: Vec<Option<RunEntry>> = plan.runs.iter().map(|run| by_hash.remove(&run.hash)).collect();
+    let strangers: BTreeMap<&str, &RunEntry> = by_hash.values().map(|entry| (entry.run.as_str(), entry)).collect();
+    for run in &plan.runs {
+        if let Some(stranger) = strangers.get(run.name().as_str()) {
+            store.remove_run(&stranger.run)?;
+        }
+    }
+    // All step aside before any takes its place: two may have to change places.
+    let moves = || found.iter().zip(&plan.runs).filter_map(|(e, run)| e.as_ref().map(|e| (e, run)));
+    for (entry, _) in moves().filter(|(entry, run)| entry.run != run.name()) {
+        store.rename_run(&entry.run, &format!(".{}", entry.scenario_hash))?;
+    }
+    for (entry, run) in moves().filter(|(entry, run)| entry.run != run.name()) {
+        store.rename_run(&format!(".{}", entry.scenario_hash), &run.name())?;
+    }
+    let mut adopted = Vec::new();
+    for (entry, run) in found.into_iter().zip(&plan.runs) {
+        // The point is told as this plan names it.
+        let entry = entry.map(|e| RunEntry { run: run.name(), point: run.point.clone(), ..e });
+        if let Some(entry) = &entry {
+            store.write_entry(entry)?;
+        }
+        adopted.push(entry);
+    }
+    Ok(adopted)
+}
+
+fn lock(entry: &Mutex<Option<RunEntry>>) -> MutexGuard<'_, Option<RunEntry>> {
+    entry.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl RunEntry {
     /// The entry of a run that was interrupted before it began: it has no folder.
     fn not_run(run: &RunPlan) -> Self {
@@ -80,7 +121,7 @@ impl RunEntry {
             point: run.point.clone(),
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
-            status: "interrupted",
+            status: "interrupted".to_owned(),
             message: Some("not begun".to_owned()),
             fingerprint: String::new(),
             events: 0,

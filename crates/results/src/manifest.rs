@@ -3,7 +3,7 @@
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Conservation, Ending};
 use anabranch_sim::scenario::RunPlan;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Version of the layout of a result folder.
@@ -34,8 +34,8 @@ pub struct Manifest {
     pub runs: Vec<RunEntry>,
 }
 
-/// One run in the manifest.
-#[derive(Clone, Debug, Serialize)]
+/// One run in the manifest; also `run.json` in the folder of the run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunEntry {
     /// Name of its folder.
     pub run: String,
@@ -46,7 +46,7 @@ pub struct RunEntry {
     /// Transport of its main workload.
     pub transport: String,
     /// `complete`, `stalled`, `time_limit`, `interrupted`.
-    pub status: &'static str,
+    pub status: String,
     /// For a run that is not complete: which flows wait for what.
     pub message: Option<String>,
     /// 16 hex digits over the event trace.
@@ -77,7 +77,7 @@ impl RunEntry {
             point: run.point.clone(),
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
-            status,
+            status: status.to_owned(),
             message,
             fingerprint: format!("{:016x}", record.fingerprint),
             events: record.events,

@@ -1,6 +1,6 @@
 //! A result folder on disk.
 
-use crate::{Manifest, tables};
+use crate::{Manifest, RunEntry, tables};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::measure::RunRecord;
 use arrow_array::RecordBatch;
@@ -36,6 +36,9 @@ pub enum StoreError {
     NotOurs(PathBuf),
 }
 
+/// In the folder of a run: its entry in the manifest.
+const ENTRY: &str = "run.json";
+
 /// A result folder that is being written.
 #[derive(Debug)]
 pub struct Store {
@@ -48,6 +51,60 @@ impl Store {
     /// # Errors
     /// If the folder holds anything but earlier results, or cannot be written.
     pub fn create(root: &Path) -> Result<Self, StoreError> {
+        Self::open(root, false)
+    }
+
+    /// Opens a folder for results, making it if need be. Complete runs in it are kept: their entries come back. All else
+    /// of an earlier experiment is removed.
+    ///
+    /// # Errors
+    /// If the folder holds anything but earlier results, or cannot be read or written.
+    pub fn resume(root: &Path) -> Result<(Self, Vec<RunEntry>), StoreError> {
+        let store = Self::open(root, true)?;
+        let mut kept = Vec::new();
+        let folder = root.join("runs");
+        let io = |source| StoreError::Io { path: folder.clone(), source };
+        for found in fs::read_dir(&folder).map_err(io)? {
+            let name = found.map_err(io)?.file_name();
+            let entry = fs::read_to_string(folder.join(&name).join(ENTRY)).ok();
+            match entry.and_then(|text| serde_json::from_str::<RunEntry>(&text).ok()) {
+                Some(entry) if entry.status == "complete" => {
+                    kept.push(RunEntry { run: name.to_string_lossy().into_owned(), ..entry });
+                }
+                // A draft, a run that was cut short, or of a version that wrote no entries.
+                _ => store.remove_run(&name.to_string_lossy())?,
+            }
+        }
+        Ok((store, kept))
+    }
+
+    /// Removes a run's folder.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn remove_run(&self, run: &str) -> Result<(), StoreError> {
+        let path = self.root.join("runs").join(run);
+        fs::remove_dir_all(&path).map_err(|source| StoreError::Io { path, source })
+    }
+
+    /// Gives a run's folder another name.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn rename_run(&self, run: &str, name: &str) -> Result<(), StoreError> {
+        let (path, place) = (self.root.join("runs").join(run), self.root.join("runs").join(name));
+        fs::rename(&path, place).map_err(|source| StoreError::Io { path, source })
+    }
+
+    /// Writes the entry of a run into its folder.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_entry(&self, entry: &RunEntry) -> Result<(), StoreError> {
+        self.write_json(&format!("runs/{}/{ENTRY}", entry.run), entry)
+    }
+
+    fn open(root: &Path, keep_runs: bool) -> Result<Self, StoreError> {
         let io = |path: &Path| {
             let path = path.to_owned();
             move |source| StoreError::Io { path, source }
@@ -60,7 +117,7 @@ impl Store {
             }
         }
         let runs = root.join("runs");
-        if runs.exists() {
+        if runs.exists() && !keep_runs {
             fs::remove_dir_all(&runs).map_err(io(&runs))?;
         }
         for stale in ["manifest.json", "fabric.json", "report.html"] {
@@ -73,11 +130,12 @@ impl Store {
         Ok(Self { root: root.to_owned() })
     }
 
-    /// Writes the tables of one run. Its folder appears when it is complete.
+    /// Writes the tables of one run and its entry. Its folder appears when it is complete.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn write_run(&self, run: &str, record: &RunRecord) -> Result<(), StoreError> {
+    pub fn write_run(&self, entry: &RunEntry, record: &RunRecord) -> Result<(), StoreError> {
+        let run = entry.run.as_str();
         let place = self.root.join("runs").join(run);
         let draft = self.root.join("runs").join(format!(".{run}.part"));
         let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
@@ -94,6 +152,7 @@ impl Store {
             let encode = |message: String| StoreError::Encode { path: path.clone(), message };
             write_parquet(&path, &batch.map_err(|e| encode(e.to_string()))?)?;
         }
+        write_json(&draft.join(ENTRY), entry)?;
         fs::rename(&draft, &place).map_err(|e| io(&place, e))
     }
 
@@ -121,14 +180,19 @@ impl Store {
     }
 
     fn write_json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), StoreError> {
-        let (path, draft) = (self.root.join(name), self.root.join(format!(".{name}.part")));
-        let io = |source| StoreError::Io { path: path.clone(), source };
-        let text = serde_json::to_string_pretty(value)
-            .map_err(|e| StoreError::Encode { path: path.clone(), message: e.to_string() })?;
-        let mut file = File::create(&draft).map_err(io)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(io)?;
-        fs::rename(&draft, &path).map_err(io)
+        let path = self.root.join(name);
+        let draft = path.with_extension("part");
+        write_json(&draft, value)?;
+        fs::rename(&draft, &path).map_err(|source| StoreError::Io { path, source })
     }
+}
+
+fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), StoreError> {
+    let io = |source| StoreError::Io { path: path.to_owned(), source };
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|e| StoreError::Encode { path: path.to_owned(), message: e.to_string() })?;
+    let mut file = File::create(path).map_err(io)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(io)
 }
 
 fn write_parquet(path: &Path, batch: &RecordBatch) -> Result<(), StoreError> {

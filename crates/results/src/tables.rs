@@ -55,6 +55,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
         ("run", text(rows.iter().map(|_| run)), false),
         ("session", u32s(rows.iter().map(|r| r.session)), false),
+        ("request", u32s(rows.iter().map(|r| r.request)), false),
         ("workload", text(rows.iter().map(|r| r.workload.as_str())), false),
         ("mode", text(rows.iter().map(|r| r.mode)), false),
         ("background", bools(rows.iter().map(|r| r.background)), false),

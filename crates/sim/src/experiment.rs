@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 pub struct Progress {
     stop: AtomicBool,
     done: AtomicUsize,
+    kept: AtomicUsize,
     events: AtomicU64,
     /// Per run: simulated picoseconds, or 0 before it starts.
     simulated: Vec<AtomicU64>,
@@ -35,9 +36,19 @@ impl Progress {
         self.stop.store(true, Relaxed);
     }
 
-    /// Runs that have ended.
+    /// Counts `runs` as done that were there already.
+    pub fn keep(&self, runs: usize) {
+        self.kept.fetch_add(runs, Relaxed);
+    }
+
+    /// Runs that were there already.
+    pub fn runs_kept(&self) -> usize {
+        self.kept.load(Relaxed)
+    }
+
+    /// Runs that have ended, or were there already.
     pub fn runs_done(&self) -> usize {
-        self.done.load(Relaxed)
+        self.done.load(Relaxed) + self.runs_kept()
     }
 
     /// Events handled by all runs so far.
@@ -52,14 +63,14 @@ impl Progress {
     }
 }
 
-/// Runs `runs` networks on `threads` threads (0: one per core). `build` makes the i-th; `ended` receives each record with
-/// the wall-clock time that the run took, on whichever thread ran it, in order of ending. Runs interrupted before they
-/// began are not reported.
+/// Runs the networks that `runs` numbers, on `threads` threads (0: one per core). `build` makes the one of a number; `ended`
+/// receives each record with the wall-clock time that the run took, on whichever thread ran it, in order of ending. Runs
+/// interrupted before they began are not reported.
 ///
 /// # Errors
 /// The first error of `build` or `ended`; the other runs are interrupted.
 pub fn run_all<E: Send>(
-    runs: usize,
+    runs: &[usize],
     threads: usize,
     progress: &Progress,
     build: impl Fn(usize) -> Result<Network, E> + Sync,
@@ -91,7 +102,7 @@ pub fn run_all<E: Send>(
     let guarded = |i: usize| one(i).inspect_err(|_| progress.interrupt());
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         // One at a time from the front, so that the first sweep points are complete first.
-        Ok(pool) => pool.install(|| (0..runs).into_par_iter().with_max_len(1).try_for_each(guarded)),
-        Err(_) => (0..runs).try_for_each(guarded),
+        Ok(pool) => pool.install(|| runs.par_iter().copied().with_max_len(1).try_for_each(guarded)),
+        Err(_) => runs.iter().copied().try_for_each(guarded),
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_sim::host::path::PathMode::{PerPacket, Single};
 use anabranch_sim::measure::{LinkRow, RunRecord};
-use anabranch_sim::network::{Change, Sampling, Stop, Target};
+use anabranch_sim::network::{Change, Ending, Network, Sampling, Stop, Target};
 use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::Algorithm::{Dctcp, NewReno as Newreno};
@@ -182,4 +182,47 @@ fn a_run_that_cannot_finish_says_who_waits() {
     let record = run(s);
     let text = format!("{:?}", record.ending);
     assert!(text.contains("session 0 (h0 -> h1)"), "{text}");
+}
+
+#[test]
+fn flows_that_stop_share_the_link_while_they_last() {
+    let flow = |source: u32, start_us| Session { size: None, start: at(start_us), ..unicast(source, 0, 0) };
+    let sessions = vec![flow(1, 0), flow(2, 20_000), flow(3, 40_000)];
+    let mut s = setup(star(4), trim(20), ndp(12), PerPacket, sessions);
+    s.stop = Stop::Foreground;
+    s.groups[0].duration = Some(Duration::from_ms(60));
+    s.sampling = Sampling { interval: Duration::from_ms(10), goodput: true, ..Sampling::default() };
+    let record = complete(s);
+    assert_eq!(record.simulated, at(100_000), "the last flow stops 60 ms after its start");
+    assert!(record.flows.iter().all(|f| f.end == Some(f.start + Duration::from_ms(60))));
+    let goodput = |session: u32, time_ms: u64| {
+        let sample = record.series.iter().find(|s| s.id == session && s.time == Duration::from_ms(time_ms).ps());
+        sample.map_or(0.0, |s| s.value)
+    };
+    // One of 1436 bytes in 1500 is payload. Alone, then two, then three, then two again, then alone.
+    let link = 1e9 * 1436.0 / 1500.0;
+    for (time_ms, session, share) in [(20, 0, 1.0), (40, 1, 0.5), (60, 2, 1.0 / 3.0), (80, 1, 0.5), (90, 2, 1.0)] {
+        let found = goodput(session, time_ms) / link;
+        assert!((found / share - 1.0).abs() < 0.15, "flow {session} at {time_ms} ms: {found} of the link");
+    }
+    // The run ends with the last flow, before the sample of that time.
+    for (i, flow) in record.flows.iter().enumerate().take(2) {
+        let sampled: f64 = record.series.iter().filter(|s| s.id == i as u32).map(|s| s.value * 0.01 / 8.0).sum();
+        assert!((sampled - flow.size_bytes as f64).abs() < 1.0, "samples add up to what was delivered");
+    }
+}
+
+#[test]
+fn a_run_waits_for_small_objects_only() {
+    let sessions = vec![unicast(1, 0, 50_000_000), unicast(2, 0, 100_000)];
+    let mut s = setup(star(3), mlfq_trim(20), scdp(12), PerPacket, sessions);
+    s.stop = Stop::Foreground;
+    let all = complete(setup(star(3), mlfq_trim(20), scdp(12), PerPacket, s.sessions.clone()));
+    s.groups[0].awaited_size = Bytes(1_000_000);
+    let mut network = Network::new(s);
+    let ending = network.run(|_| true);
+    let record = RunRecord::take(&mut network, ending);
+    assert_eq!(record.ending, Ending::Complete);
+    assert!(record.flows[0].end.is_none());
+    assert_eq!(record.flows[1], all.flows[1], "what it waits for is as in a run that waits for all");
 }

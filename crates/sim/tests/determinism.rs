@@ -1,10 +1,12 @@
 //! The same input gives the same run: on every machine (committed fingerprints) and on any number of threads.
 //!
 //! A fingerprint changes whenever a run goes another way: on purpose, or not. If on purpose, `UPDATE=1 cargo test -p
-//! anabranch-sim --test determinism` writes the new ones; say in the commit why they changed.
+//! anabranch-sim --test determinism` writes the new ones; say in the commit why they changed, and raise
+//! `anabranch_sim::MODEL`, so that stored results are not taken for those of the new model.
 
 mod common;
 
+use anabranch_sim::MODEL;
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::{Queue, fair::Fair};
@@ -14,8 +16,8 @@ use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Group, Network, Sampling, Setup, Target};
 use anabranch_sim::random;
 use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Mode, Session};
-use anabranch_transport::scdp::{ScdpConfig, Straggler, StragglerPolicy};
+use anabranch_sim::workload::{Fallback, Mode, Session};
+use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Rate};
 use common::*;
@@ -72,6 +74,11 @@ fn groups() -> Vec<Session> {
     sessions
 }
 
+fn carried_by(fallback: Fallback, mut setup: Setup) -> Setup {
+    setup.groups[0].fallback = Some(fallback);
+    setup
+}
+
 /// SCDP that detaches stragglers.
 fn detaching() -> Protocol {
     let straggler = Straggler { policy: StragglerPolicy::Detach, time: us(300), ..Straggler::default() };
@@ -106,6 +113,11 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let dctcp = setup(leaf_spine(), ecn(40, 8), tcp_with(Algorithm::Dctcp, |_| {}), PerFlow, strided(12, 4));
     let ndp_on_trees = setup(fat_tree(), trim(4), ndp(20), PerPacketPermuted, strided(16, 4));
     let scdp_groups = setup(fat_tree(), mlfq_trim(8), scdp(12), PerPacket, groups());
+    let pias = tcp_with(Algorithm::Dctcp, |c| c.priority_thresholds = vec![Bytes(10_000), Bytes(100_000)]);
+    let pias = setup(fat_tree(), mlfq_trim(10), pias, PerFlow, groups());
+    let chains = setup(fat_tree(), trim(6), ndp(12), PerPacket, groups());
+    let random = ScdpConfig { repair: Repair::Random, block_symbols: 1000, ..ScdpConfig::default() };
+    let polyraptor = setup(fat_tree(), trim(4), Protocol::Scdp(random), PerPacket, groups());
     let failing = setup(fat_tree(), drop_tail(6), ndp(10), PerPacket, strided(16, 8));
     let detaching = setup(fat_tree(), mlfq_trim(8), detaching(), PerPacket, groups());
     let fair = setup(fat_tree(), fair(8), scdp(12), PerPacket, groups());
@@ -128,6 +140,9 @@ fn runs() -> Vec<(&'static str, Setup)> {
                 ..failing
             },
         ),
+        ("pias-partition", carried_by(Fallback::Partition, pias)),
+        ("ndp-daisy-chain", carried_by(Fallback::DaisyChain, chains)),
+        ("polyraptor-groups", polyraptor),
         (
             "scdp-detaching-unicast-trimming",
             Setup {
@@ -142,16 +157,19 @@ fn runs() -> Vec<(&'static str, Setup)> {
 
 #[test]
 fn fingerprints_are_those_committed() {
-    let mut found = String::new();
+    let mut found = format!("model {MODEL}\n");
     for (name, setup) in runs() {
         let record = complete(setup);
         writeln!(found, "{name} {:016x} {} events", record.fingerprint, record.events).expect("a string takes it");
     }
+    let committed = std::fs::read_to_string(COMMITTED).expect("the file is there");
     if std::env::var_os("UPDATE").is_some() {
+        let known = |line: &str| found.lines().any(|f| f == line);
+        let only_new_lines = committed.lines().skip(1).all(known);
+        assert!(only_new_lines || !known(committed.lines().next().unwrap_or("")), "runs changed: raise MODEL");
         std::fs::write(COMMITTED, &found).expect("the file can be written");
         return;
     }
-    let committed = std::fs::read_to_string(COMMITTED).expect("the file is there");
     assert_eq!(found, committed, "runs went another way; see the head of this file");
 }
 
@@ -173,11 +191,12 @@ fn on_threads(threads: usize) -> Vec<RunRecord> {
     let records: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
     let build = |i: usize| {
         let (_, setup) = runs().swap_remove(i / SEEDS);
-        let sampling = Sampling { interval: us(200), queues: true, links: true, windows: vec![0, 1] };
+        let sampling = Sampling { interval: us(200), queues: true, links: true, windows: vec![0, 1], goodput: true };
         Ok::<_, Infallible>(Network::new(Setup { seed: (i % SEEDS) as u64, sampling, ..setup }))
     };
     let progress = Progress::new(count);
-    run_all(count, threads, &progress, build, |i, record, _| {
+    let all: Vec<usize> = (0..count).collect();
+    run_all(&all, threads, &progress, build, |i, record, _| {
         let before = records[i].lock().expect("nobody panics").replace(record);
         assert!(before.is_none(), "each run ends once");
         Ok(())

@@ -17,9 +17,9 @@ use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};
 use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Mode, Session};
+use anabranch_sim::workload::{Fallback, Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::scdp::ScdpConfig;
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use common::*;
@@ -33,7 +33,7 @@ use std::path::Path;
 struct World {
     fabric: TopologyConfig,
     queue: Discipline,
-    groups: Vec<(Protocol, PathMode)>,
+    groups: Vec<(Protocol, PathMode, Option<Fallback>)>,
     sessions: Vec<Session>,
     trouble: Vec<(Time, Trouble)>,
     jitter: Duration,
@@ -84,11 +84,12 @@ impl World {
     fn setup(&self) -> Setup {
         let graph = self.graph();
         let changes = self.changes(&graph);
-        let (queue, (protocol, path)) = (self.queue.clone(), self.groups[0].clone());
+        let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
         let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
-        let group = |(protocol, path): &(Protocol, PathMode)| Group {
+        let group = |(protocol, path, fallback): &(Protocol, PathMode, Option<Fallback>)| Group {
             transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
             path: *path,
+            fallback: *fallback,
             ..base.groups[0].clone()
         };
         Setup {
@@ -247,18 +248,20 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             ..NdpConfig::default()
         })
     });
-    let scdp = (1..40_u32, 1..20_u32, select(vec![3, 100]), select(vec![0, 1, 24])).prop_map(
-        |(initial_window, initial_window_many_to_one, block_symbols, reorder_tolerance)| {
+    let repair = select(vec![Repair::Partitioned, Repair::Random]);
+    let scdp = (1..40_u32, 1..20_u32, select(vec![3, 100, MAX_BLOCK_SYMBOLS]), select(vec![0, 1, 24]), repair)
+        .prop_map(|(initial_window, initial_window_many_to_one, block_symbols, reorder_tolerance, repair)| {
             Protocol::Scdp(ScdpConfig {
                 initial_window,
                 initial_window_many_to_one,
                 block_symbols,
                 reorder_tolerance,
+                repair,
                 ..ScdpConfig::default()
             })
-        },
-    );
-    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp]
+        });
+    // Boxed: all strategies together would not fit on a test thread's stack.
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp].boxed()
 }
 
 fn sizes() -> impl Strategy<Value = Bytes> {
@@ -282,7 +285,7 @@ fn mixture(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
                 Mode::OneToMany => (one, others),
                 Mode::ManyToOne => (others, one),
             };
-            Session { start, size: Some(size), mode, sources, sinks, group }
+            Session { start, size: Some(size), mode, sources, sinks, group, request: 0 }
         },
     );
     prop::collection::vec(session, 1..12)
@@ -307,7 +310,8 @@ fn troubles() -> impl Strategy<Value = Vec<(Time, Trouble)>> {
 
 fn worlds() -> impl Strategy<Value = World> {
     let paths = || select(vec![PathMode::PerPacket, PathMode::PerPacketPermuted, PathMode::PerFlow, PathMode::Single]);
-    let group = move || (protocols(), paths());
+    let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
+    let group = move || (protocols(), paths(), fallbacks());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
     let switches = (any::<bool>(), any::<bool>());
     let rest = (troubles(), jitter, 1..5_u32, switches, any::<u64>());
@@ -315,6 +319,7 @@ fn worlds() -> impl Strategy<Value = World> {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
         (Just(fabric), sessions(hosts))
     });
+    let fabric = fabric.boxed();
     (fabric, disciplines(), [group(), group()], rest).prop_map(
         |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, switches, seed))| World {
             fabric,
@@ -391,7 +396,7 @@ proptest! {
         // A run lasts up to seconds of waiting: no more than about 1000 samples.
         let interval = Duration(interval.max(first.simulated.ps() / 1_000));
         let windows = (0..world.sessions.len() as u32).collect();
-        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows }, ..world.setup() };
+        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows, goodput: true }, ..world.setup() };
         let watched = finish(watched);
         prop_assert_eq!(first.fingerprint, watched.fingerprint);
         prop_assert_eq!(&first.flows, &watched.flows);

@@ -2,6 +2,7 @@
 
 use crate::units::Time;
 use std::fmt;
+use std::ops::AddAssign;
 
 /// Index of a remote end within a session: 0 for unicast; the receiver's index for a one-to-many sender; the sender's
 /// index for a many-to-one receiver.
@@ -109,6 +110,21 @@ pub struct Stats {
     pub decoded_blocks: u64,
 }
 
+impl AddAssign for Stats {
+    /// The counters of several endpoints together.
+    fn add_assign(&mut self, more: Self) {
+        self.data_sent += more.data_sent;
+        self.retransmitted += more.retransmitted;
+        self.timeouts += more.timeouts;
+        self.data_received += more.data_received;
+        self.trimmed_received += more.trimmed_received;
+        self.marked_received += more.marked_received;
+        self.bytes_delivered += more.bytes_delivered;
+        self.overhead_symbols += more.overhead_symbols;
+        self.decoded_blocks += more.decoded_blocks;
+    }
+}
+
 /// A sans-IO endpoint of one session: the sending or the receiving side.
 ///
 /// A driver calls, in any order allowed by what it learns:
@@ -133,6 +149,11 @@ pub trait Endpoint {
     fn poll_timeout(&self) -> Option<Time>;
     /// What happened since the last call.
     fn poll_event(&mut self) -> Option<Event>;
+
+    /// The application has the first `bytes` bytes of the object, and will have the others later: a sender sends no more
+    /// than these, and waits for more without timeouts. Never called: it has the whole object. Only for unicast senders;
+    /// transports with group sessions have no use for it.
+    fn set_available(&mut self, _now: Time, _bytes: u64) {}
 
     /// Pulls that this endpoint wants to send and has not yet been allowed to.
     fn pending_pulls(&self) -> u32 {

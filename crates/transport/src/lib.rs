@@ -9,6 +9,7 @@
 //! the payload would be.
 
 pub mod config;
+mod demotion;
 pub mod endpoint;
 pub mod ndp;
 pub mod pull;

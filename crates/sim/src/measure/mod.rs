@@ -13,6 +13,8 @@ use anabranch_transport::Time;
 pub struct FlowRow {
     /// Index of the session in arrival order.
     pub session: u32,
+    /// Request that the session belongs to, in order of arrival.
+    pub request: u32,
     /// Name of the workload.
     pub workload: String,
     /// `unicast`, `one_to_many`, `many_to_one`.
@@ -139,6 +141,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
             let path = network.routes().ideal_path(network.graph(), src_host, dst_host);
             rows.push(FlowRow {
                 session: index as u32,
+                request: spec.request,
                 workload: group.name.clone(),
                 mode: spec.mode.name(),
                 background,

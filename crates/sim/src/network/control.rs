@@ -4,6 +4,7 @@ use super::Network;
 use crate::fabric::graph::NodeId;
 use crate::fabric::queue::Discipline;
 use crate::fabric::routing::Routes;
+use anabranch_transport::units::PS_PER_S;
 use anabranch_transport::{Duration, Rate};
 
 /// What changes.
@@ -24,6 +25,8 @@ pub enum Change {
     Restore(Target),
     /// A new bit rate; routing does not react.
     Rate(Target, Rate),
+    /// The application of a session stops it.
+    End(u32),
 }
 
 /// What to record over time. Recording never changes behaviour.
@@ -37,6 +40,8 @@ pub struct Sampling {
     pub links: bool,
     /// Congestion window of these sessions.
     pub windows: Vec<u32>,
+    /// Bytes delivered by every session.
+    pub goodput: bool,
 }
 
 /// One recorded value.
@@ -78,7 +83,10 @@ impl Network {
     }
 
     fn apply(&mut self, change: Change) {
-        let (Change::Cut(target) | Change::Restore(target) | Change::Rate(target, _)) = change;
+        let target = match change {
+            Change::Cut(target) | Change::Restore(target) | Change::Rate(target, _) => target,
+            Change::End(session) => return self.end(session),
+        };
         for link in self.links_of(target) {
             let was_up = self.links_up[link as usize];
             for port in [2 * link, 2 * link + 1] {
@@ -95,13 +103,13 @@ impl Network {
                         }
                     }
                     // Cut twice, or restored without having been cut.
-                    Change::Cut(_) | Change::Restore(_) => {}
+                    Change::Cut(_) | Change::Restore(_) | Change::End(_) => {}
                 }
             }
             match change {
                 Change::Cut(_) => self.links_up[link as usize] = false,
                 Change::Restore(_) => self.links_up[link as usize] = true,
-                Change::Rate(..) => {}
+                Change::Rate(..) | Change::End(_) => {}
             }
         }
         if !matches!(change, Change::Rate(..)) {
@@ -137,6 +145,17 @@ impl Network {
             if let Some(window) = self.congestion_window(session) {
                 let value = window as f64;
                 self.samples.push(Sample { time: self.now, metric: "cwnd_bytes", id: session, value });
+            }
+        }
+        if self.sampling.goodput {
+            self.sampled_bytes.resize(self.sessions.len(), 0);
+            for session in 0..self.sessions.len() {
+                let total = self.delivered(session);
+                let news = total - std::mem::replace(&mut self.sampled_bytes[session], total);
+                if news > 0 {
+                    let value = news as f64 * 8.0 * PS_PER_S as f64 / interval as f64;
+                    self.samples.push(Sample { time: self.now, metric: "goodput_bps", id: session as u32, value });
+                }
             }
         }
         if !self.wheel.is_empty() {

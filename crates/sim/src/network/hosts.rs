@@ -44,10 +44,19 @@ impl Network {
         let Some(mut hosted) = self.endpoints[id as usize].take() else { return };
         act(&mut hosted.stack, Time(self.now));
         let host = hosted.host;
+        let feeds = hosted.feeds.map(|relay| (relay, hosted.stack.stats().bytes_delivered));
         self.attend(id, hosted);
+        if let Some((relay, bytes)) = feeds {
+            self.feed(relay, bytes);
+        }
         if !self.hosts[host as usize].pulls.is_empty() {
             self.pace(host);
         }
+    }
+
+    /// More of its object has arrived at a relay's host.
+    fn feed(&mut self, relay: EndpointId, bytes: u64) {
+        self.with_endpoint(relay, |stack, now| stack.set_available(now, bytes));
     }
 
     /// Sends what an endpoint wants to send, hears what it has to say, and sees to its pulls and its timer.

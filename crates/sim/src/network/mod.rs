@@ -5,6 +5,7 @@
 //! (failures and sampling).
 
 mod control;
+mod fallback;
 mod forward;
 mod hosts;
 mod sessions;
@@ -21,9 +22,9 @@ use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
 use crate::random;
 use crate::transport::Transport;
-use crate::workload::Session;
+use crate::workload::{Fallback, Session};
 use anabranch_transport::units::PS_PER_S;
-use anabranch_transport::{Duration, Rate, Time};
+use anabranch_transport::{Bytes, Duration, Rate, Time};
 pub use control::{Change, Sample, Sampling, Target};
 pub use sessions::{ReceiverRow, SessionRow, Straggler};
 use std::sync::Arc;
@@ -54,6 +55,34 @@ pub struct Group {
     pub background: bool,
     /// [`Stop::Foreground`] waits for its sessions, if they have an end.
     pub awaited: bool,
+    /// Of these, it waits for objects up to this size only.
+    pub awaited_size: Bytes,
+    /// Sessions without end stop after this time; `None`: with the run.
+    pub duration: Option<Duration>,
+    /// How sessions with several ends are carried if the transport has none of its own; `None`: by the default of their mode.
+    pub fallback: Option<Fallback>,
+}
+
+impl Group {
+    /// Foreground sessions without anything special.
+    pub fn new(name: &str, transport: Transport, path: PathMode) -> Self {
+        Self {
+            name: name.to_owned(),
+            transport,
+            path,
+            class: 0,
+            background: false,
+            awaited: true,
+            awaited_size: Bytes(u64::MAX),
+            duration: None,
+            fallback: None,
+        }
+    }
+
+    /// Whether [`Stop::Foreground`] waits for a session of this group.
+    pub fn awaits(&self, session: &Session) -> bool {
+        self.awaited && session.size.map_or(self.duration.is_some(), |size| size <= self.awaited_size)
+    }
 }
 
 /// Everything that a run needs to know.
@@ -102,7 +131,7 @@ pub enum Ending {
 }
 
 /// Where every packet has gone. `sent + replicated = delivered + trimmed + dropped + in_flight` holds at any time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Conservation {
     /// Packets that hosts put on the wire.
     pub sent: u64,
@@ -167,6 +196,8 @@ pub struct Network {
     samples: Vec<Sample>,
     /// Time that each port had been busy at the last sample.
     sampled_busy: Vec<u64>,
+    /// Bytes that each session had delivered at the last sample.
+    sampled_bytes: Vec<u64>,
     seed: u64,
     stop: Stop,
     time_limit: u64,
@@ -205,7 +236,8 @@ impl Network {
                 Host::new(pull_interval(rate, largest), random)
             })
             .collect();
-        let awaited = |s: &Session| s.size.is_some() && setup.groups[usize::from(s.group)].awaited;
+        let awaited = |s: &Session| setup.groups[usize::from(s.group)].awaits(s);
+        let changes = with_ends(setup.changes, &setup.sessions, &setup.groups);
         let pacers = graph.ports();
         let next_session = pacers + graph.hosts;
         let entities = Entities {
@@ -233,11 +265,12 @@ impl Network {
             specs: setup.sessions,
             groups: setup.groups,
             entities,
-            changes: setup.changes,
+            changes,
             changes_done: 0,
             sampling: setup.sampling,
             samples: Vec::new(),
             sampled_busy: vec![0; graph.ports() as usize],
+            sampled_bytes: Vec::new(),
             seed: setup.seed,
             stop: setup.stop,
             time_limit: setup.time_limit.ps(),
@@ -405,6 +438,18 @@ impl Network {
     }
 }
 
+/// Adds the ends of sessions that stop after a time to what else happens, in order of time.
+fn with_ends(mut changes: Vec<(Time, Change)>, sessions: &[Session], groups: &[Group]) -> Vec<(Time, Change)> {
+    for (session, spec) in sessions.iter().enumerate() {
+        if let (Some(duration), None) = (groups[usize::from(spec.group)].duration, spec.size) {
+            changes.push((spec.start + duration, Change::End(session as u32)));
+        }
+    }
+    changes.sort_by_key(|c| c.0);
+    changes
+}
+
+/// The queue of a host's own port.
 fn host_queue(classes: u8, packet_bytes: u64) -> Queue {
     match classes {
         0 | 1 => Queue::Nic(Nic::new()),

@@ -8,7 +8,7 @@ use crate::host::{EndpointId, Hosted, Remote, Remotes};
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Mode, Session};
-use anabranch_transport::{Event, FailureReason, Peer, Stats, Time};
+use anabranch_transport::{Bytes, Event, FailureReason, Peer, Stats, Time};
 use std::fmt::Write as _;
 
 /// What one receiver of a session saw.
@@ -56,11 +56,26 @@ pub struct SessionRow {
     pub failure: Option<String>,
     /// Host that actually sent to each receiver.
     pub senders: Vec<u32>,
+    /// Connections that must complete before a receiver has its object: more than one where several sources send parts.
+    pub(super) parts: u16,
     open_endpoints: u32,
     /// Its multicast groups: one more each time that a receiver leaves, for packets on their way keep theirs.
     groups: Vec<u32>,
     first_endpoint: EndpointId,
     endpoints: u32,
+}
+
+/// One connection of a session.
+#[derive(Clone, Copy)]
+pub(super) struct Leg {
+    /// Sending host.
+    pub(super) from: u32,
+    /// Receiving host.
+    pub(super) to: u32,
+    /// Which receiver of the session that is.
+    pub(super) row: u16,
+    /// What it carries.
+    pub(super) size: Option<Bytes>,
 }
 
 impl Network {
@@ -98,32 +113,21 @@ impl Network {
             packets_dropped: 0,
             failure: None,
             senders: vec![spec.sources[0]; spec.sinks.len()],
+            parts: 1,
             open_endpoints: 0,
             groups: Vec::new(),
             first_endpoint,
             endpoints: 0,
         });
         let transport = self.groups[usize::from(spec.group)].transport.clone();
+        // One sender and one receiver need no group: "unicast is a specialisation" (thesis, chapter 3).
         let opened = match spec.mode {
-            Mode::Unicast => false,
-            Mode::OneToMany => self.open_one_to_many(session, spec, &transport),
-            Mode::ManyToOne => self.open_many_to_one(session, spec, &transport),
+            Mode::OneToMany if spec.sinks.len() > 1 => self.open_one_to_many(session, spec, &transport),
+            Mode::ManyToOne if spec.sources.len() > 1 => self.open_many_to_one(session, spec, &transport),
+            Mode::Unicast | Mode::OneToMany | Mode::ManyToOne => false,
         };
-        match spec.mode {
-            _ if opened => {}
-            // Multi-unicast: the object crosses the sender's uplink once for each receiver.
-            Mode::Unicast | Mode::OneToMany => {
-                for (row, &sink) in spec.sinks.iter().enumerate() {
-                    self.open_unicast(session, spec, &transport, spec.sources[0], sink, row as u16);
-                }
-            }
-            Mode::ManyToOne => {
-                let sink = spec.sinks[0];
-                let nearest = spec.sources.iter().min_by_key(|&&s| self.routes.hop_count(s, sink));
-                let nearest = *nearest.unwrap_or(&spec.sources[0]);
-                self.sessions[session as usize].senders[0] = nearest;
-                self.open_unicast(session, spec, &transport, nearest, sink, 0);
-            }
+        if !opened {
+            self.open_fallback(session, spec, &transport);
         }
         let row = &mut self.sessions[session as usize];
         row.endpoints = self.endpoints.len() as u32 - first_endpoint;
@@ -133,28 +137,22 @@ impl Network {
         }
     }
 
-    fn open_unicast(&mut self, session: u32, spec: &Session, transport: &Transport, from: u32, to: u32, row: u16) {
+    /// Opens one connection; returns its sender and its receiver.
+    pub(super) fn open_unicast(
+        &mut self,
+        session: u32,
+        spec: &Session,
+        transport: &Transport,
+        leg: Leg,
+    ) -> (EndpointId, EndpointId) {
         let first = self.endpoints.len() as EndpointId;
         let seed = self.endpoint_seed(first);
-        let (sender, receiver) = transport.unicast(spec.size, Time(self.now), seed);
-        self.add(
-            session,
-            spec,
-            from,
-            None,
-            sender,
-            Remotes::One(Remote { host: to, endpoint: first + 1, from: 0 }),
-            None,
-        );
-        self.add(
-            session,
-            spec,
-            to,
-            Some(row),
-            receiver,
-            Remotes::One(Remote { host: from, endpoint: first, from: 0 }),
-            None,
-        );
+        let (sender, receiver) = transport.unicast(leg.size, Time(self.now), seed);
+        let to_receiver = Remotes::One(Remote { host: leg.to, endpoint: first + 1, from: 0 });
+        let to_sender = Remotes::One(Remote { host: leg.from, endpoint: first, from: 0 });
+        self.add(session, spec, leg.from, None, sender, to_receiver, None);
+        self.add(session, spec, leg.to, Some(leg.row), receiver, to_sender, None);
+        (first, first + 1)
     }
 
     /// False if the transport has no such sessions.
@@ -255,7 +253,8 @@ impl Network {
         let paths = paths.max(group.map_or(0, |_| self.multicast_trees));
         let random = &mut self.hosts[host as usize].random;
         let path = PathPicker::new(mode, paths, remotes.get(0).host, random);
-        let hosted = Hosted { stack, host, session, receiver, remotes, group, class, path, pulling: false };
+        let hosted =
+            Hosted { stack, host, session, receiver, remotes, feeds: None, group, class, path, pulling: false };
         self.endpoints.push(Some(Box::new(hosted)));
         self.endpoint_session.push(session);
         self.sessions[session as usize].open_endpoints += 1;
@@ -270,6 +269,10 @@ impl Network {
                 if let Some(receiver) = hosted.receiver
                     && row.receivers[usize::from(receiver)].completed.is_none()
                 {
+                    if row.parts > 1 {
+                        row.parts -= 1;
+                        return true;
+                    }
                     let row = &mut row.receivers[usize::from(receiver)];
                     row.completed = Some(at);
                     let waited_for = row.straggler != Some(Straggler::Dropped);
@@ -323,12 +326,9 @@ impl Network {
         let stats = hosted.stack.stats();
         let row = &mut self.sessions[hosted.session as usize];
         if let Some(receiver) = hosted.receiver {
-            row.receivers[usize::from(receiver)].stats = stats;
+            row.receivers[usize::from(receiver)].stats += stats;
         } else {
-            row.sent.data_sent += stats.data_sent;
-            row.sent.retransmitted += stats.retransmitted;
-            row.sent.timeouts += stats.timeouts;
-            row.sent.marked_received += stats.marked_received;
+            row.sent += stats;
         }
     }
 
@@ -375,7 +375,27 @@ impl Network {
     /// Whether the end of the run waits for a session.
     fn awaited(&self, session: u32) -> bool {
         let spec = &self.specs[session as usize];
-        spec.size.is_some() && self.groups[usize::from(spec.group)].awaited
+        self.groups[usize::from(spec.group)].awaits(spec)
+    }
+
+    /// The application stops a session: its endpoints are gone, and what still comes for them is ignored.
+    pub(super) fn end(&mut self, session: u32) {
+        let Some(row) = self.sessions.get(session as usize) else { return };
+        for id in row.first_endpoint..row.first_endpoint + row.endpoints {
+            if let Some(mut hosted) = self.endpoints[id as usize].take() {
+                self.note(&mut hosted, Event::Completed { at: Time(self.now) });
+                self.close(id, &hosted);
+            }
+        }
+    }
+
+    /// Bytes that the receivers of a session have delivered to their applications.
+    pub(super) fn delivered(&self, session: usize) -> u64 {
+        let row = &self.sessions[session];
+        let closed: u64 = row.receivers.iter().map(|r| r.stats.bytes_delivered).sum();
+        let range = row.first_endpoint as usize..(row.first_endpoint + row.endpoints) as usize;
+        let open = self.endpoints[range].iter().flatten().filter(|hosted| hosted.receiver.is_some());
+        closed + open.map(|hosted| hosted.stack.stats().bytes_delivered).sum::<u64>()
     }
 
     /// The congestion window of a session's first sender, in bytes, if its transport has one.

@@ -71,10 +71,13 @@ fn setup(
                 path: path_mode(scenario.routing.resolve(name)),
                 class: classes.iter().position(|&c| c == name).unwrap_or(0) as u8,
                 background,
+                fallback: workload.fallback,
                 awaited: match scenario.run.stop {
                     super::Stop::All => !workload.is_endless(),
                     super::Stop::Foreground => !background,
                 },
+                awaited_size: scenario.run.stop_size.unwrap_or(Bytes(u64::MAX)),
+                duration: workload.duration(),
             }
         })
         .collect();
@@ -97,6 +100,7 @@ fn setup(
             queues: measure.queues,
             links: measure.links,
             windows,
+            goodput: measure.goodput,
         },
         multicast_trees: scenario.routing.multicast_trees,
         host_jitter: scenario.host.jitter,
@@ -168,7 +172,7 @@ fn queue(switch: &Switch, seed: u64) -> Queue {
             header_buffer,
             weight: switch.weight,
             victim: match switch.victim {
-                Victim::Lowest => mlfq::Victim::Lowest,
+                Victim::Auto | Victim::Lowest => mlfq::Victim::Lowest,
                 Victim::Arriving => mlfq::Victim::Arriving,
             },
             mark: threshold,

@@ -1,6 +1,7 @@
 //! A stable hash of what a run depends on.
 
 use super::Scenario;
+use crate::fabric::topology::TopologyConfig;
 use crate::workload::SizesConfig;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -54,9 +55,24 @@ fn canonical(value: &Value, out: &mut String) {
     }
 }
 
+/// Removes what says the same as `defaults`, table by table.
+fn leave_out(value: &mut Value, defaults: &Value) {
+    let (Value::Object(value), Value::Object(defaults)) = (value, defaults) else { return };
+    for (key, default) in defaults {
+        match value.get_mut(key) {
+            Some(own) if own == default => {
+                value.remove(key);
+            }
+            Some(own) => leave_out(own, default),
+            None => {}
+        }
+    }
+}
+
 impl Scenario {
     /// Everything that a run with this seed depends on, as JSON with sorted keys: without name, description, number of
-    /// repetitions and sweep.
+    /// repetitions and sweep, and without what is as by default. So a key that is added to the format leaves the hashes of
+    /// scenarios that do not use it as they are; a default that is changed changes the [model](crate::MODEL).
     pub fn canonical_json(&self, seed: u64) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(map) = value.as_object_mut() {
@@ -65,14 +81,34 @@ impl Scenario {
             }
             map.insert("seed".to_owned(), seed.into());
         }
+        let json = |part: Result<Value, serde_json::Error>| part.unwrap_or_default();
+        let name = json(serde_json::to_value(self.transport.name));
+        let transport = super::TransportConfig::by_default(self.transport.name);
+        for (key, defaults) in [
+            ("transport", json(serde_json::to_value(transport))),
+            ("switch", json(serde_json::to_value(super::SwitchConfig::default()))),
+            ("host", json(serde_json::to_value(super::HostConfig::default()))),
+            ("routing", json(serde_json::to_value(super::RoutingConfig::default()))),
+            ("measure", json(serde_json::to_value(super::Measure::default()))),
+            ("run", json(serde_json::to_value(super::Run::default()))),
+        ] {
+            leave_out(&mut value[key], &defaults);
+        }
+        // Has no default.
+        value["transport"]["name"] = name;
+        let workload = json(serde_json::to_value(crate::workload::WorkloadConfig::default()));
+        for own in value["workload"].as_array_mut().into_iter().flatten() {
+            leave_out(own, &workload);
+        }
         let mut out = String::new();
         canonical(&value, &mut out);
         out
     }
 
-    /// Hash of [`Self::canonical_json`] and of the data files (see [`Self::hash_inputs`]), 32 hex digits.
+    /// Hash of the [model's version](crate::MODEL), [`Self::canonical_json`] and of the data files (see [`Self::hash_inputs`]), 32 hex digits.
     pub fn hash(&self, seed: u64, inputs: &str) -> String {
         let mut fnv = Fnv::new();
+        fnv.write(&crate::MODEL.to_le_bytes());
         fnv.write(self.canonical_json(seed).as_bytes());
         fnv.write(inputs.as_bytes());
         fnv.hex()
@@ -100,6 +136,9 @@ impl Scenario {
             }
             files.extend(workload.trace.as_ref().map(|t| t.file.as_str()));
         }
+        if let TopologyConfig::FileTopology(file) = &self.fabric {
+            files.extend(file.path.to_str());
+        }
         files
     }
 }
@@ -118,6 +157,13 @@ mod tests {
         // draft-eastlake-fnv, appendix C: the empty string and "foobar".
         assert_eq!(hash(""), "6c62272e07bb014262b821756295c58d");
         assert_eq!(hash("foobar"), "343e1662793c64bf6f0d3597ba446f18");
+    }
+
+    #[test]
+    fn what_is_as_by_default_is_left_out() {
+        let mut value = serde_json::json!({"a": 1, "b": {"c": 2, "d": [3]}, "e": 4});
+        leave_out(&mut value, &serde_json::json!({"a": 1, "b": {"c": 2, "d": [4]}, "e": 5, "f": 6}));
+        assert_eq!(value, serde_json::json!({"b": {"d": [3]}, "e": 4}));
     }
 
     #[test]

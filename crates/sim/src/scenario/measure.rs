@@ -1,13 +1,14 @@
 //! `[measure]` and `[run]`: what is recorded, and when a run ends.
 
 use crate::workload::Fault;
-use anabranch_transport::Duration;
+use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Time series, in `series.parquet`. The tables of flows and links are always written. Measuring never changes a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each series")]
 pub struct Measure {
     /// Time between two samples. Needed by any series.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,12 +19,14 @@ pub struct Measure {
     pub links: bool,
     /// Congestion window of every session.
     pub cwnd: bool,
+    /// Goodput of every session: what its receivers delivered to their applications since the last sample.
+    pub goodput: bool,
 }
 
 impl Measure {
     /// Whether any series is asked for.
     pub fn any(&self) -> bool {
-        self.queues || self.links || self.cwnd
+        self.queues || self.links || self.cwnd || self.goodput
     }
 
     /// What is wrong.
@@ -52,6 +55,9 @@ pub struct Run {
     pub time_limit: Option<Duration>,
     /// Which sessions it waits for.
     pub stop: Stop,
+    /// Of these, the run waits for objects up to this size only; larger ones may be unfinished when it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_size: Option<Bytes>,
 }
 
 /// Which sessions a run waits for. None waits for sessions without end.

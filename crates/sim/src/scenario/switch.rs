@@ -90,7 +90,7 @@ impl JsonSchema for BufferSize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueKind {
-    /// By the transport: `mlfq-trim` for SCDP, `trim` for NDP, `ecn` for DCTCP, else `drop-tail`.
+    /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP, `mlfq` for PIAS, `ecn` for DCTCP, else `drop-tail`.
     #[default]
     Auto,
     /// First in, first out; what does not fit is dropped.
@@ -112,8 +112,10 @@ pub enum QueueKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Victim {
-    /// The newest packet of the lowest priority that waits, if that is lower than the arrival's.
+    /// `lowest` where packets are trimmed, `arriving` with `mlfq`: the switches that PIAS was made for drop what does not fit.
     #[default]
+    Auto,
+    /// The newest packet of the lowest priority that waits, if that is lower than the arrival's.
     Lowest,
     /// The packet that arrives.
     Arriving,
@@ -129,8 +131,9 @@ pub struct SwitchConfig {
     /// packets with `drop-tail` and `ecn`. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's
     /// queue has a buffer of its own.
     pub buffer: BufferSize,
-    /// Queue length from which packets are marked: by `ecn`, and by `mlfq` and `mlfq-trim` if given or with DCTCP. `auto`: 20 packets up to 3 Gbps, then 65 packets for each 10 Gbps (the
-    /// K of the DCTCP paper, SIGCOMM 2010 §3.4, for 1 and 10 Gbps).
+    /// Queue length from which packets are marked: by `ecn`, and by `mlfq` and `mlfq-trim` if given or with DCTCP or PIAS.
+    /// `auto`: 20 packets up to 3 Gbps, then 65 packets for each 10 Gbps (the K of the DCTCP paper, SIGCOMM 2010 §3.4, for 1
+    /// and 10 Gbps), or half of a `buffer` that is not longer than that: marks must come before losses.
     pub ecn_threshold: BufferSize,
     /// Buffer for trimmed headers and control packets of trimming disciplines. `auto`: as many bytes as `buffer` holds in
     /// packets of 1500 bytes (NDP §3.1).
@@ -157,7 +160,7 @@ impl Default for SwitchConfig {
             header_buffer: BufferSize::Auto,
             weight: 10,
             priorities: 5,
-            victim: Victim::Lowest,
+            victim: Victim::Auto,
             trim_multicast: true,
         }
     }
@@ -178,7 +181,7 @@ pub struct Switch {
     pub weight: u8,
     /// Number of priorities.
     pub priorities: u8,
-    /// Which packet is trimmed.
+    /// Which packet is dropped or trimmed; never `Auto`.
     pub victim: Victim,
 }
 
@@ -199,23 +202,33 @@ impl SwitchConfig {
             BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * PACKET)),
             other => other,
         };
-        let marking = (65 * rate.bps()).div_ceil(10_000_000_000).clamp(20, u64::from(u32::MAX));
+        let marking = (65 * rate.bps()).div_ceil(10_000_000_000).clamp(20, u64::from(u32::MAX)) as u32;
+        let marking = match buffer {
+            BufferSize::Packets(n) if n <= marking => BufferSize::Packets((n / 2).max(1)),
+            BufferSize::Bytes(n) if n.0 <= u64::from(marking) * PACKET => BufferSize::Bytes(Bytes((n.0 / 2).max(1))),
+            _ => BufferSize::Packets(marking),
+        };
         let marks = match queue {
             QueueKind::Ecn => true,
-            // PIAS is MLFQ under DCTCP (SCDP §V).
+            // For transports whose own queue marks.
             QueueKind::Mlfq | QueueKind::MlfqTrim => {
-                self.ecn_threshold != BufferSize::Auto || transport == TransportName::Dctcp
+                let own = transport.queue();
+                self.ecn_threshold != BufferSize::Auto || matches!(own, QueueKind::Ecn | QueueKind::Mlfq)
             }
             QueueKind::Auto | QueueKind::DropTail | QueueKind::Trim | QueueKind::Fair => false,
         };
         Switch {
             queue,
             buffer,
-            ecn_threshold: marks.then(|| or(self.ecn_threshold, BufferSize::Packets(marking as u32))),
+            ecn_threshold: marks.then(|| or(self.ecn_threshold, marking)),
             header_buffer: or(self.header_buffer, header_buffer),
             weight: self.weight,
             priorities: self.priorities,
-            victim: self.victim,
+            victim: match self.victim {
+                Victim::Auto if queue == QueueKind::Mlfq => Victim::Arriving,
+                Victim::Auto => Victim::Lowest,
+                given => given,
+            },
         }
     }
 
@@ -351,8 +364,16 @@ mod tests {
         let fast = SwitchConfig::default().resolve(TransportName::Dctcp, Rate::from_gbps(10));
         assert_eq!(fast.ecn_threshold, Some(BufferSize::Packets(65)));
         assert_eq!((ndp.ecn_threshold, scdp.ecn_threshold), (None, None));
-        let pias = SwitchConfig { queue: QueueKind::Mlfq, ..SwitchConfig::default() };
-        assert!(pias.resolve(TransportName::Dctcp, Rate::from_gbps(1)).ecn_threshold.is_some());
+        let (pias, plus) = (auto(TransportName::Pias), auto(TransportName::NdpPlus));
+        assert_eq!((pias.queue, pias.buffer, pias.victim), (QueueKind::Mlfq, scdp.buffer, Victim::Arriving));
+        assert_eq!((plus.queue, plus.buffer, plus.victim), (QueueKind::MlfqTrim, scdp.buffer, Victim::Lowest));
+        // The marks come before the buffer's 20 packets are full.
+        assert_eq!((pias.ecn_threshold, plus.ecn_threshold), (Some(BufferSize::Packets(10)), None));
+        let small = SwitchConfig { buffer: BufferSize::Bytes(Bytes(15_000)), ..SwitchConfig::default() };
+        let small = small.resolve(TransportName::Dctcp, Rate::from_gbps(1));
+        assert_eq!(small.ecn_threshold, Some(BufferSize::Bytes(Bytes(7500))));
+        let bands = SwitchConfig { queue: QueueKind::Mlfq, ..SwitchConfig::default() };
+        assert!(bands.resolve(TransportName::Dctcp, Rate::from_gbps(1)).ecn_threshold.is_some());
         assert_eq!(auto(TransportName::Cubic).queue, QueueKind::DropTail);
         let given = SwitchConfig { queue: QueueKind::Mlfq, buffer: BufferSize::Unlimited, ..SwitchConfig::default() };
         let given = given.resolve(TransportName::Ndp, Rate::from_gbps(1));

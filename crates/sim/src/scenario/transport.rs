@@ -3,61 +3,68 @@
 use super::switch::{QueueKind, RoutingMode};
 use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
-use anabranch_transport::ConfigError;
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::scdp::ScdpConfig;
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::{Bytes, ConfigError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TransportName {
-    /// Receiver-driven and rateless; also one-to-many and many-to-one.
-    Scdp,
-    /// Receiver-driven over trimming switches.
-    Ndp,
-    /// TCP NewReno (RFC 6582).
-    Newreno,
-    /// TCP Reno (RFC 5681).
-    Reno,
-    /// TCP CUBIC (RFC 9438).
-    Cubic,
-    /// DCTCP (RFC 8257).
-    Dctcp,
+macro_rules! transports {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal: $queue:ident, $routing:ident, $protocol:expr;)+) => {
+        /// A transport.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        pub enum TransportName {
+            $($(#[doc = $doc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl TransportName {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// As in scenario files and result tables.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// The queue discipline that the transport was made for: `switch.queue = "auto"`.
+            pub fn queue(self) -> QueueKind {
+                match self { $(Self::$variant => QueueKind::$queue,)+ }
+            }
+
+            /// `routing.mode = "auto"`: transports that do not mind reordering spray, TCP hashes flows.
+            pub fn routing(self) -> RoutingMode {
+                match self { $(Self::$variant => RoutingMode::$routing,)+ }
+            }
+
+            fn protocol(self, config: &TransportConfig) -> Protocol {
+                let protocol: fn(&TransportConfig) -> Protocol = match self { $(Self::$variant => $protocol,)+ };
+                protocol(config)
+            }
+        }
+    };
 }
 
-impl TransportName {
-    /// As in scenario files and result tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Scdp => "scdp",
-            Self::Ndp => "ndp",
-            Self::Newreno => "newreno",
-            Self::Reno => "reno",
-            Self::Cubic => "cubic",
-            Self::Dctcp => "dctcp",
-        }
-    }
-
-    /// The queue discipline that the transport was made for: `switch.queue = "auto"`.
-    pub fn queue(self) -> QueueKind {
-        match self {
-            Self::Scdp => QueueKind::MlfqTrim,
-            Self::Ndp => QueueKind::Trim,
-            Self::Dctcp => QueueKind::Ecn,
-            Self::Newreno | Self::Reno | Self::Cubic => QueueKind::DropTail,
-        }
-    }
-
-    /// `routing.mode = "auto"`: transports that do not mind reordering spray, TCP hashes flows.
-    pub fn routing(self) -> RoutingMode {
-        match self {
-            Self::Scdp | Self::Ndp => RoutingMode::PerPacket,
-            Self::Newreno | Self::Reno | Self::Cubic | Self::Dctcp => RoutingMode::PerFlow,
-        }
-    }
+// The registry: one line per transport. Name, the queue and the routing that `auto` stands for, the protocol.
+transports! {
+    /// Receiver-driven and rateless; also one-to-many and many-to-one.
+    Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp(c.scdp.clone());
+    /// Receiver-driven over trimming switches.
+    Ndp = "ndp": Trim, PerPacket, |c| Protocol::Ndp(c.ndp.clone());
+    /// TCP NewReno (RFC 6582).
+    Newreno = "newreno": DropTail, PerFlow, |c| c.tcp(Algorithm::NewReno);
+    /// TCP Reno (RFC 5681).
+    Reno = "reno": DropTail, PerFlow, |c| c.tcp(Algorithm::Reno);
+    /// TCP CUBIC (RFC 9438).
+    Cubic = "cubic": DropTail, PerFlow, |c| c.tcp(Algorithm::Cubic);
+    /// DCTCP (RFC 8257).
+    Dctcp = "dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::Dctcp);
+    /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
+    Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
+    /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.
+    Polyraptor = "polyraptor": Trim, PerPacket, TransportConfig::polyraptor;
+    /// NDP whose packets fall in priority with the bytes sent (SCDP §V).
+    NdpPlus = "ndp+": MlfqTrim, PerPacket, TransportConfig::ndp_plus;
 }
 
 /// Which transport, and the parameters of all of them: a sweep over `transport.name` uses each in its turn.
@@ -66,30 +73,59 @@ impl TransportName {
 pub struct TransportConfig {
     /// The transport.
     pub name: TransportName,
-    /// Parameters of SCDP.
+    /// Parameters of SCDP, and of Polyraptor but for those that make the difference.
     #[serde(default)]
     pub scdp: ScdpConfig,
-    /// Parameters of NDP.
+    /// Parameters of NDP and NDP+.
     #[serde(default)]
     pub ndp: NdpConfig,
-    /// Parameters of TCP with any congestion control.
+    /// Parameters of TCP with any congestion control, and of PIAS.
     #[serde(default)]
     pub tcp: TcpConfig,
 }
 
 impl TransportConfig {
+    /// This transport, all parameters as by default.
+    pub fn by_default(name: TransportName) -> Self {
+        Self { name, scdp: ScdpConfig::default(), ndp: NdpConfig::default(), tcp: TcpConfig::default() }
+    }
+
     /// What a transport's name stands for, with the parameters given.
     pub fn transport(&self, name: TransportName) -> Transport {
-        let tcp = |congestion| Protocol::Tcp(TcpConfig { congestion, ..self.tcp.clone() });
-        let protocol = match name {
-            TransportName::Scdp => Protocol::Scdp(self.scdp.clone()),
-            TransportName::Ndp => Protocol::Ndp(self.ndp.clone()),
-            TransportName::Newreno => tcp(Algorithm::NewReno),
-            TransportName::Reno => tcp(Algorithm::Reno),
-            TransportName::Cubic => tcp(Algorithm::Cubic),
-            TransportName::Dctcp => tcp(Algorithm::Dctcp),
-        };
-        Transport { name: name.name().to_owned(), protocol }
+        Transport { name: name.name().to_owned(), protocol: name.protocol(self) }
+    }
+
+    fn tcp(&self, congestion: Algorithm) -> Protocol {
+        Protocol::Tcp(TcpConfig { congestion, ..self.tcp.clone() })
+    }
+
+    fn pias(&self) -> Protocol {
+        let priority_thresholds = self.thresholds(&self.tcp.priority_thresholds);
+        Protocol::Tcp(TcpConfig { congestion: Algorithm::Dctcp, priority_thresholds, ..self.tcp.clone() })
+    }
+
+    fn ndp_plus(&self) -> Protocol {
+        let priority_thresholds = self.thresholds(&self.ndp.priority_thresholds);
+        Protocol::Ndp(NdpConfig { priority_thresholds, ..self.ndp.clone() })
+    }
+
+    /// Thesis, chapter 3 (the Polyraptor poster): two queues, so no priorities; "statistically unique" repair symbols; blocks
+    /// are not pipelined, and decoding takes no time.
+    fn polyraptor(&self) -> Protocol {
+        Protocol::Scdp(ScdpConfig {
+            priority_thresholds: Vec::new(),
+            block_symbols: MAX_BLOCK_SYMBOLS,
+            repair: Repair::Random,
+            decode_table: Vec::new(),
+            decode_polynomial: vec![0.0],
+            ..self.scdp.clone()
+        })
+    }
+
+    /// "For uniformity, we use the same priority demoting thresholds for PIAS as in SCDP and NDP+" (SCDP §V), unless the
+    /// transport has its own.
+    fn thresholds(&self, own: &[Bytes]) -> Vec<Bytes> {
+        if own.is_empty() { self.scdp.priority_thresholds.clone() } else { own.to_vec() }
     }
 
     /// What is wrong with the parameters.
@@ -101,5 +137,65 @@ impl TransportConfig {
             .into_iter()
             .flatten()
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_transport::Duration;
+
+    fn config() -> TransportConfig {
+        TransportConfig {
+            name: TransportName::Scdp,
+            scdp: ScdpConfig::default(),
+            ndp: NdpConfig::default(),
+            tcp: TcpConfig::default(),
+        }
+    }
+
+    #[test]
+    fn polyraptor_is_scdp_without_what_came_later() {
+        let mut c = config();
+        (c.scdp.initial_window, c.scdp.decode_polynomial) = (7, vec![3.0]);
+        let Protocol::Scdp(scdp) = c.transport(TransportName::Polyraptor).protocol else { panic!("it is SCDP's kin") };
+        assert_eq!(scdp.validate(), Ok(()));
+        assert_eq!((scdp.initial_window, scdp.repair), (7, Repair::Random));
+        assert_eq!(scdp.priority_thresholds, []);
+        assert_eq!(scdp.decode_latency(50_000), Duration::ZERO);
+        assert_eq!(scdp.block_symbols, MAX_BLOCK_SYMBOLS);
+        assert_eq!(TransportName::Polyraptor.queue(), QueueKind::Trim);
+    }
+
+    #[test]
+    fn names_are_those_of_the_files() {
+        for &name in TransportName::ALL {
+            assert_eq!(serde_json::to_value(name).unwrap(), name.name());
+            assert_eq!(config().transport(name).name, name.name());
+        }
+    }
+
+    #[test]
+    fn pias_and_ndp_plus_take_scdp_s_thresholds_unless_they_have_their_own() {
+        let thresholds = |c: &TransportConfig| {
+            [TransportName::Pias, TransportName::NdpPlus].map(|name| match c.transport(name).protocol {
+                Protocol::Tcp(tcp) => {
+                    assert_eq!(tcp.congestion, Algorithm::Dctcp);
+                    tcp.priority_thresholds
+                }
+                Protocol::Ndp(ndp) => ndp.priority_thresholds,
+                Protocol::Scdp(_) => unreachable!("neither is SCDP"),
+            })
+        };
+        let mut c = config();
+        let paper = [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec();
+        assert_eq!(thresholds(&c), [paper.clone(), paper]);
+        c.scdp.priority_thresholds = vec![Bytes(5)];
+        c.tcp.priority_thresholds = vec![Bytes(7)];
+        assert_eq!(thresholds(&c), [vec![Bytes(7)], vec![Bytes(5)]]);
+        // Plain NDP and DCTCP have one priority.
+        assert!(
+            matches!(c.transport(TransportName::Ndp).protocol, Protocol::Ndp(ndp) if ndp.priority_thresholds.is_empty())
+        );
     }
 }

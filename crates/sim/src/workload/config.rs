@@ -3,6 +3,7 @@
 use super::Mode;
 use super::arrivals::ArrivalsConfig;
 use super::error::Fault;
+use super::fallback::Fallback;
 use super::placement::PlacementConfig;
 use super::sizes::SizesConfig;
 use super::trace::TraceConfig;
@@ -39,6 +40,10 @@ pub struct WorkloadConfig {
     /// Relation of the ends. Default: unicast, or what `placement.access` asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// How a transport without group sessions (all but SCDP and Polyraptor) carries one-to-many and many-to-one sessions.
+    /// Default: `multi-unicast`, `nearest`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Fallback>,
     /// The transport of these sessions. Default: that of `[transport]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<crate::scenario::TransportName>,
@@ -58,7 +63,15 @@ impl WorkloadConfig {
 
     /// Whether the sessions have no end.
     pub fn is_endless(&self) -> bool {
-        matches!(self.sizes, Some(SizesConfig::Endless(_)))
+        matches!(self.sizes, Some(SizesConfig::Endless(_))) && self.duration().is_none()
+    }
+
+    /// How long each session lasts, if that is what ends it.
+    pub fn duration(&self) -> Option<Duration> {
+        match &self.sizes {
+            Some(SizesConfig::Endless(endless)) => endless.duration,
+            _ => None,
+        }
     }
 
     /// Whether the run may stop before these sessions are done.
@@ -76,7 +89,10 @@ impl WorkloadConfig {
         }
         if let Some(placement) = &self.placement {
             under("placement", placement.law().check());
-            under("", placement.law().mode(self.mode).err().into_iter().collect());
+            let mode = placement.law().mode(self.mode);
+            let unfit = |mode: &Mode| self.fallback.and_then(|fallback| fallback.check(*mode));
+            under("", mode.as_ref().ok().and_then(unfit).into_iter().collect());
+            under("", mode.err().into_iter().collect());
         }
         if let Some(trace) = &self.trace {
             under("trace", trace.check());
@@ -84,7 +100,12 @@ impl WorkloadConfig {
         let missing = |key: &str| Fault::new("", format!("a workload needs `{key}`, or a `trace`"));
         match (&self.trace, &self.sizes, &self.placement) {
             (Some(_), None, None) => {
-                for (key, given) in [("sessions", self.sessions.is_some()), ("mode", self.mode.is_some())] {
+                let keys = [
+                    ("sessions", self.sessions.is_some()),
+                    ("mode", self.mode.is_some()),
+                    ("fallback", self.fallback.is_some()),
+                ];
+                for (key, given) in keys {
                     if given {
                         faults.push(Fault::new(key, "the trace says it: not with `trace`"));
                     }

@@ -13,7 +13,7 @@ use rand::RngExt as _;
 ///
 /// A pure function of its arguments. Each workload draws from streams of its own (arrivals, sizes, placement), so the
 /// same seed gives the same sessions for every transport, and a workload that is added at the end leaves those before it
-/// as they are.
+/// as they are, but for the numbers of their requests.
 ///
 /// # Errors
 /// If a workload is wrong in itself, names hosts that the fabric does not have, or a file that cannot be read.
@@ -29,7 +29,24 @@ pub fn generate(workloads: &[WorkloadConfig], fabric: &Context, seed: u64) -> Re
     }
     // Stable: equal starts stay in order of workload and generation.
     sessions.sort_by_key(|s| s.start);
+    number_requests(&mut sessions, workloads.len());
     Ok(sessions)
+}
+
+/// Numbers the requests of all workloads, until now numbered within each, in order of their first session.
+fn number_requests(sessions: &mut [Session], workloads: usize) {
+    let mut numbers: Vec<Vec<Option<u32>>> = vec![Vec::new(); workloads];
+    let mut next = 0;
+    for session in sessions {
+        let (known, local) = (&mut numbers[usize::from(session.group)], session.request as usize);
+        if known.len() <= local {
+            known.resize(local + 1, None);
+        }
+        session.request = *known[local].get_or_insert_with(|| {
+            next += 1;
+            next - 1
+        });
+    }
 }
 
 fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Result<Vec<Session>, Fault> {
@@ -49,6 +66,7 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
     let mode = placement.law().mode(config.mode)?;
     let sizes = sizes.law().open(&fabric.base).map_err(|f| f.under("sizes"))?;
     let mut plan = placement.law().plan(fabric, mode, &mut place_draws).map_err(|f| f.under("placement"))?;
+    let one_size = placement.law().one_size();
     let per_request = u64::from(plan.sessions_per_request);
     let wanted = count(config, per_request, plan.round)?;
 
@@ -61,20 +79,26 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
     let jitter = arrivals.jitter().ps();
 
     let mut sessions = Vec::new();
-    let mut ends = Vec::new();
+    let (mut ends, mut requests) = (Vec::new(), 0..);
     while (sessions.len() as u64) < wanted {
         let Some(start) = starts(&mut when).filter(|s| *s <= until) else { break };
         ends.clear();
         (plan.place)(&mut place_draws, &mut ends);
+        let request = requests.next().unwrap_or(u32::MAX);
+        let mut size = None;
         for session in ends.drain(..) {
+            if size.is_none() || !one_size {
+                size = Some(sizes.draw(&mut size_draws));
+            }
             let later = if jitter == 0 { 0 } else { jitter_draws.random_range(0..=jitter) };
             sessions.push(Session {
                 start: start + Duration(later),
-                size: sizes.draw(&mut size_draws),
+                size: size.flatten(),
                 mode,
                 sources: session.sources,
                 sinks: session.sinks,
                 group,
+                request,
             });
         }
         if sessions.len() as u64 > SESSIONS_MAX {

@@ -60,6 +60,7 @@ pub(crate) fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
         sources: vec![source],
         sinks: vec![sink],
         group: 0,
+        request: 0,
     }
 }
 
@@ -112,7 +113,7 @@ pub(crate) fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
-        groups: vec![Group { name: "test".to_owned(), transport, path, class: 0, background: false, awaited: true }],
+        groups: vec![Group::new("test", transport, path)],
         sessions,
         seed: 1,
         stop: Stop::Idle,

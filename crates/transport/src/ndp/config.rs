@@ -1,6 +1,7 @@
 //! NDP's parameters, with their ranges and sources.
 
 use crate::config::ConfigError;
+use crate::demotion;
 use crate::units::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,6 @@ const LONGEST_WINDOW: u32 = super::window::MAX_SPAN as u32 / 2;
 
 /// Largest packet: that of IPv4.
 const LARGEST_PACKET: u64 = 65_535;
-
-/// Most priority levels below the highest: the code points of 802.1p less one.
-const MOST_THRESHOLDS: usize = 7;
 
 /// Longest time that any timer may be set to; keeps sums of times far from overflow.
 const LONGEST_TIME: Duration = Duration::from_secs(100);
@@ -46,7 +44,8 @@ pub struct NdpConfig {
     /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2), and senders act on it.
     pub return_to_sender: bool,
     /// Bytes of an object after which its packets fall to the next lower priority (NDP+ of SCDP §V): strictly
-    /// increasing, at most 7. Empty: plain NDP, one priority. SCDP §V: 10 KB, 100 KB, 1 MB, 10 MB.
+    /// increasing, at most 7. Empty: one priority, except in `ndp+`, which then takes those of `transport.scdp`. SCDP §V:
+    /// 10 KB, 100 KB, 1 MB, 10 MB.
     pub priority_thresholds: Vec<Bytes>,
 }
 
@@ -99,14 +98,7 @@ impl NdpConfig {
         if self.retries == 0 {
             return fail("retries", "must be at least 1".into());
         }
-        let thresholds = &self.priority_thresholds;
-        if thresholds.len() > MOST_THRESHOLDS {
-            return fail("priority_thresholds", format!("{} of them; at most {MOST_THRESHOLDS}", thresholds.len()));
-        }
-        if let Some((low, high)) = thresholds.iter().zip(thresholds.iter().skip(1)).find(|(low, high)| low >= high) {
-            return fail("priority_thresholds", format!("{high} does not exceed {low} before it"));
-        }
-        Ok(())
+        demotion::validate(&self.priority_thresholds)
     }
 }
 

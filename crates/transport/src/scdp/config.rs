@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Source symbols of a block at most: RFC 6330 §5.1.2.
-pub(super) const MAX_BLOCK_SYMBOLS: u32 = 56_403;
+pub const MAX_BLOCK_SYMBOLS: u32 = 56_403;
 
 /// Parameters of SCDP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +27,8 @@ pub struct ScdpConfig {
     /// Probability that decoding fails with K, K + 1, K + 2 ... symbols, each 0 to 1; beyond the list each further symbol
     /// divides it by 100. SCDP §II, RFC 6330: 1e-2, 1e-4, 1e-6.
     pub failure_probability: Vec<f64>,
+    /// How the senders of a many-to-one session avoid sending the same repair symbol.
+    pub repair: Repair,
     /// Bytes of a session after which its symbols fall to the next lower priority: strictly increasing. SCDP §V.
     pub priority_thresholds: Vec<Bytes>,
     /// Silence after which a receiver repeats a pull, at least: longer where round trips were measured to take longer
@@ -52,6 +54,17 @@ pub struct ScdpConfig {
     pub decode_polynomial: Vec<f64>,
 }
 
+/// How senders that have the same object share out repair symbols. Source symbols are always shared out evenly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// Sender `s` of `n` sends those whose number is `s` modulo `n` (SCDP §IV-E: coordination).
+    #[default]
+    Partitioned,
+    /// Each starts at a random number of its own, so that they are statistically unique (SCDP §IV-E: randomness; Polyraptor).
+    Random,
+}
+
 /// One measured decode latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -72,6 +85,7 @@ impl Default for ScdpConfig {
             block_symbols: 100,
             overhead: 2,
             failure_probability: vec![1e-2, 1e-4, 1e-6],
+            repair: Repair::Partitioned,
             priority_thresholds: [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec(),
             pull_timeout: Duration::from_ms(2),
             probe_timeout: Duration::from_ms(8),

@@ -7,7 +7,8 @@
 //!
 //! *Streams.* An object is cut into source blocks of about 100 symbols (RFC 6330 §4.4.1). Of each block a sender emits the
 //! symbols of its *lane* in order: with `n` senders, sender `s` emits the ESIs `s, s + n, s + 2n ...`, source symbols while
-//! they last and repair symbols after. Lanes are disjoint (SCDP §IV-E); a unicast or one-to-many session has one.
+//! they last and repair symbols after. Lanes are disjoint (SCDP §IV-E); a unicast or one-to-many session has one. With
+//! [`Repair::Random`] senders draw their repair symbols independently instead, as Polyraptor's did: nearly disjoint.
 //!
 //! *Pulls* name a block and how many symbols of its lane the sender shall have emitted in all. They are therefore
 //! idempotent: one that is lost, repeated or overtaken by another of its block does no harm, which is what the sequence
@@ -47,7 +48,7 @@ mod tests;
 
 pub use block::BlockDecoder;
 pub use codec::RaptorQDecoder;
-pub use config::{DecodeLatency, ScdpConfig};
+pub use config::{DecodeLatency, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;
 pub use receiver::Receiver;

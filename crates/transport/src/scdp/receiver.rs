@@ -3,7 +3,7 @@
 use super::block::{Block, BlockDecoder};
 use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
-use super::layout::{Layout, esi_limit, lane_source};
+use super::layout::{Layout, lane_source, mix, place};
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
@@ -218,9 +218,7 @@ impl Receiver {
         };
         let lanes = session.lanes;
         let k = session.layout.source_symbols(symbol.block);
-        if symbol.esi % lanes != lane || symbol.esi >= esi_limit(k, lanes) {
-            return;
-        }
+        let Some(place) = place(symbol, k, lane, lanes) else { return };
         if trimmed {
             self.stats.trimmed_received += 1;
         } else {
@@ -251,19 +249,25 @@ impl Receiver {
             self.stats.overhead_symbols += u64::from(!trimmed);
             return;
         }
-        if !self.blocks[index].note(symbol.esi) {
+        if !self.blocks[index].note(place) {
             return;
         }
-        self.account(index, lane, symbol.esi / lanes, trimmed);
+        self.account(index, lane, symbol.index, trimmed);
         let overhead = self.config.overhead;
-        self.change(index, |b| if trimmed { b.lossy(overhead) } else { b.receive(symbol.esi) });
         if trimmed {
+            self.change(index, |b| b.lossy(overhead));
             return;
         }
+        if place != symbol.esi && !self.blocks[index].note_repair(symbol.esi) {
+            // Another sender drew the same repair symbol.
+            self.stats.overhead_symbols += 1;
+            return;
+        }
+        self.change(index, |b| b.receive(symbol.esi));
         if let Some(decoder) = &mut self.decoder {
             decoder.symbol(symbol.block, k, symbol.esi, payload);
         }
-        self.find_gaps(index, lane, symbol.esi / lanes, lanes);
+        self.find_gaps(index, lane, symbol.index, lanes);
         self.try_complete(now, index, session);
     }
 
@@ -410,13 +414,6 @@ pub(super) fn initial_window(layout: &Layout, lane: u32, lanes: u32, window: u32
             left -= count;
         }
     }
-}
-
-/// The finaliser of `SplitMix64`.
-fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// Time between two probes of a silent peer, after `tries` of them.

@@ -1,8 +1,8 @@
 //! The sending end (SCDP Algorithm 1, with pipelined blocks and several receivers).
 
-use super::config::{MAX_BLOCK_SYMBOLS, ScdpConfig};
+use super::config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use super::header::{Header, Mode, Options, Pull, Symbol};
-use super::layout::{Layout, esi_limit};
+use super::layout::{Layout, esi_limit, lane_source, repair_start};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
 use super::straggler::Watch;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
@@ -64,6 +64,7 @@ pub struct Sender {
     gap_limit: u32,
     symbol_size: u32,
     header_size: u32,
+    repair_seed: u64,
     config: Box<ScdpConfig>,
     /// Of a one-to-many session that does not just wait for stragglers.
     apart: Option<Box<Apart>>,
@@ -95,6 +96,13 @@ impl Sender {
         assert!(index < senders, "sender {index} of {senders}");
         let window = config.initial_window_many_to_one;
         Self::new(config, object_bytes, Mode::ManyToOne, window, 1, u32::from(index), senders)
+    }
+
+    /// The seed of this sender's repair symbols, where senders draw them independently.
+    #[must_use]
+    pub fn with_repair_seed(mut self, seed: u64) -> Self {
+        self.repair_seed = seed;
+        self
     }
 
     fn new(
@@ -152,6 +160,7 @@ impl Sender {
             // A lone symbol is as short as the object; otherwise all symbols of an object have one size.
             symbol_size: (config.header.0 + symbol_bytes.min(object_bytes)) as u32,
             header_size: config.header.0 as u32,
+            repair_seed: 0,
             config: Box::new(config.clone()),
             apart: watch.map(|watch| Box::new(Apart::new(watch, config.straggler.quorum(usize::from(receivers))))),
         };
@@ -293,8 +302,7 @@ impl Sender {
         let priority = if syn || due.urgent { 0 } else { self.priority() };
         self.bytes_sent += u64::from(self.symbol_size - self.header_size);
         self.stats.data_sent += 1;
-        let esi = due.index * u32::from(self.options.lanes) + self.lane;
-        let symbol = Symbol { block: due.block, esi, options: self.options, syn };
+        let symbol = Symbol { block: due.block, esi: self.esi(due), index: due.index, options: self.options, syn };
         Transmit {
             header: Header::Symbol(symbol),
             to,
@@ -304,6 +312,15 @@ impl Sender {
             control: false,
             ect: false,
         }
+    }
+
+    fn esi(&self, due: Due) -> u32 {
+        let (k, lanes) = (self.layout.source_symbols(due.block), u32::from(self.options.lanes));
+        let place = due.index * lanes + self.lane;
+        if place < k || self.config.repair == Repair::Partitioned {
+            return place;
+        }
+        repair_start(k, self.repair_seed, due.block) + due.index - lane_source(k, self.lane, lanes)
     }
 
     fn probe_at(&self, member: &Member) -> Option<Time> {

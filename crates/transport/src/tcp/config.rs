@@ -2,6 +2,7 @@
 
 use super::congestion::Algorithm;
 use crate::config::ConfigError;
+use crate::demotion;
 use crate::units::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,13 @@ pub struct TcpConfig {
     pub congestion: Algorithm,
     /// DCTCP's estimation gain g: above 0, at most 1. Default 1/16 (RFC 8257 §4.2).
     pub dctcp_gain: f64,
+    /// Bytes of a flow after which its packets fall to the next lower priority, as PIAS tags them: strictly increasing, at
+    /// most 7. ACKs and the handshake keep the highest. Default none, except in `pias`, which then takes those of
+    /// `transport.scdp`.
+    pub priority_thresholds: Vec<Bytes>,
+    /// Consecutive timeouts after which a flow counts its bytes from zero again, so that a starved one regains the highest
+    /// priority; 0: never. Default 3 (PIAS's kernel module, `PIAS_TIMEOUT_THRESH`).
+    pub priority_reset: u8,
     /// Simulate the three-way handshake. Default true; without it data leaves at once and both ends agree beforehand.
     pub handshake: bool,
     /// Consecutive timeouts without progress after which an end gives up: 1 to 255. Default 15 (Linux `tcp_retries2`).
@@ -68,6 +76,8 @@ impl Default for TcpConfig {
             ecn: false,
             congestion: Algorithm::NewReno,
             dctcp_gain: 1.0 / 16.0,
+            priority_thresholds: Vec::new(),
+            priority_reset: 3,
             handshake: true,
             retries: 15,
         }
@@ -115,7 +125,8 @@ impl TcpConfig {
             "dctcp_gain",
             format!("{}; must be above 0 and at most 1", self.dctcp_gain),
         )?;
-        check(self.retries >= 1, "retries", "must be at least 1".into())
+        check(self.retries >= 1, "retries", "must be at least 1".into())?;
+        demotion::validate(&self.priority_thresholds)
     }
 
     /// Payload bytes of a full segment.

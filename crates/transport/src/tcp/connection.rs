@@ -136,14 +136,14 @@ impl Connection {
     }
 
     #[inline]
-    fn transmit(&self, segment: Segment, ect: bool) -> Transmit<Segment> {
+    fn transmit(&self, segment: Segment, ect: bool, priority: u8) -> Transmit<Segment> {
         let bare = self.header + segment.option_bytes();
         Transmit {
             header: segment,
             to: 0,
             size: bare + u32::from(segment.len),
             trimmed_size: bare,
-            priority: 0,
+            priority,
             control: false,
             ect,
         }
@@ -256,7 +256,6 @@ impl Connection {
     }
 
     fn on_retransmission_timeout(&mut self) {
-        let first = self.timer.consecutive() == 0;
         let tries_left = self.timer.fire();
         if !tries_left && self.state == State::LastAck {
             // Everything was delivered; only the farewell got lost.
@@ -271,7 +270,7 @@ impl Connection {
         match (self.state, &mut self.half) {
             (State::SynSent | State::SynReceived, _) => self.syn_due = true,
             (State::LastAck, Half::Receiver(receiver)) => receiver.acknowledge_now(),
-            (_, Half::Sender(sender)) => sender.on_timeout(first),
+            (_, Half::Sender(sender)) => sender.on_timeout(self.timer.consecutive()),
             _ => {}
         }
     }
@@ -287,7 +286,7 @@ impl Connection {
             Half::Receiver(_) => Flags::SYN | Flags::ACK,
         };
         let flags = role | Flags::ECE.when(self.wants_ecn) | Flags::SACK_PERMITTED.when(self.wants_sack);
-        self.transmit(Segment { window: self.window, flags, ..Segment::default() }, false)
+        self.transmit(Segment { window: self.window, flags, ..Segment::default() }, false, 0)
     }
 }
 
@@ -318,7 +317,9 @@ impl Endpoint for Connection {
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment>> {
         if self.syn_due {
-            return Some(self.poll_syn(now));
+            // The application opens the connection when it has something to send.
+            let begins = !matches!(&self.half, Half::Sender(sender) if sender.has_nothing());
+            return begins.then(|| self.poll_syn(now));
         }
         match &mut self.half {
             Half::Sender(sender) => {
@@ -328,7 +329,7 @@ impl Endpoint for Connection {
                     // Data acknowledges as well.
                     self.ack_due = false;
                     out.segment.window = self.window;
-                    return Some(self.transmit(out.segment, out.ect));
+                    return Some(self.transmit(out.segment, out.ect, out.priority));
                 }
                 if !self.ack_due {
                     return None;
@@ -337,7 +338,7 @@ impl Endpoint for Connection {
                 // The receiver's stream is empty: its FIN is all that there is to acknowledge.
                 let ack = u64::from(self.peer_finished);
                 let segment = Segment { ack, window: self.window, flags: Flags::ACK, ..Segment::default() };
-                Some(self.transmit(segment, false))
+                Some(self.transmit(segment, false, 0))
             }
             Half::Receiver(receiver) => {
                 let mut segment = receiver.poll_ack()?;
@@ -345,8 +346,14 @@ impl Endpoint for Connection {
                     segment.flags = segment.flags | Flags::FIN.when(segment.ack > receiver.delivered());
                     self.timer.start(now);
                 }
-                Some(self.transmit(segment, false))
+                Some(self.transmit(segment, false, 0))
             }
+        }
+    }
+
+    fn set_available(&mut self, _now: Time, bytes: u64) {
+        if let Half::Sender(sender) = &mut self.half {
+            sender.set_available(bytes);
         }
     }
 

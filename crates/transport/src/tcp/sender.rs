@@ -8,6 +8,7 @@ use super::congestion::{Acked, Control, Controller, Window};
 use super::scoreboard::{Next, Scoreboard};
 use super::segment::{Flags, Segment};
 use super::timer::RetransmitTimer;
+use crate::demotion::Demotion;
 use crate::units::{Duration, Time};
 
 /// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
@@ -32,7 +33,12 @@ pub(super) struct Sender {
     max: u64,
     /// Offset of the FIN: the object's size. `u64::MAX` for a stream without end.
     end: u64,
+    /// The application has provided everything before this offset; `u64::MAX`: the whole object.
+    available: u64,
     window: Window,
+    initial_window: u64,
+    /// When a data segment was last sent.
+    sent_at: Time,
     /// Bytes that the receiver accepts beyond `una`.
     peer_window: u64,
     control: Controller,
@@ -58,16 +64,23 @@ pub(super) struct Sender {
     /// The segment being timed ends here; 0 if none is.
     timed_end: u64,
     timed_at: Time,
+    demotion: Demotion,
+    /// Timeouts in a row after which the flow is young again; 0: never.
+    priority_reset: u8,
+    /// Offset from which bytes count towards demotion.
+    young_from: u64,
     /// Present when SACK is in use.
     board: Option<Box<Scoreboard>>,
     pub(super) data_sent: u64,
     pub(super) retransmitted: u64,
 }
 
-/// A data segment and whether it may be marked.
+/// A data segment and how it travels.
 pub(super) struct Outgoing {
     pub(super) segment: Segment,
+    /// Whether it may be marked.
     pub(super) ect: bool,
+    pub(super) priority: u8,
 }
 
 impl Sender {
@@ -79,7 +92,10 @@ impl Sender {
             nxt: 0,
             max: 0,
             end: size.unwrap_or(u64::MAX),
+            available: u64::MAX,
             window: Window::new(u64::from(config.initial_window) * mss, mss),
+            initial_window: u64::from(config.initial_window) * mss,
+            sent_at: Time::ZERO,
             peer_window: config.receive_window.0,
             control: Controller::new(config),
             mode: Mode::Open,
@@ -95,6 +111,9 @@ impl Sender {
             reduced_until: 0,
             timed_end: 0,
             timed_at: Time::ZERO,
+            demotion: Demotion::new(&config.priority_thresholds),
+            priority_reset: config.priority_reset,
+            young_from: 0,
             board: config.sack.then(Box::default),
             data_sent: 0,
             retransmitted: 0,
@@ -108,6 +127,22 @@ impl Sender {
         if !sack {
             self.board = None;
         }
+    }
+
+    /// The application has provided the first `bytes` bytes.
+    pub(super) fn set_available(&mut self, bytes: u64) {
+        self.available = bytes;
+    }
+
+    /// Whether the application has provided nothing yet.
+    pub(super) fn has_nothing(&self) -> bool {
+        self.available < self.end.min(1)
+    }
+
+    /// Whether a new segment that ends at this offset (FIN included) may be made up: full, or the last (RFC 9293 §3.8.6.2.1).
+    #[inline]
+    fn is_available(&self, seq_end: u64) -> bool {
+        seq_end.min(self.end) <= self.available
     }
 
     /// RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
@@ -332,13 +367,16 @@ impl Sender {
     }
 
     /// The retransmission timer fired: go back to the first unacknowledged segment with a window of one
-    /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4).
-    pub(super) fn on_timeout(&mut self, first: bool) {
+    /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4). `consecutive`: timeouts since the last progress, this one included.
+    pub(super) fn on_timeout(&mut self, consecutive: u8) {
         // RFC 5681 §3.1: ssthresh stays when the same segment times out again.
-        if first {
+        if consecutive == 1 {
             self.window.ssthresh = self.control.on_timeout(&self.deflated(), self.in_network());
         }
         self.window.set(self.window.mss);
+        if self.priority_reset > 0 && consecutive.is_multiple_of(self.priority_reset) {
+            self.young_from = self.max.min(self.end);
+        }
         self.mode = Mode::Open;
         self.nxt = self.una;
         self.recover = self.max;
@@ -353,6 +391,10 @@ impl Sender {
     /// The next data segment to send now, if window and recovery allow one.
     #[inline]
     pub(super) fn poll_transmit(&mut self, timer: &mut RetransmitTimer, now: Time) -> Option<Outgoing> {
+        if self.una == self.max && self.max > 0 && now.since(self.sent_at) > timer.rto() {
+            // RFC 5681 §4.1: after the application kept it idle, the window starts again.
+            self.window.cwnd = self.window.cwnd.min(self.initial_window);
+        }
         let (seq, end) = if self.retransmit_first {
             self.retransmit_first = false;
             (self.una, self.segment_end(self.una).min(self.max))
@@ -391,7 +433,7 @@ impl Sender {
         let seq_end = self.segment_end(self.nxt).min(bound);
         let len = seq_end.min(self.end) - self.nxt;
         let over = (in_flight + len).saturating_sub(self.window.cwnd);
-        if self.nxt + len > self.una + self.peer_window {
+        if self.nxt + len > self.una + self.peer_window || !self.is_available(seq_end) {
             return None;
         }
         if over > 0 {
@@ -418,7 +460,7 @@ impl Sender {
         }
         let new_end = if self.max > self.end { self.max } else { self.segment_end(self.max) };
         let fits = new_end.min(self.end) <= self.una + self.peer_window;
-        let new_data = new_end > self.max && fits;
+        let new_data = new_end > self.max && fits && self.is_available(new_end);
         let (seq, end) = match board.next_segment(self.una, self.max, mss, new_data)? {
             Next::Old(seq, end) => (seq, end),
             Next::New => (self.max, new_end),
@@ -434,7 +476,11 @@ impl Sender {
     #[inline]
     fn send(&mut self, now: Time, seq: u64, end: u64) -> Outgoing {
         let retransmission = seq < self.max;
+        // PIAS tags by what the flow has sent, not by offset: what is sent again has the priority of what is new, and does
+        // not count twice.
+        let priority = self.demotion.priority(self.max.min(self.end) - self.young_from);
         self.data_sent += 1;
+        self.sent_at = now;
         if retransmission {
             self.retransmitted += 1;
         } else if self.timed_end == 0 && self.mode == Mode::Open && self.dup_acks == 0 {
@@ -451,11 +497,17 @@ impl Sender {
         let len = (end - seq - u64::from(fin)) as u16;
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, as in Linux.
         let ect = self.ecn && (!retransmission || self.ecn_on_retransmissions);
-        Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect }
+        Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect, priority }
     }
 
     /// For a person.
     pub(super) fn waiting_for(&self, rto: Duration) -> String {
+        if self.outstanding() == 0 && self.available < self.end {
+            return format!(
+                "the application, which has {} B so far, all of them sent and acknowledged",
+                self.available
+            );
+        }
         format!(
             "an ACK beyond byte {} of {}; {} outstanding, window {} B, timeout {rto}",
             self.acknowledged(),

@@ -22,7 +22,7 @@ fn web_search(load: f64, sessions: u64) -> WorkloadConfig {
 
 fn background(share: f64) -> WorkloadConfig {
     WorkloadConfig {
-        sizes: Some(SizesConfig::Endless(Endless {})),
+        sizes: Some(SizesConfig::Endless(Endless::default())),
         placement: Some(PlacementConfig::Permutation(Permutation { share })),
         ..WorkloadConfig::default()
     }
@@ -62,7 +62,10 @@ fn a_workload_does_not_disturb_the_others() {
     let fabric = racks(10, 5);
     let alone = generate(&[web_search(0.5, 500)], &fabric, 42).unwrap();
     let both = generate(&[web_search(0.5, 500), background(0.3)], &fabric, 42).unwrap();
-    assert_eq!(alone, both.into_iter().filter(|s| s.group == 0).collect::<Vec<_>>());
+    // Requests are numbered across workloads.
+    let unnumbered = |s: Session| Session { request: 0, ..s };
+    let first = both.into_iter().filter(|s| s.group == 0).map(unnumbered);
+    assert_eq!(alone.into_iter().map(unnumbered).collect::<Vec<_>>(), first.collect::<Vec<_>>());
 }
 
 #[test]
@@ -131,7 +134,7 @@ fn load_counts_all_sessions_of_a_request() {
 fn group_sessions_carry_their_mode() {
     let replicas = |mode, access| WorkloadConfig {
         sizes: Some(fixed(1_000_000)),
-        placement: Some(PlacementConfig::Replicas(Replicas { replicas: 3, policy: Policy::Hdfs, access })),
+        placement: Some(PlacementConfig::Replicas(Replicas { replicas: 3, policy: Policy::Hdfs, blocks: 1, access })),
         sessions: Some(6),
         mode,
         ..WorkloadConfig::default()
@@ -144,6 +147,41 @@ fn group_sessions_carry_their_mode() {
     let multi = ends(replicas(Some(Mode::Unicast), Some(Access::Write)));
     assert_eq!(multi.len(), 6, "two requests of three sessions");
     assert!(multi[..3].iter().all(|s| s.sources == multi[0].sources));
+}
+
+#[test]
+fn sessions_of_a_request_share_its_number() {
+    let poisson = |rate| ArrivalsConfig::Poisson(Poisson { rate: Some(rate), load: None });
+    let ahead = WorkloadConfig {
+        arrivals: poisson(2_000.0),
+        placement: Some(PlacementConfig::Replicas(Replicas {
+            replicas: 3,
+            policy: Policy::Hdfs,
+            blocks: 3,
+            access: Some(Access::Read),
+        })),
+        sessions: Some(300),
+        ..web_search(0.5, 1)
+    };
+    let workloads = [ahead, WorkloadConfig { sessions: Some(400), ..incast(4, poisson(1_000.0)) }];
+    let sessions = generate(&workloads, &racks(10, 5), 4).unwrap();
+    assert_eq!(sessions.len(), 700);
+    let mut requests: Vec<Vec<&Session>> = Vec::new();
+    for session in &sessions {
+        // Requests are numbered in order of arrival, across workloads.
+        if session.request as usize == requests.len() {
+            requests.push(Vec::new());
+        }
+        requests[session.request as usize].push(session);
+    }
+    assert_eq!(requests.len(), 100 + 100);
+    for of_one in &requests {
+        let first = of_one[0];
+        assert_eq!(of_one.len(), if first.group == 0 { 3 } else { 4 });
+        let alike =
+            |s: &&Session| (s.group, s.start, s.size, &s.sinks) == (first.group, first.start, first.size, &first.sinks);
+        assert!(of_one.iter().all(alike), "one client, one size, one time: {of_one:?}");
+    }
 }
 
 #[test]
@@ -161,7 +199,7 @@ fn errors_name_the_workload_and_the_key() {
     assert_eq!(key(WorkloadConfig { sessions: None, ..web_search(0.5, 1) }), "");
     assert_eq!(key(WorkloadConfig { mode: Some(Mode::OneToMany), ..incast(2, now()) }), "mode");
     assert_eq!(key(WorkloadConfig::default()), "");
-    let endless = WorkloadConfig { sizes: Some(SizesConfig::Endless(Endless {})), ..web_search(0.5, 1) };
+    let endless = WorkloadConfig { sizes: Some(SizesConfig::Endless(Endless::default())), ..web_search(0.5, 1) };
     assert_eq!(key(endless), "arrivals.load");
     let file = SizesConfig::Cdf(Cdf { name: None, file: Some("missing.csv".to_owned()) });
     assert_eq!(key(WorkloadConfig { sizes: Some(file), ..incast(2, now()) }), "sizes.file");
@@ -174,6 +212,7 @@ fn mode_of_multi_unicast_counts_towards_sessions() {
         placement: Some(PlacementConfig::Replicas(Replicas {
             replicas: 3,
             policy: Policy::Random,
+            blocks: 1,
             access: Some(Access::Write),
         })),
         sessions: Some(4),

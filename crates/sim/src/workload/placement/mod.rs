@@ -76,6 +76,11 @@ pub trait PlacementPattern {
         }
     }
 
+    /// Whether all sessions of a request are of one size.
+    fn one_size(&self) -> bool {
+        false
+    }
+
     /// Makes the pattern ready; what is drawn once (a permutation) is drawn here.
     ///
     /// # Errors

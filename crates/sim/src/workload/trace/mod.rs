@@ -98,7 +98,7 @@ impl TraceConfig {
             Some(Format::Cm) => connection_matrix::parse(text, file, self.start_unit.unwrap_or_default())?,
             None => return Err(Fault::new("", "the ending does not tell the format")),
         };
-        let session = |request: Request| {
+        let session = |(number, request): (u32, Request)| {
             let fault = |message: String| Err(Fault::in_file(file, request.line, message));
             for host in [request.source, request.sink] {
                 if host >= fabric.hosts() {
@@ -116,9 +116,10 @@ impl TraceConfig {
                 sources: vec![request.source],
                 sinks: vec![request.sink],
                 group,
+                request: number,
             })
         };
-        requests.into_iter().map(session).collect()
+        (0..).zip(requests).map(session).collect()
     }
 }
 

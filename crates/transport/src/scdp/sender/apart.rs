@@ -187,6 +187,7 @@ impl Sender {
             events: VecDeque::new(),
             stats: Stats::default(),
             gap_limit: self.gap_limit,
+            repair_seed: self.repair_seed,
             symbol_size: self.symbol_size,
             header_size: self.header_size,
             config: self.config.clone(),

@@ -7,6 +7,7 @@ mod loss;
 mod many_to_one;
 mod one_to_many;
 mod property;
+mod random;
 mod stragglers;
 
 use super::{Connection, Header, Receiver, ScdpConfig, Sender, Symbol};

@@ -4,9 +4,11 @@ mod delivery;
 mod ecn;
 mod handshake;
 mod idle;
+mod limited;
 mod receiving;
 mod recovery;
 mod sack;
+mod tagging;
 
 use super::{Algorithm, Connection, Flags, Segment, TcpConfig};
 use crate::testing::{Fate, Pair};

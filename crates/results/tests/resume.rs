@@ -1,0 +1,109 @@
+//! A folder with some runs of an experiment in it is completed, not written anew.
+
+use anabranch_results::lab::{Request, run};
+use anabranch_results::{Manifest, RunEntry};
+use anabranch_sim::experiment::Progress;
+use anabranch_sim::scenario::{Plan, parse};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn plan(overrides: &[&str]) -> Plan {
+    let text = r#"
+        repeat = 3
+        [fabric]
+        topology = "star"
+        hosts = 4
+        [transport]
+        name = "scdp"
+        [[workload]]
+        sizes = { law = "fixed", size = "20KB" }
+        placement = { pattern = "permutation" }
+    "#;
+    let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+    parse("test.toml", text, &overrides).expect("the scenario is right")
+}
+
+fn complete(plan: &Plan, out: &Path, resume: bool) -> (Manifest, usize) {
+    let progress = Progress::new(plan.runs.len());
+    let request = Request { out, threads: 1, command: Vec::new(), resume };
+    let manifest = run(plan, &request, &progress).expect("nothing fails");
+    assert_eq!(progress.runs_done(), plan.runs.len());
+    (manifest, progress.runs_kept())
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+fn tables(out: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(out.join("runs")).expect("there are runs") {
+        let run = entry.expect("readable").path();
+        let name = run.file_name().expect("named").to_string_lossy().into_owned();
+        found.push((name, fs::read(run.join("flows.parquet")).expect("every run has flows")));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn only_what_is_missing_is_run() {
+    let out = folder("missing");
+    let (whole, kept) = complete(&plan(&[]), &out, false);
+    assert_eq!(kept, 0);
+    let before = tables(&out);
+    // Interrupted, as it were: no manifest, a run missing, a run half-written.
+    fs::remove_file(out.join("manifest.json")).expect("it is there");
+    fs::remove_dir_all(out.join("runs/p000-s2")).expect("it is there");
+    fs::create_dir(out.join("runs/.p000-s2.part")).expect("it is not there");
+    let (again, kept) = complete(&plan(&[]), &out, true);
+    assert_eq!(kept, 2);
+    assert_eq!(tables(&out), before);
+    let fingerprints = |m: &Manifest| m.runs.iter().map(|r| r.fingerprint.clone()).collect::<Vec<_>>();
+    assert_eq!(fingerprints(&again), fingerprints(&whole));
+}
+
+#[test]
+fn runs_of_another_scenario_are_not_kept() {
+    let out = folder("other");
+    complete(&plan(&[]), &out, false);
+    let before = tables(&out);
+    let (_, kept) = complete(&plan(&["transport.scdp.initial_window=4"]), &out, true);
+    assert_eq!(kept, 0);
+    assert_ne!(tables(&out), before);
+    // More seeds of the same: the first ones are there.
+    let (manifest, kept) = complete(&plan(&["transport.scdp.initial_window=4", "repeat=5"]), &out, true);
+    assert_eq!((kept, manifest.runs.len()), (3, 5));
+    // Fewer: the others wait for another plan.
+    let (_, kept) = complete(&plan(&["transport.scdp.initial_window=4", "repeat=1"]), &out, true);
+    assert_eq!((kept, tables(&out).len()), (1, 5));
+}
+
+#[test]
+fn runs_are_known_by_their_hash_whatever_their_name() {
+    let out = folder("renamed");
+    let sweep = |values: &str| plan(&[&format!("sweep.\"transport.scdp.initial_window\"={values}")]);
+    let (first, _) = complete(&sweep("[4, 8, 12]"), &out, false);
+    let (second, kept) = complete(&sweep("[12, 6, 4]"), &out, true);
+    assert_eq!(kept, 6);
+    let entry = |m: &Manifest, window: u32| {
+        let has = |r: &&RunEntry| r.point["transport.scdp.initial_window"] == window && r.seed == 1;
+        m.runs.iter().find(has).cloned().expect("the run is there")
+    };
+    for window in [4, 12] {
+        let (old, new) = (entry(&first, window), entry(&second, window));
+        assert_eq!((old.fingerprint, old.scenario_hash), (new.fingerprint, new.scenario_hash));
+        let text = fs::read_to_string(out.join("runs").join(&new.run).join("run.json")).expect("it is there");
+        assert!(text.contains(&format!("\"run\": \"{}\"", new.run)));
+    }
+    assert_eq!(complete(&sweep("[12, 6, 4]"), &out, true).1, 9);
+}
+
+#[test]
+fn without_resume_everything_is_run() {
+    let out = folder("anew");
+    complete(&plan(&[]), &out, false);
+    assert_eq!(complete(&plan(&[]), &out, false).1, 0);
+}
