@@ -31,6 +31,19 @@ SIZES = (
     "pFabric's simulations used."
 )
 
+OUTCAST_TCP = (
+    "The paper states neither TCP's initial window nor its least timeout, and they decide this. With 10 segments "
+    "and 200 ms, as here, the near flows are done before the far ones recover from their losses. With 2 segments "
+    "and 10 ms (`anabranch run scenarios/scdp/fig12-outcast.toml transport.name=newreno "
+    "transport.tcp.initial_window=2 transport.tcp.rto_min=10ms`) the near group starves as in the paper."
+)
+
+OUTCAST_SCDP = (
+    "Priorities follow the bytes that each flow has sent, so that twelve flows have six times as much in the high"
+    " priorities as two. Without MLFQ (`anabranch run scenarios/scdp/fig12-outcast.toml transport.name=scdp "
+    "switch.queue=trim`) the link is shared equally between the receivers while both receive, as in the paper."
+)
+
 EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
     "scdp/fig05": {"above-90": PIPE, "above-60": PIPE},
     "scdp/fig06": {"above-90-ndp": PIPE},
@@ -53,6 +66,10 @@ EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
     },
     "scdp/fig08": {**dict.fromkeys((f"share-{turn}" for turn in range(4)), SIZES), "long-flows": SIZES},
     "scdp/fig10": dict.fromkeys(("tail-scdp", "tail-ndp", "tail-pias"), FLOOR),
+    "scdp/fig12-outcast": {
+        **dict.fromkeys(("newreno-near", "newreno-far", "newreno-both"), OUTCAST_TCP),
+        **dict.fromkeys(("scdp-near", "scdp-far"), OUTCAST_SCDP),
+    },
     "scdp/fig15": dict.fromkeys(
         ("fills-1Gbps", "fills-5Gbps", "fills-10Gbps"),
         "With links of 10 µs the window that fills a path of six links is 17 packets at 1 Gbps, 57 at 5 Gbps and "
