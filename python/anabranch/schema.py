@@ -27,6 +27,7 @@ FLOWS: dict[str, pl.DataType] = {
     "timeouts": pl.UInt64(),
     "decoded": pl.Boolean(),
     "overhead_symbols": pl.UInt64(),
+    "straggler": pl.String(),
 }
 """One row per flow and receiver."""
 

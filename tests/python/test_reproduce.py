@@ -65,11 +65,10 @@ WINDOW = "transport.scdp.initial_window"
 
 
 def draw(results: Results) -> tuple[Figure, ...]:
-    goodput = pl.col("goodput_bps").mean() / 1e9
-    axes = {"x": Axis("window"), "y": Axis("goodput (Gbps)")}
-    return (
-        Figure("99", "Toy", (means(requests(results), transports("scdp"), goodput, over=WINDOW, **axes, key="a"),)),
-    )
+    sessions, axis = requests(results), Axis("goodput (Gbps)")
+    value = pl.col("goodput_bps").mean() / 1e9
+    panel = means(sessions, transports("scdp"), value, over=WINDOW, x=Axis("window"), y=axis, key="a")
+    return (Figure("99", "Toy", (panel,)),)
 
 
 def goodput(results: Results) -> Mapping[int, float]:
@@ -218,7 +217,12 @@ def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.Monk
     missing = job.missing()
     assert 0 < len(missing) < 8
     told: list[int] = []
-    results = runner.run(job, progress=lambda state: told.append(int(state["runs_kept"])) is None)
+
+    def hear(state: Mapping[str, Any]) -> bool:
+        told.append(state["runs_kept"])
+        return True
+
+    results = runner.run(job, progress=hear)
     assert max(told) == 8 - len(missing)
     assert results.manifest.incomplete == ()
     with pytest.raises(AnabranchError, match="1 of 8 runs are missing"):
@@ -387,3 +391,10 @@ def test_pages_draw_in_silence(browser: Any, page: Path, scheme: str) -> None:  
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert said == []
     tab.close()
+
+
+def test_explanations_belong_to_claims() -> None:
+    from anabranch.reproduce.explanations import EXPLANATIONS
+
+    keys = {(one.name, claim.key) for one in registry.EXPERIMENTS for claim in one.claims}
+    assert {(name, key) for name, known in EXPLANATIONS.items() for key in known} <= keys

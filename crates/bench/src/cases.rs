@@ -146,6 +146,8 @@ impl Case {
             multicast_trees: 1,
             host_jitter: Duration::ZERO,
             return_to_sender: false,
+            trim_multicast: true,
+            host_classes: 1,
         })
     }
 

@@ -234,6 +234,8 @@ fn run(case: Case) -> Result<(), String> {
         multicast_trees: 1,
         host_jitter: case.jitter,
         return_to_sender: false,
+        trim_multicast: true,
+        host_classes: 1,
     });
     let ending = network.run(|_| true);
     let measured_ns = network.measured_until().ps() as f64 / 1000.0;

@@ -39,6 +39,7 @@ struct World {
     jitter: Duration,
     multicast_trees: u32,
     return_to_sender: bool,
+    trim_multicast: bool,
     seed: u64,
 }
 
@@ -98,6 +99,7 @@ impl World {
             host_jitter: self.jitter,
             multicast_trees: self.multicast_trees,
             return_to_sender: self.return_to_sender,
+            trim_multicast: self.trim_multicast,
             ..base
         }
     }
@@ -311,14 +313,15 @@ fn worlds() -> impl Strategy<Value = World> {
     let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
     let group = move || (protocols(), paths(), fallbacks());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
-    let rest = (troubles(), jitter, 1..5_u32, any::<bool>(), any::<u64>());
+    let switches = (any::<bool>(), any::<bool>());
+    let rest = (troubles(), jitter, 1..5_u32, switches, any::<u64>());
     let fabric = fabrics().prop_flat_map(|fabric| {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
         (Just(fabric), sessions(hosts))
     });
     let fabric = fabric.boxed();
     (fabric, disciplines(), [group(), group()], rest).prop_map(
-        |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, return_to_sender, seed))| World {
+        |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, switches, seed))| World {
             fabric,
             queue,
             groups: groups.to_vec(),
@@ -326,7 +329,8 @@ fn worlds() -> impl Strategy<Value = World> {
             trouble,
             jitter,
             multicast_trees,
-            return_to_sender,
+            return_to_sender: switches.0,
+            trim_multicast: switches.1,
             seed,
         },
     )

@@ -58,6 +58,11 @@ pub enum Event {
     },
     /// Sender of a one-to-many session: this receiver has everything.
     PeerCompleted(Peer),
+    /// Sender of a one-to-many session: from now on packets to [`GROUP`] are not for this receiver, which the driver takes
+    /// out of the group before it asks for the next packet. It is sent packets of its own.
+    PeerDetached(Peer),
+    /// Sender of a one-to-many session: this receiver will not get everything, and the session goes on or ends without it.
+    PeerDropped(Peer),
     /// The endpoint has nothing more to say and may be dropped.
     Closed,
     /// The endpoint gave up.
@@ -69,12 +74,15 @@ pub enum Event {
 pub enum FailureReason {
     /// Nothing was heard for too long (retries exhausted).
     TimedOut,
+    /// The sender of a one-to-many session went on without this receiver.
+    GivenUp,
 }
 
 impl fmt::Display for FailureReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut => f.write_str("the peer did not answer (retries exhausted)"),
+            Self::GivenUp => f.write_str("the sender went on without this receiver"),
         }
     }
 }

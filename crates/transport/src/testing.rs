@@ -39,6 +39,8 @@ pub(crate) struct Pair<E: Endpoint> {
     pub(crate) events: Vec<Vec<(Time, Event)>>,
     /// Every packet sent: (time, from node, to node, packet, fate).
     pub(crate) log: Vec<Sent<E::Header>>,
+    /// Nodes that packets to [`GROUP`] reach.
+    group: Vec<usize>,
     delay: Duration,
     /// Serialisation time of one byte at each node's uplink.
     ps_per_byte: u64,
@@ -64,6 +66,7 @@ impl<E: Endpoint> Pair<E> {
             now: Time::ZERO,
             events: vec![Vec::new(); n],
             log: Vec::new(),
+            group: (1..n).collect(),
             delay,
             ps_per_byte: 8_000 / gbps,
             busy_until: vec![Time::ZERO; n],
@@ -77,7 +80,7 @@ impl<E: Endpoint> Pair<E> {
 
     fn put_on_wire(&mut self, from: usize, t: Transmit<E::Header>) {
         let targets: Vec<usize> = match (from, t.to) {
-            (0, GROUP) => (1..self.nodes.len()).collect(),
+            (0, GROUP) => self.group.clone(),
             (0, peer) => vec![usize::from(peer) + 1],
             (_, peer) => {
                 assert_eq!(peer, 0, "a spoke's only peer is the hub");
@@ -121,6 +124,9 @@ impl<E: Endpoint> Pair<E> {
             }
             while let Some(e) = self.nodes[node].poll_event() {
                 self.events[node].push((self.now, e));
+                if let Event::PeerDetached(peer) = e {
+                    self.group.retain(|&member| member != usize::from(peer) + 1);
+                }
                 progress = true;
             }
             if self.nodes[node].pending_pulls() > 0 && self.pulls[node].is_empty() {

@@ -7,8 +7,7 @@ above.
 
 from __future__ import annotations
 
-import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import altair as alt
 import numpy as np
@@ -17,6 +16,9 @@ import vl_convert
 
 from anabranch.report.charts import CONFIG, MARKERS, as_low, log_axis
 from anabranch.report.curves import rounded
+
+Layers: TypeAlias = alt.LayerChart | alt.FacetChart
+"""What `altair.layer` returns; none of ours is faceted."""
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +29,10 @@ PAGE_HEIGHT = 260
 PRINT_WIDTH = {1: 330, 2: 270, 3: 205, 4: 160}
 """Width of a panel by panels in a row: a row fills the width of a page, one panel that of a column."""
 PRINT_HEIGHT = 150
+MOST_TICKS = 8
+"""Values on a horizontal axis that are all labelled; the axis chooses among more."""
+CHARACTER = 5
+"""Width of a printed character of a legend."""
 SERIES_SIZE = 5
 """Characters of a printed legend's entry beyond its text."""
 
@@ -45,43 +51,48 @@ PRINT_CONFIG: dict[str, Any] = {
 }
 
 
-def page_spec(panel: Panel) -> Mapping[str, Any]:
+def page_spec(panel: Panel) -> dict[str, Any]:
     """Vega-Lite specification of a panel for the page: no size, no legend, no colour of its own for text."""
-    chart = _chart(panel, panel.series, legend=False)
+    chart = _chart(panel, room=0)
     return _spec(chart.properties(width="container", height=PAGE_HEIGHT), CONFIG)
 
 
-def print_spec(figure: Figure) -> Mapping[str, Any]:
+def print_spec(figure: Figure) -> dict[str, Any]:
     """Vega-Lite specification of a whole figure for print."""
-    series = together(figure)
+    shared = alike(figure)
     columns = figure.columns or min(4, len(figure.panels))
+    width = PRINT_WIDTH[min(columns, 4)]
+    room = (width if not shared else width * min(columns, len(figure.panels))) // CHARACTER
     charts = []
     for panel in figure.panels:
         caption = f"({panel.key}) {panel.caption}".rstrip() if panel.key else panel.caption
-        chart = _chart(panel, series, legend=len(series) > 1)
+        chart = _chart(panel, room=room if len(panel.series) > 1 else 0)
         if caption:
             chart = chart.properties(title=alt.TitleParams(caption, orient="bottom", offset=8))
-        charts.append(chart.properties(width=PRINT_WIDTH[min(columns, 4)], height=PRINT_HEIGHT))
-    return _spec(alt.concat(*charts, columns=columns) if len(charts) > 1 else charts[0], PRINT_CONFIG)
+        charts.append(chart.properties(width=width, height=PRINT_HEIGHT))
+    if len(charts) == 1:
+        return _spec(charts[0], PRINT_CONFIG)
+    how: Literal["shared", "independent"] = "shared" if shared else "independent"
+    chart = alt.concat(*charts, columns=columns).resolve_scale(color=how, shape=how, strokeDash=how)
+    return _spec(chart, PRINT_CONFIG)
 
 
 def svg(figure: Figure) -> str:
     """Draw a figure as SVG."""
-    return vl_convert.vegalite_to_svg(copy.deepcopy(print_spec(figure)))
+    return vl_convert.vegalite_to_svg(print_spec(figure))
 
 
 def pdf(figure: Figure) -> bytes:
     """Draw a figure as PDF, with fonts embedded."""
-    return vl_convert.vegalite_to_pdf(copy.deepcopy(print_spec(figure)))
+    return vl_convert.vegalite_to_pdf(print_spec(figure))
 
 
-def together(figure: Figure) -> tuple[Series, ...]:
-    """The series of all panels of a figure, each once: one legend serves all."""
-    found = {series.label: series for panel in figure.panels for series in panel.series}
-    return tuple(found.values())
+def alike(figure: Figure) -> bool:
+    """Whether all panels of a figure show the same series, so that one legend serves them."""
+    return len({tuple(series.label for series in panel.series) for panel in figure.panels}) == 1
 
 
-def _spec(chart: alt.TopLevelMixin, config: Mapping[str, Any]) -> Mapping[str, Any]:
+def _spec(chart: alt.TopLevelMixin, config: Mapping[str, Any]) -> dict[str, Any]:
     spec: dict[str, Any] = chart.to_dict()
     spec["config"] = dict(config)
     spec.pop("$schema", None)  # an address, although nothing would fetch it
@@ -89,13 +100,13 @@ def _spec(chart: alt.TopLevelMixin, config: Mapping[str, Any]) -> Mapping[str, A
 
 
 class _Looks:
-    """Scales and channels of a legend: one colour, dash and marker for each series."""
+    """Scales and channels of a legend, `room` characters wide: one colour, dash and marker for each series."""
 
-    def __init__(self, series: Sequence[Series], *, legend: bool) -> None:
+    def __init__(self, series: Sequence[Series], *, room: int) -> None:
         self.labels = [one.label for one in series]
         looks = [one.style for one in series]
         self._legend: Any = (
-            alt.Legend(columns=_columns(self.labels), symbolDash=[1, 0], symbolStrokeWidth=0) if legend else None
+            alt.Legend(columns=_columns(self.labels, room), symbolDash=[1, 0], symbolStrokeWidth=0) if room else None
         )
         self._colour = alt.Scale(domain=self.labels, range=[look.colour for look in looks])
         self._dash = alt.Scale(domain=self.labels, range=[list(look.dash) or [1, 0] for look in looks])
@@ -114,14 +125,15 @@ class _Looks:
         return alt.Shape("series:N", scale=self._shape, legend=self._legend, title=None)
 
 
-def _columns(labels: Sequence[str]) -> int:
-    """Entries of a legend in a row of about 130 characters, the width of a page."""
+def _columns(labels: Sequence[str], room: int) -> int:
+    """Entries of a legend in a row of so many characters."""
     longest = max((len(label) for label in labels), default=0) + SERIES_SIZE
-    return max(1, min(len(labels), 130 // longest))
+    return max(1, min(len(labels), room // longest))
 
 
-def _chart(panel: Panel, series: Sequence[Series], *, legend: bool) -> alt.LayerChart:
-    looks = _Looks(series, legend=legend)
+def _chart(panel: Panel, *, room: int) -> Layers:
+    """Draw a panel, with a legend of `room` characters a row, or none."""
+    looks = _Looks(panel.series, room=room)
     if panel.kind in {"bars", "stacked"}:
         return _bars(panel, looks)
     if panel.kind == "means":
@@ -143,46 +155,47 @@ def _rows(data: pl.DataFrame) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _ends(data: pl.DataFrame) -> pl.Series:
-    """Everything that an axis of values must reach."""
-    return pl.concat([data[name].cast(pl.Float64) for name in ("y", "low", "high")]).drop_nulls()
+def _numbers(data: pl.DataFrame, *columns: str) -> np.ndarray:
+    """All numbers of some columns."""
+    return np.concatenate([data[name].cast(pl.Float64).drop_nulls().to_numpy() for name in columns])
 
 
 def _vertical(panel: Panel) -> alt.Y:
     y = alt.Y("y:Q", title=panel.y.title)
-    ends = _ends(panel.data)
-    if panel.y.log and panel.y.domain is not None:
-        return log_axis(y, [np.array(panel.y.domain)])
+    values, ends = _numbers(panel.data, "y"), _numbers(panel.data, "y", "low", "high")
     if panel.y.log:
+        if panel.y.domain is not None:
+            return log_axis(y, [np.array(panel.y.domain)])
         # An interval may reach zero, which a logarithmic axis does not have.
-        above = ends.filter(ends > 0)
-        least = panel.data["y"].cast(pl.Float64).filter(panel.data["y"] > 0)
-        floor = float(least.min() or 1.0) / 10  # type: ignore[arg-type] - a float column
-        return log_axis(y, [above.filter(above >= floor).to_numpy()]) if above.len() else y
+        floor = values[values > 0].min(initial=np.inf) / 10
+        shown = ends[ends >= floor]
+        return log_axis(y, [shown]) if shown.size else y
     if panel.y.domain is not None:
         return y.scale(domain=list(panel.y.domain))
-    top = float(ends.max() or 1.0)  # type: ignore[arg-type] - a float column
-    bottom = float(panel.data["y"].min() or 0.0) if panel.data.height else 0.0  # type: ignore[arg-type]
     # None of the papers' quantities is negative; an interval that reaches below zero is cut at the axis.
-    return y.scale(domain=[0.0, top], nice=True) if bottom >= 0 else y
+    positive = values.min(initial=0.0) >= 0
+    return y.scale(domain=[0.0, float(ends.max(initial=0.0)) or 1.0], nice=True) if positive else y
 
 
 def _horizontal(axis: Axis, data: pl.DataFrame, *, curve: bool) -> alt.X:
     x = alt.X("x:Q", title=axis.title)
+    values = np.unique(_numbers(data, "x"))
     if axis.log:
-        values = data["x"].cast(pl.Float64)
-        return log_axis(x, [values.filter(values > 0).to_numpy()])
+        return log_axis(x, [values[values > 0]]) if (values > 0).any() else x
     if axis.domain is not None:
         return x.scale(domain=list(axis.domain))
-    # Points need room for their markers, curves begin at the axis.
-    return x.scale(zero=False, padding=0 if curve else 9)
+    if curve:
+        return x.scale(zero=False)
+    # Points need room for their markers; a few values that were swept are the ticks, as in the papers.
+    x = x.scale(zero=False, nice=False, padding=12)
+    return x.axis(alt.Axis(values=values.tolist(), format="~g")) if 1 < values.size <= MOST_TICKS else x
 
 
 def _tips(panel: Panel, *, interval: bool) -> list[alt.Tooltip]:
     kind = "N" if panel.kind in {"bars", "stacked"} else "Q"
     tips = [
         alt.Tooltip("series:N", title="series"),
-        alt.Tooltip(f"x:{kind}", title=panel.x.title or "x", **({} if kind == "N" else {"format": ".5~g"})),
+        alt.Tooltip(f"x:{kind}", title=panel.x.title or "x", format=alt.Undefined if kind == "N" else ".5~g"),
         alt.Tooltip("y:Q", title=panel.y.title, format=".4~g"),
     ]
     if interval:
@@ -194,7 +207,7 @@ def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=rows)
 
 
-def _curves(panel: Panel, looks: _Looks) -> alt.LayerChart:
+def _curves(panel: Panel, looks: _Looks) -> Layers:
     """Lines with a few markers each, which stand apart from those of other series."""
     rows, marks = _rows(panel.data), []
     by_y = panel.kind == "steps" and not panel.y.log
@@ -227,7 +240,7 @@ def _with_interval(rows: list[dict[str, Any]], *, log: bool) -> list[dict[str, A
     return [{**row, "low": max(row["low"], row["y"] / 100)} if log and row["y"] > 0 else row for row in kept]
 
 
-def _means(panel: Panel, looks: _Looks) -> alt.LayerChart:
+def _means(panel: Panel, looks: _Looks) -> Layers:
     rows = _rows(panel.data)
     x, y = _horizontal(panel.x, panel.data, curve=False), _vertical(panel)
     lines = alt.Chart(_inline(rows)).mark_line(strokeWidth=1.7, clip=True)
@@ -242,7 +255,7 @@ def _means(panel: Panel, looks: _Looks) -> alt.LayerChart:
     return alt.layer(*layers)
 
 
-def _bars(panel: Panel, looks: _Looks) -> alt.LayerChart:
+def _bars(panel: Panel, looks: _Looks) -> Layers:
     rows = _rows(panel.data)
     order = list(dict.fromkeys(row["x"] for row in rows))
     stacked = panel.kind == "stacked"
@@ -257,7 +270,8 @@ def _bars(panel: Panel, looks: _Looks) -> alt.LayerChart:
     bars = base.mark_bar(clip=True).encode(xOffset=beside, y=y.stack(None), color=looks.colour, tooltip=tips)
     if panel.y.log:
         # A logarithmic axis has no zero for bars to stand on; below the axis nothing is drawn.
-        bars = bars.encode(y2=alt.datum(float(_ends(panel.data).filter(_ends(panel.data) > 0).min() or 1.0) / 1e3))  # type: ignore[arg-type]
+        heights = _numbers(panel.data, "y")
+        bars = bars.encode(y2=alt.datum(float(heights[heights > 0].min(initial=np.inf)) / 1e3))
     layers = [bars]
     if known:
         rules = alt.Chart(_inline(known)).encode(x=x, xOffset=beside)

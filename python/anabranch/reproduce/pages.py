@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from anabranch.reproduce.record import Record
     from anabranch.reproduce.runner import Outcome
 
+BLOCKS = frozenset({"bars", "stacked"})
+"""Kinds of panels whose legend shows areas."""
+
 KEYS = {
-    "curves": "",
+    "curves": "Mean over seeds.",
     "steps": "Distribution over all seeds.",
     "means": "Mean over seeds; bars: 95 % confidence interval (Student’s t), cut at zero.",
     "bars": "Mean over seeds; lines: 95 % confidence interval (Student’s t), cut at zero.",
@@ -79,7 +82,7 @@ def write(outcome: Outcome) -> Path:
             experiment=experiment,
             brand=_paper(experiment).short,
             where=_where(experiment),
-            figures=[_figure(figure, specs) for figure in figures],
+            figures=[_figure(figure, specs, seeds=len(manifest.seeds)) for figure in figures],
             rows=comparison.rows([experiment], {experiment.name: outcome.record}),
             notes=[*_size_notes(outcome), *notes(results)],
             manifest=manifest,
@@ -117,22 +120,31 @@ def _size_notes(outcome: Outcome) -> list[str]:
     return [note]
 
 
-def _figure(figure: Figure, specs: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _figure(figure: Figure, specs: list[Mapping[str, Any]], *, seeds: int) -> dict[str, Any]:
     """What the template shows of a figure; the specifications move to the page's one list."""
     panels = []
+    shared = drawing.alike(figure)
     for panel in figure.panels:
+        own = () if shared or len(panel.series) == 1 else panel.series
         panels.append(
-            {"key": panel.key, "caption": panel.caption, "spec": len(specs), "csv": csv_name(figure, panel.key)}
+            {
+                "key": panel.key,
+                "caption": panel.caption,
+                "spec": len(specs),
+                "csv": csv_name(figure, panel.key),
+                "series": own,
+                "blocks": panel.kind in BLOCKS,
+            }
         )
         specs.append(drawing.page_spec(panel))
     kinds = list(dict.fromkeys(panel.kind for panel in figure.panels))
     return {
         "number": figure.number,
         "heading": figure.heading,
-        "series": drawing.together(figure),
-        "blocks": all(kind in {"bars", "stacked"} for kind in kinds),
+        "series": figure.panels[0].series if shared else (),
+        "blocks": all(kind in BLOCKS for kind in kinds),
         "panels": panels,
-        "key": " ".join(KEYS[kind] for kind in kinds if KEYS[kind]),
+        "key": " ".join(dict.fromkeys(KEYS[kind] for kind in kinds)) if seeds > 1 else "One seed.",
     }
 
 
@@ -170,9 +182,10 @@ def write_index(out: Path) -> Path:
         cards = []
         for one in experiments:
             if one.name in found:
-                folder, kept = found[one.name]
-                pictures = [f"figures/fig{figure['figure']}.svg" for figure in kept.figures]
-                size = f"{'quick' if kept.quick else 'full'} size, {len(kept.seeds)} seeds"
+                folder, made = found[one.name]
+                pictures = [f"figures/fig{figure['figure']}.svg" for figure in made.figures]
+                seeds = f"{len(made.seeds)} seed{'s' if len(made.seeds) > 1 else ''}"
+                size = f"{'quick' if made.quick else 'full'} size, {seeds}"
                 cards.append({"experiment": one, "folder": folder, "pictures": pictures, "size": size})
         parts.append(
             {

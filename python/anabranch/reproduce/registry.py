@@ -22,6 +22,7 @@ from anabranch.reproduce.experiments import (
     unnecessary,
     window,
 )
+from anabranch.reproduce.explanations import explained
 from anabranch.reproduce.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from anabranch.reproduce.model import Experiment
 
-EXPERIMENTS: tuple[Experiment, ...] = (
+_ALL: tuple[Experiment, ...] = (
     storage.FIG1,
     storage.FIG5,
     storage.FIG6,
@@ -56,6 +57,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ndp_parameters.FIG8C,
     ndp_web_search.FIG9,
 )
+
+EXPERIMENTS: tuple[Experiment, ...] = tuple(explained(one) for one in _ALL)
+"""All of them, with what is known of their deviations."""
 
 
 def of_paper(paper: str) -> tuple[Experiment, ...]:

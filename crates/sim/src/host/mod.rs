@@ -70,6 +70,8 @@ pub struct Hosted {
     pub feeds: Option<EndpointId>,
     /// Multicast group that it may send to.
     pub group: Option<u32>,
+    /// Class of its packets, where transports have queues of their own.
+    pub class: u8,
     /// Chooses the path of each packet.
     pub path: PathPicker,
     /// Whether it has its turn in the host's pull queue.

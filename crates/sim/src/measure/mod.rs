@@ -53,6 +53,8 @@ pub struct FlowRow {
     pub decoded: bool,
     /// Encoding symbols received beyond the number of source symbols.
     pub overhead_symbols: u64,
+    /// What the sender did when this receiver held the others of a one-to-many session back.
+    pub straggler: Option<crate::network::Straggler>,
 }
 
 /// One directed link.
@@ -159,6 +161,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 timeouts: row.sent.timeouts + receiver.stats.timeouts,
                 decoded: receiver.stats.decoded_blocks > 0,
                 overhead_symbols: receiver.stats.overhead_symbols,
+                straggler: receiver.straggler,
             });
         }
     }

@@ -63,12 +63,13 @@ impl Network {
     #[inline]
     fn attend(&mut self, id: EndpointId, mut hosted: Box<Hosted>) {
         let now = Time(self.now);
-        while let Some(transmit) = hosted.stack.poll_transmit(now) {
-            self.inject(id, &mut hosted, transmit);
-        }
         let mut open = true;
-        while let Some(event) = hosted.stack.poll_event() {
-            open &= self.note(&hosted, event);
+        loop {
+            while let Some(transmit) = hosted.stack.poll_transmit(now) {
+                self.inject(id, &mut hosted, transmit);
+            }
+            let Some(event) = hosted.stack.poll_event() else { break };
+            open &= self.note(&mut hosted, event);
         }
         if !open {
             return self.close(id, &hosted);
@@ -134,6 +135,10 @@ impl Network {
             }
         };
         let path = hosted.path.next(&mut self.hosts[hosted.host as usize].random);
+        // Copies lose the flag at the last switch, where they still are multicast packets to that switch: what must not
+        // be cut is told by its sizes.
+        let uncut = flags & flag::MULTICAST != 0 && !self.trim_multicast;
+        let trimmed_size = if uncut { transmit.size } else { transmit.trimmed_size };
         let hot = Hot {
             at: self.now,
             next: NO_PACKET,
@@ -141,9 +146,9 @@ impl Network {
             destination,
             path,
             size: transmit.size as u16,
-            trimmed_size: transmit.trimmed_size as u16,
+            trimmed_size: trimmed_size as u16,
             from,
-            priority: transmit.priority,
+            tag: Hot::tag(hosted.class, transmit.priority),
             flags,
         };
         self.counts.sent += 1;

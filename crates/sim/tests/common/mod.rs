@@ -123,6 +123,8 @@ pub(crate) fn setup(
         multicast_trees: 1,
         host_jitter: Duration::ZERO,
         return_to_sender: false,
+        trim_multicast: true,
+        host_classes: 1,
     }
 }
 

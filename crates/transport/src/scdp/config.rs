@@ -1,5 +1,6 @@
 //! Parameters of SCDP.
 
+use super::straggler::Straggler;
 use crate::{Bytes, ConfigError, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,8 +31,9 @@ pub struct ScdpConfig {
     pub repair: Repair,
     /// Bytes of a session after which its symbols fall to the next lower priority: strictly increasing. SCDP §V.
     pub priority_thresholds: Vec<Bytes>,
-    /// Silence after which a receiver repeats a pull; doubled, up to 64 times, while the silence lasts. SCDP §IV-B speaks
-    /// of "a simple timeout mechanism" without a value.
+    /// Silence after which a receiver repeats a pull, at least: longer where round trips were measured to take longer
+    /// (RFC 6298); doubled, up to 64 times, while the silence lasts. SCDP §IV-B speaks of "a simple timeout mechanism"
+    /// without a value.
     pub pull_timeout: Duration,
     /// Silence after which a sender repeats a symbol to a receiver that is not known to have everything; doubled likewise.
     /// Longer for a receiver whose pulls were seen to take longer.
@@ -42,6 +44,8 @@ pub struct ScdpConfig {
     pub reorder_tolerance: u32,
     /// Timeouts in a row after which an end gives up, at least 1.
     pub retries: u32,
+    /// What a one-to-many sender does about receivers that hold the others back. SCDP §IV-D leaves it to the application.
+    pub straggler: Straggler,
     /// Rate at which a block is decoded, if neither table nor polynomial is given. SCDP §V-C: roughly 1.3 Gbps.
     pub decode_rate: Rate,
     /// Measured decode latencies by number of source symbols, increasing; interpolated, and extrapolated in proportion.
@@ -88,6 +92,7 @@ impl Default for ScdpConfig {
             linger: Duration::from_ms(200),
             reorder_tolerance: 24,
             retries: 1000,
+            straggler: Straggler::default(),
             decode_rate: Rate::from_mbps(1300),
             decode_table: Vec::new(),
             decode_polynomial: Vec::new(),
@@ -158,6 +163,7 @@ impl ScdpConfig {
         if self.retries == 0 {
             return error("retries", "must be at least 1".into());
         }
+        self.straggler.validate().or_else(|(field, problem)| error(field, problem))?;
         if self.decode_rate.bps() == 0 {
             return error("decode_rate", "must be above 0".into());
         }
@@ -227,6 +233,8 @@ mod tests {
         assert_eq!(field(|c| c.priority_thresholds = vec![Bytes(2), Bytes(1)]), "priority_thresholds");
         assert_eq!(field(|c| c.failure_probability = vec![1.5]), "failure_probability");
         assert_eq!(field(|c| c.block_symbols = 56_404), "block_symbols");
+        assert_eq!(field(|c| c.straggler.symbols = Some(0)), "straggler.symbols");
+        assert_eq!(field(|c| c.straggler.quorum = 0), "straggler.quorum");
     }
 
     #[test]

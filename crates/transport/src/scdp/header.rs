@@ -70,4 +70,7 @@ pub enum Header {
     Symbol(Symbol),
     /// A pull.
     Pull(Pull),
+    /// The sender of a one-to-many session has given this receiver up. Not in the paper, which leaves stragglers to the
+    /// application.
+    GivenUp,
 }

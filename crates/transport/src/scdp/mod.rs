@@ -26,7 +26,8 @@
 //! symbol. So drops cost time and nothing else.
 //!
 //! *One-to-many.* A symbol of a block is sent when every receiver that still needs the block has asked for it; receivers
-//! that have the block, or everything, no longer count (§IV-D).
+//! that have the block, or everything, no longer count (§IV-D). What happens to a receiver that holds the others back is a
+//! [`StragglerPolicy`]: wait, detach it from the group, or give it up.
 //!
 //! *Bytes.* The simulator counts symbols and draws decode failures; a session that carries bytes has its blocks decoded by
 //! a [`BlockDecoder`], of which [`RaptorQDecoder`] is the real one.
@@ -40,6 +41,7 @@ mod header;
 mod layout;
 mod receiver;
 mod sender;
+mod straggler;
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +53,7 @@ pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use straggler::{Straggler, StragglerPolicy};
 
 use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
 

@@ -4,11 +4,14 @@ use super::block::{Block, BlockDecoder};
 use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
-use crate::{Arrival, Duration, Endpoint, Event, Stats, Time, Transmit};
+use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
 mod asking;
 mod losing;
+mod patience;
+
+use patience::Patience;
 
 /// Blocks under way at once; more are not begun, so that neither end needs more memory.
 pub(super) const LIVE_BLOCKS: usize = 64;
@@ -24,6 +27,7 @@ struct Lane {
     last_heard: Time,
     /// Timeouts in a row.
     timeouts: u32,
+    patience: Patience,
     /// A pull was repeated and not yet answered.
     retried: bool,
     /// Symbols asked for in all: the order in which they were, across blocks.
@@ -103,11 +107,20 @@ impl Receiver {
 
     /// A packet arrived, with these bytes of a symbol. A decoder gets them if they are of use.
     pub fn handle_payload(&mut self, now: Time, arrival: &Arrival<Header>, payload: &[u8]) {
-        if let Header::Symbol(symbol) = &arrival.header
-            && usize::from(arrival.from) < self.lanes.len()
-            && !self.failed
-        {
-            self.on_symbol(now, u32::from(arrival.from), symbol, arrival.trimmed, payload);
+        if usize::from(arrival.from) >= self.lanes.len() || self.failed {
+            return;
+        }
+        match &arrival.header {
+            Header::Symbol(symbol) => {
+                self.on_symbol(now, u32::from(arrival.from), symbol, arrival.trimmed, payload);
+            }
+            // A receiver that has everything answers with *done*, as it does to symbols.
+            Header::GivenUp if self.completed => self.lanes[usize::from(arrival.from)].done_due = true,
+            Header::GivenUp if self.lanes.len() == 1 => {
+                self.failed = true;
+                self.events.push_back(Event::Failed(FailureReason::GivenUp));
+            }
+            Header::GivenUp | Header::Pull(_) => {}
         }
     }
 
@@ -213,6 +226,7 @@ impl Receiver {
         }
         let l = &mut self.lanes[lane as usize];
         l.last_heard = now;
+        l.patience.arrived(now, symbol.block, symbol.esi / lanes, self.config.pull_timeout);
         // A header shows that the sender is there, but a path that trims all symbols is not asked more often for that.
         l.timeouts = if trimmed { l.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
         if self.completed || symbol.block < self.base {

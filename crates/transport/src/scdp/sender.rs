@@ -4,8 +4,12 @@ use super::config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use super::header::{Header, Mode, Options, Pull, Symbol};
 use super::layout::{Layout, esi_limit, lane_source, repair_start};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
+use super::straggler::Watch;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
+use apart::Apart;
 use std::collections::VecDeque;
+
+mod apart;
 
 /// One receiver, as the sender sees it.
 #[derive(Clone, Debug)]
@@ -21,7 +25,10 @@ struct Member {
     touched: Time,
     /// Probes since it was heard.
     tries: u32,
+    /// It has everything, or has left the group: it no longer counts.
     done: bool,
+    /// It has left the group for a session of its own.
+    detached: bool,
     probe_due: bool,
 }
 
@@ -59,6 +66,8 @@ pub struct Sender {
     header_size: u32,
     repair_seed: u64,
     config: Box<ScdpConfig>,
+    /// Of a one-to-many session that does not just wait for stragglers.
+    apart: Option<Box<Apart>>,
 }
 
 impl Sender {
@@ -128,8 +137,10 @@ impl Sender {
             touched: Time::ZERO,
             tries: 0,
             done: false,
+            detached: false,
             probe_due: false,
         };
+        let watch = Watch::new(&config.straggler, window, usize::from(receivers));
         let mut sender = Self {
             layout,
             options,
@@ -151,6 +162,7 @@ impl Sender {
             header_size: config.header.0 as u32,
             repair_seed: 0,
             config: Box::new(config.clone()),
+            apart: watch.map(|watch| Box::new(Apart::new(watch, config.straggler.quorum(usize::from(receivers))))),
         };
         initial_window(&layout, lane, u32::from(lanes), window, |block, count| {
             sender.reach(block);
@@ -201,10 +213,10 @@ impl Sender {
         let index = (block - self.base) as usize;
         let upto = match self.members.as_slice() {
             [only] => only.upto[index],
-            members => {
+            members => self.asked_by_quorum(block).unwrap_or_else(|| {
                 let needs = members.iter().filter(|m| !m.done && m.base <= block);
                 needs.map(|m| m.upto[index]).min().unwrap_or(0)
-            }
+            }),
         };
         self.emit(block, upto, urgent);
     }
@@ -220,12 +232,7 @@ impl Sender {
             member.done = true;
             self.not_done -= 1;
             self.events.push_back(Event::PeerCompleted(from));
-            if self.not_done == 0 {
-                self.closed = true;
-                self.due.clear();
-                self.events.push_back(Event::Closed);
-                return;
-            }
+            self.close_if_done();
             return self.release();
         }
         // Numbers come from outside: nothing far ahead is believed.
@@ -253,6 +260,18 @@ impl Sender {
         self.advance(pull.block, pull.fin);
         if moved {
             self.release();
+        }
+    }
+
+    /// Closes when everybody has everything.
+    fn close_if_done(&mut self) {
+        if self.not_done > 0 || self.closed {
+            return;
+        }
+        self.due.clear();
+        if self.apart.as_ref().is_none_or(|apart| !apart.is_busy()) {
+            self.closed = true;
+            self.events.push_back(Event::Closed);
         }
     }
 
@@ -326,8 +345,11 @@ impl Endpoint for Sender {
     type Header = Header;
 
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
-        if let Header::Pull(pull) = &arrival.header {
+        if let Header::Pull(pull) = &arrival.header
+            && !self.handle_apart(now, arrival)
+        {
             self.on_pull(now, arrival.from, pull);
+            self.watch(now);
         }
     }
 
@@ -349,6 +371,7 @@ impl Endpoint for Sender {
                 }
             }
         }
+        self.timeout_apart(now);
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
@@ -365,7 +388,12 @@ impl Endpoint for Sender {
             let to = if self.options.mode == Mode::OneToMany { GROUP } else { 0 };
             return Some(self.symbol(due, to, syn));
         }
-        let silent = self.members.iter().position(|m| m.probe_due)?;
+        if let Some(apart) = &mut self.apart
+            && let Some(transmit) = apart.poll_transmit(now, self.header_size)
+        {
+            return Some(transmit);
+        }
+        let silent = self.members.iter().position(|m| m.probe_due && !m.done)?;
         let member = &mut self.members[silent];
         member.probe_due = false;
         let block = member.base.max(self.base).min(self.layout.blocks - 1);
@@ -385,16 +413,23 @@ impl Endpoint for Sender {
         }
         match self.members.as_slice() {
             [only] => self.probe_at(only),
-            members => members.iter().filter_map(|m| self.probe_at(m)).min(),
+            members => {
+                let apart = self.apart.as_ref().and_then(|apart| apart.poll_timeout());
+                members.iter().filter_map(|m| self.probe_at(m)).chain(apart).min()
+            }
         }
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front()?;
+        if let Event::PeerDetached(peer) = event {
+            self.detach(peer);
+        }
+        Some(event)
     }
 
     fn stats(&self) -> Stats {
-        self.stats
+        self.apart.as_ref().map_or(self.stats, |apart| apart.stats(self.stats))
     }
 
     fn waiting_for(&self) -> String {

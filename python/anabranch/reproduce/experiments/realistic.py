@@ -113,6 +113,23 @@ def fct(key: str, transport: str, load: float, value: pl.Expr, *, paper: float, 
     )
 
 
+def floor(key: str, value: pl.Expr, *, paper: float, section: str) -> Claim:
+    """The same statistic of what those flows need on an idle fabric: no transport can be faster."""
+    kind = "99th percentile" if value is TAIL else "mean"
+    return Claim(
+        key=key,
+        statement=f"{kind} FCT of {SHORT.label} on an idle fabric: the least that any transport can have",
+        where=section,
+        paper=paper,
+        unit="ms",
+        relation="at most",
+        measure=lambda results: by_seed(
+            short_and_long(results).filter(SHORT.holds(), at(transport="scdp")).with_columns(fct_ns="ideal_fct_ns"),
+            value,
+        ),
+    )
+
+
 def long_goodput(key: str, paper: float, section: str, *, buffer: str = "") -> Claim:
     """Mean goodput of PIAS's flows of 1 to 10 MB at the highest load."""
 
@@ -225,6 +242,8 @@ FIG7 = Experiment(
         fct("tail-scdp", "scdp", 0.5, TAIL, paper=0.277, section="§V-D, Fig. 7b"),
         fct("tail-ndp", "ndp", 0.5, TAIL, paper=0.306, section="§V-D, Fig. 7b"),
         fct("tail-pias", "pias", 0.5, TAIL, paper=0.386, section="§V-D, Fig. 7b"),
+        floor("floor-mean", MEAN, paper=0.31, section="§V-B"),
+        floor("floor-tail", TAIL, paper=0.277, section="§V-D, Fig. 7b"),
         reduction_up_to("ndp", 45),
         reduction_up_to("pias", 70),
         *SEARCH,
