@@ -222,9 +222,9 @@ MINING = table_one(shares=(78, 5, 8, 9), mean=7.4, long_flows=1500)
 QUICK_UNICAST = (
     "fabric.k=4",
     "workload.flows.arrivals.rate=160",
-    "workload.flows.sessions=64",
+    "workload.flows.sessions=48",
     f'sweep."{BACKGROUND}"=[0.3, 0.5, 0.8]',
-    "repeat=2",
+    "repeat=3",
 )
 
 FIG7 = Experiment(
@@ -313,8 +313,8 @@ FIG9 = Experiment(
     quick=(
         "fabric.k=4",
         "workload.flows.arrivals.rate=1600",
-        "workload.flows.sessions=160",
-        "repeat=2",
+        "workload.flows.sessions=96",
+        "repeat=3",
     ),
     notes=(
         f"{LOAD_NOTE}\n\nThe text names neither the sizes nor the statistic of this figure: here they are those of "

@@ -133,6 +133,8 @@ FIG1 = Experiment(
         "fabric.k=6",  # HDFS places replicas in racks of three hosts at least
         "workload.requests.arrivals.rate=216",
         "workload.requests.sessions=54",
+        "workload.requests.sizes.size=1MB",
+        "workload.background.placement.share=0.15",
         "repeat=2",
     ),
     notes="The paper states no numbers for this figure; the table compares what it says of the curves.",
