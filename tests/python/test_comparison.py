@@ -58,7 +58,7 @@ def test_no_two_transports_share_a_look() -> None:
     for one, other in itertools.combinations(looks, 2):
         assert one.colour != other.colour
         assert one.dash != other.dash
-        # There are eight markers only: they may come again, in another colour and dash.
+        assert one.marker != other.marker
     for one, other in itertools.combinations(styles.SPARE, 2):
         assert len({one.dash, other.dash}) == len({one.marker, other.marker}) == len({one.colour, other.colour}) == 2
 
