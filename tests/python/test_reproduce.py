@@ -391,10 +391,3 @@ def test_pages_draw_in_silence(browser: Any, page: Path, scheme: str) -> None:  
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert said == []
     tab.close()
-
-
-def test_explanations_belong_to_claims() -> None:
-    from anabranch.reproduce.explanations import EXPLANATIONS
-
-    keys = {(one.name, claim.key) for one in registry.EXPERIMENTS for claim in one.claims}
-    assert {(name, key) for name, known in EXPLANATIONS.items() for key in known} <= keys

@@ -153,3 +153,11 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(AnabranchError, match=r"b\.json"):
         record.read(file)
+
+
+def test_explanations_belong_to_claims() -> None:
+    from anabranch.reproduce import registry
+    from anabranch.reproduce.explanations import EXPLANATIONS
+
+    keys = {(one.name, claim.key) for one in registry.EXPERIMENTS for claim in one.claims}
+    assert {(name, key) for name, known in EXPLANATIONS.items() for key in known} <= keys
