@@ -91,7 +91,7 @@ def test_the_table_is_markdown_with_explanations_below() -> None:
     assert rows[0] == "| `scdp/fig99` | mean goodput \\| of SCDP (§V-A) " + unexplained
     assert rows[1].endswith("| explained (1) |")
     assert rows[2].endswith("| – | – | full, 3 seeds | not measured |")
-    assert "1. `scdp/fig99`, mean FCT: Because of the *buffer*." in lines
+    assert "1. Because of the *buffer*." in lines
     assert "- `scdp/fig99`: A choice." in lines
     assert "Not recorded yet: `scdp/fig98`." in lines
 

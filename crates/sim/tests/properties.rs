@@ -8,7 +8,7 @@ mod common;
 
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, Victim};
-use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, trim::Trim};
+use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, fair::Fair, trim::Trim};
 use anabranch_sim::fabric::routing::Routes;
 use anabranch_sim::fabric::topology::{
     Dumbbell, FatTree, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig,
@@ -19,7 +19,7 @@ use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Ta
 use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::{Fallback, Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use common::*;
@@ -40,6 +40,7 @@ struct World {
     multicast_trees: u32,
     return_to_sender: bool,
     trim_multicast: bool,
+    fair_hosts: bool,
     seed: u64,
 }
 
@@ -63,15 +64,18 @@ enum Discipline {
     Ecn(Limit, Limit),
     Trim(Limit, Limit),
     Mlfq(MlfqParameters),
+    /// Queues of their own for two groups.
+    Fair(Box<[Discipline; 2]>),
 }
 
 impl Discipline {
     fn queue(&self, port: u32) -> Queue {
-        match *self {
-            Self::DropTail(limit) => Queue::DropTail(DropTail::new(limit)),
-            Self::Ecn(limit, threshold) => Queue::Ecn(Ecn::new(limit, threshold)),
-            Self::Trim(data, headers) => Queue::Trim(Trim::new(data, headers, 10, u64::from(port))),
-            Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(parameters)),
+        match self {
+            Self::DropTail(limit) => Queue::DropTail(DropTail::new(*limit)),
+            Self::Ecn(limit, threshold) => Queue::Ecn(Ecn::new(*limit, *threshold)),
+            Self::Trim(data, headers) => Queue::Trim(Trim::new(*data, *headers, 10, u64::from(port))),
+            Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(*parameters)),
+            Self::Fair(classes) => Queue::Fair(Fair::new(classes.each_ref().map(|d| d.queue(port)), 1500)),
         }
     }
 }
@@ -86,14 +90,16 @@ impl World {
         let changes = self.changes(&graph);
         let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
         let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
-        let group = |(protocol, path, fallback): &(Protocol, PathMode, Option<Fallback>)| Group {
+        let group = |(class, (protocol, path, fallback)): (usize, &(Protocol, PathMode, Option<Fallback>))| Group {
+            class: class as u8,
             transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
             path: *path,
             fallback: *fallback,
             ..base.groups[0].clone()
         };
         Setup {
-            groups: self.groups.iter().map(group).collect(),
+            groups: self.groups.iter().enumerate().map(group).collect(),
+            host_classes: if self.fair_hosts { 2 } else { 1 },
             seed: self.seed,
             changes,
             host_jitter: self.jitter,
@@ -211,6 +217,11 @@ fn limits() -> impl Strategy<Value = Limit> {
 }
 
 fn disciplines() -> impl Strategy<Value = Discipline> {
+    let fair = [single_queues(), single_queues()].prop_map(|classes| Discipline::Fair(Box::new(classes)));
+    prop_oneof![4 => single_queues(), 1 => fair].boxed()
+}
+
+fn single_queues() -> impl Strategy<Value = Discipline> {
     let victim = select(vec![Victim::Arriving, Victim::Lowest]);
     prop_oneof![
         limits().prop_map(Discipline::DropTail),
@@ -222,6 +233,7 @@ fn disciplines() -> impl Strategy<Value = Discipline> {
             }
         ),
     ]
+    .boxed()
 }
 
 fn protocols() -> impl Strategy<Value = Protocol> {
@@ -249,17 +261,28 @@ fn protocols() -> impl Strategy<Value = Protocol> {
         })
     });
     let repair = select(vec![Repair::Partitioned, Repair::Random]);
-    let scdp = (1..40_u32, 1..20_u32, select(vec![3, 100, MAX_BLOCK_SYMBOLS]), select(vec![0, 1, 24]), repair)
-        .prop_map(|(initial_window, initial_window_many_to_one, block_symbols, reorder_tolerance, repair)| {
+    // Under the third policy not everybody completes.
+    let policy = select(vec![StragglerPolicy::Wait, StragglerPolicy::Detach]);
+    let straggler = (policy, 0..3_000_u64).prop_map(|(policy, us)| Straggler {
+        policy,
+        time: Duration::from_us(us),
+        ..Straggler::default()
+    });
+    let windows = (1..40_u32, 1..20_u32);
+    let scdp = (windows, select(vec![3, 100, MAX_BLOCK_SYMBOLS]), select(vec![0, 1, 24]), repair, straggler).prop_map(
+        |(windows, block_symbols, reorder_tolerance, repair, straggler)| {
+            let (initial_window, initial_window_many_to_one) = windows;
             Protocol::Scdp(ScdpConfig {
                 initial_window,
                 initial_window_many_to_one,
                 block_symbols,
                 reorder_tolerance,
                 repair,
+                straggler,
                 ..ScdpConfig::default()
             })
-        });
+        },
+    );
     // Boxed: all strategies together would not fit on a test thread's stack.
     prop_oneof![3 => tcp, 2 => ndp, 2 => scdp].boxed()
 }
@@ -313,7 +336,7 @@ fn worlds() -> impl Strategy<Value = World> {
     let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
     let group = move || (protocols(), paths(), fallbacks());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
-    let switches = (any::<bool>(), any::<bool>());
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
     let rest = (troubles(), jitter, 1..5_u32, switches, any::<u64>());
     let fabric = fabrics().prop_flat_map(|fabric| {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
@@ -331,6 +354,7 @@ fn worlds() -> impl Strategy<Value = World> {
             multicast_trees,
             return_to_sender: switches.0,
             trim_multicast: switches.1,
+            fair_hosts: switches.2,
             seed,
         },
     )

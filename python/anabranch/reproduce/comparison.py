@@ -145,18 +145,18 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
         verdict = WORDS[row.verdict]
         if row.verdict == "unexplained":
             verdict = f"**{verdict}**"
-        if row.claim.explanation.strip():
-            notes.append(
-                f"{len(notes) + 1}. `{row.experiment.name}`, {row.claim.statement}: {_flow(row.claim.explanation)}"
-            )
-            verdict += f" ({len(notes)})"
+        # A number that agrees needs none; the same explanation is written once.
+        if row.verdict != "agrees" and (why := _flow(row.claim.explanation)):
+            if why not in notes:
+                notes.append(why)
+            verdict += f" ({notes.index(why) + 1})"
         says = f"{row.claim.statement} ({row.claim.where})"
         cells = (f"`{row.experiment.name}`", says, row.paper, row.measured, row.ratio, row.size, verdict)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     if not table:
         lines = ["Nothing has been recorded yet."]
     if notes:
-        lines += ["", *notes]
+        lines += ["", *(f"{number}. {why}" for number, why in enumerate(notes, start=1))]
     decisions = [one for one in experiments if one.notes and one.name in records]
     if decisions:
         lines += ["", "Decisions where the paper is silent:", ""]

@@ -268,10 +268,10 @@ def _bars(panel: Panel, looks: _Looks) -> Layers:
         return alt.layer(base.mark_bar().encode(y=y, color=looks.colour, tooltip=tips))
     beside = alt.XOffset("series:N", sort=looks.labels, scale=alt.Scale(domain=looks.labels))
     bars = base.mark_bar(clip=True).encode(xOffset=beside, y=y.stack(None), color=looks.colour, tooltip=tips)
-    if panel.y.log:
+    heights = _numbers(panel.data, "y")
+    if panel.y.log and (heights > 0).any():
         # A logarithmic axis has no zero for bars to stand on; below the axis nothing is drawn.
-        heights = _numbers(panel.data, "y")
-        bars = bars.encode(y2=alt.datum(float(heights[heights > 0].min(initial=np.inf)) / 1e3))
+        bars = bars.encode(y2=alt.datum(float(heights[heights > 0].min()) / 1e3))
     layers = [bars]
     if known:
         rules = alt.Chart(_inline(known)).encode(x=x, xOffset=beside)

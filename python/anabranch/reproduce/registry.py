@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.experiments import (
+    beyond,
     delay,
     incast,
     ndp_ecmp,
@@ -50,6 +51,11 @@ _ALL: tuple[Experiment, ...] = (
     sharing.FIG17,
     polyraptor.STORAGE,
     polyraptor.INCAST,
+    beyond.STRAGGLERS,
+    beyond.TRIMMING,
+    beyond.COEXISTENCE,
+    beyond.FAST_LINKS,
+    beyond.K16,
     ndp_short_flows.FIG6,
     ndp_ecmp.FIG7,
     ndp_parameters.FIG8A,
