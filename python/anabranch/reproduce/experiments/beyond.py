@@ -131,31 +131,22 @@ DISCIPLINES = {
 def draw_coexistence(results: Results) -> tuple[Figure, ...]:
     """Long and short flows of both transports on shared links, by queue discipline."""
     flows = results.flows.with_columns(pl.col(QUEUE).replace_strict(DISCIPLINES).alias("discipline"))
+    # A flow that did not finish is later than any other.
+    late = FCT_MS.fill_null(float("inf")).median()
+    kinds = (("long", GBPS.mean(), GOODPUT, "mean of long flows"), ("short", late, FCT, "median of 100 KB"))
     panels = []
-    for key, tcp in zip("abcd", in_order(flows, TCP), strict=False):
-        looks = (TRANSPORTS["scdp"], TRANSPORTS[tcp])
-        rows = flows.filter(at(**{TCP: tcp}))
-        for letter, kind, value, y, caption in (
-            (key, "long", GBPS.mean(), GOODPUT, "mean goodput of long flows"),
-            ("cd"["ab".index(key)], "short", FCT_MS.fill_null(float("inf")).median(), FCT, "median FCT of 100 KB"),
-        ):
+    for kind, value, y, what in kinds:
+        for tcp in in_order(flows, TCP):
+            beside = TRANSPORTS[tcp]
             series = [
                 Series(look.label, {"workload": f"{side}-{kind}"}, look)
-                for side, look in zip(("scdp", "tcp"), looks, strict=True)
+                for side, look in (("scdp", TRANSPORTS["scdp"]), ("tcp", beside))
             ]
-            panels.append(
-                bars(
-                    rows,
-                    series,
-                    value,
-                    over="discipline",
-                    y=y,
-                    key=letter,
-                    caption=f"SCDP and {looks[1].label}: {caption}",
-                )
-            )
-    panels.sort(key=lambda panel: panel.key)
-    return (Figure("coexistence", "SCDP beside TCP", tuple(panels), columns=2),)
+            rows = flows.filter(at(**{TCP: tcp}))
+            caption = f"SCDP and {beside.label}: {what}"
+            key = "abcdefgh"[len(panels)]
+            panels.append(bars(rows, series, value, over="discipline", y=y, key=key, caption=caption))
+    return (Figure("coexistence", "SCDP beside TCP", tuple(panels), columns=len(panels) // len(kinds)),)
 
 
 COEXISTENCE = Experiment(

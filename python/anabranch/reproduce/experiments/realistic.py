@@ -323,9 +323,12 @@ FIG9 = Experiment(
 )
 
 QUICK_MIXED = (
-    "fabric.k=6",  # HDFS places replicas in racks of three hosts at least
-    "workload.flows.arrivals.rate=540",
-    "workload.flows.sessions=108",
+    "fabric.k=4",
+    "workload.flows.arrivals.rate=160",
+    "workload.flows.sessions=48",
+    # HDFS wants racks of three hosts; those of k = 4 have two.
+    "workload.writes.placement.policy=random",
+    "workload.reads.placement.policy=random",
     f'sweep."{WRITES}, workload.reads.arrivals.load"=[[0.075, 0.075], [0.125, 0.125], [0.2, 0.2]]',
     "repeat=2",
 )
