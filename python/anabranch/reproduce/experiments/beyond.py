@@ -27,6 +27,8 @@ from anabranch.styles import SPARE, TRANSPORTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from anabranch.reproduce import Panel
+
     from anabranch.results import Results
 
 OWN = "beyond the paper"
@@ -134,7 +136,7 @@ def draw_coexistence(results: Results) -> tuple[Figure, ...]:
     # A flow that did not finish is later than any other.
     late = FCT_MS.fill_null(float("inf")).median()
     kinds = (("long", GBPS.mean(), GOODPUT, "mean of long flows"), ("short", late, FCT, "median of 100 KB"))
-    panels = []
+    panels: list[Panel] = []
     for kind, value, y, what in kinds:
         for tcp in in_order(flows, TCP):
             beside = TRANSPORTS[tcp]
