@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from anabranch.reproduce import Panel
-
     from anabranch.results import Results
 
 OWN = "beyond the paper"
