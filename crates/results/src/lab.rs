@@ -1,5 +1,6 @@
 //! From a plan to a result folder: runs everything, writes each run as it ends, then the manifest.
 
+use crate::manifest::INTERRUPTED;
 use crate::{Manifest, RunEntry, SCHEMA, Store, StoreError};
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::network::Conservation;
@@ -28,7 +29,7 @@ pub struct Request<'a> {
     pub threads: usize,
     /// The command line, for the manifest.
     pub command: Vec<String>,
-    /// Keep complete runs that are in the folder already and have the same hash, instead of running them again.
+    /// Keep runs that are in the folder already, were not interrupted and have the same hash, instead of running them again.
     pub resume: bool,
 }
 
@@ -121,7 +122,7 @@ impl RunEntry {
             point: run.point.clone(),
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
-            status: "interrupted".to_owned(),
+            status: INTERRUPTED.to_owned(),
             message: Some("not begun".to_owned()),
             fingerprint: String::new(),
             events: 0,

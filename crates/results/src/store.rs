@@ -1,5 +1,6 @@
 //! A result folder on disk.
 
+use crate::manifest::INTERRUPTED;
 use crate::{Manifest, RunEntry, tables};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::measure::RunRecord;
@@ -54,8 +55,8 @@ impl Store {
         Self::open(root, false)
     }
 
-    /// Opens a folder for results, making it if need be. Complete runs in it are kept: their entries come back. All else
-    /// of an earlier experiment is removed.
+    /// Opens a folder for results, making it if need be. Runs in it that came to their end are kept, complete or not: they
+    /// would end in the same way again. Their entries come back; all else of an earlier experiment is removed.
     ///
     /// # Errors
     /// If the folder holds anything but earlier results, or cannot be read or written.
@@ -68,7 +69,7 @@ impl Store {
             let name = found.map_err(io)?.file_name();
             let entry = fs::read_to_string(folder.join(&name).join(ENTRY)).ok();
             match entry.and_then(|text| serde_json::from_str::<RunEntry>(&text).ok()) {
-                Some(entry) if entry.status == "complete" => {
+                Some(entry) if entry.status != INTERRUPTED => {
                     kept.push(RunEntry { run: name.to_string_lossy().into_owned(), ..entry });
                 }
                 // A draft, a run that was cut short, or of a version that wrote no entries.

@@ -82,6 +82,15 @@ fn runs_of_another_scenario_are_not_kept() {
 }
 
 #[test]
+fn runs_that_ended_at_their_time_limit_are_kept() {
+    let out = folder("limited");
+    let limited = plan(&["run.time_limit=1us"]);
+    let (first, _) = complete(&limited, &out, false);
+    assert!(first.runs.iter().all(|r| r.status == "time_limit"));
+    assert_eq!(complete(&limited, &out, true).1, first.runs.len());
+}
+
+#[test]
 fn runs_are_known_by_their_hash_whatever_their_name() {
     let out = folder("renamed");
     let sweep = |values: &str| plan(&[&format!("sweep.\"transport.scdp.initial_window\"={values}")]);

@@ -156,12 +156,12 @@ def csv_name(figure: Figure, key: str) -> str:
 
 
 def finished(results: Path) -> set[str]:
-    """Hashes of the complete runs that a result folder holds, from the entry ``run.json`` of each."""
+    """Hashes of the runs that a result folder holds, but for interrupted ones, from the entry ``run.json`` of each."""
     found = set()
     for file in results.glob("runs/*/run.json"):
         try:
             entry = json.loads(file.read_text(encoding="utf-8"))
-            if entry["status"] == "complete":
+            if entry["status"] != "interrupted":
                 found.add(str(entry["scenario_hash"]))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # the core runs it again

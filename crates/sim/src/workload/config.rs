@@ -47,6 +47,9 @@ pub struct WorkloadConfig {
     /// The transport of these sessions. Default: that of `[transport]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<crate::scenario::TransportName>,
+    /// Keeps the hosts of these sessions for them: the placements of all other workloads choose among the rest, which counts
+    /// as the fabric for them (loads are of the rest's links). Hosts on which only long flows run are an example.
+    pub exclusive: bool,
     /// Background traffic: `run.stop = "foreground"` does not wait for it. Default: true for endless sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
@@ -104,6 +107,7 @@ impl WorkloadConfig {
                     ("sessions", self.sessions.is_some()),
                     ("mode", self.mode.is_some()),
                     ("fallback", self.fallback.is_some()),
+                    ("exclusive", self.exclusive),
                 ];
                 for (key, given) in keys {
                     if given {

@@ -8,6 +8,7 @@ use super::error::{Fault, WorkloadError};
 use crate::random::substream;
 use anabranch_transport::{Duration, Time};
 use rand::RngExt as _;
+use std::collections::BTreeSet;
 
 /// All sessions of a run, sorted by start, then workload, then order of generation.
 ///
@@ -19,16 +20,23 @@ use rand::RngExt as _;
 /// If a workload is wrong in itself, names hosts that the fabric does not have, or a file that cannot be read.
 pub fn generate(workloads: &[WorkloadConfig], fabric: &Context, seed: u64) -> Result<Vec<Session>, WorkloadError> {
     let mut sessions = Vec::new();
-    for (workload, config) in workloads.iter().enumerate() {
+    // Exclusive workloads choose their hosts first.
+    let (first, then): (Vec<_>, Vec<_>) = workloads.iter().enumerate().partition(|(_, config)| config.exclusive);
+    let mut taken = BTreeSet::new();
+    for (workload, config) in first.into_iter().chain(then) {
         let error = |fault| WorkloadError { workload, fault };
         let group = u16::try_from(workload).map_err(|_| error(Fault::new("", "more than 65536 workloads")))?;
         if let Some(fault) = config.check().into_iter().find(|f| !f.warning) {
             return Err(error(fault));
         }
-        sessions.append(&mut one(config, fabric, seed, group).map_err(error)?);
+        let mut own = one(config, &fabric.without(&taken), seed, group).map_err(error)?;
+        if config.exclusive {
+            taken.extend(own.iter().flat_map(|s| s.sources.iter().chain(&s.sinks)));
+        }
+        sessions.append(&mut own);
     }
-    // Stable: equal starts stay in order of workload and generation.
-    sessions.sort_by_key(|s| s.start);
+    // Stable: equal starts stay in order of generation.
+    sessions.sort_by_key(|s| (s.start, s.group));
     number_requests(&mut sessions, workloads.len());
     Ok(sessions)
 }
@@ -78,6 +86,7 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
     let mut starts = arrivals.starts(&demand).map_err(|f| f.under("arrivals"))?;
     let jitter = arrivals.jitter().ps();
 
+    let numbers = |hosts: Vec<u32>| hosts.into_iter().map(|host| fabric.number(host)).collect();
     let mut sessions = Vec::new();
     let (mut ends, mut requests) = (Vec::new(), 0..);
     while (sessions.len() as u64) < wanted {
@@ -95,8 +104,8 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
                 start: start + Duration(later),
                 size: size.flatten(),
                 mode,
-                sources: session.sources,
-                sinks: session.sinks,
+                sources: numbers(session.sources),
+                sinks: numbers(session.sinks),
                 group,
                 request,
             });

@@ -1,7 +1,7 @@
 use super::*;
 use crate::workload::arrivals::{ArrivalsConfig, Explicit, Interval, Poisson, Synchronised};
 use crate::workload::context::tests::racks;
-use crate::workload::placement::{Incast, Permutation, PlacementConfig, Random, Replicas, Senders};
+use crate::workload::placement::{Incast, Pairs, Permutation, PlacementConfig, Random, Replicas, Senders};
 use crate::workload::sizes::{Cdf, Endless, Fixed, SizesConfig};
 use crate::workload::{Access, Mode, Policy};
 use anabranch_transport::Bytes;
@@ -66,6 +66,47 @@ fn a_workload_does_not_disturb_the_others() {
     let unnumbered = |s: Session| Session { request: 0, ..s };
     let first = both.into_iter().filter(|s| s.group == 0).map(unnumbered);
     assert_eq!(alone.into_iter().map(unnumbered).collect::<Vec<_>>(), first.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_hosts_of_an_exclusive_workload_are_its_own() {
+    let fabric = racks(50, 5);
+    let alone = WorkloadConfig { exclusive: true, ..background(0.3) };
+    let replicas = Replicas { replicas: 3, policy: Policy::Hdfs, blocks: 1, access: Some(Access::Write) };
+    let writes = WorkloadConfig { placement: Some(PlacementConfig::Replicas(replicas)), ..web_search(0.5, 600) };
+    let sessions = generate(&[web_search(0.5, 2_000), alone.clone(), writes], &fabric, 1).unwrap();
+    let hosts = |group: u16| -> BTreeSet<u32> {
+        let own = sessions.iter().filter(|s| s.group == group);
+        own.flat_map(|s| s.sources.iter().chain(&s.sinks).copied()).collect()
+    };
+    assert_eq!((hosts(0).len(), hosts(1).len(), hosts(2).len()), (175, 75, 175));
+    assert!(hosts(1).is_disjoint(&hosts(0)) && hosts(0) == hosts(2));
+    // Loads are of the links that are left.
+    let rate = |fabric: &Context, workloads: &[WorkloadConfig]| {
+        let sessions = generate(workloads, fabric, 1).unwrap();
+        sessions.iter().rfind(|s| s.group == 0).unwrap().start.as_secs_f64()
+    };
+    let ratio = rate(&fabric, &[web_search(0.5, 2_000), alone]) / rate(&fabric, &[web_search(0.5, 2_000)]);
+    assert!((ratio - 250.0 / 175.0).abs() < 1e-6, "{ratio}");
+}
+
+#[test]
+fn a_host_that_is_taken_cannot_be_named() {
+    let pairs = |pairs: Vec<[u32; 2]>, exclusive| WorkloadConfig {
+        sizes: Some(fixed(1_000)),
+        placement: Some(PlacementConfig::Pairs(Pairs { pairs })),
+        exclusive,
+        ..WorkloadConfig::default()
+    };
+    let fabric = racks(2, 3);
+    let both = |second| generate(&[pairs(second, false), pairs(vec![[0, 3]], true)], &fabric, 1);
+    let sessions = both(vec![[1, 5], [5, 2]]).unwrap();
+    let ends: Vec<(u32, u32)> = sessions.iter().map(|s| (s.sources[0], s.sinks[0])).collect();
+    assert_eq!(ends, [(1, 5), (5, 2), (0, 3)]);
+    let error = both(vec![[1, 3]]).unwrap_err();
+    assert_eq!((error.workload, error.fault.key.as_str()), (0, "placement.pairs.0"));
+    assert!(error.fault.message.contains("exclusive"), "{}", error.fault.message);
+    assert!(both(vec![[1, 6]]).unwrap_err().fault.message.contains("0 to 5"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::error::Fault;
+use super::placement::known_host;
 use super::{Mode, Session};
 use anabranch_transport::units::ParseError;
 use anabranch_transport::{Bytes, Duration, Time};
@@ -101,9 +102,8 @@ impl TraceConfig {
         let session = |(number, request): (u32, Request)| {
             let fault = |message: String| Err(Fault::in_file(file, request.line, message));
             for host in [request.source, request.sink] {
-                if host >= fabric.hosts() {
-                    let last = fabric.hosts().saturating_sub(1);
-                    return fault(format!("there is no host {host}: hosts are numbered 0 to {last}"));
+                if let Err(unknown) = known_host(fabric, "", host) {
+                    return fault(unknown.message);
                 }
             }
             if request.source == request.sink {
