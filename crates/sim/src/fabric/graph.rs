@@ -67,6 +67,9 @@ pub struct Graph {
     pub links: Vec<Link>,
     /// How many of the nodes are hosts.
     pub hosts: u32,
+    /// Whether hosts with several links pass on the packets of others (server-centric fabrics), and may be linked to
+    /// one another.
+    pub hosts_relay: bool,
 }
 
 /// Index of a directed port: the egress side of a link at one of its ends.
@@ -106,7 +109,7 @@ impl Graph {
     /// A graph of `hosts` hosts named `h0`, `h1` ..., without links; `pod` says in which pod each host stands.
     pub fn with_hosts(hosts: u32, pod: impl Fn(u32) -> Option<u32>) -> Self {
         let node = |h| Node { name: format!("h{h}"), level: Level::Host, pod: pod(h) };
-        Self { nodes: (0..hosts).map(node).collect(), links: Vec::new(), hosts }
+        Self { nodes: (0..hosts).map(node).collect(), links: Vec::new(), hosts, hosts_relay: false }
     }
 
     /// Adds a switch.
@@ -120,25 +123,33 @@ impl Graph {
         self.links.push(Link { a, b, rate, delay });
     }
 
-    /// The switch port that leads to each host.
+    /// The switch port that leads to each host; that of its first link to a switch if it has several.
     pub fn host_ports(&self) -> Vec<PortId> {
         let mut ports = vec![PortId::MAX; self.hosts as usize];
         for p in 0..self.ports() {
             let peer = self.port_peer(p);
-            if self.is_host(peer) {
+            if self.is_host(peer) && !self.is_host(self.port_owner(p)) && ports[peer as usize] == PortId::MAX {
                 ports[peer as usize] = p;
             }
         }
         ports
     }
 
-    /// The switch that each host hangs off: hosts with the same one share a rack.
+    /// The switch that each host hangs off, by its first link to a switch: hosts with the same one share a rack.
     pub fn racks(&self) -> Vec<NodeId> {
         self.host_ports().into_iter().map(|p| self.port_owner(p)).collect()
     }
 
+    /// Whether some host has several links, so that it must choose among them.
+    pub fn multi_homed(&self) -> bool {
+        let mut linked = vec![false; self.hosts as usize];
+        let mut ends = self.links.iter().flat_map(|l| [l.a, l.b]).filter(|&n| self.is_host(n));
+        ends.any(|h| std::mem::replace(&mut linked[h as usize], true))
+    }
+
     /// Checks what the rest of the simulator takes for granted: hosts first, rates above zero, no link from a node to
-    /// itself, each host on exactly one link and that to a switch, every node reachable from every other.
+    /// itself, each host linked to a switch, hosts linked to one another only if they relay, every node reachable from
+    /// every other.
     ///
     /// # Errors
     ///
@@ -154,31 +165,29 @@ impl Graph {
             if link.a == link.b {
                 return Err(GraphError::SelfLoop(name(link.a)));
             }
-            if self.is_host(link.a) && self.is_host(link.b) {
+            if self.is_host(link.a) && self.is_host(link.b) && !self.hosts_relay {
                 return Err(GraphError::HostToHost(name(link.a), name(link.b)));
             }
             if link.rate.bps() == 0 {
                 return Err(GraphError::ZeroRate(name(link.a), name(link.b)));
             }
         }
-        let ports = self.ports_by_node();
-        for h in 0..self.hosts {
-            match ports[h as usize].len() {
-                1 => {}
-                0 => return Err(GraphError::Unreachable(name(h))),
-                links => return Err(GraphError::MultiHomed(name(h), links)),
-            }
+        let lonely = self.host_ports().iter().position(|&p| p == PortId::MAX);
+        if let Some(h) = lonely {
+            return Err(GraphError::NoSwitch(name(h as NodeId)));
         }
         self.first_unreachable().map_or(Ok(()), |n| Err(GraphError::Unreachable(name(n))))
     }
 
-    /// The first node that cannot be reached from node 0.
+    /// The first node that cannot be reached from node 0 and its switch.
     pub fn first_unreachable(&self) -> Option<NodeId> {
         let ports = self.ports_by_node();
         let mut seen = vec![false; self.nodes.len()];
-        let mut open: Vec<NodeId> = if seen.is_empty() { Vec::new() } else { vec![0] };
+        let first = self.host_ports().first().copied().filter(|&p| p != PortId::MAX);
+        let mut open = first.map_or(Vec::new(), |p| vec![self.port_peer(p), self.port_owner(p)]);
         while let Some(n) = open.pop() {
-            if !std::mem::replace(&mut seen[n as usize], true) {
+            let passes = !self.is_host(n) || self.hosts_relay;
+            if !std::mem::replace(&mut seen[n as usize], true) && passes {
                 open.extend(ports[n as usize].iter().map(|&p| self.port_peer(p)));
             }
         }
@@ -195,15 +204,15 @@ pub enum GraphError {
     /// A link joins a node to itself.
     #[error("a link joins {0} to itself")]
     SelfLoop(String),
-    /// A link joins two hosts.
+    /// A link joins two hosts that do not relay.
     #[error("a link joins the hosts {0} and {1}: expected a switch at one end at least")]
     HostToHost(String, String),
     /// A link has no capacity.
     #[error("the link from {0} to {1} has rate zero")]
     ZeroRate(String, String),
-    /// A host has several links.
-    #[error("host {0} has {1} links: expected exactly one (multi-homed hosts are not supported yet)")]
-    MultiHomed(String, usize),
+    /// A host is linked to no switch.
+    #[error("host {0} has no link to a switch: expected at least one")]
+    NoSwitch(String),
     /// The graph is not connected.
     #[error("{0} cannot be reached: the fabric is not connected")]
     Unreachable(String),
@@ -242,12 +251,33 @@ mod tests {
         assert_eq!(broken(|g| g.links[1].b = 1), GraphError::SelfLoop("h1".into()));
         assert_eq!(broken(|g| g.links[1].b = 0), GraphError::HostToHost("h1".into(), "h0".into()));
         assert_eq!(broken(|g| g.links[1].rate = Rate(0)), GraphError::ZeroRate("h1".into(), "s".into()));
-        assert_eq!(broken(|g| g.links.truncate(1)), GraphError::Unreachable("h1".into()));
-        assert_eq!(broken(|g| g.links.push(g.links[0])), GraphError::MultiHomed("h0".into(), 2));
+        assert_eq!(broken(|g| g.links.truncate(1)), GraphError::NoSwitch("h1".into()));
         assert_eq!(broken(|g| g.hosts = 1), GraphError::Order("h1".into()));
         let lonely = broken(|g| {
             g.add_switch("t".into(), Level::Core, None);
         });
         assert_eq!(lonely, GraphError::Unreachable("t".into()));
+    }
+
+    #[test]
+    fn hosts_with_several_links() {
+        let mut g = pair();
+        assert!(!g.multi_homed());
+        let t = g.add_switch("t".into(), Level::Edge, None);
+        g.connect(0, t, Rate::from_gbps(1), Duration::ZERO);
+        g.connect(1, t, Rate::from_gbps(1), Duration::ZERO);
+        // The second switch of a host is not its rack.
+        assert!(g.multi_homed() && g.validate().is_ok());
+        assert_eq!((g.host_ports(), g.racks()), (vec![1, 3], vec![2, 2]));
+        // What hangs behind a host can be reached only if hosts relay.
+        let u = g.add_switch("u".into(), Level::Edge, None);
+        g.connect(1, u, Rate::from_gbps(1), Duration::ZERO);
+        assert_eq!(g.validate(), Err(GraphError::Unreachable("u".into())));
+        g.hosts_relay = true;
+        assert_eq!(g.validate(), Ok(()));
+        g.connect(0, 1, Rate::from_gbps(1), Duration::ZERO);
+        assert_eq!(g.validate(), Ok(()));
+        g.hosts_relay = false;
+        assert_eq!(g.validate(), Err(GraphError::HostToHost("h0".into(), "h1".into())));
     }
 }

@@ -10,14 +10,16 @@ pub struct Context {
     rack_of: Vec<u32>,
     pod_of: Vec<u32>,
     racks: Vec<Vec<u32>>,
-    /// Bit rate of a host's access link: the slowest, if they differ.
+    /// Sum of the bit rates of all host links, in one direction, seen from the hosts.
+    capacity_bps: f64,
+    /// Bit rate of a host's link: the slowest, if they differ.
     pub host_rate: Rate,
     /// Relative file names start here.
     pub base: PathBuf,
 }
 
 impl Context {
-    /// Hosts `0..rack_of.len()`, given the rack and the pod of each.
+    /// Hosts `0..rack_of.len()` with one link each, given the rack and the pod of each.
     ///
     /// # Panics
     /// If the two lists differ in length.
@@ -27,25 +29,19 @@ impl Context {
         for (host, rack) in rack_of.iter().enumerate() {
             racks[*rack as usize].push(host as u32);
         }
-        Self { rack_of, pod_of, racks, host_rate, base: PathBuf::new() }
+        let capacity_bps = rack_of.len() as f64 * host_rate.bps() as f64;
+        Self { rack_of, pod_of, racks, capacity_bps, host_rate, base: PathBuf::new() }
     }
 
-    /// The hosts of a graph. A rack is the hosts that share a first switch; a host without a pod is in pod 0.
+    /// The hosts of a graph. A rack is the hosts that share a first switch; a host without a pod is in pod 0. All links of
+    /// a host count towards the capacity: a link between two hosts is one of each.
     pub fn from_graph(graph: &Graph) -> Self {
-        let hosts = graph.hosts as usize;
-        let mut switch_of = vec![u32::MAX; hosts];
-        let mut rate = None;
-        for link in &graph.links {
-            for (host, peer) in [(link.a, link.b), (link.b, link.a)] {
-                if (host as usize) < hosts && switch_of[host as usize] == u32::MAX {
-                    switch_of[host as usize] = peer;
-                    rate = Some(rate.map_or(link.rate, |r: Rate| r.min(link.rate)));
-                }
-            }
-        }
+        let ends = graph.links.iter().flat_map(|l| [(l.a, l.rate), (l.b, l.rate)]);
+        let host_rates: Vec<Rate> = ends.filter(|&(n, _)| graph.is_host(n)).map(|(_, rate)| rate).collect();
         // Racks are numbered in the order of their first host.
         let mut seen: Vec<u32> = Vec::new();
-        let rack_of = switch_of
+        let rack_of = graph
+            .racks()
             .iter()
             .map(|s| {
                 seen.iter().position(|x| x == s).unwrap_or_else(|| {
@@ -54,8 +50,10 @@ impl Context {
                 }) as u32
             })
             .collect();
-        let pod_of = graph.nodes.iter().take(hosts).map(|n| n.pod.unwrap_or(0)).collect();
-        Self::new(rack_of, pod_of, rate.unwrap_or(Rate::from_gbps(1)))
+        let pod_of = graph.nodes.iter().take(graph.hosts as usize).map(|n| n.pod.unwrap_or(0)).collect();
+        let slowest = host_rates.iter().min().copied().unwrap_or(Rate::from_gbps(1));
+        let capacity_bps = host_rates.iter().map(|rate| rate.bps() as f64).sum();
+        Self { capacity_bps, ..Self::new(rack_of, pod_of, slowest) }
     }
 
     /// The same, with relative file names starting at `base`.
@@ -90,9 +88,9 @@ impl Context {
         &self.racks
     }
 
-    /// Sum of the bit rates of all access links, in one direction.
+    /// Sum of the bit rates of all host links, in one direction; a link between two hosts counts for each.
     pub fn access_capacity_bps(&self) -> f64 {
-        f64::from(self.hosts()) * self.host_rate.bps() as f64
+        self.capacity_bps
     }
 }
 
@@ -123,11 +121,25 @@ pub(crate) mod tests {
             ],
             links: vec![link(3, 4), link(0, 3), link(4, 2), link(1, 3)],
             hosts: 3,
+            hosts_relay: false,
         };
         let context = Context::from_graph(&graph);
         assert_eq!(context.racks(), [vec![0, 1], vec![2]]);
         assert_eq!((context.pod(1), context.pod(2)), (0, 1));
         assert_eq!(context.host_rate, Rate::from_gbps(10));
         assert!((context.access_capacity_bps() - 3e10).abs() < 1.0);
+    }
+
+    #[test]
+    fn all_links_of_a_host_are_capacity() {
+        let of = |toml: &str| Context::from_graph(&crate::fabric::topology::tests::fabric(toml));
+        let bcube = of("topology = 'bcube'\nn = 4\nk = 1");
+        assert!((bcube.access_capacity_bps() - 16.0 * 2e9).abs() < 1.0);
+        assert_eq!(bcube.racks().len(), 4);
+        assert_eq!(bcube.rack_hosts(1), [4, 5, 6, 7]);
+        let dcell = of("topology = 'dcell'\nn = 4\nk = 1");
+        assert!((dcell.access_capacity_bps() - 20.0 * 2e9).abs() < 1.0);
+        assert_eq!(dcell.racks().len(), 5);
+        assert_eq!((dcell.rack_hosts(4), dcell.pod(19)), (&[16, 17, 18, 19][..], 4));
     }
 }

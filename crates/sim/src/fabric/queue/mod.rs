@@ -12,6 +12,7 @@ pub mod drop_tail;
 pub mod ecn;
 pub mod mlfq;
 pub mod nic;
+pub mod relay;
 pub mod trim;
 
 /// A limit on what may wait in a queue.
@@ -81,6 +82,15 @@ pub trait Discipline {
     fn pass(&mut self, _hot: &mut Hot) -> bool {
         false
     }
+    /// How urgent the packet is that leaves next: 0 for headers and control, from 1 on for data by priority. Says
+    /// nothing of an empty queue.
+    fn urgency(&self) -> u8 {
+        1
+    }
+    /// Priorities of data that it tells apart.
+    fn priorities(&self) -> u8 {
+        1
+    }
 }
 
 macro_rules! disciplines {
@@ -110,6 +120,12 @@ macro_rules! disciplines {
             fn pass(&mut self, hot: &mut Hot) -> bool {
                 match self { $(Self::$name(q) => q.pass(hot),)+ }
             }
+            fn urgency(&self) -> u8 {
+                match self { $(Self::$name(q) => q.urgency(),)+ }
+            }
+            fn priorities(&self) -> u8 {
+                match self { $(Self::$name(q) => q.priorities(),)+ }
+            }
         }
     };
 }
@@ -126,6 +142,8 @@ disciplines! {
     Mlfq(mlfq::Mlfq),
     /// A host's own queue: unlimited, control first, then by priority.
     Nic(nic::Nic),
+    /// The queue of a host that relays: its own packets as in `Nic`, those of others as in a switch.
+    Relay(Box<relay::Relay>),
 }
 
 #[cfg(test)]

@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
         size.check("path", self.path.display())?;
         let declared = self.hosts.iter().chain(&self.switches);
         let nodes = declared.map(|d| d.node.clone()).collect();
-        let graph = Graph { nodes, links, hosts };
+        let graph = Graph { nodes, links, hosts, hosts_relay: false };
         if let Some(n) = graph.first_unreachable() {
             let lost = if graph.is_host(n) { &self.hosts[n as usize] } else { &self.switches[(n - hosts) as usize] };
             let found = format!("{}, which no path joins to {}", lost.node.name, self.hosts[0].node.name);
