@@ -7,7 +7,7 @@ mod common;
 
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
-use anabranch_sim::fabric::topology::{FatTree, Layers, LeafSpine, TopologyConfig};
+use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Network, Sampling, Setup, Target};
@@ -31,6 +31,10 @@ fn build(fabric: &TopologyConfig) -> Graph {
 
 fn fat_tree() -> Graph {
     build(&TopologyConfig::FatTree(FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }))
+}
+
+fn bcube() -> Graph {
+    build(&TopologyConfig::BCube(BCube { n: 4, k: 1, rate: GBPS, delay: DELAY }))
 }
 
 fn leaf_spine() -> Graph {
@@ -82,6 +86,7 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let dctcp = setup(leaf_spine(), ecn(40, 8), tcp_with(Algorithm::Dctcp, |_| {}), PerFlow, strided(12, 4));
     let ndp_on_trees = setup(fat_tree(), trim(4), ndp(20), PerPacketPermuted, strided(16, 4));
     let scdp_groups = setup(fat_tree(), mlfq_trim(8), scdp(12), PerPacket, groups());
+    let relayed = setup(bcube(), mlfq_trim(8), scdp(12), PerPacket, groups());
     let failing = setup(fat_tree(), drop_tail(6), ndp(10), PerPacket, strided(16, 8));
     let (core, slow) = (Target::Switch(32), Target::Link(0));
     vec![
@@ -91,6 +96,7 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ("dctcp-oversubscribed", dctcp),
         ("ndp-return-to-sender", Setup { return_to_sender: true, ..ndp_on_trees }),
         ("scdp-groups", Setup { multicast_trees: 4, ..scdp_groups }),
+        ("scdp-groups-relayed", Setup { multicast_trees: 4, ..relayed }),
         (
             "ndp-failures",
             Setup {

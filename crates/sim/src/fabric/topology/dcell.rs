@@ -1,4 +1,4 @@
-//! `DCell`, a recursive server-centric fabric (Guo et al., SIGCOMM 2008, §3).
+//! `DCell`, a recursive server-centric fabric (Guo et al., SIGCOMM 2008).
 //!
 //! `DCell_0` is `n` servers on one switch. `DCell_l` is `t + 1` copies of `DCell_(l-1)`, where `t` is the number of servers
 //! in each, fully joined: every pair of copies by one link between two servers. Servers have `l + 1` ports and relay.
@@ -63,12 +63,80 @@ impl Topology for DCell {
         for level in 1..=k as usize {
             let (inner, outer) = (servers[level - 1], servers[level]);
             for first in (0..graph.hosts).step_by(outer as usize) {
-                // §3.2: server j - 1 of the i-th DCell_(l-1) and server i of the j-th, for all i < j.
+                // BuildDCells: server j - 1 of the i-th DCell_(l-1) and server i of the j-th, for all i < j.
                 for (i, j) in (0..=inner).flat_map(|j| (0..j).map(move |i| (i, j))) {
                     graph.connect(first + i * inner + j - 1, first + j * inner + i, link.rate, link.delay);
                 }
             }
         }
         Ok(graph)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::routing::Routes;
+    use crate::fabric::topology::tests::fabric;
+    use std::collections::BTreeMap;
+
+    fn dcell(n: u32, k: u32) -> Graph {
+        fabric(&format!("topology = 'dcell'\nn = {n}\nk = {k}"))
+    }
+
+    #[test]
+    fn counts_and_degrees_are_those_of_the_paper() {
+        // DCell_1 of 4 has 20 servers (Figure 1); t(k) = t(k-1) (t(k-1) + 1).
+        for (n, k, hosts) in [(2, 0, 2), (4, 0, 4), (2, 1, 6), (4, 1, 20), (8, 1, 72), (2, 2, 42), (4, 2, 420), (2, 3, 1806)] {
+            let g = dcell(n, k);
+            assert_eq!((g.hosts, g.nodes.len() as u32), (hosts, hosts + hosts / n), "DCell_{k} of {n}");
+            assert_eq!(g.links.len() as u32, hosts + hosts * k / 2);
+            for (node, ports) in (0..).zip(g.ports_by_node()) {
+                assert_eq!(ports.len() as u32, if g.is_host(node) { k + 1 } else { n });
+            }
+            // The paper's bounds: double exponential in k.
+            let (low, high) = ((f64::from(n) + 0.5).powi(1 << k) - 0.5, f64::from(n + 1).powi(1 << k) - 1.0);
+            assert!(k == 0 || low < f64::from(hosts) && f64::from(hosts) < high);
+        }
+    }
+
+    #[test]
+    fn dcell_1_of_4_is_that_of_figure_1() {
+        let g = dcell(4, 1);
+        let between: Vec<_> = g.links.iter().filter(|l| g.is_host(l.b)).map(|l| (l.a, l.b)).collect();
+        // [0,0]-[1,0], [0,1]-[2,0], [0,2]-[3,0], [0,3]-[4,0], [1,1]-[2,1] and so on, by destination.
+        let expected = [(0, 4), (1, 8), (5, 9), (2, 12), (6, 13), (10, 14), (3, 16), (7, 17), (11, 18), (15, 19)];
+        assert_eq!(between, expected);
+        assert_eq!(g.racks()[8..12], [22; 4]);
+        assert_eq!((g.nodes[8].pod, g.nodes[22].pod), (Some(2), Some(2)));
+    }
+
+    #[test]
+    fn every_pair_of_cells_has_one_link() {
+        let g = dcell(3, 2); // 12 servers in each of 13 DCell_1
+        let mut links = BTreeMap::new();
+        for link in g.links.iter().filter(|l| g.is_host(l.b) && l.a / 12 != l.b / 12) {
+            *links.entry((link.a / 12, link.b / 12)).or_insert(0) += 1;
+        }
+        assert_eq!(links.len(), 13 * 12 / 2);
+        assert!(links.values().all(|&n| n == 1));
+    }
+
+    #[test]
+    fn the_diameter_is_within_the_bound_of_the_paper() {
+        // DCellRouting takes at most 2^(k+1) - 1 hops from server to server. A hop by a mini-switch is two links, a direct
+        // one is one: a shortest path by links may have more hops than the shortest by hops, but keeps the bound here.
+        for (n, k) in [(4, 1), (2, 2), (3, 2)] {
+            let g = dcell(n, k);
+            let r = Routes::build(&g, |_| true);
+            let pairs = (0..g.hosts).flat_map(|s| (0..g.hosts).map(move |d| (s, d))).filter(|(s, d)| s != d);
+            let longest = pairs
+                .map(|(s, d)| {
+                    let path = r.path(&g, s, d, 0);
+                    path.iter().filter(|&&p| g.is_host(g.port_peer(p))).count()
+                })
+                .max();
+            assert!(longest <= Some((1 << (k + 1)) - 1), "DCell_{k} of {n}: {longest:?}");
+        }
     }
 }

@@ -160,3 +160,73 @@ fn unjoined_pair(free: &[u32], neighbours: &Neighbours, random: &mut Stream) -> 
     let candidates: Vec<(u32, u32)> = all.filter(|&(a, b)| a < b && joinable(a, b)).collect();
     (!candidates.is_empty()).then(|| candidates[random.random_range(0..candidates.len())])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::routing::Routes;
+    use crate::fabric::topology::tests::fabric;
+
+    fn jellyfish(switches: u32, ports: u32, hosts: u32, seed: u64) -> Graph {
+        let size = format!("switches = {switches}\nports = {ports}\nhosts_per_switch = {hosts}");
+        fabric(&format!("topology = 'jellyfish'\n{size}\nseed = {seed}"))
+    }
+
+    #[test]
+    fn switches_are_regular_and_no_two_are_joined_twice() {
+        // The last is the complete graph; that of 6 switches needs links to be taken out again.
+        for (switches, ports, hosts) in [(20, 6, 3), (6, 5, 1), (6, 4, 1), (50, 12, 4), (16, 17, 2)] {
+            for seed in 0..100 {
+                // Connected: the topology's own check, and `validate`.
+                let g = jellyfish(switches, ports, hosts, seed);
+                assert_eq!((g.hosts, g.nodes.len() as u32), (switches * hosts, switches * (hosts + 1)));
+                for ports_of in &g.ports_by_node()[g.hosts as usize..] {
+                    assert_eq!(ports_of.len() as u32, ports);
+                    let peers: BTreeSet<u32> = ports_of.iter().map(|&p| g.port_peer(p)).collect();
+                    assert_eq!(peers.len() as u32, ports);
+                }
+                assert!(!g.multi_homed() && !g.hosts_relay);
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_is_a_graph() {
+        assert_eq!(jellyfish(20, 6, 3, 7), jellyfish(20, 6, 3, 7));
+        let graphs: BTreeSet<_> = (0..50).map(|seed| format!("{:?}", jellyfish(20, 6, 3, seed).links)).collect();
+        assert_eq!(graphs.len(), 50);
+        let slow = fabric("topology = 'jellyfish'\nswitches = 4\nports = 4\nhosts_per_switch = 1\nswitch_rate = '10Gbps'");
+        assert_eq!((slow.links[0].rate, slow.links[4].rate), (Rate::from_gbps(1), Rate::from_gbps(10)));
+    }
+
+    #[test]
+    fn links_are_drawn_evenly() {
+        // 10 switches with 3 neighbours each: every pair is joined in one third of the graphs.
+        let mut joined = std::collections::BTreeMap::new();
+        for seed in 0..3000 {
+            for link in jellyfish(10, 4, 1, seed).links.iter().skip(10) {
+                *joined.entry((link.a, link.b)).or_insert(0) += 1;
+            }
+        }
+        // 1000 expected, standard deviation 26.
+        assert_eq!(joined.len(), 45);
+        assert!(joined.values().all(|n| (870..1130).contains(n)), "{joined:?}");
+    }
+
+    #[test]
+    fn paths_are_shorter_than_in_a_fat_tree_of_the_same_switches() {
+        // The paper's case for it: same switches, same hosts, shorter paths. A fat-tree of k = 10 has 125 switches of 10 ports and 250 hosts.
+        let mean = |g: &Graph| {
+            let r = Routes::build(g, |_| true);
+            let pairs = (0..g.hosts).flat_map(|s| (0..g.hosts).map(move |d| (s, d))).filter(|(s, d)| s != d);
+            let hops: Vec<u32> = pairs.map(|(s, d)| u32::from(r.hop_count(s, d))).collect();
+            f64::from(hops.iter().sum::<u32>()) / hops.len() as f64
+        };
+        let fat_tree = fabric("topology = 'fat-tree'\nk = 10");
+        for seed in 0..5 {
+            let random = jellyfish(125, 10, 2, seed);
+            assert_eq!((random.hosts, random.nodes.len()), (fat_tree.hosts, fat_tree.nodes.len()));
+            assert!(mean(&random) < mean(&fat_tree) - 1.0);
+        }
+    }
+}

@@ -24,7 +24,7 @@ pub use dcell::DCell;
 pub use dumbbell::Dumbbell;
 pub use error::{Hint, TopologyError};
 pub use fat_tree::FatTree;
-pub use file::FileTopology;
+pub use file::{FileTopology, HostLinks};
 pub use jellyfish::Jellyfish;
 pub use leaf_spine::LeafSpine;
 pub use links::{LayerLinks, Layers, LinkSpec, MAX_DELAY, MAX_HOSTS, MAX_LINKS, MAX_RATE, MAX_ROUTES};

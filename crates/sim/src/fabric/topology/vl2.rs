@@ -96,3 +96,41 @@ impl Topology for Vl2 {
         Ok(graph)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::routing::Routes;
+    use crate::fabric::topology::tests::fabric;
+
+    #[test]
+    fn counts_degrees_and_rates_are_those_of_the_paper() {
+        for (d_a, d_i) in [(2_usize, 2_usize), (4, 4), (6, 4), (4, 8), (12, 10)] {
+            let g = fabric(&format!("topology = 'vl2'\nd_a = {d_a}\nd_i = {d_i}"));
+            // §4.1: D_A D_I / 4 ToRs with 20 servers each.
+            let tors = d_a * d_i / 4;
+            assert_eq!(g.hosts as usize, 20 * tors);
+            let expected = [(Level::Edge, tors, 22), (Level::Aggregation, d_i, d_a), (Level::Core, d_a / 2, d_i)];
+            for (level, count, ports) in expected {
+                let of_level = g.ports_by_node().into_iter().zip(&g.nodes).filter(|(_, n)| n.level == level);
+                let degrees: Vec<usize> = of_level.map(|(ports, _)| ports.len()).collect();
+                assert_eq!(degrees, vec![ports; count], "{level:?} of VL2 {d_a}, {d_i}");
+            }
+            let rate = |l: &crate::fabric::graph::Link| if g.is_host(l.a) { 1 } else { 10 };
+            assert!(g.links.iter().all(|l| l.rate == Rate::from_gbps(rate(l))));
+        }
+    }
+
+    #[test]
+    fn racks_have_all_paths_over_the_intermediate_switches() {
+        let g = fabric("topology = 'vl2'\nd_a = 6\nd_i = 4\nhosts_per_tor = 2\nswitch_rate = '25Gbps'");
+        let r = Routes::build(&g, |_| true);
+        assert_eq!(g.hosts, 12);
+        // Three racks in each of two pods. Up to one of 2, over one of 3, down by one of 2.
+        assert_eq!((r.hop_count(0, 11), r.path_count(0, 11)), (6, 12));
+        assert_eq!((r.hop_count(0, 2), r.path_count(0, 2)), (4, 2));
+        assert_eq!((r.hop_count(0, 1), r.path_count(0, 1)), (2, 1));
+        assert_eq!((g.nodes[5].pod, g.nodes[6].pod), (Some(0), Some(1)));
+        assert_eq!(g.links.last().map(|l| l.rate), Some(Rate::from_gbps(25)));
+    }
+}
