@@ -223,9 +223,10 @@ impl Network {
                 let peer = graph.port_peer(p);
                 if graph.is_host(owner) {
                     let seed = setup.seed ^ random::mix(u64::from(p));
-                    let queue = match graph.hosts_relay {
-                        true => Queue::Relay(Box::new(Relay::new((setup.queue)(p)))),
-                        false => Queue::Nic(Nic::new()),
+                    let queue = if graph.hosts_relay {
+                        Queue::Relay(Box::new(Relay::new((setup.queue)(p))))
+                    } else {
+                        Queue::Nic(Nic::new())
                     };
                     return Port::new(link.rate, link.delay, peer, queue).with_jitter(setup.host_jitter, seed);
                 }

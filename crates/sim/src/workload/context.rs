@@ -11,7 +11,7 @@ pub struct Context {
     pod_of: Vec<u32>,
     racks: Vec<Vec<u32>>,
     /// Sum of the bit rates of all host links, in one direction, seen from the hosts.
-    capacity_bps: f64,
+    capacity_bps: u128,
     /// Bit rate of a host's link: the slowest, if they differ.
     pub host_rate: Rate,
     /// Relative file names start here.
@@ -29,7 +29,7 @@ impl Context {
         for (host, rack) in rack_of.iter().enumerate() {
             racks[*rack as usize].push(host as u32);
         }
-        let capacity_bps = rack_of.len() as f64 * host_rate.bps() as f64;
+        let capacity_bps = rack_of.len() as u128 * u128::from(host_rate.bps());
         Self { rack_of, pod_of, racks, capacity_bps, host_rate, base: PathBuf::new() }
     }
 
@@ -52,7 +52,7 @@ impl Context {
             .collect();
         let pod_of = graph.nodes.iter().take(graph.hosts as usize).map(|n| n.pod.unwrap_or(0)).collect();
         let slowest = host_rates.iter().min().copied().unwrap_or(Rate::from_gbps(1));
-        let capacity_bps = host_rates.iter().map(|rate| rate.bps() as f64).sum();
+        let capacity_bps = host_rates.iter().map(|rate| u128::from(rate.bps())).sum();
         Self { capacity_bps, ..Self::new(rack_of, pod_of, slowest) }
     }
 
@@ -90,7 +90,7 @@ impl Context {
 
     /// Sum of the bit rates of all host links, in one direction; a link between two hosts counts for each.
     pub fn access_capacity_bps(&self) -> f64 {
-        self.capacity_bps
+        self.capacity_bps as f64
     }
 }
 
