@@ -4,6 +4,7 @@
 //! [`Routes`](super::routing::Routes) are made from it.
 
 use anabranch_transport::{Duration, Rate};
+use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 /// Index of a node. Hosts come first: host `h` is node `h`.
@@ -148,8 +149,8 @@ impl Graph {
     }
 
     /// Checks what the rest of the simulator takes for granted: hosts first, rates above zero, no link from a node to
-    /// itself, each host linked to a switch, hosts linked to one another only if they relay, every node reachable from
-    /// every other.
+    /// itself, each host linked to a switch, hosts linked to one another only if they relay, a path between any two hosts,
+    /// no switch apart from all hosts.
     ///
     /// # Errors
     ///
@@ -176,22 +177,41 @@ impl Graph {
         if let Some(h) = lonely {
             return Err(GraphError::NoSwitch(name(h as NodeId)));
         }
-        self.first_unreachable().map_or(Ok(()), |n| Err(GraphError::Unreachable(name(n))))
+        self.unreachable().map_or(Ok(()), |(n, _)| Err(GraphError::Unreachable(name(n))))
     }
 
-    /// The first node that cannot be reached from node 0 and its switch.
-    pub fn first_unreachable(&self) -> Option<NodeId> {
+    /// Two nodes that no path joins, if there are such: the first node that is cut off, and a host before it.
+    pub fn unreachable(&self) -> Option<(NodeId, u32)> {
         let ports = self.ports_by_node();
-        let mut seen = vec![false; self.nodes.len()];
-        let first = self.host_ports().first().copied().filter(|&p| p != PortId::MAX);
-        let mut open = first.map_or(Vec::new(), |p| vec![self.port_peer(p), self.port_owner(p)]);
-        while let Some(n) = open.pop() {
-            let passes = !self.is_host(n) || self.hosts_relay;
-            if !std::mem::replace(&mut seen[n as usize], true) && passes {
-                open.extend(ports[n as usize].iter().map(|&p| self.port_peer(p)));
+        let peers = |n: NodeId| ports[n as usize].iter().map(|&p| self.port_peer(p));
+        let passes = |n: NodeId| !self.is_host(n) || self.hosts_relay;
+        // Which part of the fabric each node belongs to, where hosts that do not relay join no parts.
+        let mut part = vec![NodeId::MAX; self.nodes.len()];
+        for first in (0..self.nodes.len() as NodeId).filter(|&n| passes(n)) {
+            let mut open = vec![first];
+            while let Some(n) = open.pop() {
+                if part[n as usize] == NodeId::MAX {
+                    part[n as usize] = first;
+                    open.extend(peers(n).filter(|&p| passes(p)));
+                }
             }
         }
-        seen.iter().position(|&s| !s).map(|n| n as NodeId)
+        let parts_of = |n: NodeId| -> BTreeSet<NodeId> {
+            if passes(n) { BTreeSet::from([part[n as usize]]) } else { peers(n).map(|p| part[p as usize]).collect() }
+        };
+        // Hosts that differ in their parts, one of each kind: usually one, at most a few.
+        let mut kinds: BTreeMap<BTreeSet<NodeId>, u32> = BTreeMap::new();
+        for h in 0..self.hosts {
+            let parts = parts_of(h);
+            if !kinds.contains_key(&parts) {
+                if let Some((_, &other)) = kinds.iter().find(|(others, _)| others.is_disjoint(&parts)) {
+                    return Some((h, other));
+                }
+                kinds.insert(parts, h);
+            }
+        }
+        let without_hosts = |n: &NodeId| !kinds.keys().any(|parts| parts.contains(&part[*n as usize]));
+        (self.hosts..self.nodes.len() as NodeId).find(without_hosts).map(|n| (n, 0))
     }
 }
 
@@ -260,24 +280,28 @@ mod tests {
     }
 
     #[test]
-    fn hosts_with_several_links() {
-        let mut g = pair();
-        assert!(!g.multi_homed());
-        let t = g.add_switch("t".into(), Level::Edge, None);
-        g.connect(0, t, Rate::from_gbps(1), Duration::ZERO);
-        g.connect(1, t, Rate::from_gbps(1), Duration::ZERO);
-        // The second switch of a host is not its rack.
-        assert!(g.multi_homed() && g.validate().is_ok());
-        assert_eq!((g.host_ports(), g.racks()), (vec![1, 3], vec![2, 2]));
-        // What hangs behind a host can be reached only if hosts relay.
-        let u = g.add_switch("u".into(), Level::Edge, None);
-        g.connect(1, u, Rate::from_gbps(1), Duration::ZERO);
-        assert_eq!(g.validate(), Err(GraphError::Unreachable("u".into())));
+    fn hosts_with_several_links_share_a_switch_or_relay() {
+        assert!(!pair().multi_homed());
+        // Hosts 0 and 1 are linked to both switches, host 2 to the first and host 3 to the second.
+        let mut g = Graph::with_hosts(4, |_| None);
+        let switches = ["s", "t"].map(|name| g.add_switch(name.into(), Level::Edge, None));
+        for (host, switch) in [(0, 0), (0, 1), (1, 1), (1, 0), (2, 0), (3, 1)] {
+            g.connect(host, switches[switch], Rate::from_gbps(1), Duration::ZERO);
+        }
+        assert!(g.multi_homed());
+        // A host's rack is that of its first link.
+        assert_eq!((g.host_ports(), g.racks()), (vec![1, 5, 9, 11], vec![4, 5, 4, 5]));
+        assert_eq!((g.unreachable(), g.validate()), (Some((3, 2)), Err(GraphError::Unreachable("h3".into()))));
         g.hosts_relay = true;
-        assert_eq!(g.validate(), Ok(()));
+        assert_eq!((g.unreachable(), g.validate()), (None, Ok(())));
         g.connect(0, 1, Rate::from_gbps(1), Duration::ZERO);
-        assert_eq!(g.validate(), Ok(()));
+        assert_eq!((g.host_ports()[0], g.validate()), (1, Ok(())));
         g.hosts_relay = false;
         assert_eq!(g.validate(), Err(GraphError::HostToHost("h0".into(), "h1".into())));
+        g.links.retain(|l| l.a != 3);
+        g.links.truncate(5);
+        assert_eq!(g.validate(), Err(GraphError::NoSwitch("h3".into())));
+        g.links.push(Link { a: 3, ..g.links[0] });
+        assert_eq!(g.validate(), Ok(()));
     }
 }

@@ -164,7 +164,8 @@ impl Interfaces {
                 reached_by[(port ^ 1) as usize] = interface;
             }
         }
-        let pulls = ports.iter().map(|p| PullQueue::new(pull_interval(graph.links[(p / 2) as usize].rate, packet_bytes)));
+        let pulls =
+            ports.iter().map(|p| PullQueue::new(pull_interval(graph.links[(p / 2) as usize].rate, packet_bytes)));
         Self { pulls: pulls.collect(), ports, first, several, reached_by }
     }
 }

@@ -9,12 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// take at each node one of the ports that `next` allows there (Ford and Fulkerson's maximum flow, one unit a port).
 ///
 /// A sink among the sources counts for nothing.
-pub fn disjoint_paths<'a>(
-    graph: &Graph,
-    sources: &[u32],
-    sink: u32,
-    next: impl Fn(NodeId) -> &'a [PortId],
-) -> u32 {
+pub fn disjoint_paths<'a>(graph: &Graph, sources: &[u32], sink: u32, next: impl Fn(NodeId) -> &'a [PortId]) -> u32 {
     let sources: BTreeSet<u32> = sources.iter().copied().filter(|&s| s != sink).collect();
     // Ports in use, by the node that each leads to.
     let mut used: BTreeMap<NodeId, BTreeSet<PortId>> = BTreeMap::new();
@@ -90,7 +85,8 @@ mod tests {
     #[test]
     fn a_greedy_first_choice_is_taken_back() {
         // From x the short way to w is by v, but with x-v-w taken, x-u-v is a dead end: the flow must be turned.
-        let text = "[hosts]\na\nb\n[switches]\nx\nu\nv\nw\ny\n[links]\na, x\nb, y\nx, u\nx, v\nu, w\nv, w\nv, y\nw, y\n";
+        let text =
+            "[hosts]\na\nb\n[switches]\nx\nu\nv\nw\ny\n[links]\na, x\nb, y\nx, u\nx, v\nu, w\nv, w\nv, y\nw, y\n";
         let g = parse(text).expect("the text is right");
         // Only ports from earlier to later nodes, so that v -> w -> y is found after v -> y.
         let ports: Vec<Vec<PortId>> = g

@@ -303,9 +303,9 @@ impl<'a> Parser<'a> {
         let hosts_relay = self.host_links == HostLinks::Relay;
         let graph = Graph { nodes, links, hosts, hosts_relay };
         size.with_choosing_hosts(graph.multi_homed()).check("path", self.path.display())?;
-        if let Some(n) = graph.first_unreachable() {
+        if let Some((n, from)) = graph.unreachable() {
             let lost = if graph.is_host(n) { &self.hosts[n as usize] } else { &self.switches[(n - hosts) as usize] };
-            let found = format!("{}, which no path joins to {}", lost.node.name, self.hosts[0].node.name);
+            let found = format!("{}, which no path joins to {}", lost.node.name, self.hosts[from as usize].node.name);
             return Err(self.error_at(lost.line, found, "a connected fabric"));
         }
         Ok(graph)

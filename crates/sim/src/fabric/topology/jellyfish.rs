@@ -87,7 +87,7 @@ impl Topology for Jellyfish {
             for (a, b) in edges(&neighbours) {
                 graph.connect(graph.hosts + a, graph.hosts + b, between.rate, between.delay);
             }
-            if graph.first_unreachable().is_none() {
+            if graph.unreachable().is_none() {
                 return Ok(graph);
             }
             graph.links.truncate(first_link);
@@ -195,7 +195,8 @@ mod tests {
         assert_eq!(jellyfish(20, 6, 3, 7), jellyfish(20, 6, 3, 7));
         let graphs: BTreeSet<_> = (0..50).map(|seed| format!("{:?}", jellyfish(20, 6, 3, seed).links)).collect();
         assert_eq!(graphs.len(), 50);
-        let slow = fabric("topology = 'jellyfish'\nswitches = 4\nports = 4\nhosts_per_switch = 1\nswitch_rate = '10Gbps'");
+        let slow =
+            fabric("topology = 'jellyfish'\nswitches = 4\nports = 4\nhosts_per_switch = 1\nswitch_rate = '10Gbps'");
         assert_eq!((slow.links[0].rate, slow.links[4].rate), (Rate::from_gbps(1), Rate::from_gbps(10)));
     }
 

@@ -137,7 +137,11 @@ impl Size {
     /// The size of a fabric whose hosts choose among links of their own, if `choosing`: they have rows and columns in the
     /// routing table, as switches and racks have.
     pub(super) fn with_choosing_hosts(self, choosing: bool) -> Self {
-        if choosing { Self { switches: self.switches.saturating_add(self.hosts), racks: self.hosts, ..self } } else { self }
+        if choosing {
+            Self { switches: self.switches.saturating_add(self.hosts), racks: self.hosts, ..self }
+        } else {
+            self
+        }
     }
 
     /// Fails if the fabric is beyond the limits; the error names `field` and its value `found`.

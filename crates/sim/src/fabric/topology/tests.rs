@@ -268,7 +268,9 @@ fn impossible_values_of_random_and_server_centric_fabrics_are_named() {
     let cube = |topology, n, k| error(&format!("topology = '{topology}'\nn = {n}\nk = {k}"));
     assert_eq!(cube("bcube", 1, 1), "`n` is 1: expected at least 2 ports");
     assert_eq!(cube("bcube", 4, 16), "`k` is 16: expected 0 to 15\nhint: BCube_k has n^(k+1) hosts");
-    assert!(cube("bcube", u32::MAX, 15).starts_with("`n, k` is 4294967295, 15: expected a fabric of at most 1048576 hosts"));
+    assert!(
+        cube("bcube", u32::MAX, 15).starts_with("`n, k` is 4294967295, 15: expected a fabric of at most 1048576 hosts")
+    );
     assert!(cube("bcube", 30, 2).contains("at most 268435456 routes"));
     assert!(cube("dcell", 1, 1).starts_with("`n` is 1: expected at least 2 hosts"));
     assert!(cube("dcell", 4, 5).starts_with("`k` is 5: expected 0 to 4\nhint: "));
