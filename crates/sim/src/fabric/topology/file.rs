@@ -57,7 +57,7 @@ pub enum HostLinks {
     /// Each host has one link, to a switch.
     #[default]
     One,
-    /// Hosts may have several links, and send and receive on all of them (for example servers with two ToR switches).
+    /// Hosts may have several links, and send and receive on all of them (for example servers with two `ToR` switches).
     Several,
     /// The same, and hosts pass on the packets of others; they may be linked to one another.
     Relay,
