@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 WAY = "workload.requests.fallback"
 BLOCKS = "workload.requests.placement.blocks"
-AVAILABLE = 1e9
-"""Bit/s that the paper's "available bandwidth" stands for: the rate of a link."""
+LINK = 1e9
+"""Rate of a link, bit/s."""
+AVAILABLE = LINK * 1436 / 1500
+"""Bit/s that the paper's "available bandwidth" stands for: the payload that a link carries."""
 
 BANDWIDTH_NOTE = (
-    "*Available bandwidth* is the rate of a link, 1 Gbps. Headers count against it: of the 1500 bytes of a symbol "
-    "packet 1436 are payload here, so that no session can have more than 0.957 Gbps."
+    "*Available bandwidth* is the payload that a link of 1 Gbps carries: of the 1500 bytes of a packet 1436 here, so "
+    "0.957 Gbps. The paper does not define it; its symbols have 1500 bytes, headers apart."
 )
 UP_TO_NOTE = (
     "*Up to* is the largest gain of mean goodput over all sizes and rates of arrivals, against the better of the two "
@@ -292,7 +294,7 @@ def draw_writes(results: Results) -> tuple[Figure, ...]:
 
 def _freed(results: Results) -> dict[int, float]:
     scdp, ndp = (background(results, name, WRITES) for name in ("scdp", "ndp"))
-    return {seed: 100e9 * (value - ndp[seed]) / AVAILABLE for seed, value in scdp.items() if seed in ndp}
+    return {seed: 100e9 * (value - ndp[seed]) / LINK for seed, value in scdp.items() if seed in ndp}
 
 
 QUICK_LOADS = (

@@ -1,0 +1,122 @@
+"""The storage requests of SCDP §V-A with the settings of the simulators that its authors have published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed, requests, transports
+from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE
+from anabranch.reproduce.experiments.storage import AVAILABLE, BANDWIDTH_NOTE
+
+if TYPE_CHECKING:
+    from anabranch.results import Results
+
+DELAY = "fabric.delay"
+PACE = "host.pull_pace"
+SETTINGS = {("10us", 1.0): "10 µs (text)", ("1us", 1.0): "1 µs", ("1us", 1.0313): "1 µs, fast pulls"}
+KINDS = {
+    "one_to_many": "Writes of 1 MB to 3 replicas",
+    "many_to_one": "Reads of 1 MB from 3 replicas",
+    "unicast": "Unicast, 1.5 MB",
+}
+
+
+def sessions(results: Results) -> pl.DataFrame:
+    """The requests, with the name of their settings."""
+    named = pl.DataFrame([{DELAY: delay, PACE: pace, "settings": name} for (delay, pace), name in SETTINGS.items()])
+    return requests(results).join(named, on=[DELAY, PACE], how="left", maintain_order="left")
+
+
+def above(share: float) -> pl.Expr:
+    """Percentage of the requests whose goodput is above this share of the available bandwidth."""
+    return 100 * (pl.col("goodput_bps") > share * AVAILABLE).fill_null(value=False).mean()
+
+
+def draw_settings(results: Results) -> tuple[Figure, ...]:
+    """Goodput, and the share of fast requests, by settings."""
+    frame = sessions(results)
+    asked = [(mode, name) for mode, name in KINDS.items() if mode in frame[MODE].unique().to_list()]
+    measures = (
+        (GBPS.fill_null(0.0).mean(), Axis(f"mean {GOODPUT.title}")),
+        (above(0.9), Axis("sessions above 90 % (%)", domain=(0, 100))),
+    )
+    panels = [
+        bars(
+            frame.filter(at(**{MODE: mode})),
+            transports("scdp", "ndp", "pias"),
+            value,
+            over="settings",
+            y=axis,
+            key="abcdef"[row * len(asked) + column],
+            caption=name,
+        )
+        for row, (value, axis) in enumerate(measures)
+        for column, (mode, name) in enumerate(asked)
+    ]
+    return (
+        Figure("settings", "Settings that the text states and that the published code has", tuple(panels), columns=3),
+    )
+
+
+def with_short_links(key: str, transport: str, mode: str, share: float, *, paper: float) -> Claim:
+    """Share of a transport's requests above a share of the bandwidth, with the delay of the published simulator."""
+    (series,) = transports(transport)
+    what, figure = ("writes", 5) if mode == "one_to_many" else ("reads", 6)
+    return Claim(
+        key=key,
+        statement=f"links of 1 µs: {series.label}, {what} above {share:.0%} of the available bandwidth",
+        where=f"§V-A, Fig. {figure}",
+        paper=paper,
+        unit="%",
+        measure=lambda results: by_seed(
+            requests(results).filter(at(transport=transport, **{DELAY: "1us", PACE: 1.0, MODE: mode})), above(share)
+        ),
+    )
+
+
+def trimmed(name: str, pace: float) -> Claim:
+    """Trimmed packets of a unicast session with the default window, with the delay of the published simulator."""
+    return Claim(
+        key=f"trimmed-{name}",
+        statement=f"links of 1 µs, {name} pulls: trimmed packets per 1.5 MB session at w = 12",
+        where="§V-F, Fig. 13b",
+        paper=13,
+        unit="packets",
+        measure=lambda results: by_seed(
+            requests(results).filter(at(**{DELAY: "1us", PACE: pace, MODE: "unicast"})),
+            pl.col("packets_trimmed").mean(),
+        ),
+    )
+
+
+PUBLISHED = Experiment(
+    name="scdp/published",
+    title="Storage requests with the settings of the published code",
+    question="How much of what the paper reports follows from settings that its text does not state?",
+    section="§V-A",
+    figures=("settings",),
+    draw=draw_settings,
+    claims=(
+        with_short_links("writes-90", "scdp", "one_to_many", 0.9, paper=50),
+        with_short_links("writes-60", "scdp", "one_to_many", 0.6, paper=100),
+        with_short_links("reads-90-scdp", "scdp", "many_to_one", 0.9, paper=82),
+        with_short_links("reads-90-ndp", "ndp", "many_to_one", 0.9, paper=10),
+        with_short_links("reads-90-pias", "pias", "many_to_one", 0.9, paper=23),
+        trimmed("paced", 1.0),
+        trimmed("fast", 1.0313),
+    ),
+    quick=(
+        "fabric.k=6",  # HDFS places replicas in racks of three hosts at least
+        "workload.requests.arrivals.rate=432",  # the same rate per host
+        "workload.requests.sessions=54",
+        "repeat=2",
+    ),
+    notes=(
+        "The paper states links of 10 µs. The simulators that its authors published have 1 µs (NDP) and 0 µs "
+        "(Polyraptor). NDP’s paces pulls by 12 µs while a packet takes 12.376 µs, 1547 bytes with the headers of NDP, "
+        "IPv4 and PPP: its pulls ask for 3.1 % more than the link carries (*fast pulls*). SCDP’s own simulator is not "
+        f"published. {BANDWIDTH_NOTE}"
+    ),
+)
