@@ -35,6 +35,7 @@
 mod block;
 mod codec;
 mod config;
+mod decode_table;
 mod header;
 mod layout;
 mod receiver;
@@ -45,7 +46,8 @@ mod tests;
 
 pub use block::BlockDecoder;
 pub use codec::RaptorQDecoder;
-pub use config::{DecodeLatency, ScdpConfig};
+pub use config::ScdpConfig;
+pub use decode_table::{DecodeLatency, DecodeTable};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;
 pub use receiver::Receiver;

@@ -81,6 +81,30 @@ proptest! {
         }
     }
 
+    /// Whole, trimmed, early or late: while nobody repeats anything, what several senders send is disjoint.
+    #[test]
+    fn several_senders_never_send_the_same_symbol(
+        bytes in 1u64..300 * SHORT, senders in 1u16..6, window in 1u32..40, block in 1u32..=128, tolerance in 0u32..40,
+        trim in 0u8..128, late in 0u8..128, latest in 0u64..400, seed in any::<u64>(),
+    ) {
+        let cfg = short(|cfg| {
+            cfg.initial_window_many_to_one = window;
+            (cfg.block_symbols, cfg.reorder_tolerance) = (block, tolerance);
+        });
+        let c = Channel { seed, lose: 0, trim, late, twice: 0, latest: Duration::from_us(latest) };
+        let p = transfer(&cfg, bytes, Shape::ToOne(senders), move |n, _, _| c.fate(n));
+        prop_assert_eq!(p.nodes.iter().map(|n| n.stats().timeouts).sum::<u64>(), 0);
+        let mut whole = 0;
+        let mut seen = BTreeSet::new();
+        for (_, from, _, transmit, fate) in &p.log {
+            if let Header::Symbol(symbol) = transmit.header {
+                prop_assert!(seen.insert((symbol.block, symbol.esi)), "{symbol:?} again, by node {from}");
+                whole += u64::from(*fate != Fate::Trim);
+            }
+        }
+        prop_assert_eq!(p.nodes[HUB].stats().data_received, whole);
+    }
+
     #[test]
     fn a_clean_channel_carries_each_symbol_once(bytes in 1u64..500 * SHORT, shape in shape(), window in 1u32..40) {
         let cfg = short(|c| (c.initial_window, c.initial_window_many_to_one) = (window, window));
