@@ -263,39 +263,47 @@ impl Network {
     /// Runs until the run ends, or until `keep_going`, asked every few thousand events, says no.
     pub fn run(&mut self, mut keep_going: impl FnMut(&Self) -> bool) -> Ending {
         loop {
-            for _ in 0..16_384 {
-                if self.unfinished == 0 && self.stop == Stop::Foreground {
-                    return Ending::Complete;
-                }
-                if self.wheel.batch().len() == 0 && self.wheel.advance() {
-                    self.fetch_ahead();
-                }
-                let Some((now, entity)) = self.wheel.pop() else {
-                    return match self.unfinished {
-                        0 => Ending::Complete,
-                        _ => Ending::Stalled(self.who_waits()),
-                    };
-                };
-                if now > self.time_limit {
-                    self.wheel.schedule(entity, now);
-                    self.now = self.time_limit;
-                    return match (self.unfinished, self.stop) {
-                        (0, _) => Ending::Complete,
-                        _ => Ending::TimeLimit(self.who_waits()),
-                    };
-                }
-                self.now = now;
-                self.events += 1;
-                // Looking at the network leaves no trace.
-                if entity != self.entities.sampler {
-                    self.trace(now ^ u64::from(entity) << 40);
-                }
-                self.dispatch(entity);
+            if let Some(ending) = self.advance(16_384) {
+                return ending;
             }
             if !keep_going(self) {
                 return Ending::Interrupted;
             }
         }
+    }
+
+    /// Handles so many events; says how the run ended if it did before.
+    pub fn advance(&mut self, events: u32) -> Option<Ending> {
+        for _ in 0..events {
+            if self.unfinished == 0 && self.stop == Stop::Foreground {
+                return Some(Ending::Complete);
+            }
+            if self.wheel.batch().len() == 0 && self.wheel.advance() {
+                self.fetch_ahead();
+            }
+            let Some((now, entity)) = self.wheel.pop() else {
+                return Some(match self.unfinished {
+                    0 => Ending::Complete,
+                    _ => Ending::Stalled(self.who_waits()),
+                });
+            };
+            if now > self.time_limit {
+                self.wheel.schedule(entity, now);
+                self.now = self.time_limit;
+                return Some(match (self.unfinished, self.stop) {
+                    (0, _) => Ending::Complete,
+                    _ => Ending::TimeLimit(self.who_waits()),
+                });
+            }
+            self.now = now;
+            self.events += 1;
+            // Looking at the network leaves no trace.
+            if entity != self.entities.sampler {
+                self.trace(now ^ u64::from(entity) << 40);
+            }
+            self.dispatch(entity);
+        }
+        None
     }
 
     /// Touches the memory that the coming batch of events will need. In a large fabric each event meets several cache
