@@ -4,6 +4,8 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
+mod codec;
+
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{self, Plan};
@@ -26,6 +28,8 @@ const TICK: Duration = Duration::from_millis(200);
 /// The extension module.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::codec::codec_bench;
     #[pymodule_export]
     use super::{ScenarioError, plan, reference, run, schema, version};
 }

@@ -98,6 +98,7 @@ impl RunEntry {
             point: run.point.clone(),
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
+            decode_latency: run.scenario.decode_latency(),
             status: "interrupted".to_owned(),
             message: Some("not begun".to_owned()),
             fingerprint: String::new(),

@@ -1,0 +1,77 @@
+"""``anabranch codec bench``: measure with a progress bar, and lay the numbers out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from anabranch import codec, units
+from anabranch.errors import AnabranchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console, RenderableType
+
+
+def numbers(text: str) -> list[int]:
+    """Read whole numbers with commas between.
+
+    Examples
+    --------
+    >>> numbers("10, 100")
+    [10, 100]
+
+    Raises
+    ------
+    AnabranchError
+        If it is anything else.
+    """
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise AnabranchError(f"--k {text}: expected whole numbers with commas between", hint="--k 10,50,100") from error
+
+
+def measure(
+    console: Console, *, symbol_size: int, source_symbols: Sequence[int] | None, quick: bool
+) -> codec.LatencyTable:
+    """Measure, drawing progress on standard error if that is a terminal."""
+    columns = (MofNCompleteColumn(), BarColumn(24), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+        return codec.bench(
+            symbol_size=symbol_size,
+            source_symbols=source_symbols,
+            quick=quick,
+            progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+
+
+def render(table: codec.LatencyTable) -> RenderableType:
+    """Lay a table out for a terminal: one row for each block size."""
+    size = table.symbol_size
+    lines = Table(
+        title=f"One thread, symbols of {size} bytes", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    for name in ("K", "encode", "decode", *(f"{rate} % lost" for rate in codec.LOSSES), "slowest"):
+        lines.add_column(name, justify="right", no_wrap=True)
+    for row in table.rows():
+        latencies = (units.time(row.decode_ns[rate]) if rate in row.decode_ns else "" for rate in codec.LOSSES)
+        lines.add_row(
+            str(row.source_symbols),
+            units.rate(row.encode_bps),
+            units.rate(row.decode_bps),
+            *latencies,
+            units.time(row.slowest_ns),
+        )
+    legend = (
+        "encode: a block to one repair symbol; decode: 5 % lost, from the first symbol handed over. "
+        "The others: from the last symbol to the block; slowest: of any number of losses, as simulations use it."
+    )
+    return Group(lines, Text(legend, style="dim"), Text(f"measured on {table.origin}", style="dim"))
