@@ -9,7 +9,7 @@ def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
     """List the runs of a scenario without running any.
 
     Returns JSON ``{"runs": [{"run", "point", "seed", "transport", "hash", "hosts",
-    "sessions"}], "warnings": [str]}``.
+    "sessions", "packets"}], "warnings": [str]}``.
     """
 
 def run(
@@ -27,7 +27,7 @@ def run(
 
     `threads` 0 means one per core. `resume` keeps the complete runs that `out` has already, if their hash is the same.
     `progress` gets, a few times per second, JSON ``{"runs_done", "runs_kept", "runs_total", "simulated_ns",
-     "events", "events_per_s", "eta_s", "current"}``, and returns False to ask for an interruption:
+    "events", "events_per_s", "eta_s", "current"}``, and returns False to ask for an interruption:
     finished runs are kept, the others are marked ``interrupted`` in the manifest.
     """
 

@@ -17,7 +17,10 @@ Progress = Callable[[Mapping[str, Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that a scenario would make: folder name, sweep point, seed, transport, hash, and how large it is."""
+    """A run that a scenario would make: folder name, sweep point, seed, transport, hash, and how large it is.
+
+    `hash` names everything that the run depends on; `packets` is a rough count of the data packets that arrive.
+    """
 
     run: str
     point: Mapping[str, Any]
@@ -26,6 +29,7 @@ class PlannedRun:
     hash: str
     hosts: int
     sessions: int
+    packets: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -43,3 +44,11 @@ def clear(folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def put(path: Path, data: str | bytes) -> None:
+    """Write a file by rename, making its folder: nobody sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.new")
+    draft.write_bytes(data.encode() if isinstance(data, str) else data)
+    os.replace(draft, path)  # noqa: PTH105 - the pair of `write_bytes`, atomic on every platform

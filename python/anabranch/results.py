@@ -166,21 +166,21 @@ class Results:
         if not paths:
             frame = pl.LazyFrame(schema=columns)
         else:
-            frame = pl.concat([_scan(path, columns) for path in paths])
+            frame = pl.concat([_scan(run, path, columns) for run, path in paths])
         return frame.join(about, on="run", how="left", maintain_order="left")
 
-    def _paths(self, table: str) -> list[Path]:
+    def _paths(self, table: str) -> list[tuple[str, Path]]:
         paths = []
         for run in self.manifest.runs:
             path = self.folder / "runs" / run.run / f"{table}.parquet"
             if path.is_file():
-                paths.append(path)
+                paths.append((run.run, path))
             elif run.complete and table not in schema.OPTIONAL:
                 raise ResultError(f"{path}: missing, although the manifest says that the run is complete")
         return paths
 
 
-def _scan(path: Path, columns: dict[str, pl.DataType]) -> pl.LazyFrame:
+def _scan(run: str, path: Path, columns: dict[str, pl.DataType]) -> pl.LazyFrame:
     frame = pl.scan_parquet(path)
     try:
         present = frame.collect_schema()
@@ -189,6 +189,8 @@ def _scan(path: Path, columns: dict[str, pl.DataType]) -> pl.LazyFrame:
     missing = [name for name in columns if name not in present]
     if missing:
         raise ResultError(f"{path}: column {missing[0]!r} is missing", hint="see docs/reference/results.md")
+    # A resumed experiment may hold runs of one in which they had another name.
+    frame = frame.with_columns(pl.lit(run).alias("run"))
     return frame.select(pl.col(name).cast(kind) for name, kind in columns.items())
 
 

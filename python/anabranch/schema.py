@@ -5,6 +5,7 @@ import polars as pl
 FLOWS: dict[str, pl.DataType] = {
     "run": pl.String(),
     "session": pl.UInt32(),
+    "request": pl.UInt32(),
     "workload": pl.String(),
     "mode": pl.String(),
     "background": pl.Boolean(),
@@ -26,6 +27,7 @@ FLOWS: dict[str, pl.DataType] = {
     "timeouts": pl.UInt64(),
     "decoded": pl.Boolean(),
     "overhead_symbols": pl.UInt64(),
+    "straggler": pl.String(),
 }
 """One row per flow and receiver."""
 

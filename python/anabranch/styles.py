@@ -27,7 +27,7 @@ class Style:
     dash
         Lengths of strokes and gaps in pixels; empty: a solid line.
     marker
-        A Vega symbol shape.
+        A Vega symbol shape: its name, or a path.
     """
 
     label: str
@@ -35,6 +35,10 @@ class Style:
     dash: tuple[int, ...]
     marker: str
 
+
+STAR = "M0-1L.29-.4L.95-.31L.48.15L.59.81L0 .5L-.59.81L-.48.15L-.95-.31L-.29-.4Z"
+HEXAGON = "M0-.9L.78-.45L.78.45L0 .9L-.78.45L-.78-.45Z"
+"""Shapes that Vega does not name: paths within a square of side 2."""
 
 TRANSPORTS: dict[str, Style] = {
     "scdp": Style("SCDP", "#1f77c4", (), "circle"),
@@ -46,6 +50,8 @@ TRANSPORTS: dict[str, Style] = {
     "cubic": Style("TCP CUBIC", "#8a7412", (4, 4), "triangle-down"),
     "mptcp": Style("MPTCP", "#178a99", (12, 4), "triangle-left"),
     "pias": Style("PIAS", "#7a6f67", (1, 3), "triangle-right"),
+    "ndp+": Style("NDP+", "#a85a2e", (6, 2), STAR),
+    "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }
 """Name in results to look."""
 
@@ -111,6 +117,8 @@ _SYMBOLS = {
     "triangle-left": "M-4.4 0L3.6-4.4V4.4Z",
     "triangle-right": "M4.4 0L-3.6-4.4V4.4Z",
     "diamond": "M0-5L4.2 0L0 5L-4.2 0Z",
+    STAR: "M0-4.8L1.4-1.9L4.6-1.5L2.3.7L2.8 3.9L0 2.4L-2.8 3.9L-2.3.7L-4.6-1.5L-1.4-1.9Z",
+    HEXAGON: "M0-4.3L3.7-2.2L3.7 2.2L0 4.3L-3.7 2.2L-3.7-2.2Z",
     "cross": "M-1.5-4.4H1.5V-1.5H4.4V1.5H1.5V4.4H-1.5V1.5H-4.4V-1.5H-1.5Z",
 }
 

@@ -68,6 +68,7 @@ class StandIn(ModuleType):
                 "hash": f"{p:016x}{s:016x}",
                 "hosts": 16,
                 "sessions": 120,
+                "packets": 21_000,
             }
             for p, t in enumerate(self.fixture.sweep["transport.name"])
             for s in self.fixture.seeds[:seeds]

@@ -111,6 +111,7 @@ def flows(fixture: Fixture, run: str, transport: str, seed: int, *, load: float,
     frame = pl.DataFrame(
         {
             "session": np.arange(n + b),
+            "request": np.arange(n + b),
             "workload": ["background" if x else "web-search" for x in background],
             "background": background,
             "src_host": src,
@@ -133,6 +134,7 @@ def flows(fixture: Fixture, run: str, transport: str, seed: int, *, load: float,
         *(pl.lit(0).alias(name) for name in ("packets_retransmitted", "packets_trimmed", "packets_dropped")),
         *(pl.lit(0).alias(name) for name in ("packets_marked", "timeouts", "overhead_symbols")),
         pl.lit(value=False).alias("decoded"),
+        pl.lit(None).alias("straggler"),
     )
     return frame.select(pl.col(name).cast(kind) for name, kind in schema.FLOWS.items())
 

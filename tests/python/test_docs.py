@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import fixtures
 import pytest
 
+from anabranch.reproduce import Experiment, runner
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -38,6 +40,22 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     namespace: dict[str, object] = {}
     for code in found:
         exec(code, namespace)
+
+
+def test_the_example_of_an_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "docs/how-to/add-an-experiment.md"
+    (scenario,) = blocks(page, "toml")
+    (tmp_path / "scenarios/scdp").mkdir(parents=True)
+    (tmp_path / "scenarios/scdp/fig99.toml").write_text(scenario)
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    exec(next(blocks(page, "python")), namespace)
+    experiment = namespace["EXPERIMENT"]
+    assert isinstance(experiment, Experiment)
+    job = runner.prepare(experiment, tmp_path / "out", quick=True)
+    outcome = runner.finish(job, runner.run(job))
+    assert [panel.data.is_empty() for figure in outcome.figures for panel in figure.panels] == [False, False]
+    assert outcome.record.claims["large"].mean == pytest.approx(0.6, abs=0.35)
 
 
 def test_the_tutorials_scenario_is_toml() -> None:

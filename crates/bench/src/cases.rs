@@ -111,6 +111,7 @@ impl Case {
             sources: vec![source],
             sinks: vec![sink],
             group: 0,
+            request: 0,
         };
         match self.pattern {
             Pattern::Permutation => {
@@ -135,15 +136,7 @@ impl Case {
         Network::new(Setup {
             graph,
             queue: self.queue(),
-            groups: vec![Group {
-                name: "bench".to_owned(),
-                transport,
-                path,
-                background: false,
-                awaited: true,
-                awaited_size: Bytes(u64::MAX),
-                duration: None,
-            }],
+            groups: vec![Group::new("bench", transport, path)],
             sessions,
             seed: SEED,
             stop: Stop::Foreground,
@@ -153,6 +146,8 @@ impl Case {
             multicast_trees: 1,
             host_jitter: Duration::ZERO,
             return_to_sender: false,
+            trim_multicast: true,
+            host_classes: 1,
         })
     }
 

@@ -26,13 +26,14 @@ pub struct Provenance {
 impl Provenance {
     /// Of this process and this command, with the load of the machine right now.
     pub fn collect(command: String) -> Self {
-        let dirty = !output("git", &["status", "--porcelain", "--", "../raptorq"]).is_empty();
+        let changes = output("git", &["status", "--porcelain", "--", "../raptorq"]);
+        let changed = !(changes.is_empty() || changes == UNKNOWN);
         let processor = first_line_of("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.into());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         Self {
             date: output("date", &["-u", "+%Y-%m-%d"]),
-            commit: output("git", &["rev-parse", "--short", "HEAD"]) + if dirty { " with local changes" } else { "" },
+            commit: output("git", &["rev-parse", "--short", "HEAD"]) + if changed { " with local changes" } else { "" },
             command,
             machine: format!("{processor}, {cores} cores"),
             load: load.split(' ').next().unwrap_or_default().to_owned(),
@@ -42,12 +43,15 @@ impl Provenance {
     }
 }
 
-/// What a program prints in the folder of this crate, or "unknown".
+/// Stands for what a program could not tell.
+const UNKNOWN: &str = "unknown";
+
+/// What a program prints in the folder of this crate, or [`UNKNOWN`].
 fn output(program: &str, arguments: &[&str]) -> String {
     let done = Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
     match done {
         Ok(done) if done.status.success() => String::from_utf8_lossy(&done.stdout).trim().to_owned(),
-        _ => "unknown".to_owned(),
+        _ => UNKNOWN.to_owned(),
     }
 }
 

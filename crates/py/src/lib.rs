@@ -76,6 +76,7 @@ fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
                 "run": run.name(), "point": run.point, "seed": run.seed,
                 "transport": run.scenario.transport.name.name(), "hash": run.hash,
                 "hosts": prepared.graph.hosts, "sessions": prepared.sessions.len(),
+                "packets": prepared.packets(&run.scenario),
             }));
         }
         let warnings: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();

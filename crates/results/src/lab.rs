@@ -1,9 +1,11 @@
 //! From a plan to a result folder: runs everything, writes each run as it ends, then the manifest.
 
+use crate::manifest::INTERRUPTED;
 use crate::{Manifest, RunEntry, SCHEMA, Store, StoreError};
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::network::Conservation;
 use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,7 +29,7 @@ pub struct Request<'a> {
     pub threads: usize,
     /// The command line, for the manifest.
     pub command: Vec<String>,
-    /// Keep complete runs that are in the folder already and have the same hash, instead of running them again.
+    /// Keep runs that are in the folder already, were not interrupted and have the same hash, instead of running them again.
     pub resume: bool,
 }
 
@@ -36,21 +38,12 @@ pub struct Request<'a> {
 /// # Errors
 /// If a run is impossible or a file cannot be written. Runs that had ended are on disk.
 pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Manifest, LabError> {
-    let (store, mut kept) =
+    let (store, kept) =
         if request.resume { Store::resume(request.out)? } else { (Store::create(request.out)?, Vec::new()) };
     if let Some(first) = plan.runs.first() {
         store.write_fabric(&plan.prepare(first)?.graph)?;
     }
-    let mut found = Vec::new();
-    for run in &plan.runs {
-        let same = kept.iter().position(|entry| entry.run == run.name() && entry.scenario_hash == run.hash);
-        // The point is told as this plan names it: a sweep may have been written in another way.
-        found.push(same.map(|i| RunEntry { point: run.point.clone(), ..kept.swap_remove(i) }));
-    }
-    for stale in kept {
-        store.remove_run(&stale.run)?;
-    }
-    let entries: Vec<Mutex<Option<RunEntry>>> = found.into_iter().map(Mutex::new).collect();
+    let entries: Vec<Mutex<Option<RunEntry>>> = adopt(&store, plan, kept)?.into_iter().map(Mutex::new).collect();
     let missing: Vec<usize> = (0..plan.runs.len()).filter(|&i| lock(&entries[i]).is_none()).collect();
     progress.keep(plan.runs.len() - missing.len());
     let outcome = run_all::<LabError>(
@@ -86,6 +79,37 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
     outcome.map(|()| manifest)
 }
 
+/// Finds the runs of the plan among those that are there, by their hashes, and gives them the names that they have in the
+/// plan. Runs that the plan does not have stay, for another plan, unless they are in the way.
+fn adopt(store: &Store, plan: &Plan, kept: Vec<RunEntry>) -> Result<Vec<Option<RunEntry>>, StoreError> {
+    let mut by_hash: BTreeMap<String, RunEntry> = kept.into_iter().map(|e| (e.scenario_hash.clone(), e)).collect();
+    let found: Vec<Option<RunEntry>> = plan.runs.iter().map(|run| by_hash.remove(&run.hash)).collect();
+    let strangers: BTreeMap<&str, &RunEntry> = by_hash.values().map(|entry| (entry.run.as_str(), entry)).collect();
+    for run in &plan.runs {
+        if let Some(stranger) = strangers.get(run.name().as_str()) {
+            store.remove_run(&stranger.run)?;
+        }
+    }
+    // All step aside before any takes its place: two may have to change places.
+    let moves = || found.iter().zip(&plan.runs).filter_map(|(e, run)| e.as_ref().map(|e| (e, run)));
+    for (entry, _) in moves().filter(|(entry, run)| entry.run != run.name()) {
+        store.rename_run(&entry.run, &format!(".{}", entry.scenario_hash))?;
+    }
+    for (entry, run) in moves().filter(|(entry, run)| entry.run != run.name()) {
+        store.rename_run(&format!(".{}", entry.scenario_hash), &run.name())?;
+    }
+    let mut adopted = Vec::new();
+    for (entry, run) in found.into_iter().zip(&plan.runs) {
+        // The point is told as this plan names it.
+        let entry = entry.map(|e| RunEntry { run: run.name(), point: run.point.clone(), ..e });
+        if let Some(entry) = &entry {
+            store.write_entry(entry)?;
+        }
+        adopted.push(entry);
+    }
+    Ok(adopted)
+}
+
 fn lock(entry: &Mutex<Option<RunEntry>>) -> MutexGuard<'_, Option<RunEntry>> {
     entry.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -99,7 +123,7 @@ impl RunEntry {
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
             decode_latency: run.scenario.decode_latency(),
-            status: "interrupted".to_owned(),
+            status: INTERRUPTED.to_owned(),
             message: Some("not begun".to_owned()),
             fingerprint: String::new(),
             events: 0,

@@ -65,6 +65,9 @@ pub struct RunEntry {
     pub conservation: Conservation,
 }
 
+/// Status of a run that was cut short.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 impl RunEntry {
     /// The entry of a run that has ended.
     pub fn new(run: &RunPlan, record: &RunRecord, wall_s: f64) -> Self {
@@ -72,7 +75,7 @@ impl RunEntry {
             Ending::Complete => ("complete", None),
             Ending::Stalled(why) => ("stalled", Some(why.clone())),
             Ending::TimeLimit(why) => ("time_limit", Some(why.clone())),
-            Ending::Interrupted => ("interrupted", None),
+            Ending::Interrupted => (INTERRUPTED, None),
         };
         Self {
             run: run.name(),

@@ -1,5 +1,6 @@
 //! A result folder on disk.
 
+use crate::manifest::INTERRUPTED;
 use crate::{Manifest, RunEntry, tables};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::measure::RunRecord;
@@ -54,8 +55,8 @@ impl Store {
         Self::open(root, false)
     }
 
-    /// Opens a folder for results, making it if need be. Complete runs in it are kept: their entries come back. All else
-    /// of an earlier experiment is removed.
+    /// Opens a folder for results, making it if need be. Runs in it that came to their end are kept, complete or not: they
+    /// would end in the same way again. Their entries come back; all else of an earlier experiment is removed.
     ///
     /// # Errors
     /// If the folder holds anything but earlier results, or cannot be read or written.
@@ -68,7 +69,9 @@ impl Store {
             let name = found.map_err(io)?.file_name();
             let entry = fs::read_to_string(folder.join(&name).join(ENTRY)).ok();
             match entry.and_then(|text| serde_json::from_str::<RunEntry>(&text).ok()) {
-                Some(entry) if entry.status == "complete" && name.to_str() == Some(&entry.run) => kept.push(entry),
+                Some(entry) if entry.status != INTERRUPTED => {
+                    kept.push(RunEntry { run: name.to_string_lossy().into_owned(), ..entry });
+                }
                 // A draft, a run that was cut short, or of a version that wrote no entries.
                 _ => store.remove_run(&name.to_string_lossy())?,
             }
@@ -83,6 +86,23 @@ impl Store {
     pub fn remove_run(&self, run: &str) -> Result<(), StoreError> {
         let path = self.root.join("runs").join(run);
         fs::remove_dir_all(&path).map_err(|source| StoreError::Io { path, source })
+    }
+
+    /// Gives a run's folder another name.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn rename_run(&self, run: &str, name: &str) -> Result<(), StoreError> {
+        let (path, place) = (self.root.join("runs").join(run), self.root.join("runs").join(name));
+        fs::rename(&path, place).map_err(|source| StoreError::Io { path, source })
+    }
+
+    /// Writes the entry of a run into its folder.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_entry(&self, entry: &RunEntry) -> Result<(), StoreError> {
+        self.write_json(&format!("runs/{}/{ENTRY}", entry.run), entry)
     }
 
     fn open(root: &Path, keep_runs: bool) -> Result<Self, StoreError> {
@@ -161,7 +181,8 @@ impl Store {
     }
 
     fn write_json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), StoreError> {
-        let (path, draft) = (self.root.join(name), self.root.join(format!(".{name}.part")));
+        let path = self.root.join(name);
+        let draft = path.with_extension("part");
         write_json(&draft, value)?;
         fs::rename(&draft, &path).map_err(|source| StoreError::Io { path, source })
     }

@@ -19,6 +19,12 @@ fn text<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
+fn maybe_text<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    values.for_each(|v| builder.append_option(v));
+    Arc::new(builder.finish())
+}
+
 fn u64s(values: impl Iterator<Item = u64>) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(values))
 }
@@ -49,6 +55,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
         ("run", text(rows.iter().map(|_| run)), false),
         ("session", u32s(rows.iter().map(|r| r.session)), false),
+        ("request", u32s(rows.iter().map(|r| r.request)), false),
         ("workload", text(rows.iter().map(|r| r.workload.as_str())), false),
         ("mode", text(rows.iter().map(|r| r.mode)), false),
         ("background", bools(rows.iter().map(|r| r.background)), false),
@@ -70,6 +77,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
         ("timeouts", u64s(rows.iter().map(|r| r.timeouts)), false),
         ("decoded", bools(rows.iter().map(|r| r.decoded)), false),
         ("overhead_symbols", u64s(rows.iter().map(|r| r.overhead_symbols)), false),
+        ("straggler", maybe_text(rows.iter().map(|r| r.straggler.map(anabranch_sim::network::Straggler::name))), true),
     ];
     RecordBatch::try_from_iter_with_nullable(columns)
 }

@@ -1,7 +1,7 @@
 //! A folder with some runs of an experiment in it is completed, not written anew.
 
-use anabranch_results::Manifest;
 use anabranch_results::lab::{Request, run};
+use anabranch_results::{Manifest, RunEntry};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{Plan, parse};
 use std::fs;
@@ -76,9 +76,38 @@ fn runs_of_another_scenario_are_not_kept() {
     // More seeds of the same: the first ones are there.
     let (manifest, kept) = complete(&plan(&["transport.scdp.initial_window=4", "repeat=5"]), &out, true);
     assert_eq!((kept, manifest.runs.len()), (3, 5));
-    // Fewer: the others go.
+    // Fewer: the others wait for another plan.
     let (_, kept) = complete(&plan(&["transport.scdp.initial_window=4", "repeat=1"]), &out, true);
-    assert_eq!((kept, tables(&out).len()), (1, 1));
+    assert_eq!((kept, tables(&out).len()), (1, 5));
+}
+
+#[test]
+fn runs_that_ended_at_their_time_limit_are_kept() {
+    let out = folder("limited");
+    let limited = plan(&["run.time_limit=1us"]);
+    let (first, _) = complete(&limited, &out, false);
+    assert!(first.runs.iter().all(|r| r.status == "time_limit"));
+    assert_eq!(complete(&limited, &out, true).1, first.runs.len());
+}
+
+#[test]
+fn runs_are_known_by_their_hash_whatever_their_name() {
+    let out = folder("renamed");
+    let sweep = |values: &str| plan(&[&format!("sweep.\"transport.scdp.initial_window\"={values}")]);
+    let (first, _) = complete(&sweep("[4, 8, 12]"), &out, false);
+    let (second, kept) = complete(&sweep("[12, 6, 4]"), &out, true);
+    assert_eq!(kept, 6);
+    let entry = |m: &Manifest, window: u32| {
+        let has = |r: &&RunEntry| r.point["transport.scdp.initial_window"] == window && r.seed == 1;
+        m.runs.iter().find(has).cloned().expect("the run is there")
+    };
+    for window in [4, 12] {
+        let (old, new) = (entry(&first, window), entry(&second, window));
+        assert_eq!((old.fingerprint, old.scenario_hash), (new.fingerprint, new.scenario_hash));
+        let text = fs::read_to_string(out.join("runs").join(&new.run).join("run.json")).expect("it is there");
+        assert!(text.contains(&format!("\"run\": \"{}\"", new.run)));
+    }
+    assert_eq!(complete(&sweep("[12, 6, 4]"), &out, true).1, 9);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn flow(random: &mut Stream, source: u32, sink: u32, size: Option<u64>, window: 
     // Whole nanoseconds, which is ns-3's clock.
     let start = Time::ZERO + Duration::from_ns(random.random_range(0..window.ps() / 1000));
     let size = size.map(Bytes);
-    Session { start, size, mode: Mode::Unicast, sources: vec![source], sinks: vec![sink], group: 0 }
+    Session { start, size, mode: Mode::Unicast, sources: vec![source], sinks: vec![sink], group: 0, request: 0 }
 }
 
 /// Endless flows, each from its own sender to its own receiver.
@@ -221,13 +221,9 @@ fn run(case: Case) -> Result<(), String> {
         graph: Arc::new(case.graph),
         queue: Box::new(queue),
         groups: vec![Group {
-            name: "crosscheck".to_owned(),
-            transport,
-            path: PathMode::Single,
             background: case.until.is_some(),
             awaited: case.until.is_none(),
-            awaited_size: Bytes(u64::MAX),
-            duration: None,
+            ..Group::new("crosscheck", transport, PathMode::Single)
         }],
         sessions,
         seed: case.seed,
@@ -238,6 +234,8 @@ fn run(case: Case) -> Result<(), String> {
         multicast_trees: 1,
         host_jitter: case.jitter,
         return_to_sender: false,
+        trim_multicast: true,
+        host_classes: 1,
     });
     let ending = network.run(|_| true);
     let measured_ns = network.measured_until().ps() as f64 / 1000.0;

@@ -15,7 +15,7 @@ pub enum Protocol {
     Tcp(tcp::TcpConfig),
     /// NDP, or NDP+ with priority thresholds.
     Ndp(ndp::NdpConfig),
-    /// SCDP.
+    /// SCDP, or Polyraptor.
     Scdp(scdp::ScdpConfig),
 }
 
@@ -92,7 +92,10 @@ impl Transport {
     /// The ends of a session with `senders` senders that all have the object, and one receiver.
     pub fn many_to_one(&self, size: Option<Bytes>, senders: u16, seed: u64) -> Option<(Vec<Stack>, Stack)> {
         let Protocol::Scdp(c) = &self.protocol else { return None };
-        let sender = |i: u16| scdp_sender(scdp::Sender::many_to_one(c, size.map(|s| s.0), i, senders));
+        let sender = |i: u16| {
+            let sender = scdp::Sender::many_to_one(c, size.map(|s| s.0), i, senders);
+            scdp_sender(sender.with_repair_seed(random::mix(seed ^ random::mix(u64::from(i)))))
+        };
         Some(((0..senders).map(sender).collect(), scdp_receiver(scdp::Receiver::new(c, senders, seed))))
     }
 }

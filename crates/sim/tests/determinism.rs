@@ -9,13 +9,15 @@ mod common;
 use anabranch_sim::MODEL;
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::queue::{Queue, fair::Fair};
 use anabranch_sim::fabric::topology::{FatTree, Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Change, Network, Sampling, Setup, Target};
+use anabranch_sim::network::{Change, Group, Network, Sampling, Setup, Target};
 use anabranch_sim::random;
-use anabranch_sim::transport::Protocol;
-use anabranch_sim::workload::{Mode, Session};
+use anabranch_sim::transport::{Protocol, Transport};
+use anabranch_sim::workload::{Fallback, Mode, Session};
+use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Rate};
 use common::*;
@@ -72,6 +74,33 @@ fn groups() -> Vec<Session> {
     sessions
 }
 
+fn carried_by(fallback: Fallback, mut setup: Setup) -> Setup {
+    setup.groups[0].fallback = Some(fallback);
+    setup
+}
+
+/// SCDP that detaches stragglers.
+fn detaching() -> Protocol {
+    let straggler = Straggler { policy: StragglerPolicy::Detach, time: us(300), ..Straggler::default() };
+    Protocol::Scdp(ScdpConfig { straggler, ..ScdpConfig::default() })
+}
+
+/// Fair queues for SCDP and DCTCP.
+fn fair(packets: u32) -> impl Fn(u32) -> Queue + Send {
+    let (scdp, dctcp) = (mlfq_trim(packets), ecn(40, 8));
+    move |port| Queue::Fair(Fair::new([scdp(port), dctcp(port)], 1500))
+}
+
+/// The same run with flows of DCTCP beside.
+fn beside_dctcp(setup: Setup) -> Setup {
+    let transport = Transport { name: "dctcp".to_owned(), protocol: tcp_with(Algorithm::Dctcp, |_| {}) };
+    let dctcp = Group { transport, path: PathMode::PerFlow, class: 1, ..setup.groups[0].clone() };
+    let mut sessions = setup.sessions;
+    sessions.extend(strided(16, 6).into_iter().map(|s| Session { group: 1, ..s }));
+    sessions.sort_by_key(|s| s.start);
+    Setup { groups: vec![setup.groups[0].clone(), dctcp], sessions, host_classes: 2, ..setup }
+}
+
 /// One run for each transport, with everything that draws random numbers or decides between equals.
 fn runs() -> Vec<(&'static str, Setup)> {
     use PathMode::{PerFlow, PerPacket, PerPacketPermuted, Single};
@@ -84,7 +113,14 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let dctcp = setup(leaf_spine(), ecn(40, 8), tcp_with(Algorithm::Dctcp, |_| {}), PerFlow, strided(12, 4));
     let ndp_on_trees = setup(fat_tree(), trim(4), ndp(20), PerPacketPermuted, strided(16, 4));
     let scdp_groups = setup(fat_tree(), mlfq_trim(8), scdp(12), PerPacket, groups());
+    let pias = tcp_with(Algorithm::Dctcp, |c| c.priority_thresholds = vec![Bytes(10_000), Bytes(100_000)]);
+    let pias = setup(fat_tree(), mlfq_trim(10), pias, PerFlow, groups());
+    let chains = setup(fat_tree(), trim(6), ndp(12), PerPacket, groups());
+    let random = ScdpConfig { repair: Repair::Random, block_symbols: 1000, ..ScdpConfig::default() };
+    let polyraptor = setup(fat_tree(), trim(4), Protocol::Scdp(random), PerPacket, groups());
     let failing = setup(fat_tree(), drop_tail(6), ndp(10), PerPacket, strided(16, 8));
+    let detaching = setup(fat_tree(), mlfq_trim(8), detaching(), PerPacket, groups());
+    let fair = setup(fat_tree(), fair(8), scdp(12), PerPacket, groups());
     let (core, slow) = (Target::Switch(32), Target::Link(0));
     vec![
         ("newreno-incast", newreno),
@@ -104,6 +140,18 @@ fn runs() -> Vec<(&'static str, Setup)> {
                 ..failing
             },
         ),
+        ("pias-partition", carried_by(Fallback::Partition, pias)),
+        ("ndp-daisy-chain", carried_by(Fallback::DaisyChain, chains)),
+        ("polyraptor-groups", polyraptor),
+        (
+            "scdp-detaching-unicast-trimming",
+            Setup {
+                changes: vec![(at(0), Change::Rate(Target::Link(11), Rate::from_mbps(200)))],
+                trim_multicast: false,
+                ..detaching
+            },
+        ),
+        ("fair-scdp-and-dctcp", beside_dctcp(fair)),
     ]
 }
 

@@ -8,7 +8,7 @@ mod common;
 
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, Victim};
-use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, trim::Trim};
+use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, fair::Fair, trim::Trim};
 use anabranch_sim::fabric::routing::Routes;
 use anabranch_sim::fabric::topology::{
     Dumbbell, FatTree, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig,
@@ -17,9 +17,9 @@ use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};
 use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Mode, Session};
+use anabranch_sim::workload::{Fallback, Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::scdp::ScdpConfig;
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use common::*;
@@ -33,12 +33,14 @@ use std::path::Path;
 struct World {
     fabric: TopologyConfig,
     queue: Discipline,
-    groups: Vec<(Protocol, PathMode)>,
+    groups: Vec<(Protocol, PathMode, Option<Fallback>)>,
     sessions: Vec<Session>,
     trouble: Vec<(Time, Trouble)>,
     jitter: Duration,
     multicast_trees: u32,
     return_to_sender: bool,
+    trim_multicast: bool,
+    fair_hosts: bool,
     seed: u64,
 }
 
@@ -62,15 +64,18 @@ enum Discipline {
     Ecn(Limit, Limit),
     Trim(Limit, Limit),
     Mlfq(MlfqParameters),
+    /// Queues of their own for two groups.
+    Fair(Box<[Discipline; 2]>),
 }
 
 impl Discipline {
     fn queue(&self, port: u32) -> Queue {
-        match *self {
-            Self::DropTail(limit) => Queue::DropTail(DropTail::new(limit)),
-            Self::Ecn(limit, threshold) => Queue::Ecn(Ecn::new(limit, threshold)),
-            Self::Trim(data, headers) => Queue::Trim(Trim::new(data, headers, 10, u64::from(port))),
-            Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(parameters)),
+        match self {
+            Self::DropTail(limit) => Queue::DropTail(DropTail::new(*limit)),
+            Self::Ecn(limit, threshold) => Queue::Ecn(Ecn::new(*limit, *threshold)),
+            Self::Trim(data, headers) => Queue::Trim(Trim::new(*data, *headers, 10, u64::from(port))),
+            Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(*parameters)),
+            Self::Fair(classes) => Queue::Fair(Fair::new(classes.each_ref().map(|d| d.queue(port)), 1500)),
         }
     }
 }
@@ -83,20 +88,24 @@ impl World {
     fn setup(&self) -> Setup {
         let graph = self.graph();
         let changes = self.changes(&graph);
-        let (queue, (protocol, path)) = (self.queue.clone(), self.groups[0].clone());
+        let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
         let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
-        let group = |(protocol, path): &(Protocol, PathMode)| Group {
+        let group = |(class, (protocol, path, fallback)): (usize, &(Protocol, PathMode, Option<Fallback>))| Group {
+            class: class as u8,
             transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
             path: *path,
+            fallback: *fallback,
             ..base.groups[0].clone()
         };
         Setup {
-            groups: self.groups.iter().map(group).collect(),
+            groups: self.groups.iter().enumerate().map(group).collect(),
+            host_classes: if self.fair_hosts { 2 } else { 1 },
             seed: self.seed,
             changes,
             host_jitter: self.jitter,
             multicast_trees: self.multicast_trees,
             return_to_sender: self.return_to_sender,
+            trim_multicast: self.trim_multicast,
             ..base
         }
     }
@@ -208,6 +217,11 @@ fn limits() -> impl Strategy<Value = Limit> {
 }
 
 fn disciplines() -> impl Strategy<Value = Discipline> {
+    let fair = [single_queues(), single_queues()].prop_map(|classes| Discipline::Fair(Box::new(classes)));
+    prop_oneof![4 => single_queues(), 1 => fair].boxed()
+}
+
+fn single_queues() -> impl Strategy<Value = Discipline> {
     let victim = select(vec![Victim::Arriving, Victim::Lowest]);
     prop_oneof![
         limits().prop_map(Discipline::DropTail),
@@ -219,6 +233,7 @@ fn disciplines() -> impl Strategy<Value = Discipline> {
             }
         ),
     ]
+    .boxed()
 }
 
 fn protocols() -> impl Strategy<Value = Protocol> {
@@ -245,18 +260,31 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             ..NdpConfig::default()
         })
     });
-    let scdp = (1..40_u32, 1..20_u32, select(vec![3, 100]), select(vec![0, 1, 24])).prop_map(
-        |(initial_window, initial_window_many_to_one, block_symbols, reorder_tolerance)| {
+    let repair = select(vec![Repair::Partitioned, Repair::Random]);
+    // Under the third policy not everybody completes.
+    let policy = select(vec![StragglerPolicy::Wait, StragglerPolicy::Detach]);
+    let straggler = (policy, 0..3_000_u64).prop_map(|(policy, us)| Straggler {
+        policy,
+        time: Duration::from_us(us),
+        ..Straggler::default()
+    });
+    let windows = (1..40_u32, 1..20_u32);
+    let scdp = (windows, select(vec![3, 100, MAX_BLOCK_SYMBOLS]), select(vec![0, 1, 24]), repair, straggler).prop_map(
+        |(windows, block_symbols, reorder_tolerance, repair, straggler)| {
+            let (initial_window, initial_window_many_to_one) = windows;
             Protocol::Scdp(ScdpConfig {
                 initial_window,
                 initial_window_many_to_one,
                 block_symbols,
                 reorder_tolerance,
+                repair,
+                straggler,
                 ..ScdpConfig::default()
             })
         },
     );
-    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp]
+    // Boxed: all strategies together would not fit on a test thread's stack.
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp].boxed()
 }
 
 fn sizes() -> impl Strategy<Value = Bytes> {
@@ -280,7 +308,7 @@ fn mixture(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
                 Mode::OneToMany => (one, others),
                 Mode::ManyToOne => (others, one),
             };
-            Session { start, size: Some(size), mode, sources, sinks, group }
+            Session { start, size: Some(size), mode, sources, sinks, group, request: 0 }
         },
     );
     prop::collection::vec(session, 1..12)
@@ -305,15 +333,18 @@ fn troubles() -> impl Strategy<Value = Vec<(Time, Trouble)>> {
 
 fn worlds() -> impl Strategy<Value = World> {
     let paths = || select(vec![PathMode::PerPacket, PathMode::PerPacketPermuted, PathMode::PerFlow, PathMode::Single]);
-    let group = move || (protocols(), paths());
+    let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
+    let group = move || (protocols(), paths(), fallbacks());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
-    let rest = (troubles(), jitter, 1..5_u32, any::<bool>(), any::<u64>());
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    let rest = (troubles(), jitter, 1..5_u32, switches, any::<u64>());
     let fabric = fabrics().prop_flat_map(|fabric| {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
         (Just(fabric), sessions(hosts))
     });
+    let fabric = fabric.boxed();
     (fabric, disciplines(), [group(), group()], rest).prop_map(
-        |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, return_to_sender, seed))| World {
+        |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, switches, seed))| World {
             fabric,
             queue,
             groups: groups.to_vec(),
@@ -321,7 +352,9 @@ fn worlds() -> impl Strategy<Value = World> {
             trouble,
             jitter,
             multicast_trees,
-            return_to_sender,
+            return_to_sender: switches.0,
+            trim_multicast: switches.1,
+            fair_hosts: switches.2,
             seed,
         },
     )

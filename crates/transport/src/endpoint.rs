@@ -2,6 +2,7 @@
 
 use crate::units::Time;
 use std::fmt;
+use std::ops::AddAssign;
 
 /// Index of a remote end within a session: 0 for unicast; the receiver's index for a one-to-many sender; the sender's
 /// index for a many-to-one receiver.
@@ -57,6 +58,11 @@ pub enum Event {
     },
     /// Sender of a one-to-many session: this receiver has everything.
     PeerCompleted(Peer),
+    /// Sender of a one-to-many session: from now on packets to [`GROUP`] are not for this receiver, which the driver takes
+    /// out of the group before it asks for the next packet. It is sent packets of its own.
+    PeerDetached(Peer),
+    /// Sender of a one-to-many session: this receiver will not get everything, and the session goes on or ends without it.
+    PeerDropped(Peer),
     /// The endpoint has nothing more to say and may be dropped.
     Closed,
     /// The endpoint gave up.
@@ -68,12 +74,15 @@ pub enum Event {
 pub enum FailureReason {
     /// Nothing was heard for too long (retries exhausted).
     TimedOut,
+    /// The sender of a one-to-many session went on without this receiver.
+    GivenUp,
 }
 
 impl fmt::Display for FailureReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut => f.write_str("the peer did not answer (retries exhausted)"),
+            Self::GivenUp => f.write_str("the sender went on without this receiver"),
         }
     }
 }
@@ -101,6 +110,21 @@ pub struct Stats {
     pub decoded_blocks: u64,
 }
 
+impl AddAssign for Stats {
+    /// The counters of several endpoints together.
+    fn add_assign(&mut self, more: Self) {
+        self.data_sent += more.data_sent;
+        self.retransmitted += more.retransmitted;
+        self.timeouts += more.timeouts;
+        self.data_received += more.data_received;
+        self.trimmed_received += more.trimmed_received;
+        self.marked_received += more.marked_received;
+        self.bytes_delivered += more.bytes_delivered;
+        self.overhead_symbols += more.overhead_symbols;
+        self.decoded_blocks += more.decoded_blocks;
+    }
+}
+
 /// A sans-IO endpoint of one session: the sending or the receiving side.
 ///
 /// A driver calls, in any order allowed by what it learns:
@@ -125,6 +149,11 @@ pub trait Endpoint {
     fn poll_timeout(&self) -> Option<Time>;
     /// What happened since the last call.
     fn poll_event(&mut self) -> Option<Event>;
+
+    /// The application has the first `bytes` bytes of the object, and will have the others later: a sender sends no more
+    /// than these, and waits for more without timeouts. Never called: it has the whole object. Only for unicast senders;
+    /// transports with group sessions have no use for it.
+    fn set_available(&mut self, _now: Time, _bytes: u64) {}
 
     /// Pulls that this endpoint wants to send and has not yet been allowed to.
     fn pending_pulls(&self) -> u32 {

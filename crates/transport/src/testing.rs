@@ -3,7 +3,8 @@
 //! Deterministic: what happens to the n-th packet is a function of the channel's policy alone.
 
 use crate::pull::PullQueue;
-use crate::{Arrival, Duration, Endpoint, Event, GROUP, Peer, Time, Transmit};
+use crate::{Arrival, Duration, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
+use std::collections::VecDeque;
 
 /// What the channel does with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(crate) struct Pair<E: Endpoint> {
     pub(crate) events: Vec<Vec<(Time, Event)>>,
     /// Every packet sent: (time, from node, to node, packet, fate).
     pub(crate) log: Vec<Sent<E::Header>>,
+    /// Nodes that packets to [`GROUP`] reach.
+    group: Vec<usize>,
     delay: Duration,
     /// Serialisation time of one byte at each node's uplink.
     ps_per_byte: u64,
@@ -63,6 +66,7 @@ impl<E: Endpoint> Pair<E> {
             now: Time::ZERO,
             events: vec![Vec::new(); n],
             log: Vec::new(),
+            group: (1..n).collect(),
             delay,
             ps_per_byte: 8_000 / gbps,
             busy_until: vec![Time::ZERO; n],
@@ -76,7 +80,7 @@ impl<E: Endpoint> Pair<E> {
 
     fn put_on_wire(&mut self, from: usize, t: Transmit<E::Header>) {
         let targets: Vec<usize> = match (from, t.to) {
-            (0, GROUP) => (1..self.nodes.len()).collect(),
+            (0, GROUP) => self.group.clone(),
             (0, peer) => vec![usize::from(peer) + 1],
             (_, peer) => {
                 assert_eq!(peer, 0, "a spoke's only peer is the hub");
@@ -120,6 +124,9 @@ impl<E: Endpoint> Pair<E> {
             }
             while let Some(e) = self.nodes[node].poll_event() {
                 self.events[node].push((self.now, e));
+                if let Event::PeerDetached(peer) = e {
+                    self.group.retain(|&member| member != usize::from(peer) + 1);
+                }
                 progress = true;
             }
             if self.nodes[node].pending_pulls() > 0 && self.pulls[node].is_empty() {
@@ -179,5 +186,62 @@ impl<E: Endpoint> Pair<E> {
             Event::Completed { at } => Some(*at),
             _ => None,
         })
+    }
+}
+
+/// A sender whose application provides its object little by little.
+#[derive(Debug)]
+pub(crate) struct Slow<E> {
+    pub(crate) end: E,
+    /// When there is how much, in order of time.
+    provides: VecDeque<(Time, u64)>,
+}
+
+impl<E: Endpoint> Slow<E> {
+    /// Nothing is there before the first of `provides`. An end without any is not slow.
+    pub(crate) fn new(mut end: E, provides: impl IntoIterator<Item = (Time, u64)>) -> Self {
+        let provides: VecDeque<_> = provides.into_iter().collect();
+        if !provides.is_empty() {
+            end.set_available(Time::ZERO, 0);
+        }
+        Self { end, provides }
+    }
+}
+
+impl<E: Endpoint> Endpoint for Slow<E> {
+    type Header = E::Header;
+
+    fn handle_packet(&mut self, now: Time, arrival: &Arrival<E::Header>) {
+        self.end.handle_packet(now, arrival);
+    }
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(_, bytes)) = self.provides.front().filter(|p| p.0 <= now) {
+            self.end.set_available(now, bytes);
+            self.provides.pop_front();
+        }
+        if self.end.poll_timeout().is_some_and(|at| at <= now) {
+            self.end.handle_timeout(now);
+        }
+    }
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<E::Header>> {
+        self.end.poll_transmit(now)
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.end.poll_timeout().into_iter().chain(self.provides.front().map(|p| p.0)).min()
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        self.end.poll_event()
+    }
+    fn pending_pulls(&self) -> u32 {
+        self.end.pending_pulls()
+    }
+    fn poll_pull(&mut self, now: Time) -> Option<Transmit<E::Header>> {
+        self.end.poll_pull(now)
+    }
+    fn stats(&self) -> Stats {
+        self.end.stats()
+    }
+    fn waiting_for(&self) -> String {
+        self.end.waiting_for()
     }
 }

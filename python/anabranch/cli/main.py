@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from anabranch import api, codec, core, outputs
 from anabranch.cli import codec as codec_cli
 from anabranch.cli import progress
-from anabranch.errors import AnabranchError, CoreMissingError
+from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
+from anabranch.cli.reproduce import reproduce_command
+from anabranch.errors import AnabranchError
 from anabranch.notes import STATUS
 from anabranch.results import Results, load
 from anabranch.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-EXIT_CODES = """\
-Exit codes: 0 every run is complete; 1 a run stalled or reached its time limit (partial results are kept and marked), or
-the simulator is not installed; 2 bad input; 130 interrupted with Ctrl-C (finished runs are kept).
-"""
+    from rich.console import Console
 
 app = typer.Typer(
     name="anabranch",
@@ -38,31 +33,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def _stdout() -> Console:
-    # A table cut to 80 columns because its output goes to a file would lose digits.
-    return Console() if sys.stdout.isatty() else Console(width=200)
-
-
-def _stderr() -> Console:
-    return Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Turn what a person can mend into a message and an exit code: no traceback, the hint on a line of its own."""
-    try:
-        yield
-    except AnabranchError as error:
-        text = str(error).removeprefix("error: ")  # the core's own messages begin so already
-        print(f"error: {text}", file=sys.stderr)
-        raise typer.Exit(1 if isinstance(error, CoreMissingError) else 2) from error
-    except BrokenPipeError:  # `anabranch ... | head`: `main` ends quietly
-        raise
-    except OSError as error:  # a folder that cannot be written, a disk that is full
-        print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
-        raise typer.Exit(2) from error
 
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -97,7 +67,7 @@ def run_command(
     resume: Annotated[bool, typer.Option("--resume", help="Keep the finished runs of the folder.")] = False,
 ) -> None:
     """Run a scenario: every sweep point under every seed; then a table and report.html."""
-    with _errors():
+    with errors():
         code = _run(
             file,
             list(overrides or ()),
@@ -120,12 +90,23 @@ def demo(
     threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
 ) -> None:
     """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
-    with _errors():
+    with errors():
         file = demo_scenario()
         code = _run(
-            file, [], out=out, as_json=False, seeds=1 if quick else None, threads=threads, dry_run=False, report=True, resume=False
+            file,
+            [],
+            out=out,
+            as_json=False,
+            seeds=1 if quick else None,
+            threads=threads,
+            dry_run=False,
+            report=True,
+            resume=False,
         )
     raise typer.Exit(code)
+
+
+app.command(name="reproduce", epilog=EXIT_CODES)(reproduce_command)
 
 
 @app.command(name="report", epilog=EXIT_CODES)
@@ -135,7 +116,7 @@ def report_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
 ) -> None:
     """Print the table of an experiment and write its report.html again."""
-    with _errors():
+    with errors():
         results = load(folder)
         _show(results, as_json=as_json)
         _write_report(results)
@@ -148,7 +129,7 @@ def schema(
     reference: Annotated[bool, typer.Option("--reference", help="Print the reference as Markdown instead.")] = False,
 ) -> None:
     """Print the JSON Schema of scenario files."""
-    with _errors():
+    with errors():
         typer.echo(core.call("reference" if reference else "schema"))
 
 
@@ -222,7 +203,7 @@ def _run(
     resume: bool,
 ) -> int:
     """Plan, run, show; returns the exit code."""
-    err = _stderr()
+    err = stderr()
     plan = api.plan(file, overrides, seeds=seeds)
     for warning in plan.warnings:
         err.print(f"warning: {warning}", markup=False)
@@ -267,13 +248,13 @@ def _show(results: Results, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(table.as_json(results), indent=2))
     else:
-        _stdout().print(table.render(results))
+        stdout().print(table.render(results))
 
 
 def _write_report(results: Results) -> None:
     from anabranch import report  # noqa: PLC0415
 
-    _stderr().print(f"report: {report.write(results)}", markup=False)
+    stderr().print(f"report: {report.write(results)}", markup=False)
 
 
 def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
@@ -297,8 +278,8 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
     for row in rows:
         point = ", ".join(f"{key} = {value}" for key, value in row["point"].items())
         table.add_row(*(str(row[name]) for name in ("run", "transport", "seed", "hosts", "sessions")), point)
-    _stdout().print(table)
-    _stdout().print(f"{len(rows)} runs")
+    stdout().print(table)
+    stdout().print(f"{len(rows)} runs")
 
 
 def main() -> None:

@@ -73,7 +73,7 @@ class Charts:
                         self._curves(
                             curves,
                             share="y",
-                            x=_log(alt.X("x:Q", title="FCT (ms)"), [x for _, x, _ in curves]),
+                            x=log_axis(alt.X("x:Q", title="FCT (ms)"), [x for _, x, _ in curves]),
                             y=alt.Y("y:Q", title="share of flows", scale=alt.Scale(domain=[0, 1])),
                         ),
                     )
@@ -208,9 +208,9 @@ class Charts:
             x=alt.X(f"{key}:N", sort=order, title=None, axis=alt.Axis(labelAngle=0, labelLimit=90)),
             xOffset=alt.XOffset("series:N", sort=self.labels),
         )
-        y = _log(alt.Y("y:Q", title=name), [row[end] for row in data for end in ("low", "high")])
+        y = log_axis(alt.Y("y:Q", title=name), [row[end] for row in data for end in ("low", "high")])
         bars = base.mark_rule(strokeWidth=1.6).encode(
-            y=_as_low(y),
+            y=as_low(y),
             y2="high:Q",
             color=self._encodings()["color"],
         )
@@ -220,12 +220,12 @@ class Charts:
 
     def _sweep(self, data: list[dict[str, Any]], x: alt.X) -> dict[str, Any]:
         base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
-        y = _log(alt.Y("y:Q", title="p99 FCT (ms)"), [row[end] for row in data for end in ("low", "high")])
+        y = log_axis(alt.Y("y:Q", title="p99 FCT (ms)"), [row[end] for row in data for end in ("low", "high")])
         colour = self._encodings()["color"]
         lines = base.mark_line(strokeWidth=1.8).encode(
             y=y, color=colour, strokeDash=alt.StrokeDash("series:N", scale=self.dash, legend=None)
         )
-        bars = base.mark_rule(strokeWidth=1.4).encode(y=_as_low(y), y2="high:Q", color=colour)
+        bars = base.mark_rule(strokeWidth=1.4).encode(y=as_low(y), y2="high:Q", color=colour)
         points = base.mark_point(filled=True, size=56, opacity=1).encode(
             y=y, tooltip=[alt.Tooltip("series:N"), alt.Tooltip("y:Q", format=".4~g")], **self._encodings()
         )
@@ -260,7 +260,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def _log(channel: Axis, values: Sequence[Any]) -> Axis:
+def log_axis(channel: Axis, values: Sequence[Any]) -> Axis:
     """Give an axis a logarithmic scale over the values, with ticks at decades, and between them if they are few."""
     ends = np.concatenate([np.atleast_1d(value) for value in values])
     low, high = 0.95 * float(ends.min()), 1.05 * float(ends.max())
@@ -274,7 +274,7 @@ def _log(channel: Axis, values: Sequence[Any]) -> Axis:
     return channel.scale(type="log", domain=[low, high], nice=False).axis(axis)
 
 
-def _as_low(channel: alt.Y) -> alt.Y:
+def as_low(channel: alt.Y) -> alt.Y:
     """The same axis for the lower end of an error bar."""
     other = channel.copy()
     other.shorthand = "low:Q"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import tomllib
@@ -14,7 +13,7 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from anabranch import stats, units
+from anabranch import outputs, stats, units
 from anabranch.comparison import compare, summarise
 from anabranch.fabric import LEVELS
 from anabranch.notes import STATUS, notes
@@ -43,9 +42,7 @@ def write(results: Results) -> Path:
         The file.
     """
     path = results.folder / "report.html"
-    draft = results.folder / ".report.html.new"
-    draft.write_text(html(results), encoding="utf-8")
-    os.replace(draft, path)  # noqa: PTH105 - the pair of `draft.write_text`, atomic on every platform
+    outputs.put(path, html(results))
     return path
 
 
@@ -89,11 +86,11 @@ def html(results: Results) -> str:
         notes=notes(results),
         seeds=len(manifest.seeds),
         confidence=f"{stats.CONFIDENCE:.0%}",
-        css=Markup(_asset("report.css")),  # noqa: S704 - our own file
-        js=Markup(_asset("report.js")),  # noqa: S704
-        vega=Markup(_in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))),  # noqa: S704
-        specs=_json(specs),
-        fabric_data=_json(drawing.data if drawing else None),
+        css=Markup(asset("report.css")),  # noqa: S704 - our own file
+        js=Markup(asset("report.js")),  # noqa: S704
+        vega=Markup(in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))),  # noqa: S704
+        specs=script_json(specs),
+        fabric_data=script_json(drawing.data if drawing else None),
     )
 
 
@@ -218,16 +215,17 @@ def _question(text: str) -> str:
     return "" if found else question[:1].upper() + question[1:]
 
 
-def _asset(name: str) -> str:
-    return files("anabranch.report").joinpath("assets", name).read_text(encoding="utf-8")
+def asset(name: str, *, package: str = "anabranch.report") -> str:
+    """Read a file of a package's assets."""
+    return files(package).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _in_script(code: str) -> str:
+def in_script(code: str) -> str:
     """Make code safe inside a script element: only its end tag could close it."""
     return re.sub(r"</(script)", r"<\\/\1", code, flags=re.IGNORECASE)
 
 
-def _json(value: object) -> Markup:
+def script_json(value: object) -> Markup:
     """JSON that is safe inside a script element: no ``<`` can begin a tag."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704

@@ -47,13 +47,29 @@ pub struct Hot {
     pub trimmed_size: u16,
     /// The sender's index among the receiver's peers.
     pub from: u16,
-    /// Priority of the data bands, 0 highest.
-    pub priority: u8,
+    /// See [`Hot::tag`].
+    pub tag: u8,
     /// See [`flag`].
     pub flags: u8,
 }
 
 impl Hot {
+    /// A packet's class and its priority in one byte. The class, up to 31, tells transports apart where they have queues
+    /// of their own; the priority is that of the data bands, 0 highest, and 7 stands for all beyond.
+    #[inline]
+    pub fn tag(class: u8, priority: u8) -> u8 {
+        class << 3 | priority.min(7)
+    }
+    /// Which of a port's fair queues it belongs to.
+    #[inline]
+    pub fn class(&self) -> u8 {
+        self.tag >> 3
+    }
+    /// Priority of the data bands, 0 highest, at most 7.
+    #[inline]
+    pub fn priority(&self) -> u8 {
+        self.tag & 7
+    }
     /// Whether all of these flags are set.
     #[inline]
     pub fn has(&self, flags: u8) -> bool {

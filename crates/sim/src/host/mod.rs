@@ -66,8 +66,12 @@ pub struct Hosted {
     pub receiver: Option<u16>,
     /// The other ends.
     pub remotes: Remotes,
+    /// Sender on the same host that forwards what this receiver gets (daisy chain).
+    pub feeds: Option<EndpointId>,
     /// Multicast group that it may send to.
     pub group: Option<u32>,
+    /// Class of its packets, where transports have queues of their own.
+    pub class: u8,
     /// Chooses the path of each packet.
     pub path: PathPicker,
     /// Whether it has its turn in the host's pull queue.

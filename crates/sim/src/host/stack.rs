@@ -44,6 +44,10 @@ macro_rules! protocols {
             pub fn poll_event(&mut self) -> Option<Event> {
                 match self { $(Self::$name(e) => e.poll_event(),)+ }
             }
+            /// See [`Endpoint::set_available`].
+            pub fn set_available(&mut self, now: Time, bytes: u64) {
+                match self { $(Self::$name(e) => e.set_available(now, bytes),)+ }
+            }
             /// See [`Endpoint::pending_pulls`].
             #[inline]
             pub fn pending_pulls(&self) -> u32 {

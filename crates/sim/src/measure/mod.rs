@@ -13,6 +13,8 @@ use anabranch_transport::Time;
 pub struct FlowRow {
     /// Index of the session in arrival order.
     pub session: u32,
+    /// Request that the session belongs to, in order of arrival.
+    pub request: u32,
     /// Name of the workload.
     pub workload: String,
     /// `unicast`, `one_to_many`, `many_to_one`.
@@ -51,6 +53,8 @@ pub struct FlowRow {
     pub decoded: bool,
     /// Encoding symbols received beyond the number of source symbols.
     pub overhead_symbols: u64,
+    /// What the sender did when this receiver held the others of a one-to-many session back.
+    pub straggler: Option<crate::network::Straggler>,
 }
 
 /// One directed link.
@@ -137,6 +141,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
             let path = network.routes().ideal_path(network.graph(), src_host, dst_host);
             rows.push(FlowRow {
                 session: index as u32,
+                request: spec.request,
                 workload: group.name.clone(),
                 mode: spec.mode.name(),
                 background,
@@ -156,6 +161,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 timeouts: row.sent.timeouts + receiver.stats.timeouts,
                 decoded: receiver.stats.decoded_blocks > 0,
                 overhead_symbols: receiver.stats.overhead_symbols,
+                straggler: receiver.straggler,
             });
         }
     }

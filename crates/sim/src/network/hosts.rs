@@ -44,22 +44,32 @@ impl Network {
         let Some(mut hosted) = self.endpoints[id as usize].take() else { return };
         act(&mut hosted.stack, Time(self.now));
         let host = hosted.host;
+        let feeds = hosted.feeds.map(|relay| (relay, hosted.stack.stats().bytes_delivered));
         self.attend(id, hosted);
+        if let Some((relay, bytes)) = feeds {
+            self.feed(relay, bytes);
+        }
         if !self.hosts[host as usize].pulls.is_empty() {
             self.pace(host);
         }
+    }
+
+    /// More of its object has arrived at a relay's host.
+    fn feed(&mut self, relay: EndpointId, bytes: u64) {
+        self.with_endpoint(relay, |stack, now| stack.set_available(now, bytes));
     }
 
     /// Sends what an endpoint wants to send, hears what it has to say, and sees to its pulls and its timer.
     #[inline]
     fn attend(&mut self, id: EndpointId, mut hosted: Box<Hosted>) {
         let now = Time(self.now);
-        while let Some(transmit) = hosted.stack.poll_transmit(now) {
-            self.inject(id, &mut hosted, transmit);
-        }
         let mut open = true;
-        while let Some(event) = hosted.stack.poll_event() {
-            open &= self.note(&hosted, event);
+        loop {
+            while let Some(transmit) = hosted.stack.poll_transmit(now) {
+                self.inject(id, &mut hosted, transmit);
+            }
+            let Some(event) = hosted.stack.poll_event() else { break };
+            open &= self.note(&mut hosted, event);
         }
         if !open {
             return self.close(id, &hosted);
@@ -125,6 +135,10 @@ impl Network {
             }
         };
         let path = hosted.path.next(&mut self.hosts[hosted.host as usize].random);
+        // Copies lose the flag at the last switch, where they still are multicast packets to that switch: what must not
+        // be cut is told by its sizes.
+        let uncut = flags & flag::MULTICAST != 0 && !self.trim_multicast;
+        let trimmed_size = if uncut { transmit.size } else { transmit.trimmed_size };
         let hot = Hot {
             at: self.now,
             next: NO_PACKET,
@@ -132,9 +146,9 @@ impl Network {
             destination,
             path,
             size: transmit.size as u16,
-            trimmed_size: transmit.trimmed_size as u16,
+            trimmed_size: trimmed_size as u16,
             from,
-            priority: transmit.priority,
+            tag: Hot::tag(hosted.class, transmit.priority),
             flags,
         };
         self.counts.sent += 1;

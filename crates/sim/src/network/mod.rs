@@ -5,6 +5,7 @@
 //! (failures and sampling).
 
 mod control;
+mod fallback;
 mod forward;
 mod hosts;
 mod sessions;
@@ -14,18 +15,18 @@ use crate::engine::wheel::Wheel;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::multicast;
 use crate::fabric::port::Port;
-use crate::fabric::queue::{Queue, nic::Nic};
+use crate::fabric::queue::{Queue, fair::Fair, nic::Nic};
 use crate::fabric::routing::Routes;
 use crate::host::path::PathMode;
 use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
 use crate::random;
 use crate::transport::Transport;
-use crate::workload::Session;
+use crate::workload::{Fallback, Session};
 use anabranch_transport::units::PS_PER_S;
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 pub use control::{Change, Sample, Sampling, Target};
-pub use sessions::{ReceiverRow, SessionRow};
+pub use sessions::{ReceiverRow, SessionRow, Straggler};
 use std::sync::Arc;
 
 /// When a run ends.
@@ -48,6 +49,8 @@ pub struct Group {
     pub transport: Transport,
     /// How its packets find their paths.
     pub path: PathMode,
+    /// Class of its packets, up to 31: which queue is theirs at ports with [fair queues](crate::fabric::queue::fair).
+    pub class: u8,
     /// Background traffic, kept apart in results.
     pub background: bool,
     /// [`Stop::Foreground`] waits for its sessions, if they have an end.
@@ -56,9 +59,26 @@ pub struct Group {
     pub awaited_size: Bytes,
     /// Sessions without end stop after this time; `None`: with the run.
     pub duration: Option<Duration>,
+    /// How sessions with several ends are carried if the transport has none of its own; `None`: by the default of their mode.
+    pub fallback: Option<Fallback>,
 }
 
 impl Group {
+    /// Foreground sessions without anything special.
+    pub fn new(name: &str, transport: Transport, path: PathMode) -> Self {
+        Self {
+            name: name.to_owned(),
+            transport,
+            path,
+            class: 0,
+            background: false,
+            awaited: true,
+            awaited_size: Bytes(u64::MAX),
+            duration: None,
+            fallback: None,
+        }
+    }
+
     /// Whether [`Stop::Foreground`] waits for a session of this group.
     pub fn awaits(&self, session: &Session) -> bool {
         self.awaited && session.size.map_or(self.duration.is_some(), |size| size <= self.awaited_size)
@@ -91,6 +111,10 @@ pub struct Setup {
     pub host_jitter: Duration,
     /// Switches send headers back to the sender when their header queue is full (NDP §3.2.4).
     pub return_to_sender: bool,
+    /// Fair queues of a host's own port, one for each class of packets. 1: one queue for all.
+    pub host_classes: u8,
+    /// Switches that trim cut multicast packets as well. If not, one that would be cut is dropped.
+    pub trim_multicast: bool,
 }
 
 /// How a run ended.
@@ -178,6 +202,7 @@ pub struct Network {
     stop: Stop,
     time_limit: u64,
     return_to_sender: bool,
+    trim_multicast: bool,
     multicast_trees: u32,
     fingerprint: u64,
     events: u64,
@@ -198,8 +223,8 @@ impl Network {
                 if graph.is_host(owner) {
                     host_ports[owner as usize] = p;
                     let seed = setup.seed ^ random::mix(u64::from(p));
-                    return Port::new(link.rate, link.delay, peer, Queue::Nic(Nic::new()))
-                        .with_jitter(setup.host_jitter, seed);
+                    let queue = host_queue(setup.host_classes, largest);
+                    return Port::new(link.rate, link.delay, peer, queue).with_jitter(setup.host_jitter, seed);
                 }
                 Port::new(link.rate, link.delay, peer, (setup.queue)(p))
             })
@@ -250,6 +275,7 @@ impl Network {
             stop: setup.stop,
             time_limit: setup.time_limit.ps(),
             return_to_sender: setup.return_to_sender,
+            trim_multicast: setup.trim_multicast,
             multicast_trees: setup.multicast_trees,
             fingerprint: 0x616e_6162_7261_6e63,
             events: 0,
@@ -429,6 +455,14 @@ fn with_ends(mut changes: Vec<(Time, Change)>, sessions: &[Session], groups: &[G
     }
     changes.sort_by_key(|c| c.0);
     changes
+}
+
+/// The queue of a host's own port.
+fn host_queue(classes: u8, packet_bytes: u64) -> Queue {
+    match classes {
+        0 | 1 => Queue::Nic(Nic::new()),
+        n => Queue::Fair(Fair::new((0..n).map(|_| Queue::Nic(Nic::new())), packet_bytes as u32)),
+    }
 }
 
 /// The pace of pulls: the time that a full packet takes on the incoming link.

@@ -8,7 +8,7 @@ use crate::host::{EndpointId, Hosted, Remote, Remotes};
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Mode, Session};
-use anabranch_transport::{Event, Peer, Stats, Time};
+use anabranch_transport::{Bytes, Event, FailureReason, Peer, Stats, Time};
 use std::fmt::Write as _;
 
 /// What one receiver of a session saw.
@@ -18,6 +18,27 @@ pub struct ReceiverRow {
     pub completed: Option<Time>,
     /// Counters of the receiving endpoint.
     pub stats: Stats,
+    /// What its sender did when it held the other receivers back.
+    pub straggler: Option<Straggler>,
+}
+
+/// What became of a receiver that held a one-to-many session back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Straggler {
+    /// It left the multicast group and was served by a unicast session of its own.
+    Detached,
+    /// It was given up: the session ended without it.
+    Dropped,
+}
+
+impl Straggler {
+    /// As in the result tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detached => "detached",
+            Self::Dropped => "dropped",
+        }
+    }
 }
 
 /// What is remembered of a session.
@@ -35,10 +56,26 @@ pub struct SessionRow {
     pub failure: Option<String>,
     /// Host that actually sent to each receiver.
     pub senders: Vec<u32>,
+    /// Connections that must complete before a receiver has its object: more than one where several sources send parts.
+    pub(super) parts: u16,
     open_endpoints: u32,
-    group: Option<u32>,
+    /// Its multicast groups: one more each time that a receiver leaves, for packets on their way keep theirs.
+    groups: Vec<u32>,
     first_endpoint: EndpointId,
     endpoints: u32,
+}
+
+/// One connection of a session.
+#[derive(Clone, Copy)]
+pub(super) struct Leg {
+    /// Sending host.
+    pub(super) from: u32,
+    /// Receiving host.
+    pub(super) to: u32,
+    /// Which receiver of the session that is.
+    pub(super) row: u16,
+    /// What it carries.
+    pub(super) size: Option<Bytes>,
 }
 
 impl Network {
@@ -76,32 +113,21 @@ impl Network {
             packets_dropped: 0,
             failure: None,
             senders: vec![spec.sources[0]; spec.sinks.len()],
+            parts: 1,
             open_endpoints: 0,
-            group: None,
+            groups: Vec::new(),
             first_endpoint,
             endpoints: 0,
         });
         let transport = self.groups[usize::from(spec.group)].transport.clone();
+        // One sender and one receiver need no group: "unicast is a specialisation" (thesis, chapter 3).
         let opened = match spec.mode {
-            Mode::Unicast => false,
-            Mode::OneToMany => self.open_one_to_many(session, spec, &transport),
-            Mode::ManyToOne => self.open_many_to_one(session, spec, &transport),
+            Mode::OneToMany if spec.sinks.len() > 1 => self.open_one_to_many(session, spec, &transport),
+            Mode::ManyToOne if spec.sources.len() > 1 => self.open_many_to_one(session, spec, &transport),
+            Mode::Unicast | Mode::OneToMany | Mode::ManyToOne => false,
         };
-        match spec.mode {
-            _ if opened => {}
-            // Multi-unicast: the object crosses the sender's uplink once for each receiver.
-            Mode::Unicast | Mode::OneToMany => {
-                for (row, &sink) in spec.sinks.iter().enumerate() {
-                    self.open_unicast(session, spec, &transport, spec.sources[0], sink, row as u16);
-                }
-            }
-            Mode::ManyToOne => {
-                let sink = spec.sinks[0];
-                let nearest = spec.sources.iter().min_by_key(|&&s| self.routes.hop_count(s, sink));
-                let nearest = *nearest.unwrap_or(&spec.sources[0]);
-                self.sessions[session as usize].senders[0] = nearest;
-                self.open_unicast(session, spec, &transport, nearest, sink, 0);
-            }
+        if !opened {
+            self.open_fallback(session, spec, &transport);
         }
         let row = &mut self.sessions[session as usize];
         row.endpoints = self.endpoints.len() as u32 - first_endpoint;
@@ -111,28 +137,22 @@ impl Network {
         }
     }
 
-    fn open_unicast(&mut self, session: u32, spec: &Session, transport: &Transport, from: u32, to: u32, row: u16) {
+    /// Opens one connection; returns its sender and its receiver.
+    pub(super) fn open_unicast(
+        &mut self,
+        session: u32,
+        spec: &Session,
+        transport: &Transport,
+        leg: Leg,
+    ) -> (EndpointId, EndpointId) {
         let first = self.endpoints.len() as EndpointId;
         let seed = self.endpoint_seed(first);
-        let (sender, receiver) = transport.unicast(spec.size, Time(self.now), seed);
-        self.add(
-            session,
-            spec,
-            from,
-            None,
-            sender,
-            Remotes::One(Remote { host: to, endpoint: first + 1, from: 0 }),
-            None,
-        );
-        self.add(
-            session,
-            spec,
-            to,
-            Some(row),
-            receiver,
-            Remotes::One(Remote { host: from, endpoint: first, from: 0 }),
-            None,
-        );
+        let (sender, receiver) = transport.unicast(leg.size, Time(self.now), seed);
+        let to_receiver = Remotes::One(Remote { host: leg.to, endpoint: first + 1, from: 0 });
+        let to_sender = Remotes::One(Remote { host: leg.from, endpoint: first, from: 0 });
+        self.add(session, spec, leg.from, None, sender, to_receiver, None);
+        self.add(session, spec, leg.to, Some(leg.row), receiver, to_sender, None);
+        (first, first + 1)
     }
 
     /// False if the transport has no such sessions.
@@ -152,26 +172,44 @@ impl Network {
         }
         let mut members: Vec<_> = sinks.iter().copied().zip(first + 1..).collect();
         members.sort_unstable();
-        self.multicast.push(Some(Box::new(Multicast { group: self.trees(session), receivers: members })));
-        self.sessions[session as usize].group = Some(group);
+        self.install(session, members);
         true
     }
 
-    /// The trees of a one-to-many session over the links that work now.
-    fn trees(&self, session: u32) -> MulticastGroup {
-        let spec = &self.specs[session as usize];
+    /// Installs a multicast group of a session. `receivers` by host.
+    fn install(&mut self, session: u32, receivers: Vec<(u32, EndpointId)>) -> u32 {
+        let id = self.multicast.len() as u32;
+        let group = self.trees(session, &receivers);
+        self.multicast.push(Some(Box::new(Multicast { group, receivers })));
+        self.sessions[session as usize].groups.push(id);
+        id
+    }
+
+    /// The sender of a one-to-many session goes on without one of its receivers in the group. Packets that are on their
+    /// way to the old group reach that receiver, too: it has asked for them.
+    fn leave_group(&mut self, hosted: &mut Hosted, leaver: EndpointId) {
+        let Some(old) = hosted.group else { return };
+        let Some(members) = self.multicast[old as usize].as_ref().map(|m| &m.receivers) else { return };
+        let members = members.iter().copied().filter(|m| m.1 != leaver).collect();
+        hosted.group = Some(self.install(hosted.session, members));
+    }
+
+    /// The trees of a one-to-many session to these receivers over the links that work now.
+    fn trees(&self, session: u32, receivers: &[(u32, EndpointId)]) -> MulticastGroup {
         let hash = random::mix(self.seed ^ random::mix(u64::from(session)));
-        let (source, trees) = (spec.sources[0], self.multicast_trees);
-        MulticastGroup::build(&self.graph, &self.routes, source, &spec.sinks, trees, hash)
+        let (source, trees) = (self.specs[session as usize].sources[0], self.multicast_trees);
+        let sinks: Vec<u32> = receivers.iter().map(|r| r.0).collect();
+        MulticastGroup::build(&self.graph, &self.routes, source, &sinks, trees, hash)
     }
 
     /// Installs the trees of all open groups again, after a change of the links that work.
     pub(super) fn reinstall_trees(&mut self) {
         for session in 0..self.sessions.len() as u32 {
-            let Some(group) = self.sessions[session as usize].group else { continue };
-            if let Some(mut installed) = self.multicast[group as usize].take() {
-                installed.group = self.trees(session);
-                self.multicast[group as usize] = Some(installed);
+            for group in self.sessions[session as usize].groups.clone() {
+                if let Some(mut installed) = self.multicast[group as usize].take() {
+                    installed.group = self.trees(session, &installed.receivers);
+                    self.multicast[group as usize] = Some(installed);
+                }
             }
         }
     }
@@ -209,13 +247,14 @@ impl Network {
         group: Option<u32>,
     ) {
         let id = self.endpoints.len() as EndpointId;
-        let mode = self.groups[usize::from(spec.group)].path;
+        let (mode, class) = (self.groups[usize::from(spec.group)].path, self.groups[usize::from(spec.group)].class);
         // A hub's nearest remote may be in its own rack, with a single path; a group's packets choose among trees, too.
         let paths = remotes.all().iter().map(|r| self.routes.path_count(host, r.host)).max().unwrap_or(0);
         let paths = paths.max(group.map_or(0, |_| self.multicast_trees));
         let random = &mut self.hosts[host as usize].random;
         let path = PathPicker::new(mode, paths, remotes.get(0).host, random);
-        let hosted = Hosted { stack, host, session, receiver, remotes, group, path, pulling: false };
+        let hosted =
+            Hosted { stack, host, session, receiver, remotes, feeds: None, group, class, path, pulling: false };
         self.endpoints.push(Some(Box::new(hosted)));
         self.endpoint_session.push(session);
         self.sessions[session as usize].open_endpoints += 1;
@@ -223,26 +262,49 @@ impl Network {
     }
 
     /// An endpoint reports. False if it has closed.
-    pub(super) fn note(&mut self, hosted: &Hosted, event: Event) -> bool {
+    pub(super) fn note(&mut self, hosted: &mut Hosted, event: Event) -> bool {
         match event {
             Event::Completed { at } => {
                 let row = &mut self.sessions[hosted.session as usize];
                 if let Some(receiver) = hosted.receiver
                     && row.receivers[usize::from(receiver)].completed.is_none()
                 {
-                    row.receivers[usize::from(receiver)].completed = Some(at);
+                    if row.parts > 1 {
+                        row.parts -= 1;
+                        return true;
+                    }
+                    let row = &mut row.receivers[usize::from(receiver)];
+                    row.completed = Some(at);
+                    let waited_for = row.straggler != Some(Straggler::Dropped);
                     self.last_completion = self.last_completion.max(at.ps());
-                    self.unfinished -= u64::from(self.awaited(hosted.session));
+                    self.unfinished -= u64::from(waited_for && self.awaited(hosted.session));
                 }
                 true
             }
+            Event::PeerDetached(peer) => {
+                self.leave_group(hosted, hosted.remotes.get(peer).endpoint);
+                let row = &mut self.sessions[hosted.session as usize].receivers[usize::from(peer)];
+                row.straggler = Some(Straggler::Detached);
+                true
+            }
+            Event::PeerDropped(peer) => {
+                let row = &mut self.sessions[hosted.session as usize].receivers[usize::from(peer)];
+                // It may have everything, and its word of it be on the way.
+                let waited_for = row.completed.is_none() && row.straggler != Some(Straggler::Dropped);
+                if row.completed.is_none() {
+                    row.straggler = Some(Straggler::Dropped);
+                }
+                self.unfinished -= u64::from(waited_for && self.awaited(hosted.session));
+                true
+            }
+            // A receiver that was given up: its row says so already.
+            Event::Failed(FailureReason::GivenUp) | Event::Closed => false,
             Event::Failed(reason) => {
                 let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
                 let message = format!("{side} on h{}: {reason}", hosted.host);
                 self.sessions[hosted.session as usize].failure.get_or_insert(message);
                 false
             }
-            Event::Closed => false,
             Event::Connected | Event::PeerCompleted(_) => true,
         }
     }
@@ -253,10 +315,10 @@ impl Network {
         self.keep_stats(hosted);
         let row = &mut self.sessions[hosted.session as usize];
         row.open_endpoints -= 1;
-        if row.open_endpoints == 0
-            && let Some(group) = row.group
-        {
-            self.multicast[group as usize] = None;
+        if row.open_endpoints == 0 {
+            for group in std::mem::take(&mut row.groups) {
+                self.multicast[group as usize] = None;
+            }
         }
     }
 
@@ -264,12 +326,9 @@ impl Network {
         let stats = hosted.stack.stats();
         let row = &mut self.sessions[hosted.session as usize];
         if let Some(receiver) = hosted.receiver {
-            row.receivers[usize::from(receiver)].stats = stats;
+            row.receivers[usize::from(receiver)].stats += stats;
         } else {
-            row.sent.data_sent += stats.data_sent;
-            row.sent.retransmitted += stats.retransmitted;
-            row.sent.timeouts += stats.timeouts;
-            row.sent.marked_received += stats.marked_received;
+            row.sent += stats;
         }
     }
 
@@ -285,8 +344,8 @@ impl Network {
     /// Which sessions wait for what: the first few, for a person.
     pub(super) fn who_waits(&self) -> String {
         const SHOWN: usize = 8;
-        let waits =
-            |&s: &usize| self.awaited(s as u32) && self.sessions[s].receivers.iter().any(|r| r.completed.is_none());
+        let incomplete = |r: &ReceiverRow| r.completed.is_none() && r.straggler != Some(Straggler::Dropped);
+        let waits = |&s: &usize| self.awaited(s as u32) && self.sessions[s].receivers.iter().any(incomplete);
         let waiting: Vec<usize> = (0..self.sessions.len()).filter(waits).collect();
         let unopened = self.specs.len() - self.sessions.len();
         let mut text = format!("{} of {} sessions are not finished", waiting.len() + unopened, self.specs.len());
@@ -323,8 +382,8 @@ impl Network {
     pub(super) fn end(&mut self, session: u32) {
         let Some(row) = self.sessions.get(session as usize) else { return };
         for id in row.first_endpoint..row.first_endpoint + row.endpoints {
-            if let Some(hosted) = self.endpoints[id as usize].take() {
-                self.note(&hosted, Event::Completed { at: Time(self.now) });
+            if let Some(mut hosted) = self.endpoints[id as usize].take() {
+                self.note(&mut hosted, Event::Completed { at: Time(self.now) });
                 self.close(id, &hosted);
             }
         }

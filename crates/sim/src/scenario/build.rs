@@ -1,10 +1,11 @@
 //! From a resolved scenario to a network that is ready to run.
 
 use super::{
-    Action, BufferSize, Failure, Plan, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch, Victim,
+    Action, BufferSize, Failure, Plan, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch, SwitchConfig,
+    TransportName, Victim,
 };
 use crate::fabric::graph::{Graph, NodeId, PortId};
-use crate::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, mlfq, trim::Trim};
+use crate::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, fair::Fair, mlfq, trim::Trim};
 use crate::host::path::PathMode;
 use crate::network::{Change, Group, Network, Sampling, Setup, Stop, Target};
 use crate::random;
@@ -56,6 +57,7 @@ fn setup(
     seed: u64,
     changes: Vec<(Time, Change)>,
 ) -> Setup {
+    let classes = classes(scenario);
     let groups: Vec<Group> = scenario
         .workload
         .iter()
@@ -67,7 +69,9 @@ fn setup(
                 name: workload.name(index),
                 transport: scenario.transport.transport(name),
                 path: path_mode(scenario.routing.resolve(name)),
+                class: classes.iter().position(|&c| c == name).unwrap_or(0) as u8,
                 background,
+                fallback: workload.fallback,
                 awaited: match scenario.run.stop {
                     super::Stop::All => !workload.is_endless(),
                     super::Stop::Foreground => !background,
@@ -81,8 +85,10 @@ fn setup(
     let measure = &scenario.measure;
     let windows = if measure.cwnd { (0..sessions.len() as u32).collect() } else { Vec::new() };
     Setup {
-        queue: queues(scenario, &graph, seed),
+        queue: queues(scenario, &classes, &groups, &graph, seed),
+        host_classes: if scenario.switch.queue == QueueKind::Fair { classes.len() as u8 } else { 1 },
         return_to_sender: groups.iter().any(|g| returns_headers(&g.transport)),
+        trim_multicast: scenario.switch.trim_multicast,
         groups,
         sessions,
         seed,
@@ -115,12 +121,38 @@ fn path_mode(mode: RoutingMode) -> PathMode {
     }
 }
 
+/// The transports in use, each once, in the order of the workloads: the classes that fair queues tell apart.
+fn classes(scenario: &Scenario) -> Vec<TransportName> {
+    let mut names = Vec::new();
+    for workload in &scenario.workload {
+        let name = scenario.transport_of(workload);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// Makes the queue of each switch port: the discipline of the scenario, resolved for the port's rate.
-fn queues(scenario: &Scenario, graph: &Arc<Graph>, seed: u64) -> Box<dyn Fn(PortId) -> Queue + Send> {
+fn queues(
+    scenario: &Scenario,
+    classes: &[TransportName],
+    groups: &[Group],
+    graph: &Arc<Graph>,
+    seed: u64,
+) -> Box<dyn Fn(PortId) -> Queue + Send> {
     let (config, transport, graph) = (scenario.switch.clone(), scenario.transport.name, Arc::clone(graph));
+    let classes = classes.to_vec();
+    let full_packet = groups.iter().map(|g| g.transport.packet_bytes()).max().unwrap_or(1500) as u32;
     Box::new(move |port| {
         let rate = graph.links[(port / 2) as usize].rate;
-        queue(&config.resolve(transport, rate), random::mix(seed ^ random::mix(u64::from(port))))
+        let seed = random::mix(seed ^ random::mix(u64::from(port)));
+        if config.queue == QueueKind::Fair {
+            let own = SwitchConfig { queue: QueueKind::Auto, ..config.clone() };
+            let queues = classes.iter().map(|&name| queue(&own.resolve(name, rate), seed));
+            return Queue::Fair(Fair::new(queues, full_packet));
+        }
+        queue(&config.resolve(transport, rate), seed)
     })
 }
 
@@ -129,7 +161,8 @@ fn queue(switch: &Switch, seed: u64) -> Queue {
     let header_buffer = limit(switch.header_buffer);
     let threshold = switch.ecn_threshold.map(limit);
     match switch.queue {
-        QueueKind::Auto | QueueKind::DropTail => Queue::DropTail(DropTail::new(buffer)),
+        // Fair queues are made of the others, above.
+        QueueKind::Auto | QueueKind::Fair | QueueKind::DropTail => Queue::DropTail(DropTail::new(buffer)),
         QueueKind::Ecn => Queue::Ecn(Ecn::new(buffer, threshold.unwrap_or(Limit::NONE))),
         QueueKind::Trim => Queue::Trim(Trim::new(buffer, header_buffer, switch.weight, seed)),
         QueueKind::Mlfq | QueueKind::MlfqTrim => Queue::Mlfq(mlfq::Mlfq::new(mlfq::MlfqParameters {

@@ -3,7 +3,7 @@
 use super::{Scenario, TransportName};
 use crate::workload::Fault;
 use anabranch_transport::Duration;
-use anabranch_transport::scdp::{DecodeLatency, DecodeTable};
+use anabranch_transport::scdp::{DecodeLatency, DecodeTable, ScdpConfig};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,8 +42,9 @@ struct Distribution {
     median: u64,
 }
 
-/// Reads the table that `table` names, if it names one, for symbols of `symbol_bytes`. File names start at `base`.
-pub(super) fn read(table: &mut DecodeTable, base: &Path, symbol_bytes: u64) -> Result<(), Fault> {
+/// Reads the table that `table` names, if it names one, for blocks of up to `block_symbols` symbols of `symbol_bytes`. File
+/// names start at `base`.
+pub(super) fn read(table: &mut DecodeTable, base: &Path, symbol_bytes: u64, block_symbols: u32) -> Result<(), Fault> {
     let Some(name) = &table.name else { return Ok(()) };
     let text = match built_in(name) {
         Some(text) => text.to_owned(),
@@ -56,6 +57,10 @@ pub(super) fn read(table: &mut DecodeTable, base: &Path, symbol_bytes: u64) -> R
         })?,
     };
     let (rows, origin) = parse(&text, Path::new(name), symbol_bytes)?;
+    covers(&rows, block_symbols).map_err(|message| {
+        let hint = format!("measure them: `anabranch codec bench --k 1,10,50,{block_symbols} --latency-table FILE`");
+        Fault::in_file(Path::new(name), 0, message).hint(hint)
+    })?;
     (table.rows, table.origin) = (rows, origin);
     Ok(())
 }
@@ -93,6 +98,19 @@ fn parse(text: &str, file: &Path, symbol_bytes: u64) -> Result<(Vec<DecodeLatenc
     Ok((rows?, about.collect::<Vec<_>>().join(", ")))
 }
 
+/// Says so if there are blocks smaller or larger than all that were measured: what is measured is not guessed.
+fn covers(rows: &[DecodeLatency], block_symbols: u32) -> Result<(), String> {
+    let [Some(least), Some(most)] = [rows.first(), rows.last()].map(|row| row.map(|r| r.symbols)) else {
+        return Ok(());
+    };
+    if least > 1 || most < block_symbols {
+        return Err(format!(
+            "latencies of {least} to {most} source symbols, but blocks have 1 to {block_symbols} (transport.scdp.block_symbols)"
+        ));
+    }
+    Ok(())
+}
+
 impl Scenario {
     /// Where the decode latency of this scenario comes from, for people; `None` if nothing is decoded.
     pub fn decode_latency(&self) -> Option<String> {
@@ -107,6 +125,9 @@ impl Scenario {
             None if table.is_given() => "the scenario's own table".to_owned(),
             None if !config.decode_polynomial.is_empty() => {
                 format!("polynomial of K with coefficients {:?} in us", config.decode_polynomial)
+            }
+            None if config.decode_rate == ScdpConfig::default().decode_rate => {
+                format!("rate {}, the default (SCDP §V-C)", config.decode_rate)
             }
             None => format!("rate {}", config.decode_rate),
         })
@@ -124,8 +145,9 @@ mod tests {
         {"symbol_size": 1000, "source_symbols": 10, "lost": 1, "decode_ns": {"median": 100, "p90": 5000}},
         {"symbol_size": 1000, "source_symbols": 10, "lost": 5, "decode_ns": {"median": 300}},
         {"symbol_size": 1000, "source_symbols": 10, "lost": 9, "decode_ns": {"median": 200}},
-        {"symbol_size": 1000, "source_symbols": 5, "lost": 5, "decode_ns": {"median": 50}},
-        {"symbol_size": 2000, "source_symbols": 5, "lost": 5, "decode_ns": {"median": 70}}]}"#;
+        {"symbol_size": 1000, "source_symbols": 1, "lost": 1, "decode_ns": {"median": 50}},
+        {"symbol_size": 2000, "source_symbols": 1, "lost": 1, "decode_ns": {"median": 70}},
+        {"symbol_size": 2000, "source_symbols": 5, "lost": 5, "decode_ns": {"median": 90}}]}"#;
 
     fn rows(symbol_bytes: u64) -> Vec<(u32, u64)> {
         let (rows, origin) = parse(TABLE, Path::new("t.json"), symbol_bytes).expect("a table");
@@ -135,10 +157,10 @@ mod tests {
 
     #[test]
     fn the_slowest_loss_counts_and_size_is_never_to_the_good() {
-        assert_eq!(rows(1000), [(5, 50_000), (10, 300_000)]);
+        assert_eq!(rows(1000), [(1, 50_000), (10, 300_000)]);
         assert_eq!(rows(1), rows(1000));
-        assert_eq!(rows(1001), [(5, 70_000)]);
-        assert_eq!(rows(4000), [(5, 140_000)]);
+        assert_eq!(rows(1001), [(1, 70_000), (5, 90_000)]);
+        assert_eq!(rows(4000), [(1, 140_000), (5, 180_000)]);
     }
 
     #[test]
@@ -147,9 +169,9 @@ mod tests {
         assert!(error("{}").starts_with("t.json:1: not a table of decode latencies: missing field `entries`"));
         assert_eq!(error(r#"{"entries": []}"#), "t.json: the table has no entry with a lost symbol");
         assert!(error(&TABLE.replace("\"source_symbols\": 5", "\"source_symbols\": 0")).contains("at least 1"));
-        assert!(error(&TABLE.replace("70}", "18446744073709551615}")).contains("too long"));
+        assert!(error(&TABLE.replace("90}", "18446744073709551615}")).contains("too long"));
         let mut table = DecodeTable { name: Some("none.json".to_owned()), ..DecodeTable::default() };
-        let fault = read(&mut table, Path::new("folder"), 1436).expect_err("no such file");
+        let fault = read(&mut table, Path::new("folder"), 1436, 100).expect_err("no such file");
         assert!(fault.to_string().contains("none.json") && fault.to_string().contains("\"measured\""), "{fault}");
     }
 
@@ -157,9 +179,8 @@ mod tests {
     fn what_comes_with_the_program_reads() {
         for (name, _) in BUILT_IN {
             let mut table = DecodeTable { name: Some(name.to_owned()), ..DecodeTable::default() };
-            read(&mut table, Path::new(""), 1436).expect("a table");
+            read(&mut table, Path::new(""), 1436, 10_000).expect("a table");
             assert!(table.rows.len() > 10 && !table.origin.is_empty(), "{table:?}");
-            assert!(table.rows.iter().any(|r| r.symbols == 1) && table.rows.iter().any(|r| r.symbols >= 2000));
             assert!(table.rows.iter().all(|r| r.latency > Duration::ZERO));
         }
     }
@@ -170,7 +191,7 @@ mod tests {
         hosts = 4
         [transport]
         name = "scdp"
-        scdp = { decode_table = "t.json" }
+        scdp = { decode_table = "t.json", block_symbols = 5 }
         [[workload]]
         sizes = { law = "fixed", size = "1MB" }
         placement = { pattern = "random" }
@@ -192,15 +213,18 @@ mod tests {
     fn a_scenario_names_a_table_beside_it() {
         let run = |overrides: &[&str]| run("beside", TABLE, overrides).expect("a scenario").scenario;
         let scenario = run(&[]);
-        assert_eq!(scenario.transport.scdp.decode_latency(5), Duration(70_000));
+        assert_eq!(scenario.transport.scdp.decode_latency(5), Duration(90_000));
         assert_eq!(scenario.decode_latency().as_deref(), Some("table \"t.json\", measured on M, avx2, 2026-01-01"));
-        assert_eq!(run(&["transport.scdp.packet=\"1064B\""]).transport.scdp.decode_latency(5), Duration(50_000));
+        let small = run(&["transport.scdp.packet=\"1064B\"", "transport.scdp.block_symbols=10"]);
+        assert_eq!(small.transport.scdp.decode_latency(10), Duration(300_000));
         let measured = run(&["transport.scdp.decode_table=measured"]);
         assert!(measured.decode_latency().is_some_and(|text| text.starts_with("table \"measured\", measured on ")));
         let own = run(&["transport.scdp.decode_table=[{symbols = 5, latency = \"1us\"}]"]);
         assert_eq!(own.decode_latency().as_deref(), Some("the scenario's own table"));
         let rate = run(&["transport.scdp.decode_table=[]"]);
-        assert_eq!(rate.decode_latency().as_deref(), Some("rate 1300Mbps"));
+        assert_eq!(rate.decode_latency().as_deref(), Some("rate 1300Mbps, the default (SCDP §V-C)"));
+        let other = run(&["transport.scdp.decode_table=[]", "transport.scdp.decode_rate=1Gbps"]);
+        assert_eq!(other.decode_latency().as_deref(), Some("rate 1Gbps"));
         assert_eq!(run(&["transport.name=ndp"]).decode_latency(), None);
         let ours = ["transport.name=ndp", "workload.0.transport=scdp"];
         assert!(run(&ours).decode_latency().is_some(), "one workload decodes");
@@ -227,6 +251,9 @@ mod tests {
         let missing = error(&["transport.scdp.decode_table=none.json"]);
         assert!(missing.contains("transport.scdp.decode_table: cannot read"), "{missing}");
         assert!(missing.contains("or \"measured\"") && missing.matches("error:").count() == 1, "{missing}");
+        let short = error(&["transport.scdp.block_symbols=6"]);
+        assert!(short.contains("t.json: latencies of 1 to 5 source symbols, but blocks have 1 to 6"), "{short}");
+        assert!(short.contains("--k 1,10,50,6 "), "{short}");
         let both = error(&["transport.scdp.decode_polynomial=[1]"]);
         assert!(both.contains("give a table or a polynomial, not both"), "{both}");
         let kind = error(&["transport.scdp.decode_table=5"]);

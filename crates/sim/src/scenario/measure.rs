@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Time series, in `series.parquet`. The tables of flows and links are always written. Measuring never changes a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each series")]
 pub struct Measure {
     /// Time between two samples. Needed by any series.
     #[serde(skip_serializing_if = "Option::is_none")]

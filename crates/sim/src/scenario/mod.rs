@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 mod build;
 mod check;
+mod cost;
 mod decoding;
 mod error;
 mod expand;

@@ -103,6 +103,9 @@ pub enum QueueKind {
     Mlfq,
     /// Strict priorities that share a buffer, and trimming (SCDP).
     MlfqTrim,
+    /// A queue for each transport of the scenario, with the discipline that `auto` would choose for it; those that wait
+    /// share the link by bytes (deficit round robin). Hosts' own ports have such queues, too.
+    Fair,
 }
 
 /// Who loses when a queue of priorities is full.
@@ -125,7 +128,8 @@ pub struct SwitchConfig {
     /// Queue discipline.
     pub queue: QueueKind,
     /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 100
-    /// packets with `drop-tail` and `ecn`. The SCDP paper gives 20 packets to every protocol.
+    /// packets with `drop-tail` and `ecn`. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's
+    /// queue has a buffer of its own.
     pub buffer: BufferSize,
     /// Queue length from which packets are marked: by `ecn`, and by `mlfq` and `mlfq-trim` if given or with DCTCP or PIAS.
     /// `auto`: 20 packets up to 3 Gbps, then 65 packets for each 10 Gbps (the K of the DCTCP paper, SIGCOMM 2010 §3.4, for 1
@@ -142,6 +146,9 @@ pub struct SwitchConfig {
     pub priorities: u8,
     /// Which packet `mlfq` drops, and `mlfq-trim` trims, when the buffer is full.
     pub victim: Victim,
+    /// Whether trimming disciplines cut multicast packets, too. `false`: a multicast packet that would be trimmed is
+    /// dropped, as by the switches of today that can trim.
+    pub trim_multicast: bool,
 }
 
 impl Default for SwitchConfig {
@@ -154,6 +161,7 @@ impl Default for SwitchConfig {
             weight: 10,
             priorities: 5,
             victim: Victim::Auto,
+            trim_multicast: true,
         }
     }
 }
@@ -187,7 +195,7 @@ impl SwitchConfig {
             BufferSize::Packets(match queue {
                 QueueKind::Trim => 8,
                 QueueKind::Mlfq | QueueKind::MlfqTrim => 20,
-                QueueKind::Auto | QueueKind::DropTail | QueueKind::Ecn => 100,
+                QueueKind::Auto | QueueKind::DropTail | QueueKind::Ecn | QueueKind::Fair => 100,
             }),
         );
         let header_buffer = match buffer {
@@ -207,7 +215,7 @@ impl SwitchConfig {
                 let own = transport.queue();
                 self.ecn_threshold != BufferSize::Auto || matches!(own, QueueKind::Ecn | QueueKind::Mlfq)
             }
-            QueueKind::Auto | QueueKind::DropTail | QueueKind::Trim => false,
+            QueueKind::Auto | QueueKind::DropTail | QueueKind::Trim | QueueKind::Fair => false,
         };
         Switch {
             queue,
@@ -261,6 +269,9 @@ impl SwitchConfig {
                 Fault::new("ecn_threshold", format!("{threshold} never fill a buffer of {buffer}: nothing is marked"))
                     .warn(),
             );
+        }
+        if !self.trim_multicast && matches!(self.queue, QueueKind::DropTail | QueueKind::Ecn | QueueKind::Mlfq) {
+            faults.push(Fault::new("trim_multicast", "has no effect: this queue discipline trims nothing").warn());
         }
         if self.weight == 0 {
             faults.push(Fault::new("weight", "must be at least 1"));

@@ -418,6 +418,27 @@ fn the_examples_generate_their_sessions() {
 }
 
 #[test]
+fn scenarios_beyond_the_papers_are_possible() {
+    for (name, runs) in [("trimming", 20), ("stragglers", 15), ("coexistence", 60), ("fast-links", 36), ("k16", 4)] {
+        let plan = load(&repository(&format!("scenarios/scdp/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((plan.runs.len(), &plan.warnings), (runs, &vec![]), "{name}");
+        for run in plan.runs.iter().filter(|run| run.seed == 1 && name != "k16") {
+            plan.network(run).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn multicast_trimming_without_trimming_is_a_warning() {
+    let warns = |queue: &str| {
+        let text = format!("{MINIMAL}[switch]\nqueue = \"{queue}\"\ntrim_multicast = false\n");
+        plan(&text, &[]).unwrap().warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert!(warns("mlfq-trim").is_empty() && warns("auto").is_empty() && warns("fair").is_empty());
+    assert!(warns("drop-tail")[0].contains("switch.trim_multicast: has no effect"), "{:?}", warns("drop-tail"));
+}
+
+#[test]
 fn scenario_reference_page_is_current() {
     let file = repository("docs/reference/scenario.md");
     if std::env::var_os("UPDATE").is_some() {

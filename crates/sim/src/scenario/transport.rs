@@ -4,7 +4,7 @@ use super::switch::{QueueKind, RoutingMode};
 use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::scdp::ScdpConfig;
+use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, ConfigError};
 use schemars::JsonSchema;
@@ -61,6 +61,8 @@ transports! {
     Dctcp = "dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::Dctcp);
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
+    /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.
+    Polyraptor = "polyraptor": Trim, PerPacket, TransportConfig::polyraptor;
     /// NDP whose packets fall in priority with the bytes sent (SCDP §V).
     NdpPlus = "ndp+": MlfqTrim, PerPacket, TransportConfig::ndp_plus;
 }
@@ -71,7 +73,7 @@ transports! {
 pub struct TransportConfig {
     /// The transport.
     pub name: TransportName,
-    /// Parameters of SCDP.
+    /// Parameters of SCDP, and of Polyraptor but for those that make the difference.
     #[serde(default)]
     pub scdp: ScdpConfig,
     /// Parameters of NDP and NDP+.
@@ -107,6 +109,19 @@ impl TransportConfig {
         Protocol::Ndp(NdpConfig { priority_thresholds, ..self.ndp.clone() })
     }
 
+    /// Thesis, chapter 3 (the Polyraptor poster): two queues, so no priorities; "statistically unique" repair symbols; blocks
+    /// are not pipelined, and decoding takes no time.
+    fn polyraptor(&self) -> Protocol {
+        Protocol::Scdp(ScdpConfig {
+            priority_thresholds: Vec::new(),
+            block_symbols: MAX_BLOCK_SYMBOLS,
+            repair: Repair::Random,
+            decode_table: DecodeTable::default(),
+            decode_polynomial: vec![0.0],
+            ..self.scdp.clone()
+        })
+    }
+
     /// "For uniformity, we use the same priority demoting thresholds for PIAS as in SCDP and NDP+" (SCDP §V), unless the
     /// transport has its own.
     fn thresholds(&self, own: &[Bytes]) -> Vec<Bytes> {
@@ -128,6 +143,7 @@ impl TransportConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_transport::Duration;
 
     fn config() -> TransportConfig {
         TransportConfig {
@@ -136,6 +152,19 @@ mod tests {
             ndp: NdpConfig::default(),
             tcp: TcpConfig::default(),
         }
+    }
+
+    #[test]
+    fn polyraptor_is_scdp_without_what_came_later() {
+        let mut c = config();
+        (c.scdp.initial_window, c.scdp.decode_polynomial) = (7, vec![3.0]);
+        let Protocol::Scdp(scdp) = c.transport(TransportName::Polyraptor).protocol else { panic!("it is SCDP's kin") };
+        assert_eq!(scdp.validate(), Ok(()));
+        assert_eq!((scdp.initial_window, scdp.repair), (7, Repair::Random));
+        assert_eq!(scdp.priority_thresholds, []);
+        assert_eq!(scdp.decode_latency(50_000), Duration::ZERO);
+        assert_eq!(scdp.block_symbols, MAX_BLOCK_SYMBOLS);
+        assert_eq!(TransportName::Polyraptor.queue(), QueueKind::Trim);
     }
 
     #[test]

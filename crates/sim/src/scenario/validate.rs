@@ -10,7 +10,7 @@ impl Scenario {
         let scdp = &mut self.transport.scdp;
         // Sizes that make no sense are told of elsewhere.
         let symbol_bytes = scdp.packet.0.saturating_sub(scdp.header.0);
-        let fault = super::decoding::read(&mut scdp.decode_table, base, symbol_bytes).err();
+        let fault = super::decoding::read(&mut scdp.decode_table, base, symbol_bytes, scdp.block_symbols).err();
         if fault.is_some() {
             scdp.decode_table = anabranch_transport::scdp::DecodeTable::default();
         }

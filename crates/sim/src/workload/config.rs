@@ -3,6 +3,7 @@
 use super::Mode;
 use super::arrivals::ArrivalsConfig;
 use super::error::Fault;
+use super::fallback::Fallback;
 use super::placement::PlacementConfig;
 use super::sizes::SizesConfig;
 use super::trace::TraceConfig;
@@ -39,9 +40,16 @@ pub struct WorkloadConfig {
     /// Relation of the ends. Default: unicast, or what `placement.access` asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// How a transport without group sessions (all but SCDP and Polyraptor) carries one-to-many and many-to-one sessions.
+    /// Default: `multi-unicast`, `nearest`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Fallback>,
     /// The transport of these sessions. Default: that of `[transport]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<crate::scenario::TransportName>,
+    /// Keeps the hosts of these sessions for them: the placements of all other workloads choose among the rest, which counts
+    /// as the fabric for them (loads are of the rest's links). Hosts on which only long flows run are an example.
+    pub exclusive: bool,
     /// Background traffic: `run.stop = "foreground"` does not wait for it. Default: true for endless sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
@@ -84,7 +92,10 @@ impl WorkloadConfig {
         }
         if let Some(placement) = &self.placement {
             under("placement", placement.law().check());
-            under("", placement.law().mode(self.mode).err().into_iter().collect());
+            let mode = placement.law().mode(self.mode);
+            let unfit = |mode: &Mode| self.fallback.and_then(|fallback| fallback.check(*mode));
+            under("", mode.as_ref().ok().and_then(unfit).into_iter().collect());
+            under("", mode.err().into_iter().collect());
         }
         if let Some(trace) = &self.trace {
             under("trace", trace.check());
@@ -92,7 +103,13 @@ impl WorkloadConfig {
         let missing = |key: &str| Fault::new("", format!("a workload needs `{key}`, or a `trace`"));
         match (&self.trace, &self.sizes, &self.placement) {
             (Some(_), None, None) => {
-                for (key, given) in [("sessions", self.sessions.is_some()), ("mode", self.mode.is_some())] {
+                let keys = [
+                    ("sessions", self.sessions.is_some()),
+                    ("mode", self.mode.is_some()),
+                    ("fallback", self.fallback.is_some()),
+                    ("exclusive", self.exclusive),
+                ];
+                for (key, given) in keys {
                     if given {
                         faults.push(Fault::new(key, "the trace says it: not with `trace`"));
                     }

@@ -2,6 +2,7 @@
 
 use crate::fabric::graph::Graph;
 use anabranch_transport::Rate;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The hosts of a fabric as placement sees them, and where to look for data files.
@@ -10,6 +11,8 @@ pub struct Context {
     rack_of: Vec<u32>,
     pod_of: Vec<u32>,
     racks: Vec<Vec<u32>>,
+    /// The number in the whole fabric of each host, ascending.
+    number: Vec<u32>,
     /// Bit rate of a host's access link: the slowest, if they differ.
     pub host_rate: Rate,
     /// Relative file names start here.
@@ -27,7 +30,8 @@ impl Context {
         for (host, rack) in rack_of.iter().enumerate() {
             racks[*rack as usize].push(host as u32);
         }
-        Self { rack_of, pod_of, racks, host_rate, base: PathBuf::new() }
+        let number = (0..rack_of.len() as u32).collect();
+        Self { rack_of, pod_of, racks, number, host_rate, base: PathBuf::new() }
     }
 
     /// The hosts of a graph. A rack is the hosts that share a first switch; a host without a pod is in pod 0.
@@ -63,6 +67,26 @@ impl Context {
     pub fn with_base(mut self, base: impl Into<PathBuf>) -> Self {
         self.base = base.into();
         self
+    }
+
+    /// The same without the hosts `taken` (numbers in the whole fabric), the others being numbered from 0.
+    #[must_use]
+    pub fn without(&self, taken: &BTreeSet<u32>) -> Self {
+        let left: Vec<usize> = (0..self.number.len()).filter(|h| !taken.contains(&self.number[*h])).collect();
+        let keep = |of: &[u32]| left.iter().map(|h| of[*h]).collect::<Vec<u32>>();
+        let mut less = Self::new(keep(&self.rack_of), keep(&self.pod_of), self.host_rate).with_base(&self.base);
+        less.number = keep(&self.number);
+        less
+    }
+
+    /// The number in the whole fabric of a host.
+    pub fn number(&self, host: u32) -> u32 {
+        self.number[host as usize]
+    }
+
+    /// The host with a number in the whole fabric, if it is here.
+    pub fn find(&self, number: u32) -> Option<u32> {
+        self.number.binary_search(&number).ok().map(|host| host as u32)
     }
 
     /// Number of hosts.
@@ -107,6 +131,15 @@ pub(crate) mod tests {
         let rack_of: Vec<u32> = (0..racks * per_rack).map(|h| h / per_rack).collect();
         let pod_of = rack_of.iter().map(|r| r / 2).collect();
         Context::new(rack_of, pod_of, Rate::from_gbps(1))
+    }
+
+    #[test]
+    fn hosts_that_are_taken_leave_the_others_their_racks() {
+        let less = racks(3, 2).without(&BTreeSet::from([0, 2, 3]));
+        assert_eq!((less.hosts(), less.number(0), less.number(2)), (3, 1, 5));
+        assert_eq!((less.find(4), less.find(2)), (Some(1), None));
+        assert_eq!(less.racks(), [vec![0], vec![], vec![1, 2]]);
+        assert_eq!(less.without(&BTreeSet::from([1])).number(0), 4);
     }
 
     #[test]

@@ -8,28 +8,53 @@ use super::error::{Fault, WorkloadError};
 use crate::random::substream;
 use anabranch_transport::{Duration, Time};
 use rand::RngExt as _;
+use std::collections::BTreeSet;
 
 /// All sessions of a run, sorted by start, then workload, then order of generation.
 ///
 /// A pure function of its arguments. Each workload draws from streams of its own (arrivals, sizes, placement), so the
 /// same seed gives the same sessions for every transport, and a workload that is added at the end leaves those before it
-/// as they are.
+/// as they are, but for the numbers of their requests.
 ///
 /// # Errors
 /// If a workload is wrong in itself, names hosts that the fabric does not have, or a file that cannot be read.
 pub fn generate(workloads: &[WorkloadConfig], fabric: &Context, seed: u64) -> Result<Vec<Session>, WorkloadError> {
     let mut sessions = Vec::new();
-    for (workload, config) in workloads.iter().enumerate() {
+    // Exclusive workloads choose their hosts first.
+    let (first, then): (Vec<_>, Vec<_>) = workloads.iter().enumerate().partition(|(_, config)| config.exclusive);
+    let mut taken = BTreeSet::new();
+    for (workload, config) in first.into_iter().chain(then) {
         let error = |fault| WorkloadError { workload, fault };
         let group = u16::try_from(workload).map_err(|_| error(Fault::new("", "more than 65536 workloads")))?;
         if let Some(fault) = config.check().into_iter().find(|f| !f.warning) {
             return Err(error(fault));
         }
-        sessions.append(&mut one(config, fabric, seed, group).map_err(error)?);
+        let mut own = one(config, &fabric.without(&taken), seed, group).map_err(error)?;
+        if config.exclusive {
+            taken.extend(own.iter().flat_map(|s| s.sources.iter().chain(&s.sinks)));
+        }
+        sessions.append(&mut own);
     }
-    // Stable: equal starts stay in order of workload and generation.
-    sessions.sort_by_key(|s| s.start);
+    // Stable: equal starts stay in order of generation.
+    sessions.sort_by_key(|s| (s.start, s.group));
+    number_requests(&mut sessions, workloads.len());
     Ok(sessions)
+}
+
+/// Numbers the requests of all workloads, until now numbered within each, in order of their first session.
+fn number_requests(sessions: &mut [Session], workloads: usize) {
+    let mut numbers: Vec<Vec<Option<u32>>> = vec![Vec::new(); workloads];
+    let mut next = 0;
+    for session in sessions {
+        let (known, local) = (&mut numbers[usize::from(session.group)], session.request as usize);
+        if known.len() <= local {
+            known.resize(local + 1, None);
+        }
+        session.request = *known[local].get_or_insert_with(|| {
+            next += 1;
+            next - 1
+        });
+    }
 }
 
 fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Result<Vec<Session>, Fault> {
@@ -49,6 +74,7 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
     let mode = placement.law().mode(config.mode)?;
     let sizes = sizes.law().open(&fabric.base).map_err(|f| f.under("sizes"))?;
     let mut plan = placement.law().plan(fabric, mode, &mut place_draws).map_err(|f| f.under("placement"))?;
+    let one_size = placement.law().one_size();
     let per_request = u64::from(plan.sessions_per_request);
     let wanted = count(config, per_request, plan.round)?;
 
@@ -60,21 +86,28 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
     let mut starts = arrivals.starts(&demand).map_err(|f| f.under("arrivals"))?;
     let jitter = arrivals.jitter().ps();
 
+    let numbers = |hosts: Vec<u32>| hosts.into_iter().map(|host| fabric.number(host)).collect();
     let mut sessions = Vec::new();
-    let mut ends = Vec::new();
+    let (mut ends, mut requests) = (Vec::new(), 0..);
     while (sessions.len() as u64) < wanted {
         let Some(start) = starts(&mut when).filter(|s| *s <= until) else { break };
         ends.clear();
         (plan.place)(&mut place_draws, &mut ends);
+        let request = requests.next().unwrap_or(u32::MAX);
+        let mut size = None;
         for session in ends.drain(..) {
+            if size.is_none() || !one_size {
+                size = Some(sizes.draw(&mut size_draws));
+            }
             let later = if jitter == 0 { 0 } else { jitter_draws.random_range(0..=jitter) };
             sessions.push(Session {
                 start: start + Duration(later),
-                size: sizes.draw(&mut size_draws),
+                size: size.flatten(),
                 mode,
-                sources: session.sources,
-                sinks: session.sinks,
+                sources: numbers(session.sources),
+                sinks: numbers(session.sinks),
                 group,
+                request,
             });
         }
         if sessions.len() as u64 > SESSIONS_MAX {

@@ -12,6 +12,7 @@ pub mod arrivals;
 mod config;
 pub(crate) mod context;
 mod error;
+mod fallback;
 mod generate;
 pub mod placement;
 mod registry;
@@ -22,6 +23,7 @@ pub use arrivals::ArrivalsConfig;
 pub use config::{SESSIONS_MAX, WorkloadConfig};
 pub use context::Context;
 pub use error::{Fault, WorkloadError};
+pub use fallback::Fallback;
 pub use generate::generate;
 pub use placement::{Access, PlacementConfig, Policy};
 pub(crate) use registry::registry;
@@ -66,6 +68,8 @@ pub struct Session {
     pub sinks: Vec<u32>,
     /// Which `[[workload]]` of the scenario made it.
     pub group: u16,
+    /// The request that it belongs to, in order of arrival; several sessions may answer one request.
+    pub request: u32,
 }
 
 /// Larger data files than this are refused rather than read into memory.

@@ -60,6 +60,7 @@ pub(crate) fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
         sources: vec![source],
         sinks: vec![sink],
         group: 0,
+        request: 0,
     }
 }
 
@@ -112,15 +113,7 @@ pub(crate) fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
-        groups: vec![Group {
-            name: "test".to_owned(),
-            transport,
-            path,
-            background: false,
-            awaited: true,
-            awaited_size: Bytes(u64::MAX),
-            duration: None,
-        }],
+        groups: vec![Group::new("test", transport, path)],
         sessions,
         seed: 1,
         stop: Stop::Idle,
@@ -130,6 +123,8 @@ pub(crate) fn setup(
         multicast_trees: 1,
         host_jitter: Duration::ZERO,
         return_to_sender: false,
+        trim_multicast: true,
+        host_classes: 1,
     }
 }
 

@@ -44,6 +44,8 @@ pub enum Header {
         number: u64,
         /// Pulls up to this one need no answer any more: the receiver has taken them for lost and asked again.
         void: u64,
+        /// Packets of the initial window are still expected: the receiver has neither got nor given up all of them.
+        pushed: bool,
         /// Every packet below this one has arrived.
         below: u64,
     },

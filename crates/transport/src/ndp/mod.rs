@@ -71,6 +71,12 @@ impl Endpoint for Connection {
             Self::Receiver(end) => end.poll_event(),
         }
     }
+    fn set_available(&mut self, now: Time, bytes: u64) {
+        match self {
+            Self::Sender(end) => end.set_available(now, bytes),
+            Self::Receiver(end) => end.set_available(now, bytes),
+        }
+    }
     fn pending_pulls(&self) -> u32 {
         match self {
             Self::Sender(end) => end.pending_pulls(),

@@ -4,6 +4,7 @@
 //! own interface may hold the windows of many connections, for much longer than 1 ms at 1 Gbit/s. A fixed timeout would
 //! then send everything twice, so round trips are measured and the configured time is only the minimum.
 
+use crate::round_trip::RoundTrip;
 use crate::units::{Duration, Time};
 
 /// Pauses double this many times at most. A try is one packet, trimmed where queues are full, and may carry the payload
@@ -21,28 +22,19 @@ const MOST_MINIMA: u64 = 1000;
 #[derive(Clone, Debug)]
 pub(super) struct Patience {
     minimum: Duration,
-    /// Smoothed round-trip time; zero before the first sample.
-    smoothed: Duration,
-    deviation: Duration,
+    round_trip: RoundTrip,
     /// Timeouts in a row with nothing heard in between.
     silences: u32,
 }
 
 impl Patience {
     pub(super) fn new(minimum: Duration) -> Self {
-        Self { minimum, smoothed: Duration::ZERO, deviation: Duration::ZERO, silences: 0 }
+        Self { minimum, round_trip: RoundTrip::default(), silences: 0 }
     }
 
-    /// A round trip was measured (RFC 6298 §2.2, §2.3: alpha = 1/8, beta = 1/4).
+    /// A round trip was measured.
     pub(super) fn sample(&mut self, round_trip: Duration) {
-        let round_trip = round_trip.min(self.minimum * MOST_MINIMA);
-        if self.smoothed == Duration::ZERO {
-            (self.smoothed, self.deviation) = (round_trip, round_trip / 2);
-            return;
-        }
-        let error = Duration(round_trip.0.abs_diff(self.smoothed.0));
-        self.deviation = self.deviation - self.deviation / 4 + error / 4;
-        self.smoothed = self.smoothed - self.smoothed / 8 + round_trip / 8;
+        self.round_trip.sample(round_trip.min(self.minimum * MOST_MINIMA));
     }
 
     /// How long to wait now.
@@ -67,7 +59,7 @@ impl Patience {
     }
 
     fn calm(&self) -> Duration {
-        self.minimum.max(self.smoothed + self.deviation * 4)
+        self.minimum.max(self.round_trip.timeout())
     }
 }
 

@@ -36,6 +36,11 @@ impl Pulls {
         self.unasked + self.old + self.young
     }
 
+    /// Whether packets of the initial window should still come.
+    pub(super) fn expects_pushed(&self) -> bool {
+        self.unasked > 0
+    }
+
     /// The last pull sent.
     pub(super) fn sent(&self) -> u64 {
         self.sent

@@ -234,7 +234,12 @@ impl Endpoint for Receiver {
         let number = self.pulls.send();
         self.timed.get_or_insert((number, now));
         self.active_at = now;
-        Some(self.control(Header::Pull { number, void: self.pulls.void(), below: self.arrived.base() }))
+        Some(self.control(Header::Pull {
+            number,
+            void: self.pulls.void(),
+            pushed: self.pulls.expects_pushed(),
+            below: self.arrived.base(),
+        }))
     }
 
     fn stats(&self) -> Stats {

@@ -30,6 +30,8 @@ pub struct Sender {
     window: Window,
     /// Packets of the object; `u64::MAX` if it has no end.
     total: u64,
+    /// Packets that the application has provided; `u64::MAX`: all.
+    available: u64,
     object: u64,
     payload: u64,
     header: u32,
@@ -83,6 +85,7 @@ impl Sender {
         Self {
             window: Window::new(),
             total,
+            available: u64::MAX,
             object,
             payload,
             header: cfg.header.0 as u32,
@@ -147,9 +150,13 @@ impl Sender {
     }
 
     /// Pull numbers are cumulative (NDP §3.2): one that jumps by `n` asks for `n` packets, one that is late for none.
-    fn on_pull(&mut self, now: Time, number: u64, void: u64, below: u64) {
+    fn on_pull(&mut self, now: Time, number: u64, void: u64, pushed: bool, below: u64) {
         if !self.hear(now, 0, below) {
             return;
+        }
+        if !pushed {
+            // While the application was slow, the receiver has given up the rest of the initial window, and asks for it.
+            self.unasked = 0;
         }
         if number > self.pull && number - self.pull <= MOST_PULLS_SKIPPED {
             self.pull = number;
@@ -197,12 +204,18 @@ impl Sender {
         self.lost = VecDeque::new();
     }
 
+    /// Whether there is nothing to send until the application provides more.
+    fn starved(&self) -> bool {
+        self.lost.is_empty() && self.window.next() < self.total && self.window.next() >= self.available
+    }
+
     /// Sets the timer: for the oldest packet in flight; if none is, for the pull that should come. The receiver sees to
     /// that one with a timer of its own, and many connections may share its pull queue, so patience is long.
     fn arm(&mut self, now: Time) {
         let interval = self.patience.interval();
         self.deadline = match self.window.oldest() {
             Some(sent_at) => sent_at + interval,
+            None if self.starved() => NEVER,
             None => (self.sent_at + self.patience.trust()).max(now + interval),
         };
     }
@@ -238,7 +251,7 @@ impl Endpoint for Sender {
             _ if arrival.returned => {}
             Header::Ack { seq, below, sent } => self.on_ack(now, seq, below, sent),
             Header::Nack { seq, below } => self.on_nack(now, seq, below),
-            Header::Pull { number, void, below } => self.on_pull(now, number, void, below),
+            Header::Pull { number, void, pushed, below } => self.on_pull(now, number, void, pushed, below),
             Header::Data { .. } => {}
         }
         if self.window.base() == self.total {
@@ -257,7 +270,8 @@ impl Endpoint for Sender {
         let before = lost.len();
         self.window.expire(now, interval, |seq| lost.push_back(seq));
         let expired = (self.lost.len() - before) as u32;
-        let pull_overdue = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.patience.trust();
+        let silent = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.patience.trust();
+        let pull_overdue = silent && !self.starved();
         if expired > 0 || pull_overdue {
             self.timeouts += 1;
             if self.heard == Heard::Lately {
@@ -298,6 +312,8 @@ impl Endpoint for Sender {
                 self.retransmitted += 1;
                 seq
             }
+            // The application provides more later: both pulls and leave to send unasked are kept.
+            None if self.starved() => return None,
             None if self.window.next() < self.total && self.window.has_room() => self.window.send_new(now),
             None => {
                 // Nothing to send: pulls are kept as credit, leave to send unasked is not.
@@ -317,6 +333,13 @@ impl Endpoint for Sender {
         let deadline = now + self.patience.interval();
         self.deadline = self.deadline.min(deadline);
         Some(self.data(now, seq, pull))
+    }
+
+    fn set_available(&mut self, now: Time, bytes: u64) {
+        self.available = if bytes >= self.object { self.total } else { bytes / self.payload };
+        if self.deadline == NEVER && !self.done && !self.starved() {
+            self.arm(now);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -1,5 +1,7 @@
 //! One source block as its receiver sees it.
 
+use std::collections::BTreeSet;
+
 /// Keeps the symbols of sessions that carry real bytes, and decodes blocks; without one, probabilities decide.
 pub trait BlockDecoder: std::fmt::Debug + Send {
     /// A symbol that had not arrived before, of a block of `source_symbols` that is not complete.
@@ -37,8 +39,10 @@ pub(super) struct Block {
     extra: u32,
     outstanding: u32,
     complete: bool,
-    /// One bit per ESI that has arrived, whole or trimmed.
+    /// One bit for each symbol that has arrived, whole or trimmed, by its place among those of all senders.
     seen: Vec<u64>,
+    /// Repair symbols that have arrived whole, where senders draw them independently.
+    repairs: BTreeSet<u32>,
     lanes: Vec<BlockLane>,
 }
 
@@ -46,6 +50,7 @@ impl Block {
     /// Makes a used block new, keeping its memory.
     pub(super) fn renew(&mut self, k: u32, lanes: u32) {
         self.seen.clear();
+        self.repairs.clear();
         self.seen.resize((k as usize + 28).div_ceil(64), 0);
         self.lanes.clear();
         self.lanes.resize(lanes as usize, BlockLane::default());
@@ -103,10 +108,10 @@ impl Block {
         true
     }
 
-    /// Notes that an ESI has arrived; false if it had before.
+    /// Notes that a symbol has arrived; false if it had before.
     #[inline]
-    pub(super) fn note(&mut self, esi: u32) -> bool {
-        let (word, bit) = (esi as usize / 64, 1 << (esi % 64));
+    pub(super) fn note(&mut self, place: u32) -> bool {
+        let (word, bit) = (place as usize / 64, 1 << (place % 64));
         if word >= self.seen.len() {
             self.seen.resize(word + 1, 0);
         }
@@ -115,8 +120,13 @@ impl Block {
         new
     }
 
-    fn has_seen(&self, esi: u32) -> bool {
-        self.seen.get(esi as usize / 64).is_some_and(|w| w >> (esi % 64) & 1 == 1)
+    fn has_seen(&self, place: u32) -> bool {
+        self.seen.get(place as usize / 64).is_some_and(|w| w >> (place % 64) & 1 == 1)
+    }
+
+    /// Notes that a repair symbol has arrived whole; false if another sender's copy had.
+    pub(super) fn note_repair(&mut self, esi: u32) -> bool {
+        self.repairs.insert(esi)
     }
 
     /// A new symbol has arrived whole.

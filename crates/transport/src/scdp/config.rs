@@ -1,12 +1,13 @@
 //! Parameters of SCDP.
 
 use super::decode_table::DecodeTable;
+use super::straggler::Straggler;
 use crate::{Bytes, ConfigError, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Source symbols of a block at most: RFC 6330 §5.1.2.
-pub(super) const MAX_BLOCK_SYMBOLS: u32 = 56_403;
+pub const MAX_BLOCK_SYMBOLS: u32 = 56_403;
 
 /// Parameters of SCDP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,10 +28,13 @@ pub struct ScdpConfig {
     /// Probability that decoding fails with K, K + 1, K + 2 ... symbols, each 0 to 1; beyond the list each further symbol
     /// divides it by 100. SCDP §II, RFC 6330: 1e-2, 1e-4, 1e-6.
     pub failure_probability: Vec<f64>,
+    /// How the senders of a many-to-one session avoid sending the same repair symbol.
+    pub repair: Repair,
     /// Bytes of a session after which its symbols fall to the next lower priority: strictly increasing. SCDP §V.
     pub priority_thresholds: Vec<Bytes>,
-    /// Silence after which a receiver repeats a pull; doubled, up to 64 times, while the silence lasts. SCDP §IV-B speaks
-    /// of "a simple timeout mechanism" without a value.
+    /// Silence after which a receiver repeats a pull, at least: longer where round trips were measured to take longer
+    /// (RFC 6298); doubled, up to 64 times, while the silence lasts. SCDP §IV-B speaks of "a simple timeout mechanism"
+    /// without a value.
     pub pull_timeout: Duration,
     /// Silence after which a sender repeats a symbol to a receiver that is not known to have everything; doubled likewise.
     /// Longer for a receiver whose pulls were seen to take longer.
@@ -41,6 +45,8 @@ pub struct ScdpConfig {
     pub reorder_tolerance: u32,
     /// Timeouts in a row after which an end gives up, at least 1.
     pub retries: u32,
+    /// What a one-to-many sender does about receivers that hold the others back. SCDP §IV-D leaves it to the application.
+    pub straggler: Straggler,
     /// Rate at which a block is decoded, if neither table nor polynomial is given. SCDP §V-C: roughly 1.3 Gbps.
     pub decode_rate: Rate,
     /// Decode latencies by number of source symbols, increasing; interpolated, and in proportion to K beyond them. Rows like
@@ -49,6 +55,17 @@ pub struct ScdpConfig {
     pub decode_table: DecodeTable,
     /// Coefficients of the decode latency in microseconds as a polynomial of K, constant first.
     pub decode_polynomial: Vec<f64>,
+}
+
+/// How senders that have the same object share out repair symbols. Source symbols are always shared out evenly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// Sender `s` of `n` sends those whose number is `s` modulo `n` (SCDP §IV-E: coordination).
+    #[default]
+    Partitioned,
+    /// Each starts at a random number of its own, so that they are statistically unique (SCDP §IV-E: randomness; Polyraptor).
+    Random,
 }
 
 impl Default for ScdpConfig {
@@ -61,12 +78,14 @@ impl Default for ScdpConfig {
             block_symbols: 100,
             overhead: 2,
             failure_probability: vec![1e-2, 1e-4, 1e-6],
+            repair: Repair::Partitioned,
             priority_thresholds: [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec(),
             pull_timeout: Duration::from_ms(2),
             probe_timeout: Duration::from_ms(8),
             linger: Duration::from_ms(200),
             reorder_tolerance: 24,
             retries: 1000,
+            straggler: Straggler::default(),
             decode_rate: Rate::from_mbps(1300),
             decode_table: DecodeTable::default(),
             decode_polynomial: Vec::new(),
@@ -137,6 +156,7 @@ impl ScdpConfig {
         if self.retries == 0 {
             return error("retries", "must be at least 1".into());
         }
+        self.straggler.validate().or_else(|(field, problem)| error(field, problem))?;
         if self.decode_rate.bps() == 0 {
             return error("decode_rate", "must be above 0".into());
         }
@@ -194,6 +214,8 @@ mod tests {
         assert_eq!(field(|c| c.priority_thresholds = vec![Bytes(2), Bytes(1)]), "priority_thresholds");
         assert_eq!(field(|c| c.failure_probability = vec![1.5]), "failure_probability");
         assert_eq!(field(|c| c.block_symbols = 56_404), "block_symbols");
+        assert_eq!(field(|c| c.straggler.symbols = Some(0)), "straggler.symbols");
+        assert_eq!(field(|c| c.straggler.quorum = 0), "straggler.quorum");
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Symbol {
     pub block: u32,
     /// ESI: source symbols first, repair symbols from K on.
     pub esi: u32,
+    /// How many symbols of this block its sender had emitted before: by this a receiver sees gaps.
+    pub index: u32,
     /// The options, with the flag *syn*. Only the initial window has it on the wire; here every symbol can show it.
     pub options: Options,
     /// *syn*: belongs to the initial window (or repeats some of it for a receiver that has not answered).
@@ -68,4 +70,7 @@ pub enum Header {
     Symbol(Symbol),
     /// A pull.
     Pull(Pull),
+    /// The sender of a one-to-many session has given this receiver up. Not in the paper, which leaves stragglers to the
+    /// application.
+    GivenUp,
 }

@@ -1,6 +1,6 @@
 //! How an object is cut into source blocks and symbols (RFC 6330 §4.4.1), and how symbols are shared among senders.
 
-use super::header::Options;
+use super::header::{Options, Symbol};
 
 /// Repair symbols of a block that each sender can send, of the 2^24 symbols that RFC 6330 can number (§3.2). They are so
 /// many that only nonsense from outside exceeds them; neither end believes that.
@@ -69,6 +69,29 @@ impl Layout {
 #[inline]
 pub(super) fn esi_limit(k: u32, lanes: u32) -> u32 {
     REPAIR_LIMIT.saturating_mul(lanes).saturating_add(k).min(1 << 24)
+}
+
+/// Number of the first repair symbol of a block with `k` source symbols that a sender emits if senders draw their repair
+/// symbols independently: anywhere in the numbers that RFC 6330 has, so far from the end that the sender's stream fits.
+pub(super) fn repair_start(k: u32, seed: u64, block: u32) -> u32 {
+    let last = (1 << 24) - k - 2 * REPAIR_LIMIT;
+    k + (mix(seed ^ mix(u64::from(block))) % u64::from(last)) as u32
+}
+
+/// Where a symbol stands among those of all senders, which take turns; it is the ESI, unless senders draw their repair
+/// symbols independently. `None` if no sender sends such a symbol.
+#[inline]
+pub(super) fn place(symbol: &Symbol, k: u32, lane: u32, lanes: u32) -> Option<u32> {
+    let place = symbol.index.checked_mul(lanes)?.checked_add(lane)?;
+    let possible = if place < k { symbol.esi == place } else { symbol.esi >= k && symbol.esi < 1 << 24 };
+    (possible && place < esi_limit(k, lanes)).then_some(place)
+}
+
+/// The finaliser of `SplitMix64`.
+pub(super) fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
 
 /// Source symbols of a block with `k` source symbols that fall to lane `lane` of `lanes`.

@@ -7,7 +7,8 @@
 //!
 //! *Streams.* An object is cut into source blocks of about 100 symbols (RFC 6330 §4.4.1). Of each block a sender emits the
 //! symbols of its *lane* in order: with `n` senders, sender `s` emits the ESIs `s, s + n, s + 2n ...`, source symbols while
-//! they last and repair symbols after. Lanes are disjoint (SCDP §IV-E); a unicast or one-to-many session has one.
+//! they last and repair symbols after. Lanes are disjoint (SCDP §IV-E); a unicast or one-to-many session has one. With
+//! [`Repair::Random`] senders draw their repair symbols independently instead, as Polyraptor's did: nearly disjoint.
 //!
 //! *Pulls* name a block and how many symbols of its lane the sender shall have emitted in all. They are therefore
 //! idempotent: one that is lost, repeated or overtaken by another of its block does no harm, which is what the sequence
@@ -25,7 +26,8 @@
 //! symbol. So drops cost time and nothing else.
 //!
 //! *One-to-many.* A symbol of a block is sent when every receiver that still needs the block has asked for it; receivers
-//! that have the block, or everything, no longer count (§IV-D).
+//! that have the block, or everything, no longer count (§IV-D). What happens to a receiver that holds the others back is a
+//! [`StragglerPolicy`]: wait, detach it from the group, or give it up.
 //!
 //! *Bytes.* The simulator counts symbols and draws decode failures; a session that carries bytes has its blocks decoded by
 //! a [`BlockDecoder`], of which [`RaptorQDecoder`] is the real one.
@@ -40,18 +42,20 @@ mod header;
 mod layout;
 mod receiver;
 mod sender;
+mod straggler;
 
 #[cfg(test)]
 mod tests;
 
 pub use block::BlockDecoder;
 pub use codec::RaptorQDecoder;
-pub use config::ScdpConfig;
+pub use config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 pub use decode_table::{DecodeLatency, DecodeTable};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use straggler::{Straggler, StragglerPolicy};
 
 use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
 

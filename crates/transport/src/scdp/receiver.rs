@@ -3,12 +3,15 @@
 use super::block::{Block, BlockDecoder};
 use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
-use super::layout::{Layout, esi_limit, lane_source};
-use crate::{Arrival, Duration, Endpoint, Event, Stats, Time, Transmit};
+use super::layout::{Layout, lane_source, mix, place};
+use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
 mod asking;
 mod losing;
+mod patience;
+
+use patience::Patience;
 
 /// Blocks under way at once; more are not begun, so that neither end needs more memory.
 pub(super) const LIVE_BLOCKS: usize = 64;
@@ -24,6 +27,7 @@ struct Lane {
     last_heard: Time,
     /// Timeouts in a row.
     timeouts: u32,
+    patience: Patience,
     /// A pull was repeated and not yet answered.
     retried: bool,
     /// Symbols asked for in all: the order in which they were, across blocks.
@@ -103,11 +107,20 @@ impl Receiver {
 
     /// A packet arrived, with these bytes of a symbol. A decoder gets them if they are of use.
     pub fn handle_payload(&mut self, now: Time, arrival: &Arrival<Header>, payload: &[u8]) {
-        if let Header::Symbol(symbol) = &arrival.header
-            && usize::from(arrival.from) < self.lanes.len()
-            && !self.failed
-        {
-            self.on_symbol(now, u32::from(arrival.from), symbol, arrival.trimmed, payload);
+        if usize::from(arrival.from) >= self.lanes.len() || self.failed {
+            return;
+        }
+        match &arrival.header {
+            Header::Symbol(symbol) => {
+                self.on_symbol(now, u32::from(arrival.from), symbol, arrival.trimmed, payload);
+            }
+            // A receiver that has everything answers with *done*, as it does to symbols.
+            Header::GivenUp if self.completed => self.lanes[usize::from(arrival.from)].done_due = true,
+            Header::GivenUp if self.lanes.len() == 1 => {
+                self.failed = true;
+                self.events.push_back(Event::Failed(FailureReason::GivenUp));
+            }
+            Header::GivenUp | Header::Pull(_) => {}
         }
     }
 
@@ -205,9 +218,7 @@ impl Receiver {
         };
         let lanes = session.lanes;
         let k = session.layout.source_symbols(symbol.block);
-        if symbol.esi % lanes != lane || symbol.esi >= esi_limit(k, lanes) {
-            return;
-        }
+        let Some(place) = place(symbol, k, lane, lanes) else { return };
         if trimmed {
             self.stats.trimmed_received += 1;
         } else {
@@ -215,6 +226,7 @@ impl Receiver {
         }
         let l = &mut self.lanes[lane as usize];
         l.last_heard = now;
+        l.patience.arrived(now, symbol.block, symbol.esi / lanes, self.config.pull_timeout);
         // A header shows that the sender is there, but a path that trims all symbols is not asked more often for that.
         l.timeouts = if trimmed { l.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
         if self.completed || symbol.block < self.base {
@@ -237,19 +249,25 @@ impl Receiver {
             self.stats.overhead_symbols += u64::from(!trimmed);
             return;
         }
-        if !self.blocks[index].note(symbol.esi) {
+        if !self.blocks[index].note(place) {
             return;
         }
-        self.account(index, lane, symbol.esi / lanes, trimmed);
+        self.account(index, lane, symbol.index, trimmed);
         let overhead = self.config.overhead;
-        self.change(index, |b| if trimmed { b.lossy(overhead) } else { b.receive(symbol.esi) });
         if trimmed {
+            self.change(index, |b| b.lossy(overhead));
             return;
         }
+        if place != symbol.esi && !self.blocks[index].note_repair(symbol.esi) {
+            // Another sender drew the same repair symbol.
+            self.stats.overhead_symbols += 1;
+            return;
+        }
+        self.change(index, |b| b.receive(symbol.esi));
         if let Some(decoder) = &mut self.decoder {
             decoder.symbol(symbol.block, k, symbol.esi, payload);
         }
-        self.find_gaps(index, lane, symbol.esi / lanes, lanes);
+        self.find_gaps(index, lane, symbol.index, lanes);
         self.try_complete(now, index, session);
     }
 
@@ -396,13 +414,6 @@ pub(super) fn initial_window(layout: &Layout, lane: u32, lanes: u32, window: u32
             left -= count;
         }
     }
-}
-
-/// The finaliser of `SplitMix64`.
-fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// Time between two probes of a silent peer, after `tries` of them.

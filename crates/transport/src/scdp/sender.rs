@@ -1,11 +1,15 @@
 //! The sending end (SCDP Algorithm 1, with pipelined blocks and several receivers).
 
-use super::config::{MAX_BLOCK_SYMBOLS, ScdpConfig};
+use super::config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use super::header::{Header, Mode, Options, Pull, Symbol};
-use super::layout::{Layout, esi_limit};
+use super::layout::{Layout, esi_limit, lane_source, repair_start};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
+use super::straggler::Watch;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
+use apart::Apart;
 use std::collections::VecDeque;
+
+mod apart;
 
 /// One receiver, as the sender sees it.
 #[derive(Clone, Debug)]
@@ -21,7 +25,10 @@ struct Member {
     touched: Time,
     /// Probes since it was heard.
     tries: u32,
+    /// It has everything, or has left the group: it no longer counts.
     done: bool,
+    /// It has left the group for a session of its own.
+    detached: bool,
     probe_due: bool,
 }
 
@@ -57,7 +64,10 @@ pub struct Sender {
     gap_limit: u32,
     symbol_size: u32,
     header_size: u32,
+    repair_seed: u64,
     config: Box<ScdpConfig>,
+    /// Of a one-to-many session that does not just wait for stragglers.
+    apart: Option<Box<Apart>>,
 }
 
 impl Sender {
@@ -86,6 +96,13 @@ impl Sender {
         assert!(index < senders, "sender {index} of {senders}");
         let window = config.initial_window_many_to_one;
         Self::new(config, object_bytes, Mode::ManyToOne, window, 1, u32::from(index), senders)
+    }
+
+    /// The seed of this sender's repair symbols, where senders draw them independently.
+    #[must_use]
+    pub fn with_repair_seed(mut self, seed: u64) -> Self {
+        self.repair_seed = seed;
+        self
     }
 
     fn new(
@@ -120,8 +137,10 @@ impl Sender {
             touched: Time::ZERO,
             tries: 0,
             done: false,
+            detached: false,
             probe_due: false,
         };
+        let watch = Watch::new(&config.straggler, window, usize::from(receivers));
         let mut sender = Self {
             layout,
             options,
@@ -141,7 +160,9 @@ impl Sender {
             // A lone symbol is as short as the object; otherwise all symbols of an object have one size.
             symbol_size: (config.header.0 + symbol_bytes.min(object_bytes)) as u32,
             header_size: config.header.0 as u32,
+            repair_seed: 0,
             config: Box::new(config.clone()),
+            apart: watch.map(|watch| Box::new(Apart::new(watch, config.straggler.quorum(usize::from(receivers))))),
         };
         initial_window(&layout, lane, u32::from(lanes), window, |block, count| {
             sender.reach(block);
@@ -192,10 +213,10 @@ impl Sender {
         let index = (block - self.base) as usize;
         let upto = match self.members.as_slice() {
             [only] => only.upto[index],
-            members => {
+            members => self.asked_by_quorum(block).unwrap_or_else(|| {
                 let needs = members.iter().filter(|m| !m.done && m.base <= block);
                 needs.map(|m| m.upto[index]).min().unwrap_or(0)
-            }
+            }),
         };
         self.emit(block, upto, urgent);
     }
@@ -211,12 +232,7 @@ impl Sender {
             member.done = true;
             self.not_done -= 1;
             self.events.push_back(Event::PeerCompleted(from));
-            if self.not_done == 0 {
-                self.closed = true;
-                self.due.clear();
-                self.events.push_back(Event::Closed);
-                return;
-            }
+            self.close_if_done();
             return self.release();
         }
         // Numbers come from outside: nothing far ahead is believed.
@@ -247,6 +263,18 @@ impl Sender {
         }
     }
 
+    /// Closes when everybody has everything.
+    fn close_if_done(&mut self) {
+        if self.not_done > 0 || self.closed {
+            return;
+        }
+        self.due.clear();
+        if self.apart.as_ref().is_none_or(|apart| !apart.is_busy()) {
+            self.closed = true;
+            self.events.push_back(Event::Closed);
+        }
+    }
+
     /// A receiver has completed blocks or everything: it no longer holds the others back, and blocks that all have are
     /// forgotten.
     fn release(&mut self) {
@@ -274,8 +302,7 @@ impl Sender {
         let priority = if syn || due.urgent { 0 } else { self.priority() };
         self.bytes_sent += u64::from(self.symbol_size - self.header_size);
         self.stats.data_sent += 1;
-        let esi = due.index * u32::from(self.options.lanes) + self.lane;
-        let symbol = Symbol { block: due.block, esi, options: self.options, syn };
+        let symbol = Symbol { block: due.block, esi: self.esi(due), index: due.index, options: self.options, syn };
         Transmit {
             header: Header::Symbol(symbol),
             to,
@@ -285,6 +312,15 @@ impl Sender {
             control: false,
             ect: false,
         }
+    }
+
+    fn esi(&self, due: Due) -> u32 {
+        let (k, lanes) = (self.layout.source_symbols(due.block), u32::from(self.options.lanes));
+        let place = due.index * lanes + self.lane;
+        if place < k || self.config.repair == Repair::Partitioned {
+            return place;
+        }
+        repair_start(k, self.repair_seed, due.block) + due.index - lane_source(k, self.lane, lanes)
     }
 
     fn probe_at(&self, member: &Member) -> Option<Time> {
@@ -309,8 +345,11 @@ impl Endpoint for Sender {
     type Header = Header;
 
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
-        if let Header::Pull(pull) = &arrival.header {
+        if let Header::Pull(pull) = &arrival.header
+            && !self.handle_apart(now, arrival)
+        {
             self.on_pull(now, arrival.from, pull);
+            self.watch(now);
         }
     }
 
@@ -332,6 +371,7 @@ impl Endpoint for Sender {
                 }
             }
         }
+        self.timeout_apart(now);
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
@@ -348,7 +388,12 @@ impl Endpoint for Sender {
             let to = if self.options.mode == Mode::OneToMany { GROUP } else { 0 };
             return Some(self.symbol(due, to, syn));
         }
-        let silent = self.members.iter().position(|m| m.probe_due)?;
+        if let Some(apart) = &mut self.apart
+            && let Some(transmit) = apart.poll_transmit(now, self.header_size)
+        {
+            return Some(transmit);
+        }
+        let silent = self.members.iter().position(|m| m.probe_due && !m.done)?;
         let member = &mut self.members[silent];
         member.probe_due = false;
         let block = member.base.max(self.base).min(self.layout.blocks - 1);
@@ -368,16 +413,23 @@ impl Endpoint for Sender {
         }
         match self.members.as_slice() {
             [only] => self.probe_at(only),
-            members => members.iter().filter_map(|m| self.probe_at(m)).min(),
+            members => {
+                let apart = self.apart.as_ref().and_then(|apart| apart.poll_timeout());
+                members.iter().filter_map(|m| self.probe_at(m)).chain(apart).min()
+            }
         }
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front()?;
+        if let Event::PeerDetached(peer) = event {
+            self.detach(peer);
+        }
+        Some(event)
     }
 
     fn stats(&self) -> Stats {
-        self.stats
+        self.apart.as_ref().map_or(self.stats, |apart| apart.stats(self.stats))
     }
 
     fn waiting_for(&self) -> String {

@@ -317,7 +317,9 @@ impl Endpoint for Connection {
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment>> {
         if self.syn_due {
-            return Some(self.poll_syn(now));
+            // The application opens the connection when it has something to send.
+            let begins = !matches!(&self.half, Half::Sender(sender) if sender.has_nothing());
+            return begins.then(|| self.poll_syn(now));
         }
         match &mut self.half {
             Half::Sender(sender) => {
@@ -346,6 +348,12 @@ impl Endpoint for Connection {
                 }
                 Some(self.transmit(segment, false, 0))
             }
+        }
+    }
+
+    fn set_available(&mut self, _now: Time, bytes: u64) {
+        if let Half::Sender(sender) = &mut self.half {
+            sender.set_available(bytes);
         }
     }
 

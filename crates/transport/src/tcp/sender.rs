@@ -33,7 +33,12 @@ pub(super) struct Sender {
     max: u64,
     /// Offset of the FIN: the object's size. `u64::MAX` for a stream without end.
     end: u64,
+    /// The application has provided everything before this offset; `u64::MAX`: the whole object.
+    available: u64,
     window: Window,
+    initial_window: u64,
+    /// When a data segment was last sent.
+    sent_at: Time,
     /// Bytes that the receiver accepts beyond `una`.
     peer_window: u64,
     control: Controller,
@@ -87,7 +92,10 @@ impl Sender {
             nxt: 0,
             max: 0,
             end: size.unwrap_or(u64::MAX),
+            available: u64::MAX,
             window: Window::new(u64::from(config.initial_window) * mss, mss),
+            initial_window: u64::from(config.initial_window) * mss,
+            sent_at: Time::ZERO,
             peer_window: config.receive_window.0,
             control: Controller::new(config),
             mode: Mode::Open,
@@ -119,6 +127,22 @@ impl Sender {
         if !sack {
             self.board = None;
         }
+    }
+
+    /// The application has provided the first `bytes` bytes.
+    pub(super) fn set_available(&mut self, bytes: u64) {
+        self.available = bytes;
+    }
+
+    /// Whether the application has provided nothing yet.
+    pub(super) fn has_nothing(&self) -> bool {
+        self.available < self.end.min(1)
+    }
+
+    /// Whether a new segment that ends at this offset (FIN included) may be made up: full, or the last (RFC 9293 §3.8.6.2.1).
+    #[inline]
+    fn is_available(&self, seq_end: u64) -> bool {
+        seq_end.min(self.end) <= self.available
     }
 
     /// RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
@@ -367,6 +391,10 @@ impl Sender {
     /// The next data segment to send now, if window and recovery allow one.
     #[inline]
     pub(super) fn poll_transmit(&mut self, timer: &mut RetransmitTimer, now: Time) -> Option<Outgoing> {
+        if self.una == self.max && self.max > 0 && now.since(self.sent_at) > timer.rto() {
+            // RFC 5681 §4.1: after the application kept it idle, the window starts again.
+            self.window.cwnd = self.window.cwnd.min(self.initial_window);
+        }
         let (seq, end) = if self.retransmit_first {
             self.retransmit_first = false;
             (self.una, self.segment_end(self.una).min(self.max))
@@ -405,7 +433,7 @@ impl Sender {
         let seq_end = self.segment_end(self.nxt).min(bound);
         let len = seq_end.min(self.end) - self.nxt;
         let over = (in_flight + len).saturating_sub(self.window.cwnd);
-        if self.nxt + len > self.una + self.peer_window {
+        if self.nxt + len > self.una + self.peer_window || !self.is_available(seq_end) {
             return None;
         }
         if over > 0 {
@@ -432,7 +460,7 @@ impl Sender {
         }
         let new_end = if self.max > self.end { self.max } else { self.segment_end(self.max) };
         let fits = new_end.min(self.end) <= self.una + self.peer_window;
-        let new_data = new_end > self.max && fits;
+        let new_data = new_end > self.max && fits && self.is_available(new_end);
         let (seq, end) = match board.next_segment(self.una, self.max, mss, new_data)? {
             Next::Old(seq, end) => (seq, end),
             Next::New => (self.max, new_end),
@@ -452,6 +480,7 @@ impl Sender {
         // not count twice.
         let priority = self.demotion.priority(self.max.min(self.end) - self.young_from);
         self.data_sent += 1;
+        self.sent_at = now;
         if retransmission {
             self.retransmitted += 1;
         } else if self.timed_end == 0 && self.mode == Mode::Open && self.dup_acks == 0 {
@@ -473,6 +502,12 @@ impl Sender {
 
     /// For a person.
     pub(super) fn waiting_for(&self, rto: Duration) -> String {
+        if self.outstanding() == 0 && self.available < self.end {
+            return format!(
+                "the application, which has {} B so far, all of them sent and acknowledged",
+                self.available
+            );
+        }
         format!(
             "an ACK beyond byte {} of {}; {} outstanding, window {} B, timeout {rto}",
             self.acknowledged(),

@@ -10,7 +10,7 @@ use super::trim::{WeightedRoundRobin, cut};
 use super::{Discipline, Limit, Outcome};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 
-/// Most data bands that a switch can have.
+/// Most data bands that a switch can have: as many as [`Hot::tag`] tells apart.
 pub const MAX_PRIORITIES: u8 = 8;
 
 /// Who loses when the shared buffer is full.
@@ -90,7 +90,7 @@ impl Discipline for Mlfq {
         if self.parameters.trim && hot.in_header_band() {
             return Outcome { rejected: self.enqueue_header(hots, id), ..Outcome::QUEUED };
         }
-        let band = usize::from(hot.priority.min(self.parameters.priorities - 1));
+        let band = usize::from(hot.priority().min(self.parameters.priorities - 1));
         if !self.parameters.buffer.admits(self.data.packets, self.data.bytes, hot.size) {
             return self.overflow(hots, id, band);
         }

@@ -10,6 +10,7 @@ use crate::engine::arena::{Hot, NO_PACKET, PacketId};
 mod bands;
 pub mod drop_tail;
 pub mod ecn;
+pub mod fair;
 pub mod mlfq;
 pub mod nic;
 pub mod trim;
@@ -126,6 +127,8 @@ disciplines! {
     Mlfq(mlfq::Mlfq),
     /// A host's own queue: unlimited, control first, then by priority.
     Nic(nic::Nic),
+    /// A queue of any of these for each transport, in fair turns.
+    Fair(fair::Fair),
 }
 
 #[cfg(test)]
@@ -144,7 +147,7 @@ pub(crate) mod testing {
             size: 1500,
             trimmed_size: 64,
             from: 0,
-            priority,
+            tag: Hot::tag(0, priority),
             flags: flag::DATA,
         }
     }

@@ -32,7 +32,7 @@ impl Discipline for Nic {
     #[inline]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
         let hot = &hots[id as usize];
-        let band = if hot.in_header_band() { 0 } else { 1 + usize::from(hot.priority).min(BANDS - 2) };
+        let band = if hot.in_header_band() { 0 } else { 1 + usize::from(hot.priority()).min(BANDS - 2) };
         self.waiting.push(hots, band, id);
         Outcome::QUEUED
     }

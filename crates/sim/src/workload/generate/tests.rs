@@ -1,7 +1,7 @@
 use super::*;
 use crate::workload::arrivals::{ArrivalsConfig, Explicit, Interval, Poisson, Synchronised};
 use crate::workload::context::tests::racks;
-use crate::workload::placement::{Incast, Permutation, PlacementConfig, Random, Replicas, Senders};
+use crate::workload::placement::{Incast, Pairs, Permutation, PlacementConfig, Random, Replicas, Senders};
 use crate::workload::sizes::{Cdf, Endless, Fixed, SizesConfig};
 use crate::workload::{Access, Mode, Policy};
 use anabranch_transport::Bytes;
@@ -62,7 +62,51 @@ fn a_workload_does_not_disturb_the_others() {
     let fabric = racks(10, 5);
     let alone = generate(&[web_search(0.5, 500)], &fabric, 42).unwrap();
     let both = generate(&[web_search(0.5, 500), background(0.3)], &fabric, 42).unwrap();
-    assert_eq!(alone, both.into_iter().filter(|s| s.group == 0).collect::<Vec<_>>());
+    // Requests are numbered across workloads.
+    let unnumbered = |s: Session| Session { request: 0, ..s };
+    let first = both.into_iter().filter(|s| s.group == 0).map(unnumbered);
+    assert_eq!(alone.into_iter().map(unnumbered).collect::<Vec<_>>(), first.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_hosts_of_an_exclusive_workload_are_its_own() {
+    let fabric = racks(50, 5);
+    let alone = WorkloadConfig { exclusive: true, ..background(0.3) };
+    let replicas = Replicas { replicas: 3, policy: Policy::Hdfs, blocks: 1, access: Some(Access::Write) };
+    let writes = WorkloadConfig { placement: Some(PlacementConfig::Replicas(replicas)), ..web_search(0.5, 600) };
+    let sessions = generate(&[web_search(0.5, 2_000), alone.clone(), writes], &fabric, 1).unwrap();
+    let hosts = |group: u16| -> BTreeSet<u32> {
+        let own = sessions.iter().filter(|s| s.group == group);
+        own.flat_map(|s| s.sources.iter().chain(&s.sinks).copied()).collect()
+    };
+    assert_eq!((hosts(0).len(), hosts(1).len(), hosts(2).len()), (175, 75, 175));
+    assert!(hosts(1).is_disjoint(&hosts(0)) && hosts(0) == hosts(2));
+    // Loads are of the links that are left.
+    let rate = |fabric: &Context, workloads: &[WorkloadConfig]| {
+        let sessions = generate(workloads, fabric, 1).unwrap();
+        sessions.iter().rfind(|s| s.group == 0).unwrap().start.as_secs_f64()
+    };
+    let ratio = rate(&fabric, &[web_search(0.5, 2_000), alone]) / rate(&fabric, &[web_search(0.5, 2_000)]);
+    assert!((ratio - 250.0 / 175.0).abs() < 1e-6, "{ratio}");
+}
+
+#[test]
+fn a_host_that_is_taken_cannot_be_named() {
+    let pairs = |pairs: Vec<[u32; 2]>, exclusive| WorkloadConfig {
+        sizes: Some(fixed(1_000)),
+        placement: Some(PlacementConfig::Pairs(Pairs { pairs })),
+        exclusive,
+        ..WorkloadConfig::default()
+    };
+    let fabric = racks(2, 3);
+    let both = |second| generate(&[pairs(second, false), pairs(vec![[0, 3]], true)], &fabric, 1);
+    let sessions = both(vec![[1, 5], [5, 2]]).unwrap();
+    let ends: Vec<(u32, u32)> = sessions.iter().map(|s| (s.sources[0], s.sinks[0])).collect();
+    assert_eq!(ends, [(1, 5), (5, 2), (0, 3)]);
+    let error = both(vec![[1, 3]]).unwrap_err();
+    assert_eq!((error.workload, error.fault.key.as_str()), (0, "placement.pairs.0"));
+    assert!(error.fault.message.contains("exclusive"), "{}", error.fault.message);
+    assert!(both(vec![[1, 6]]).unwrap_err().fault.message.contains("0 to 5"));
 }
 
 #[test]
@@ -131,7 +175,7 @@ fn load_counts_all_sessions_of_a_request() {
 fn group_sessions_carry_their_mode() {
     let replicas = |mode, access| WorkloadConfig {
         sizes: Some(fixed(1_000_000)),
-        placement: Some(PlacementConfig::Replicas(Replicas { replicas: 3, policy: Policy::Hdfs, access })),
+        placement: Some(PlacementConfig::Replicas(Replicas { replicas: 3, policy: Policy::Hdfs, blocks: 1, access })),
         sessions: Some(6),
         mode,
         ..WorkloadConfig::default()
@@ -144,6 +188,41 @@ fn group_sessions_carry_their_mode() {
     let multi = ends(replicas(Some(Mode::Unicast), Some(Access::Write)));
     assert_eq!(multi.len(), 6, "two requests of three sessions");
     assert!(multi[..3].iter().all(|s| s.sources == multi[0].sources));
+}
+
+#[test]
+fn sessions_of_a_request_share_its_number() {
+    let poisson = |rate| ArrivalsConfig::Poisson(Poisson { rate: Some(rate), load: None });
+    let ahead = WorkloadConfig {
+        arrivals: poisson(2_000.0),
+        placement: Some(PlacementConfig::Replicas(Replicas {
+            replicas: 3,
+            policy: Policy::Hdfs,
+            blocks: 3,
+            access: Some(Access::Read),
+        })),
+        sessions: Some(300),
+        ..web_search(0.5, 1)
+    };
+    let workloads = [ahead, WorkloadConfig { sessions: Some(400), ..incast(4, poisson(1_000.0)) }];
+    let sessions = generate(&workloads, &racks(10, 5), 4).unwrap();
+    assert_eq!(sessions.len(), 700);
+    let mut requests: Vec<Vec<&Session>> = Vec::new();
+    for session in &sessions {
+        // Requests are numbered in order of arrival, across workloads.
+        if session.request as usize == requests.len() {
+            requests.push(Vec::new());
+        }
+        requests[session.request as usize].push(session);
+    }
+    assert_eq!(requests.len(), 100 + 100);
+    for of_one in &requests {
+        let first = of_one[0];
+        assert_eq!(of_one.len(), if first.group == 0 { 3 } else { 4 });
+        let alike =
+            |s: &&Session| (s.group, s.start, s.size, &s.sinks) == (first.group, first.start, first.size, &first.sinks);
+        assert!(of_one.iter().all(alike), "one client, one size, one time: {of_one:?}");
+    }
 }
 
 #[test]
@@ -174,6 +253,7 @@ fn mode_of_multi_unicast_counts_towards_sessions() {
         placement: Some(PlacementConfig::Replicas(Replicas {
             replicas: 3,
             policy: Policy::Random,
+            blocks: 1,
             access: Some(Access::Write),
         })),
         sessions: Some(4),

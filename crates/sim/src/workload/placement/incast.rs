@@ -42,13 +42,11 @@ impl PlacementPattern for Incast {
     fn plan(&self, fabric: &Context, _: Mode, _: &mut Stream) -> Result<Plan, Fault> {
         let what = format!("an incast of {} senders and their receiver", self.senders);
         need_hosts(fabric, "senders", u64::from(self.senders) + 1, &what)?;
-        if let Some(host) = self.receiver {
-            known_host(fabric, "receiver", host)?;
-        }
+        let fixed = self.receiver.map(|host| known_host(fabric, "receiver", host)).transpose()?;
         let (hosts, config) = (fabric.hosts(), self.clone());
         let mut others: Vec<u32> = Vec::new();
         let place = move |rng: &mut Stream, ends: &mut Vec<Ends>| {
-            let receiver = config.receiver.unwrap_or_else(|| rng.random_range(0..hosts));
+            let receiver = fixed.unwrap_or_else(|| rng.random_range(0..hosts));
             others.clear();
             others.extend((receiver + 1..hosts).chain(0..receiver));
             if config.choice == Senders::Random {

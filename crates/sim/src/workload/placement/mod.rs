@@ -76,6 +76,11 @@ pub trait PlacementPattern {
         }
     }
 
+    /// Whether all sessions of a request are of one size.
+    fn one_size(&self) -> bool {
+        false
+    }
+
     /// Makes the pattern ready; what is drawn once (a permutation) is drawn here.
     ///
     /// # Errors
@@ -114,13 +119,19 @@ fn need_hosts(fabric: &Context, key: &str, needed: u64, what: &str) -> Result<()
     Ok(())
 }
 
-/// Fails unless `host` is a host of the fabric.
-fn known_host(fabric: &Context, key: impl Into<String>, host: u32) -> Result<(), Fault> {
-    if host >= fabric.hosts() {
-        let last = fabric.hosts().saturating_sub(1);
-        return Err(Fault::new(key, format!("there is no host {host}: hosts are numbered 0 to {last}")));
-    }
-    Ok(())
+/// The host that a scenario calls `number`.
+///
+/// # Errors
+/// If the fabric has no such host, or an exclusive workload has taken it.
+pub(super) fn known_host(fabric: &Context, key: impl Into<String>, number: u32) -> Result<u32, Fault> {
+    fabric.find(number).ok_or_else(|| {
+        let last = fabric.hosts().checked_sub(1).map_or(0, |host| fabric.number(host));
+        if number > last {
+            return Fault::new(key, format!("there is no host {number}: hosts are numbered 0 to {last}"));
+        }
+        Fault::new(key, format!("host {number} belongs to an exclusive workload"))
+            .hint("leave `exclusive` out there, or choose another host")
+    })
 }
 
 #[cfg(test)]

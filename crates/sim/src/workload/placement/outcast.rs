@@ -34,25 +34,24 @@ impl PlacementPattern for Outcast {
     }
 
     fn plan(&self, fabric: &Context, _: Mode, rng: &mut Stream) -> Result<Plan, Fault> {
-        known_host(fabric, "receiver", self.receiver)?;
-        let (rack, pod) = (fabric.rack(self.receiver), fabric.pod(self.receiver));
+        let receiver = known_host(fabric, "receiver", self.receiver)?;
+        let (rack, pod) = (fabric.rack(receiver), fabric.pod(receiver));
         let one_pod = (0..fabric.hosts()).all(|h| fabric.pod(h) == pod);
-        let mut near: Vec<u32> = fabric.rack_hosts(rack).iter().copied().filter(|h| *h != self.receiver).collect();
+        let mut near: Vec<u32> = fabric.rack_hosts(rack).iter().copied().filter(|h| *h != receiver).collect();
         let is_far = |h: &u32| if one_pod { fabric.rack(*h) != rack } else { fabric.pod(*h) != pod };
         let mut far: Vec<u32> = (0..fabric.hosts()).filter(is_far).collect();
         for (key, wanted, found) in [("near", self.near, near.len()), ("far", self.far, far.len())] {
             if wanted as usize > found {
-                let receiver = self.receiver;
                 return Err(Fault::new(
                     key,
-                    format!("{wanted} senders {key} host {receiver}, but there are only {found}"),
+                    format!("{wanted} senders {key} host {}, but there are only {found}", self.receiver),
                 ));
             }
         }
         choose::sample_front(rng, &mut near, self.near as usize);
         choose::sample_front(rng, &mut far, self.far as usize);
         let senders: Vec<u32> = near[..self.near as usize].iter().chain(&far[..self.far as usize]).copied().collect();
-        let (count, receiver) = (senders.len() as u32, self.receiver);
+        let count = senders.len() as u32;
         let place = move |_: &mut Stream, ends: &mut Vec<Ends>| {
             ends.extend(senders.iter().map(|sender| Ends::pair(*sender, receiver)));
         };

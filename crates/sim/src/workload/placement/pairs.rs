@@ -27,12 +27,11 @@ impl PlacementPattern for Pairs {
     }
 
     fn plan(&self, fabric: &Context, _: Mode, _: &mut Stream) -> Result<Plan, Fault> {
-        for (i, pair) in self.pairs.iter().enumerate() {
-            for host in pair {
-                known_host(fabric, format!("pairs.{i}"), *host)?;
-            }
+        let mut pairs = Vec::with_capacity(self.pairs.len());
+        for (i, [source, sink]) in self.pairs.iter().enumerate() {
+            let host = |number| known_host(fabric, format!("pairs.{i}"), number);
+            pairs.push([host(*source)?, host(*sink)?]);
         }
-        let pairs = self.pairs.clone();
         let (round, mut next) = (pairs.len(), 0);
         let place = move |_: &mut Stream, ends: &mut Vec<Ends>| {
             let [source, sink] = pairs[next];

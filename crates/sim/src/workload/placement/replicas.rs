@@ -9,7 +9,8 @@ use rand::RngExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Each request comes from a client drawn uniformly and concerns a block with `replicas` replicas on other hosts.
+/// Each request comes from a client drawn uniformly and concerns a block with `replicas` replicas on other hosts, or several
+/// blocks at once.
 ///
 /// Mode `one_to_many` writes one session to all replicas, `many_to_one` reads one session from all of them. Mode
 /// `unicast` is what transports without group sessions do: a write is one session to each replica at once, a read one
@@ -22,6 +23,11 @@ pub struct Replicas {
     /// Which hosts hold them.
     #[serde(default)]
     pub policy: Policy,
+    /// Blocks that a read fetches at once, at least 1: one session each, all of one size, each with replicas of its own
+    /// (read-ahead, SCDP §V-A). Writes: 1.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub blocks: u32,
     /// Whether the client writes or reads. Follows from the mode where that is `one_to_many` or `many_to_one`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
@@ -37,6 +43,12 @@ pub enum Policy {
     Hdfs,
     /// All on random hosts.
     Random,
+    /// All on random hosts outside the client's rack (Polyraptor: thesis, chapter 3).
+    Remote,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// What a client does with a block.
@@ -58,13 +70,19 @@ impl Replicas {
         }
     }
 
-    /// HDFS needs a second rack, and a second host in it.
+    /// HDFS needs a second rack, and a second host in it; `remote` needs all its hosts outside any rack.
     fn check_racks(&self, fabric: &Context) -> Result<(), Fault> {
         // The client and the first replica may each take one host of the second rack's candidates.
         let deepest = if self.replicas >= 3 { 3 } else { 2 };
         let roomy = fabric.racks().iter().filter(|r| r.len() >= deepest).count();
         if self.policy == Policy::Hdfs && self.replicas >= 2 && roomy < 2 {
             let message = format!("HDFS placement of {} replicas needs two racks of {deepest} hosts", self.replicas);
+            return Err(Fault::new("policy", message).hint("use `policy = \"random\"`"));
+        }
+        let largest = fabric.racks().iter().map(Vec::len).max().unwrap_or(0);
+        let outside = fabric.hosts() as usize - largest;
+        if self.policy == Policy::Remote && outside < self.replicas as usize {
+            let message = format!("{} replicas outside the client's rack; only {outside} hosts are", self.replicas);
             return Err(Fault::new("policy", message).hint("use `policy = \"random\"`"));
         }
         Ok(())
@@ -75,7 +93,6 @@ impl Replicas {
 fn draw(rng: &mut Stream, fabric: &Context, client: u32, config: &Replicas, held: &mut Vec<u32>) {
     let wanted = config.replicas as usize;
     held.clear();
-    held.push(choose::other(rng, fabric.hosts(), client));
     let any = |rng: &mut Stream, held: &[u32], fits: &dyn Fn(u32) -> bool| {
         // The checks of `plan` see to it that a fitting host exists.
         loop {
@@ -85,6 +102,9 @@ fn draw(rng: &mut Stream, fabric: &Context, client: u32, config: &Replicas, held
             }
         }
     };
+    if config.policy != Policy::Remote {
+        held.push(choose::other(rng, fabric.hosts(), client));
+    }
     if config.policy == Policy::Hdfs && wanted >= 2 {
         let first_rack = fabric.rack(held[0]);
         // With a third replica to come, the remote rack must have room for two besides the client.
@@ -98,14 +118,16 @@ fn draw(rng: &mut Stream, fabric: &Context, client: u32, config: &Replicas, held
         }
     }
     while held.len() < wanted {
-        let more = any(rng, held, &|_| true);
+        let elsewhere = |h| config.policy != Policy::Remote || fabric.rack(h) != fabric.rack(client);
+        let more = any(rng, held, &elsewhere);
         held.push(more);
     }
 }
 
 impl PlacementPattern for Replicas {
     fn check(&self) -> Vec<Fault> {
-        if self.replicas == 0 { vec![Fault::new("replicas", "must be at least 1")] } else { Vec::new() }
+        let given = [("replicas", self.replicas), ("blocks", self.blocks)];
+        given.into_iter().filter(|(_, n)| *n == 0).map(|(key, _)| Fault::new(key, "must be at least 1")).collect()
     }
 
     fn mode(&self, asked: Option<Mode>) -> Result<Mode, Fault> {
@@ -122,8 +144,16 @@ impl PlacementPattern for Replicas {
             (Mode::ManyToOne, Some(Access::Write)) => {
                 Err(Fault::new("placement.access", "a many_to_one session reads; it cannot write"))
             }
+            _ if self.blocks > 1 && self.access(mode) == Some(Access::Write) => {
+                Err(Fault::new("placement.blocks", "only reads fetch several blocks at once")
+                    .hint("a write of several blocks is one request after the other: leave `blocks` out"))
+            }
             _ => Ok(mode),
         }
+    }
+
+    fn one_size(&self) -> bool {
+        true
     }
 
     fn plan(&self, fabric: &Context, mode: Mode, _: &mut Stream) -> Result<Plan, Fault> {
@@ -135,20 +165,22 @@ impl PlacementPattern for Replicas {
         let mut held: Vec<u32> = Vec::new();
         let place = move |rng: &mut Stream, ends: &mut Vec<Ends>| {
             let client = rng.random_range(0..fabric.hosts());
-            draw(rng, &fabric, client, &config, &mut held);
-            // Drawn in every mode, so that all modes of a sweep see the same clients and replicas.
-            let any = held[rng.random_range(0..held.len())];
-            match (mode, access) {
-                (Mode::Unicast, Access::Write) => ends.extend(held.iter().map(|host| Ends::pair(client, *host))),
-                (Mode::Unicast, Access::Read) => {
-                    let near = held.iter().copied().find(|h| fabric.rack(*h) == fabric.rack(client));
-                    ends.push(Ends::pair(near.unwrap_or(any), client));
+            for _ in 0..config.blocks {
+                draw(rng, &fabric, client, &config, &mut held);
+                // Drawn in every mode, so that all modes of a sweep see the same clients and replicas.
+                let any = held[rng.random_range(0..held.len())];
+                match (mode, access) {
+                    (Mode::Unicast, Access::Write) => ends.extend(held.iter().map(|host| Ends::pair(client, *host))),
+                    (Mode::Unicast, Access::Read) => {
+                        let near = held.iter().copied().find(|h| fabric.rack(*h) == fabric.rack(client));
+                        ends.push(Ends::pair(near.unwrap_or(any), client));
+                    }
+                    (_, Access::Write) => ends.push(Ends { sources: vec![client], sinks: held.clone() }),
+                    (_, Access::Read) => ends.push(Ends { sources: held.clone(), sinks: vec![client] }),
                 }
-                (_, Access::Write) => ends.push(Ends { sources: vec![client], sinks: held.clone() }),
-                (_, Access::Read) => ends.push(Ends { sources: held.clone(), sinks: vec![client] }),
             }
         };
-        let sessions = if mode == Mode::Unicast && access == Access::Write { self.replicas } else { 1 };
+        let sessions = if mode == Mode::Unicast && access == Access::Write { self.replicas } else { self.blocks };
         Ok(Plan { place: Box::new(place), sessions_per_request: sessions, round: None })
     }
 }
@@ -158,9 +190,10 @@ mod tests {
     use super::*;
     use crate::workload::context::tests::racks;
     use crate::workload::placement::tests::{place, refused};
+    use std::collections::BTreeSet;
 
     fn three(policy: Policy, access: Option<Access>) -> Replicas {
-        Replicas { replicas: 3, policy, access }
+        Replicas { replicas: 3, policy, blocks: 1, access }
     }
 
     #[test]
@@ -182,6 +215,37 @@ mod tests {
         assert!(requests.iter().all(|ends| ends[0].sources.len() == 3 && ends[0].sinks.len() == 1));
         assert_eq!(refused(&three(Policy::Hdfs, Some(Access::Read)), &racks(4, 2)).key, "policy");
         assert_eq!(refused(&three(Policy::Random, Some(Access::Read)), &racks(1, 3)).key, "replicas");
+    }
+
+    #[test]
+    fn remote_replicas_are_outside_the_client_s_rack() {
+        let fabric = racks(3, 4);
+        let mut racks_used = BTreeSet::new();
+        for ends in place(&three(Policy::Remote, None), &fabric, Mode::OneToMany, 2_000) {
+            let (client, held) = (ends[0].sources[0], &ends[0].sinks);
+            assert_eq!(held.iter().collect::<BTreeSet<_>>().len(), 3);
+            assert!(held.iter().all(|h| fabric.rack(*h) != fabric.rack(client)));
+            racks_used.insert(held.iter().map(|h| fabric.rack(*h)).collect::<BTreeSet<_>>().len());
+        }
+        assert_eq!(racks_used, BTreeSet::from([1, 2]), "racks are not chosen");
+        assert_eq!(refused(&three(Policy::Remote, Some(Access::Read)), &racks(2, 2)).key, "policy");
+    }
+
+    #[test]
+    fn a_read_ahead_fetches_blocks_with_replicas_of_their_own() {
+        let fabric = racks(10, 5);
+        let ahead = |blocks| Replicas { blocks, ..three(Policy::Hdfs, Some(Access::Read)) };
+        let mut same = 0;
+        for ends in place(&ahead(3), &fabric, Mode::ManyToOne, 300) {
+            assert!(ends.iter().all(|block| block.sinks == ends[0].sinks && block.sources.len() == 3));
+            same += usize::from(ends[0].sources[0] == ends[1].sources[0]);
+        }
+        // One in 49 by chance.
+        assert!(same < 30, "{same}");
+        assert_eq!(ahead(0).check()[0].key, "blocks");
+        let write = Replicas { blocks: 2, ..three(Policy::Hdfs, None) };
+        assert_eq!(write.mode(None).unwrap_err().key, "placement.blocks");
+        assert_eq!(ahead(2).mode(None), Ok(Mode::ManyToOne));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::error::Fault;
+use super::placement::known_host;
 use super::{Mode, Session};
 use anabranch_transport::units::ParseError;
 use anabranch_transport::{Bytes, Duration, Time};
@@ -98,12 +99,11 @@ impl TraceConfig {
             Some(Format::Cm) => connection_matrix::parse(text, file, self.start_unit.unwrap_or_default())?,
             None => return Err(Fault::new("", "the ending does not tell the format")),
         };
-        let session = |request: Request| {
+        let session = |(number, request): (u32, Request)| {
             let fault = |message: String| Err(Fault::in_file(file, request.line, message));
             for host in [request.source, request.sink] {
-                if host >= fabric.hosts() {
-                    let last = fabric.hosts().saturating_sub(1);
-                    return fault(format!("there is no host {host}: hosts are numbered 0 to {last}"));
+                if let Err(unknown) = known_host(fabric, "", host) {
+                    return fault(unknown.message);
                 }
             }
             if request.source == request.sink {
@@ -116,9 +116,10 @@ impl TraceConfig {
                 sources: vec![request.source],
                 sinks: vec![request.sink],
                 group,
+                request: number,
             })
         };
-        requests.into_iter().map(session).collect()
+        (0..).zip(requests).map(session).collect()
     }
 }
 

@@ -19,17 +19,17 @@ fn no_pull_brings_more_than_a_window() {
     for number in [13, 100, 1 << 20] {
         let mut s = Sender::new(&NdpConfig::default(), None);
         assert_eq!(drain(&mut s, Time::ZERO), 12);
-        s.handle_packet(Time(1), &arrival(Header::Pull { number, void: 0, below: 0 }));
+        s.handle_packet(Time(1), &arrival(Header::Pull { number, void: 0, pushed: true, below: 0 }));
         assert_eq!(drain(&mut s, Time(1)), 12);
     }
     let mut s = Sender::new(&NdpConfig::default(), None);
     drain(&mut s, Time::ZERO);
-    s.handle_packet(Time(1), &arrival(Header::Pull { number: u64::MAX, void: u64::MAX, below: 0 }));
+    s.handle_packet(Time(1), &arrival(Header::Pull { number: u64::MAX, void: u64::MAX, pushed: true, below: 0 }));
     assert_eq!(drain(&mut s, Time(1)), 0);
-    s.handle_packet(Time(1), &arrival(Header::Pull { number: 2, void: 0, below: 0 }));
+    s.handle_packet(Time(1), &arrival(Header::Pull { number: 2, void: 0, pushed: true, below: 0 }));
     assert_eq!(drain(&mut s, Time(1)), 2, "real pulls still count");
-    s.handle_packet(Time(2), &arrival(Header::Pull { number: 1, void: 0, below: 0 }));
-    s.handle_packet(Time(2), &arrival(Header::Pull { number: 2, void: 2, below: 0 }));
+    s.handle_packet(Time(2), &arrival(Header::Pull { number: 1, void: 0, pushed: true, below: 0 }));
+    s.handle_packet(Time(2), &arrival(Header::Pull { number: 2, void: 2, pushed: true, below: 0 }));
     assert_eq!(drain(&mut s, Time(2)), 0, "late and repeated pulls ask for nothing");
 }
 
@@ -42,7 +42,7 @@ fn answers_to_packets_never_sent_are_ignored() {
         Header::Ack { seq: u64::MAX, below: u64::MAX, sent },
         Header::Nack { seq: 12, below: 0 },
         Header::Nack { seq: 3, below: u64::MAX },
-        Header::Pull { number: 1, void: 0, below: u64::MAX },
+        Header::Pull { number: 1, void: 0, pushed: true, below: u64::MAX },
         Header::Data { seq: 0, pull: 0, object: 5, sent, syn: None, last: true },
     ];
     let mut s = Sender::new(&NdpConfig::default(), Some(100 * PAYLOAD));
@@ -67,7 +67,7 @@ fn data_that_no_sender_of_the_object_can_send_is_ignored() {
         data(0, 0, PAYLOAD, 0),
         data(1, 0, PAYLOAD, 12),
         data(MAX_SPAN, 0, super::super::ENDLESS, 12),
-        arrival(Header::Pull { number: 9, void: 0, below: 0 }),
+        arrival(Header::Pull { number: 9, void: 0, pushed: true, below: 0 }),
     ] {
         r.handle_packet(Time(1), &header);
         assert_eq!((r.poll_transmit(Time(1)), r.poll_timeout(), r.pending_pulls()), (None, None, 0));
@@ -90,7 +90,7 @@ fn forged_pulls_delay_a_transfer_at_most() {
         let mut p = pair(30, deliver);
         p.run(Time::ZERO + Duration::from_us(5));
         let now = p.now;
-        p.nodes[SENDER].handle_packet(now, &arrival(Header::Pull { number, void: number, below: 0 }));
+        p.nodes[SENDER].handle_packet(now, &arrival(Header::Pull { number, void: number, pushed: false, below: 0 }));
         finish(&mut p, 30 * PAYLOAD);
     }
 }

@@ -4,6 +4,7 @@
 mod hostile;
 mod idle;
 mod incast;
+mod limited;
 mod loss;
 mod property;
 mod returned;

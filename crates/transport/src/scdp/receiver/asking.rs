@@ -1,6 +1,6 @@
 //! What a receiver asks for: pulls, pulls repeated after silence, and the word that everything is there.
 
-use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver, back_off};
+use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver};
 use crate::scdp::block::Block;
 use crate::scdp::header::{Header, Pull};
 use crate::scdp::layout::lane_source;
@@ -92,6 +92,7 @@ impl Receiver {
         self.credits -= 1;
         let upto = self.request(index, lane as u32, 1);
         let block = self.base + index as u32;
+        self.lanes[lane].patience.pulled(now, block, upto - 1);
         Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
     }
 
@@ -125,7 +126,7 @@ impl Receiver {
 
     pub(super) fn timeout_of(&self, lane: &Lane) -> Option<Time> {
         let waits = lane.outstanding > 0 && !lane.retry_due;
-        waits.then(|| lane.last_heard + back_off(self.config.pull_timeout, lane.timeouts))
+        waits.then(|| lane.last_heard + lane.patience.interval(self.config.pull_timeout))
     }
 
     pub(super) fn on_timeout(&mut self, now: Time, lane: usize) {
@@ -134,6 +135,7 @@ impl Receiver {
         let others = self.lanes.iter().enumerate().any(in_touch);
         let l = &mut self.lanes[lane];
         l.timeouts += 1;
+        l.patience.timed_out();
         (l.last_heard, l.retry_due) = (now, true);
         if others && l.timeouts > LEFT_OUT_AFTER {
             // The others do its share. If it speaks again, it has its window back.

@@ -176,6 +176,18 @@ pub(super) fn transfer(
     shape: Shape,
     policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
 ) -> Pair<Checked> {
+    transfer_seeded(config, bytes, shape, u64::from, policy)
+}
+
+/// The same, sender `i` drawing its repair symbols from `seed(i)`.
+#[track_caller]
+pub(super) fn transfer_seeded(
+    config: &ScdpConfig,
+    bytes: u64,
+    shape: Shape,
+    seed: impl Fn(u16) -> u64,
+    policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
+) -> Pair<Checked> {
     let object = object(bytes);
     let receiver = |senders: u16, i: u16| {
         let decoder = RaptorQDecoder::new(SHORT as usize, PLANS.clone());
@@ -190,7 +202,10 @@ pub(super) fn transfer(
             (std::iter::once(Connection::Sender(sender)).chain(receivers).collect(), config.initial_window)
         }
         Shape::ToOne(n) => {
-            let sender = |i| Connection::Sender(Sender::many_to_one(config, Some(bytes), i, n));
+            let sender = |i| {
+                let sender = Sender::many_to_one(config, Some(bytes), i, n);
+                Connection::Sender(sender.with_repair_seed(seed(i)))
+            };
             let window = config.initial_window_many_to_one * u32::from(n);
             (std::iter::once(receiver(n, 0)).chain((0..n).map(sender)).collect(), window)
         }

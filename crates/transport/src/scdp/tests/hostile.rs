@@ -22,7 +22,8 @@ fn options() -> Options {
 }
 
 fn symbol(block: u32, esi: u32, options: Options) -> Arrival<Header> {
-    arrival(Header::Symbol(Symbol { block, esi, options, syn: true }), 0)
+    let index = esi / u32::from(options.lanes.max(1));
+    arrival(Header::Symbol(Symbol { block, esi, index, options, syn: true }), 0)
 }
 
 fn pull(block: u32, upto: u32, base: u32) -> Pull {

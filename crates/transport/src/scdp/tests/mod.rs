@@ -7,6 +7,8 @@ mod loss;
 mod many_to_one;
 mod one_to_many;
 mod property;
+mod random;
+mod stragglers;
 
 use super::{Connection, Header, Receiver, ScdpConfig, Sender, Symbol};
 use crate::testing::{Fate, Pair};
@@ -108,7 +110,7 @@ fn symbols(pair: &Pair<Connection>, from: usize, to: usize) -> Vec<(Time, Symbol
     let sent = pair.log.iter().filter(|entry| (entry.1, entry.2) == (from, to));
     sent.filter_map(|(at, _, _, t, _)| match t.header {
         Header::Symbol(symbol) => Some((*at, symbol, t.priority)),
-        Header::Pull(_) => None,
+        Header::Pull(_) | Header::GivenUp => None,
     })
     .collect()
 }
@@ -118,7 +120,7 @@ fn pulls(pair: &Pair<Connection>, from: usize) -> (usize, usize, usize) {
     let sent = || {
         pair.log.iter().filter(|entry| entry.1 == from).filter_map(|entry| match entry.3.header {
             Header::Pull(pull) => Some(pull),
-            Header::Symbol(_) => None,
+            Header::Symbol(_) | Header::GivenUp => None,
         })
     };
     (

@@ -2,6 +2,7 @@
 
 use super::codec::{SHORT, Shape, mix, short, transfer};
 use super::*;
+use crate::scdp::Repair;
 use proptest::prelude::*;
 
 /// What a channel does, in packets of 256.
@@ -57,11 +58,12 @@ proptest! {
     #[test]
     fn every_session_over_a_poor_channel_completes(
         bytes in 1u64..300 * SHORT, shape in shape(), window in 1u32..40, block in 1u32..=128, tolerance in 0u32..40,
-        c in channel(),
+        random in any::<bool>(), c in channel(),
     ) {
         let cfg = short(|cfg| {
             (cfg.initial_window, cfg.initial_window_many_to_one) = (window, window);
             (cfg.block_symbols, cfg.reorder_tolerance) = (block, tolerance);
+            cfg.repair = if random { Repair::Random } else { Repair::Partitioned };
         });
         transfer(&cfg, bytes, shape, move |n, _, _| c.fate(n));
     }

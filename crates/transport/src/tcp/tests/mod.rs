@@ -4,6 +4,7 @@ mod delivery;
 mod ecn;
 mod handshake;
 mod idle;
+mod limited;
 mod receiving;
 mod recovery;
 mod sack;

@@ -1,0 +1,100 @@
+//! What a slow receiver costs a one-to-many session under each policy, in a network.
+
+mod common;
+
+use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::host::path::PathMode::Single;
+use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::{Setup, Stop, Straggler};
+use anabranch_sim::transport::Protocol;
+use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::scdp::{self, ScdpConfig, StragglerPolicy};
+use anabranch_transport::{Duration, Rate};
+use common::*;
+
+const SYMBOLS: u64 = 1000;
+
+/// Five hosts on a switch; the link of host 3 is ten times slower.
+fn slow_host() -> Graph {
+    let mut graph = star(5);
+    graph.links[3].rate = Rate::from_mbps(100);
+    graph
+}
+
+fn write(policy: StragglerPolicy) -> Setup {
+    let straggler = scdp::Straggler {
+        policy,
+        time: Duration::from_ms(1),
+        grace: Duration::from_ms(5),
+        ..scdp::Straggler::default()
+    };
+    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1436 * SYMBOLS) };
+    let protocol = Protocol::Scdp(ScdpConfig { straggler, ..ScdpConfig::default() });
+    Setup { stop: Stop::Foreground, ..setup(slow_host(), mlfq_trim(20), protocol, Single, vec![session]) }
+}
+
+fn packets_into(record: &RunRecord, host: u32) -> u64 {
+    record.links.iter().find(|l| l.dst == format!("h{host}")).expect("every host has a link").packets
+}
+
+#[test]
+fn waiting_makes_all_as_slow_as_the_slowest() {
+    let record = complete(write(StragglerPolicy::Wait));
+    // 1000 packets at 100 Mbps.
+    for n in 0..3 {
+        assert!(fct(&record, n) > Duration::from_ms(118), "{}", fct(&record, n));
+    }
+    assert!(record.flows.iter().all(|f| f.straggler.is_none()));
+    assert_eq!(packets_into(&record, 3), SYMBOLS);
+}
+
+#[test]
+fn a_detached_receiver_is_served_by_itself_and_the_group_leaves_it_in_peace() {
+    let record = complete(write(StragglerPolicy::Detach));
+    let stragglers: Vec<_> = record.flows.iter().map(|f| f.straggler).collect();
+    assert_eq!(stragglers, [None, None, Some(Straggler::Detached)]);
+    // The uplink carries the group's symbols, and a tenth of its rate besides.
+    assert!(fct(&record, 0) < Duration::from_us(12 * 1000 * 12 / 10 + 2_000), "{}", fct(&record, 0));
+    assert!(fct(&record, 2) < Duration::from_ms(125), "{}", fct(&record, 2));
+    // One copy to each on the links of the tree, and none to who has left it.
+    assert_eq!(packets_into(&record, 1), SYMBOLS);
+    assert_eq!(packets_into(&record, 3), SYMBOLS);
+    assert!(record.flows.iter().all(|f| !f.decoded));
+}
+
+#[test]
+fn a_dropped_receiver_ends_without_an_end_and_nobody_waits_for_it() {
+    let record = complete_but(write(StragglerPolicy::Drop));
+    let ends: Vec<_> = record.flows.iter().map(|f| (f.end.is_some(), f.straggler)).collect();
+    assert_eq!(ends, [(true, None), (true, None), (false, Some(Straggler::Dropped))]);
+    let whole = Duration::from_us(12 * 1000 + 50);
+    assert!(fct(&record, 0) < whole && fct(&record, 1) < whole, "{} {}", fct(&record, 0), fct(&record, 1));
+    // And everybody closes.
+    let idle = complete_but(Setup { stop: Stop::Idle, ..write(StragglerPolicy::Drop) });
+    assert_eq!(idle.conservation.in_flight, 0);
+}
+
+/// [`complete`] without the rule that all flows have an end.
+fn complete_but(setup: Setup) -> RunRecord {
+    use anabranch_sim::network::{Ending, Network};
+    let mut network = Network::new(setup);
+    let ending = network.run(|_| true);
+    let record = RunRecord::take(&mut network, ending);
+    assert_eq!(record.ending, Ending::Complete);
+    assert!(record.conservation.holds(), "{:?}", record.conservation);
+    record
+}
+
+#[test]
+fn trees_of_a_group_that_a_receiver_has_left_follow_failures() {
+    let mut setup = write(StragglerPolicy::Detach);
+    // The receiver that stays is cut off for a while, after the slow one was detached.
+    setup.changes = vec![cut(1, at(6_000)), (at(9_000), restore(1))];
+    let record = complete(setup);
+    assert!(record.flows.iter().all(|f| f.end.is_some()));
+    assert!(record.conservation.dropped > 0);
+}
+
+fn restore(link: u32) -> anabranch_sim::network::Change {
+    anabranch_sim::network::Change::Restore(anabranch_sim::network::Target::Link(link))
+}

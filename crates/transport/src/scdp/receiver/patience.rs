@@ -1,0 +1,139 @@
+//! How long a receiver bears the silence of a sender.
+//!
+//! Round trips are measured: the time from a pull to the symbol that it asks for, whole or trimmed. One pull is timed at
+//! a time, and none across a timeout (Karn's algorithm, RFC 6298 §3); until one is measured the pause stays doubled. So a
+//! path of slow links costs a few needless repetitions at first and none later. In one-to-many a round trip includes the
+//! wait for the others, but never one that was longer than this receiver's own pause: receivers do not make each other
+//! ever more patient.
+
+use super::back_off;
+use crate::round_trip::RoundTrip;
+use crate::{Duration, Time};
+
+/// A timed symbol that this many symbols have overtaken is taken for lost, and another pull is timed.
+const OVERTAKEN: u32 = 64;
+
+/// Round trips are not believed beyond this many times the configured timeout: a session that stood still for long, as
+/// others had the link, shall not bear silence for that long.
+const MOST_MINIMA: u64 = 100;
+
+/// A pull whose answer is awaited.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    block: u32,
+    /// The symbol asked for, within the lane.
+    index: u32,
+    at: Time,
+}
+
+/// What a receiver knows of the pace of a lane.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Patience {
+    round_trip: RoundTrip,
+    timed: Option<Timed>,
+    /// Timeouts since a round trip was measured.
+    doublings: u32,
+}
+
+impl Patience {
+    /// A pull asks for the `index`-th symbol of the lane in a block.
+    #[inline]
+    pub(super) fn pulled(&mut self, now: Time, block: u32, index: u32) {
+        if self.timed.is_none() {
+            self.timed = Some(Timed { block, index, at: now });
+        }
+    }
+
+    /// The `index`-th symbol of the lane in a block has arrived, or its header.
+    #[inline]
+    pub(super) fn arrived(&mut self, now: Time, block: u32, index: u32, minimum: Duration) {
+        let Some(timed) = self.timed else { return };
+        if block < timed.block || (block == timed.block && index < timed.index) {
+            return;
+        }
+        if (block, index) == (timed.block, timed.index) {
+            self.round_trip.sample((now - timed.at).min(minimum * MOST_MINIMA));
+            self.doublings = 0;
+        } else if block == timed.block && index - timed.index <= OVERTAKEN || block == timed.block + 1 {
+            return;
+        }
+        self.timed = None;
+    }
+
+    /// Nothing came for too long, and a pull is repeated.
+    pub(super) fn timed_out(&mut self) {
+        self.doublings += 1;
+        self.timed = None;
+    }
+
+    /// How long to wait.
+    #[inline]
+    pub(super) fn interval(&self, minimum: Duration) -> Duration {
+        back_off(minimum.max(self.round_trip.timeout()), self.doublings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMUM: Duration = Duration::from_ms(2);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_ms(ms)
+    }
+
+    #[test]
+    fn follows_round_trips_but_not_below_the_minimum() {
+        let mut p = Patience::default();
+        assert_eq!(p.interval(MINIMUM), MINIMUM);
+        for n in 0..100 {
+            p.pulled(at(10 * n), 0, n as u32);
+            p.arrived(at(10 * n + 8), 0, n as u32, MINIMUM);
+        }
+        let settled = p.interval(MINIMUM);
+        assert!((Duration::from_ms(8)..Duration::from_us(8_100)).contains(&settled), "{settled}");
+        for n in 100..200 {
+            p.pulled(at(10 * n), 0, n as u32);
+            p.arrived(at(10 * n), 0, n as u32, MINIMUM);
+        }
+        assert_eq!(p.interval(MINIMUM), MINIMUM);
+    }
+
+    #[test]
+    fn stays_doubled_until_a_round_trip_without_a_timeout() {
+        let mut p = Patience::default();
+        p.pulled(at(0), 0, 5);
+        p.timed_out();
+        p.arrived(at(9), 0, 5, MINIMUM);
+        assert_eq!(p.interval(MINIMUM), MINIMUM * 2, "what was asked twice is not timed");
+        p.pulled(at(10), 0, 6);
+        p.arrived(at(11), 0, 6, MINIMUM);
+        assert_eq!(p.interval(MINIMUM), Duration::from_ms(3));
+    }
+
+    #[test]
+    fn a_lost_symbol_gives_way_to_another() {
+        for (block, index) in [(0, 70), (2, 0)] {
+            let mut p = Patience::default();
+            p.pulled(at(0), 0, 5);
+            p.arrived(at(1), 0, 6, MINIMUM);
+            p.arrived(at(1), 1, 0, MINIMUM);
+            p.pulled(at(1), 0, 7);
+            p.arrived(at(2), 0, 7, MINIMUM);
+            assert_eq!(p.interval(MINIMUM), MINIMUM, "the first pull is still timed");
+            p.arrived(at(3), block, index, MINIMUM);
+            p.pulled(at(4), 3, 1);
+            p.arrived(at(14), 3, 1, MINIMUM);
+            assert_eq!(p.interval(MINIMUM), Duration::from_ms(30));
+        }
+    }
+
+    #[test]
+    fn a_long_stop_is_believed_up_to_a_limit() {
+        let mut p = Patience::default();
+        p.pulled(at(0), 0, 0);
+        p.arrived(at(100_000), 0, 0, MINIMUM);
+        assert_eq!(p.interval(MINIMUM), MINIMUM * 300);
+    }
+}

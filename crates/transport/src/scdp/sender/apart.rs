@@ -1,0 +1,248 @@
+//! Receivers that have left the group: those with a session of their own, and those given up.
+//!
+//! A receiver is detached by *forking* the sender. What was emitted to the group until then the receiver has asked for,
+//! for nothing leaves that it has not asked for; so the fork goes on exactly where the group is, for one receiver only,
+//! and neither sends it anything twice.
+
+use super::{Due, Member, Sender};
+use crate::scdp::header::{Header, Mode, Options};
+use crate::scdp::straggler::{Standing, Verdict, Watch};
+use crate::{Arrival, Endpoint as _, Event, Peer, Stats, Time, Transmit};
+use std::collections::VecDeque;
+
+/// What a one-to-many sender keeps when it does not just wait for stragglers.
+#[derive(Debug)]
+pub(super) struct Apart {
+    watch: Watch,
+    /// See [`Sender::asked_by_quorum`].
+    quorum: Option<usize>,
+    detached: Vec<(Peer, Sender)>,
+    /// Receivers given up, and whether they are still to be told.
+    dropped: Vec<(Peer, bool)>,
+    /// Until when receivers that were given up are told so if they ask.
+    until: Option<Time>,
+    /// Counters of detached senders that are no more.
+    stats: Stats,
+}
+
+impl Apart {
+    pub(super) fn new(watch: Watch, quorum: Option<usize>) -> Self {
+        Self { watch, quorum, detached: Vec::new(), dropped: Vec::new(), until: None, stats: Stats::default() }
+    }
+
+    /// Whether there is something left to do for receivers outside the group.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.detached.is_empty() || self.until.is_some()
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        let senders = self.detached.iter().filter_map(|(_, sender)| sender.poll_timeout());
+        senders.chain(self.watch.due()).chain(self.until).min()
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Time, header_size: u32) -> Option<Transmit<Header>> {
+        for (peer, sender) in &mut self.detached {
+            if let Some(transmit) = sender.poll_transmit(now) {
+                return Some(Transmit { to: *peer, ..transmit });
+            }
+        }
+        let (peer, untold) = self.dropped.iter_mut().find(|(_, untold)| *untold)?;
+        *untold = false;
+        Some(Transmit {
+            header: Header::GivenUp,
+            to: *peer,
+            size: header_size,
+            trimmed_size: header_size,
+            priority: 0,
+            control: true,
+            ect: false,
+        })
+    }
+
+    /// Adds the counters of all detached senders.
+    pub(super) fn stats(&self, group: Stats) -> Stats {
+        self.detached.iter().fold(added(group, self.stats), |sum, (_, sender)| added(sum, sender.stats()))
+    }
+}
+
+fn added(a: Stats, b: Stats) -> Stats {
+    Stats {
+        data_sent: a.data_sent + b.data_sent,
+        retransmitted: a.retransmitted + b.retransmitted,
+        timeouts: a.timeouts + b.timeouts,
+        ..a
+    }
+}
+
+impl Sender {
+    /// Whether a receiver is no longer of the group; then what it says is seen to here.
+    pub(super) fn handle_apart(&mut self, now: Time, arrival: &Arrival<Header>) -> bool {
+        let Some(apart) = &mut self.apart else { return false };
+        if let Some((_, sender)) = apart.detached.iter_mut().find(|(peer, _)| *peer == arrival.from) {
+            sender.handle_packet(now, &Arrival { from: 0, ..*arrival });
+            self.hear_detached();
+            return true;
+        }
+        let Some(at) = apart.dropped.iter().position(|(peer, _)| *peer == arrival.from) else { return false };
+        match &arrival.header {
+            // It had everything before it heard.
+            Header::Pull(pull) if pull.done => {
+                apart.dropped.swap_remove(at);
+                self.events.push_back(Event::PeerCompleted(arrival.from));
+                if self.apart.as_ref().is_some_and(|apart| apart.dropped.is_empty()) {
+                    self.end_of_telling();
+                }
+            }
+            Header::Pull(_) => apart.dropped[at].1 = true,
+            Header::Symbol(_) | Header::GivenUp => {}
+        }
+        true
+    }
+
+    pub(super) fn timeout_apart(&mut self, now: Time) {
+        let Some(apart) = &mut self.apart else { return };
+        for (_, sender) in &mut apart.detached {
+            sender.handle_timeout(now);
+        }
+        if apart.until.is_some_and(|until| until <= now) {
+            self.end_of_telling();
+        }
+        self.hear_detached();
+        self.judge(now);
+    }
+
+    fn end_of_telling(&mut self) {
+        if let Some(apart) = &mut self.apart {
+            apart.until = None;
+        }
+        self.close_if_done();
+    }
+
+    /// How many symbols of a block the group shall have been sent where a quorum decides; `None` where it does not, or
+    /// has everything: then all that are left count.
+    pub(super) fn asked_by_quorum(&self, block: u32) -> Option<u32> {
+        let quorum = self.apart.as_ref()?.quorum?;
+        let complete = self.members.len() - self.not_done as usize;
+        if complete >= quorum {
+            return None;
+        }
+        let index = (block - self.base) as usize;
+        let needy = || self.members.iter().filter(|m| !m.done && m.base <= block).map(|m| m.upto[index]);
+        let have = self.members.len() - needy().count();
+        // The most that as many have asked for as the quorum lacks. Nothing for those that are not of the quorum.
+        let enough = |asked: &u32| have < quorum && needy().filter(|other| other >= asked).count() >= quorum - have;
+        Some(needy().filter(enough).max().unwrap_or(0))
+    }
+
+    /// After a pull: who is behind, and does it matter by now?
+    pub(super) fn watch(&mut self, now: Time) {
+        let Some(apart) = &mut self.apart else { return };
+        let (layout, base) = (&self.layout, self.base);
+        let standing = |(peer, m): (usize, &Member)| {
+            if !m.done {
+                let under_way = m.upto.iter().skip((m.base - base) as usize).map(|&u| u64::from(u)).sum::<u64>();
+                return Standing::Asked(layout.symbols_before(m.base) + under_way);
+            }
+            let gone = apart.dropped.iter().any(|d| usize::from(d.0) == peer);
+            if gone || m.detached { Standing::Gone } else { Standing::Complete }
+        };
+        apart.watch.observe(now, self.members.iter().enumerate().map(standing));
+        self.judge(now);
+    }
+
+    fn judge(&mut self, now: Time) {
+        while let Some(apart) = &mut self.apart
+            && let Some(verdict) = apart.watch.verdict(now)
+        {
+            match verdict {
+                // Done when the driver learns it: from then on a packet to the group does not go to this receiver.
+                Verdict::Detach(peer) => {
+                    let event = Event::PeerDetached(peer as Peer);
+                    if !self.events.contains(&event) {
+                        self.events.push_back(event);
+                    }
+                }
+                Verdict::GiveUp => self.give_up(now),
+            }
+        }
+    }
+
+    /// A receiver leaves the group and is sent symbols of its own.
+    pub(super) fn detach(&mut self, peer: Peer) {
+        let Some(member) = self.members.get_mut(usize::from(peer)).filter(|m| !m.done) else { return };
+        let mut alone = Sender {
+            layout: self.layout,
+            options: Options { mode: Mode::Unicast, ..self.options },
+            lane: self.lane,
+            members: vec![member.clone()],
+            base: self.base,
+            emitted: self.emitted.clone(),
+            // Not yet sent to the group, and so not to this receiver.
+            due: self.due.iter().copied().filter(|due| due.block >= member.base).collect::<VecDeque<Due>>(),
+            initial: 0,
+            bytes_sent: self.bytes_sent,
+            not_done: 1,
+            started: true,
+            closed: false,
+            events: VecDeque::new(),
+            stats: Stats::default(),
+            gap_limit: self.gap_limit,
+            repair_seed: self.repair_seed,
+            symbol_size: self.symbol_size,
+            header_size: self.header_size,
+            config: self.config.clone(),
+            apart: None,
+        };
+        (member.done, member.detached) = (true, true);
+        self.not_done -= 1;
+        // It may have asked for more of a later block than the others.
+        for block in alone.base..alone.base + alone.emitted.len() as u32 {
+            alone.advance(block, false);
+        }
+        alone.release();
+        if let Some(apart) = &mut self.apart {
+            apart.detached.push((peer, alone));
+        }
+        self.release();
+    }
+
+    /// Those that are not complete are given up.
+    fn give_up(&mut self, now: Time) {
+        let Some(apart) = &mut self.apart else { return };
+        for (peer, member) in self.members.iter_mut().enumerate().filter(|(_, m)| !m.done) {
+            member.done = true;
+            apart.dropped.push((peer as Peer, true));
+            self.events.push_back(Event::PeerDropped(peer as Peer));
+        }
+        self.not_done = 0;
+        apart.until = (!apart.dropped.is_empty()).then(|| now + self.config.linger);
+        self.close_if_done();
+    }
+
+    /// What detached senders have to say.
+    fn hear_detached(&mut self) {
+        let Some(apart) = &mut self.apart else { return };
+        let mut at = 0;
+        while let Some((peer, sender)) = apart.detached.get_mut(at) {
+            let mut over = false;
+            while let Some(event) = sender.poll_event() {
+                match event {
+                    Event::PeerCompleted(_) => self.events.push_back(Event::PeerCompleted(*peer)),
+                    Event::Failed(_) => {
+                        self.events.push_back(Event::PeerDropped(*peer));
+                        over = true;
+                    }
+                    Event::Closed => over = true,
+                    Event::Connected | Event::Completed { .. } | Event::PeerDetached(_) | Event::PeerDropped(_) => {}
+                }
+            }
+            if over {
+                let (_, sender) = apart.detached.swap_remove(at);
+                apart.stats = added(apart.stats, sender.stats());
+            } else {
+                at += 1;
+            }
+        }
+        self.close_if_done();
+    }
+}

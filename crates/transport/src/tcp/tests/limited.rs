@@ -1,0 +1,129 @@
+//! Senders whose application has not the whole object yet.
+
+use super::*;
+use crate::Bytes;
+use crate::testing::Slow;
+use proptest::prelude::*;
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Duration::from_ms(ms)
+}
+
+/// A transfer whose application provides its object as told, run to the end.
+fn provided(
+    config: &TcpConfig,
+    bytes: u64,
+    provides: Vec<(Time, u64)>,
+    policy: impl FnMut(u64, usize, &Packet) -> Fate + 'static,
+) -> Pair<Slow<Connection>> {
+    config.validate().unwrap();
+    let sender = Slow::new(Connection::connect(config, Some(bytes), Time::ZERO), provides);
+    let ends = vec![sender, Slow::new(Connection::listen(config), [])];
+    let mut pair = Pair::new(ends, DELAY, GBPS, Duration::ZERO, policy);
+    let ended = pair.run(END);
+    assert!(ended, "{} and {}", pair.nodes[SENDER].waiting_for(), pair.nodes[RECEIVER].waiting_for());
+    for node in [SENDER, RECEIVER] {
+        assert_eq!(pair.events[node].last().map(|e| e.1), Some(Event::Closed), "{}", pair.nodes[node].waiting_for());
+    }
+    assert_eq!(pair.nodes[RECEIVER].stats().bytes_delivered, bytes);
+    pair
+}
+
+fn data(pair: &Pair<Slow<Connection>>) -> Vec<(Time, u64, u64)> {
+    let sent = pair.log.iter().filter(|(_, from, _, p, _)| *from == SENDER && p.header.len > 0);
+    sent.map(|(at, _, _, p, _)| (*at, p.header.seq, u64::from(p.header.len))).collect()
+}
+
+#[test]
+fn the_connection_opens_with_the_first_byte() {
+    let pair = provided(&TcpConfig::default(), 3 * MSS, vec![(at(5), 1), (at(6), 3 * MSS)], |_, _, _| Fate::Deliver);
+    assert_eq!(pair.log[0].0, at(5));
+    assert!(pair.log[0].3.header.flags.has(Flags::SYN));
+    // The handshake is over by then; the first byte alone made no segment.
+    assert_eq!(data(&pair).iter().map(|d| (d.0, d.2)).collect::<Vec<_>>(), [(at(6), MSS); 3]);
+}
+
+#[test]
+fn segments_are_full_but_the_last() {
+    let steps = (1..40).map(|i| (Time::ZERO + Duration::from_us(50 * i), 700 * i)).collect();
+    let pair = provided(&TcpConfig::default(), 700 * 39, steps, |_, _, _| Fate::Deliver);
+    let lengths: Vec<u64> = data(&pair).iter().map(|d| d.2).collect();
+    let (last, full) = lengths.split_last().unwrap();
+    assert!(full.iter().all(|&len| len == MSS) && *last == 700 * 39 % MSS, "{lengths:?}");
+    assert_eq!(pair.nodes[SENDER].stats().timeouts, 0);
+}
+
+/// Waiting is no silence of the network: the timer does not run, and the window starts again (RFC 5681 §4.1).
+#[test]
+fn an_idle_sender_has_no_timeouts_and_restarts_its_window() {
+    let config = TcpConfig { receive_window: Bytes(1 << 20), ..TcpConfig::default() };
+    let steps = vec![(Time::ZERO, 100 * MSS), (at(60_000), 200 * MSS)];
+    let pair = provided(&config, 200 * MSS, steps, |_, _, _| Fate::Deliver);
+    assert_eq!((pair.nodes[SENDER].stats().timeouts, pair.nodes[SENDER].stats().retransmitted), (0, 0));
+    let sent = data(&pair);
+    assert!(sent[99].0 < at(10));
+    assert_eq!(sent.iter().filter(|d| d.0 == at(60_000)).count(), 10, "the initial window");
+    assert!(sent[199].0 < at(60_010));
+}
+
+#[test]
+fn a_short_pause_leaves_the_window_as_it_is() {
+    let config = TcpConfig { receive_window: Bytes(1 << 20), ..TcpConfig::default() };
+    let steps = vec![(Time::ZERO, 100 * MSS), (at(50), 200 * MSS)];
+    let pair = provided(&config, 200 * MSS, steps, |_, _, _| Fate::Deliver);
+    assert!(data(&pair).iter().filter(|d| d.0 == at(50)).count() > 50);
+}
+
+/// A window that the application does not fill does not grow (RFC 7661, RFC 9438 §5.8).
+#[test]
+fn a_trickle_does_not_grow_the_window() {
+    let config = TcpConfig { receive_window: Bytes(1 << 20), ..TcpConfig::default() };
+    let steps = (1..=100).map(|i| (at(i), i * MSS)).collect();
+    let pair = provided(&config, 100 * MSS, steps, |_, _, _| Fate::Deliver);
+    assert_eq!(pair.nodes[SENDER].end.cwnd(), Some(10 * MSS));
+}
+
+#[test]
+fn what_is_lost_before_a_pause_is_repaired_in_it() {
+    for sack in [false, true] {
+        let config = TcpConfig { sack, ..TcpConfig::default() };
+        let steps = vec![(Time::ZERO, 4 * MSS), (at(5_000), 8 * MSS)];
+        let pair = provided(&config, 8 * MSS, steps, lose(&[(3 * MSS, 1)]));
+        let repeated: Vec<Time> = data(&pair).iter().filter(|d| d.1 == 3 * MSS).map(|d| d.0).collect();
+        assert!(repeated.len() == 2 && repeated[1] < at(300), "{repeated:?}");
+        assert_eq!(pair.nodes[SENDER].stats().timeouts, 1);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_transfer_completes_however_slow_the_application(
+        steps in prop::collection::vec((0_u64..3_000, 0_u64..9_000), 1..30),
+        algorithm in prop::sample::select(Algorithm::ALL.to_vec()),
+        [sack, delayed_ack, handshake] in prop::array::uniform3(any::<bool>()),
+        lost in 0_u64..5,
+        seed in any::<u64>(),
+    ) {
+        let (mut time, mut bytes) = (Time::ZERO, 1);
+        let steps: Vec<_> = steps.into_iter().map(|(us, more)| {
+            (time, bytes) = (time + Duration::from_us(us), bytes + more);
+            (time, bytes)
+        }).collect();
+        let config = TcpConfig {
+            sack, delayed_ack, handshake, congestion: algorithm,
+            rto_min: Duration::from_ms(1), rto_initial: Duration::from_ms(3), rto_max: Duration::from_secs(1), retries: 200,
+            ..TcpConfig::default()
+        };
+        let provides = steps.clone();
+        let pair = provided(&config, bytes, provides, move |n, _, _| {
+            let die = (seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 60;
+            if die < lost { Fate::Drop } else { Fate::Deliver }
+        });
+        for (at, seq, len) in data(&pair) {
+            let there = steps.iter().take_while(|s| s.0 <= at).last().map_or(0, |s| s.1);
+            prop_assert!(seq + len <= there, "{} of {there}", seq + len);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+"""The command ``anabranch reproduce``: experiments of the papers, from their scenarios to figures and comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from anabranch.cli import progress
+from anabranch.cli.common import errors, stderr, stdout
+from anabranch.errors import AnabranchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from anabranch.reproduce.comparison import Row
+    from anabranch.reproduce.estimate import Estimate
+    from anabranch.reproduce.model import Experiment
+    from anabranch.reproduce.runner import Job, Outcome
+
+# The package of experiments pulls in Polars, SciPy and Altair, which `anabranch --help` can do without: it is imported
+# where it is used.
+
+
+def reproduce_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments (scdp/fig13) or papers (scdp, ndp).", metavar="[NAME]...")
+    ] = None,
+    *,
+    list_: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="All experiments of the papers named, or of every paper.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller version with the same shape, in seconds.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds.", show_default="the scenario's")] = None,
+    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.")] = Path("out/reproduce"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, finished runs too.")] = False,
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record", help="Record the outcome in docs/fidelity/data and write the comparison tables again."
+        ),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Check the recorded comparison: exit code 1 if a deviation is unexplained."),
+    ] = False,
+) -> None:
+    """Reproduce experiments of the papers: figures as SVG, PDF and in report.html, beside the paper's numbers.
+
+    Finished runs are kept: after an interruption the same command goes on where it stopped.
+    """
+    with errors():
+        if list_:
+            _list(names or [], quick=quick, seeds=seeds, threads=threads, out=out)
+            code = 0
+        elif check:
+            code = _check()
+        elif record and not names and not all_:
+            code = _write_tables(stderr())
+        else:
+            code = _reproduce(
+                names or [], all_=all_, quick=quick, seeds=seeds, threads=threads, out=out, fresh=fresh, keep=record
+            )
+    raise typer.Exit(code)
+
+
+def _chosen(names: Sequence[str], *, all_: bool) -> tuple[Experiment, ...]:
+    from anabranch.reproduce import registry  # noqa: PLC0415
+
+    if not names and not all_:
+        raise AnabranchError(
+            "which experiment?", hint="`anabranch reproduce --list` lists them; --all reproduces every one"
+        )
+    return registry.find(names) if names else registry.EXPERIMENTS
+
+
+def _reproduce(
+    names: Sequence[str],
+    *,
+    all_: bool,
+    quick: bool,
+    seeds: int | None,
+    threads: int,
+    out: Path,
+    fresh: bool,
+    keep: bool,
+) -> int:
+    from anabranch.reproduce import comparison, pages, runner  # noqa: PLC0415
+
+    err = stderr()
+    jobs = [runner.prepare(one, out, quick=quick, seeds=seeds) for one in _chosen(names, all_=all_)]
+    _announce(jobs, err, threads=threads, fresh=fresh)
+    outcomes: list[Outcome] = []
+    for job in jobs:
+        err.print(f"{job.experiment.name}: {job.experiment.title}", style="bold", markup=False)
+        results, interrupted = progress.watched(
+            lambda watch, job=job: runner.run(job, threads=threads, fresh=fresh, progress=watch),  # type: ignore[misc]
+            err,
+            total=len(job.plan.runs),
+        )
+        kept = sum(run.status != "interrupted" for run in results.manifest.runs)
+        if interrupted or kept < len(job.plan.runs):
+            err.print(f"interrupted: {kept} of {len(job.plan.runs)} runs are kept; the same command runs the others")
+            return progress.INTERRUPTED
+        outcome = runner.finish(job, results)
+        outcomes.append(outcome)
+        err.print(f"  report: {pages.write(outcome)}", markup=False)
+        pages.write_index(out)
+        if keep:
+            _keep(outcome, err)
+    records = {outcome.record.experiment: outcome.record for outcome in outcomes}
+    rows = comparison.rows([outcome.job.experiment for outcome in outcomes], records)
+    if rows:
+        stdout().print(_table(rows))
+    err.print(f"index: {out / 'index.html'}", markup=False)
+    if keep:
+        _write_tables(err)
+    incomplete = [(o.job.experiment.name, run) for o in outcomes for run in o.results.manifest.incomplete]
+    for name, run in incomplete:
+        err.print(f"{name}, {run.run}: {run.status}" + (f": {run.message}" if run.message else ""), markup=False)
+    return 1 if incomplete else 0
+
+
+def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -> None:
+    """Say what will be run, and how long it will take."""
+    from anabranch.reproduce.estimate import words  # noqa: PLC0415
+
+    for job in jobs:
+        for warning in job.plan.warnings:
+            err.print(f"warning: {job.experiment.name}: {warning}", markup=False)
+    total = 0.0
+    recorded = runs = kept = 0
+    for job in jobs:
+        guess = _estimate(job, threads=threads, fresh=fresh)
+        total += guess.seconds
+        runs, recorded, kept = runs + guess.runs, recorded + guess.recorded, kept + len(job.plan.runs) - guess.runs
+        if len(jobs) > 1:
+            err.print(f"{job.experiment.name}: {guess.runs} runs, about {words(guess.seconds)}", markup=False)
+    there = f", {kept} are there already" if kept else ""
+    if runs:
+        how = "recorded wall times" if recorded == runs else "a calibration on this machine"
+        how = how if recorded in {0, runs} else f"recorded wall times for {recorded} runs and {how}"
+        err.print(f"{runs} runs to do{there}; about {words(total)} (estimated from {how})", markup=False)
+    else:
+        err.print(f"no runs to do{there}", markup=False)
+
+
+def _estimate(job: Job, *, threads: int, fresh: bool = False) -> Estimate:
+    from anabranch.reproduce import estimate, record, registry  # noqa: PLC0415
+
+    runs = list(job.plan.runs) if fresh else job.missing()
+    if not runs:
+        return estimate.Estimate(0.0, 0, 0)
+    walls = estimate.read(record.wall_path(registry.repository(), job.experiment.name), quick=job.quick)
+    return estimate.estimate(runs, walls, speed=estimate.calibrate(), threads=threads)
+
+
+def _keep(outcome: Outcome, err: Console) -> None:
+    """Record an outcome in the repository; the quick size never replaces the full one."""
+    from anabranch.reproduce import estimate, record, registry  # noqa: PLC0415
+
+    root, name = registry.repository(), outcome.job.experiment.name
+    manifest = outcome.results.manifest
+    estimate.write(
+        record.wall_path(root, name), manifest, outcome.job.plan, quick=outcome.job.quick, speed=estimate.calibrate()
+    )
+    file = record.path(root, name)
+    there = record.read(file)
+    if outcome.job.quick and there is not None and not there.quick:
+        err.print(f"  {file} holds the full size and is kept; only the wall times are recorded", markup=False)
+        return
+    record.write(file, outcome.record)
+    err.print(f"  recorded: {file}", markup=False)
+
+
+def _write_tables(err: Console) -> int:
+    """Write the comparison tables of the documents again, from the records."""
+    from anabranch import outputs  # noqa: PLC0415
+    from anabranch.reproduce import comparison, registry  # noqa: PLC0415
+
+    for page, text in comparison.pages(registry.repository()):
+        outputs.put(page, text)
+        err.print(f"table: {page}", markup=False)
+    return 0
+
+
+def _stale_pages(root: Path) -> list[Path]:
+    from anabranch.reproduce import comparison  # noqa: PLC0415
+
+    return [page for page, text in comparison.pages(root) if page.read_text(encoding="utf-8") != text]
+
+
+def _check() -> int:
+    from anabranch.reproduce import comparison, record, registry  # noqa: PLC0415
+
+    root = registry.repository()
+    found = comparison.problems(root, registry.EXPERIMENTS, record.read_all(root, registry.EXPERIMENTS))
+    found += [f"{page}: not what the records make; run `anabranch reproduce --record`" for page in _stale_pages(root)]
+    for problem in found:
+        stdout().print(problem, markup=False, highlight=False)
+    stderr().print(f"{len(found)} problems" if found else "every recorded number agrees or is explained")
+    return 1 if found else 0
+
+
+def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int, out: Path) -> None:
+    from anabranch.reproduce import registry, runner  # noqa: PLC0415
+    from anabranch.reproduce.estimate import words  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("name", "figures", "title"):
+        table.add_column(column, no_wrap=column != "title")
+    for column in ("runs", "time"):
+        table.add_column(column, justify="right", no_wrap=True)
+    total = 0.0
+    for one in registry.find(names) if names else registry.EXPERIMENTS:
+        figures = ", ".join(one.figures)
+        try:
+            job = runner.prepare(one, out, quick=quick, seeds=seeds)
+        except AnabranchError as error:
+            table.add_row(one.name, figures, f"{one.title} (cannot be planned: {str(error).splitlines()[0]})", "–", "–")
+            continue
+        guess = _estimate(job, threads=threads, fresh=True)
+        total += guess.seconds
+        table.add_row(one.name, figures, one.title, str(guess.runs), words(guess.seconds))
+    stdout().print(table)
+    stdout().print(f"{'quick' if quick else 'full'} size: about {words(total)} in all")
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    from anabranch.reproduce.comparison import WORDS  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column, right in (("experiment", 0), ("the paper says", 0), ("paper", 1), ("measured", 1), ("ratio", 1)):
+        table.add_column(column, justify="right" if right else "left", no_wrap=column != "the paper says")
+    table.add_column("verdict")
+    for row in rows:
+        table.add_row(row.experiment.name, row.claim.statement, row.paper, row.measured, row.ratio, WORDS[row.verdict])
+    return table

@@ -1,0 +1,124 @@
+"""The papers' numbers, and how far ours are from them.
+
+A claim gives one value per seed; the seeds are independent samples, so that mean and 95 % confidence interval
+(Student's t) follow. A deviation of more than 20 % needs an explanation: without one the verdict is *unexplained*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from anabranch import stats
+
+if TYPE_CHECKING:
+    from anabranch.results import Results
+
+TOLERANCE = 0.20
+"""Deviations beyond this share of the paper's number need an explanation."""
+
+Relation = Literal["equals", "at most", "at least"]
+"""What the paper says: our number is its number, or is bounded by it."""
+
+Verdict = Literal["agrees", "explained", "unexplained", "quick", "missing"]
+"""How a measured number stands to the paper's.
+
+``agrees``: within 20 %. ``explained``: beyond, and the reason is written down. ``unexplained``: beyond, and it is not.
+``quick``: measured in the quick size, which is not the paper's experiment: not judged. ``missing``: no value.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A number that a paper states.
+
+    Attributes
+    ----------
+    key
+        Name in records, unique within its experiment; keep it when the wording changes.
+    statement
+        What the paper says, short.
+    where
+        Section, figure or table.
+    paper
+        The paper's number.
+    unit
+        Its unit; empty for a plain ratio.
+    measure
+        Our number: seed to value; empty where the experiment did not measure it.
+    relation
+        Whether the paper's number is a value or a bound.
+    explanation
+        Why ours differs, in Markdown; empty as long as nobody knows.
+    """
+
+    key: str
+    statement: str
+    where: str
+    paper: float
+    unit: str
+    measure: Callable[[Results], Mapping[int, float]]
+    relation: Relation = "equals"
+    explanation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Our number for a claim: one value per seed."""
+
+    values: Mapping[int, float]
+
+    @property
+    def mean(self) -> float | None:
+        """Mean over seeds; None without values."""
+        return stats.interval(list(self.values.values()))[0] if self.values else None
+
+    @property
+    def ci(self) -> float | None:
+        """Half width of the 95 % interval; None for fewer than two seeds."""
+        return stats.interval(list(self.values.values()))[1] if self.values else None
+
+
+def measure(claim: Claim, results: Results) -> Measured:
+    """Measure a claim's number; values that are not numbers count as not measured."""
+    values = claim.measure(results)
+    return Measured({seed: float(values[seed]) for seed in sorted(values) if math.isfinite(values[seed])})
+
+
+def ratio(paper: float, mean: float | None) -> float | None:
+    """Ours over the paper's; None where there is none.
+
+    Examples
+    --------
+    >>> ratio(12.0, 9.0), ratio(0.0, 1.0)
+    (0.75, None)
+    """
+    return None if mean is None or paper == 0 else mean / paper
+
+
+def deviation(paper: float, mean: float, relation: Relation = "equals") -> float:
+    """By what share of the paper's number ours is off; a bound is off only beyond it.
+
+    Examples
+    --------
+    >>> round(deviation(10.0, 13.0), 3), deviation(10.0, 13.0, "at least"), deviation(0.0, 1.0)
+    (0.3, 0.0, inf)
+    """
+    if (relation == "at most" and mean <= paper) or (relation == "at least" and mean >= paper):
+        return 0.0
+    if paper == 0:
+        return 0.0 if mean == 0 else math.inf
+    return abs(mean - paper) / abs(paper)
+
+
+def judge(claim: Claim, mean: float | None, *, quick: bool) -> Verdict:
+    """Say how a measured mean stands to the paper's number."""
+    if mean is None:
+        return "missing"
+    if quick:
+        return "quick"
+    if deviation(claim.paper, mean, claim.relation) <= TOLERANCE:
+        return "agrees"
+    return "explained" if claim.explanation.strip() else "unexplained"

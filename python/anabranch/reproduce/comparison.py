@@ -1,0 +1,226 @@
+"""The comparison table: what the papers say, what we measured, and the ratio; from records, never typed.
+
+One list of rows serves the pages of ``docs/fidelity``, the terminal, and the reports.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from anabranch import units
+from anabranch.errors import AnabranchError
+from anabranch.reproduce import registry
+from anabranch.reproduce.claims import TOLERANCE, judge, ratio
+from anabranch.reproduce.papers import PAPERS
+from anabranch.reproduce.record import fingerprint, read_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from anabranch.reproduce.claims import Claim, Verdict
+    from anabranch.reproduce.model import Experiment
+    from anabranch.reproduce.record import Record
+
+BEGIN = "<!-- comparison: written by `anabranch reproduce --record`; do not edit -->"
+END = "<!-- end of comparison -->"
+PAGE = "docs/fidelity/{}.md"
+"""Page of a paper's table, below the repository."""
+
+WORDS: Mapping[Verdict, str] = {
+    "agrees": f"within {100 * TOLERANCE:.0f} %",
+    "explained": "explained",
+    "unexplained": "unexplained",
+    "quick": "quick size: not judged",
+    "missing": "not measured",
+}
+"""Verdicts for people."""
+
+RELATIONS = {"equals": "", "at most": "≤ ", "at least": "≥ "}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A claim beside our number.
+
+    Attributes
+    ----------
+    experiment, claim
+        What was compared.
+    mean, ci
+        Ours, over seeds; None where not measured.
+    verdict
+        How it stands to the paper's.
+    quick
+        Whether ours is from the quick size.
+    seeds
+        Number of seeds.
+    """
+
+    experiment: Experiment
+    claim: Claim
+    mean: float | None
+    ci: float | None
+    verdict: Verdict
+    quick: bool
+    seeds: int
+
+    @property
+    def paper(self) -> str:
+        """The paper's number with its unit."""
+        return f"{RELATIONS[self.claim.relation]}{self.claim.paper:g} {self.claim.unit}".rstrip()
+
+    @property
+    def measured(self) -> str:
+        """Ours with its interval and unit."""
+        if self.mean is None:
+            return "–"
+        return f"{mean_text(self.mean, self.ci)} {self.claim.unit}".rstrip()
+
+    @property
+    def ratio(self) -> str:
+        """Ours over the paper's."""
+        value = ratio(self.claim.paper, self.mean)
+        return "–" if value is None else units.digits(value, 2 if abs(value) < 0.1 else 3)  # noqa: PLR2004 - 0.0300 says too much
+
+    @property
+    def size(self) -> str:
+        """Size and number of seeds."""
+        return f"{'quick' if self.quick else 'full'}, {self.seeds} seed{'' if self.seeds == 1 else 's'}"
+
+
+def mean_text(mean: float, ci: float | None) -> str:
+    """Write a mean with its interval, both with the same number of decimals.
+
+    Examples
+    --------
+    >>> mean_text(13.42, 0.318), mean_text(0.25, None)
+    ('13.4 ± 0.3', '0.250')
+    """
+    text = units.digits(mean)
+    if ci is None or not math.isfinite(ci):
+        return text
+    places = len(text.partition(".")[2])
+    return f"{text} ± {ci:.{places}f}"
+
+
+def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
+    """The rows of all experiments that have a record, in their order."""
+    return [
+        _row(experiment, claim, records[experiment.name])
+        for experiment in experiments
+        if experiment.name in records
+        for claim in experiment.claims
+    ]
+
+
+def _row(experiment: Experiment, claim: Claim, record: Record) -> Row:
+    measured = record.claims.get(claim.key)
+    mean = measured.mean if measured else None
+    return Row(
+        experiment=experiment,
+        claim=claim,
+        mean=mean,
+        ci=measured.ci if measured else None,
+        verdict=judge(claim, mean, quick=record.quick),
+        quick=record.quick,
+        seeds=len(measured.values) if measured and measured.values else len(record.seeds),
+    )
+
+
+def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
+    """Write the table of a paper's page, with the explanations below it."""
+    table = rows(experiments, records)
+    lines = [
+        f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} % have",
+        "an explanation, or are *unexplained*. Figures without numbers in the paper's text are not listed.",
+        "",
+        "| experiment | the paper says | paper | measured | ratio | size | verdict |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    notes: list[str] = []
+    for row in table:
+        verdict = WORDS[row.verdict]
+        if row.verdict == "unexplained":
+            verdict = f"**{verdict}**"
+        # A number that agrees needs none; the same explanation is written once.
+        if row.verdict != "agrees" and (why := _flow(row.claim.explanation)):
+            if why not in notes:
+                notes.append(why)
+            verdict += f" ({notes.index(why) + 1})"
+        says = f"{row.claim.statement} ({row.claim.where})"
+        cells = (f"`{row.experiment.name}`", says, row.paper, row.measured, row.ratio, row.size, verdict)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    if not table:
+        lines = ["Nothing has been recorded yet."]
+    if notes:
+        lines += ["", *(f"{number}. {why}" for number, why in enumerate(notes, start=1))]
+    decisions = [one for one in experiments if one.notes and one.name in records]
+    if decisions:
+        lines += ["", "Decisions where the paper is silent:", ""]
+        lines += [f"- `{one.name}`: {_flow(one.notes)}" for one in decisions]
+    waiting = [f"`{one.name}`" for one in experiments if one.name not in records]
+    if waiting and table:
+        lines += ["", f"Not recorded yet: {', '.join(waiting)}."]
+    return "\n".join(lines)
+
+
+def _flow(text: str) -> str:
+    """Write a text on one line, as an item of a list."""
+    return " ".join(text.split())
+
+
+def insert(page: str, table: str, *, where: str = "page") -> str:
+    """Put a table between the markers of a page.
+
+    Raises
+    ------
+    AnabranchError
+        If the page lacks the markers.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise AnabranchError(f"{where}: the markers of the comparison table are missing", hint=f"{BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+
+
+def pages(root: Path) -> list[tuple[Path, str]]:
+    """Make the papers' pages as the records have them: file and text, of which only the table is made here."""
+    made = []
+    for paper in PAPERS:
+        page = root / PAGE.format(paper.name)
+        experiments = registry.of_paper(paper.name)
+        table = markdown(experiments, read_all(root, experiments))
+        made.append((page, insert(page.read_text(encoding="utf-8"), table, where=str(page))))
+    return made
+
+
+def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
+    """List what keeps the tables from being a fair comparison; empty if nothing does.
+
+    Unexplained deviations, claims without a number, runs that did not complete, records of another version of the
+    scenario, and records of the quick size.
+    """
+    found = []
+    for row in rows(experiments, records):
+        name = f"{row.experiment.name}, {row.claim.key}"
+        if row.verdict == "unexplained":
+            found.append(f"{name}: {row.measured} against {row.paper}, unexplained")
+        elif row.verdict == "missing":
+            found.append(f"{name}: not measured")
+    for experiment in experiments:
+        record = records.get(experiment.name)
+        if record is None:
+            continue
+        file = root / experiment.file
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        if record.scenario != fingerprint(experiment, text, quick=record.quick):
+            found.append(f"{experiment.name}: recorded with another version of {experiment.file}")
+        if record.incomplete:
+            found.append(f"{experiment.name}: {record.incomplete} runs did not complete")
+        if record.quick:
+            found.append(f"{experiment.name}: recorded in the quick size only")
+    return found

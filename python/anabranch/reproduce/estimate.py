@@ -1,0 +1,187 @@
+"""How long an experiment will take, said before it begins.
+
+From the wall times of recorded runs where there are any, scaled by the speed of this machine; else from the packets of
+the plan and that speed. The speed is measured: a small scenario is run on one core (`calibrate`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch import api
+from anabranch.errors import AnabranchError
+from anabranch.reproduce import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anabranch.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """Recorded wall times of one size of an experiment.
+
+    Attributes
+    ----------
+    speed
+        Packets per second that the machine simulated when they were recorded (`calibrate`).
+    seconds
+        Sweep point, as JSON, to seconds a run, mean over seeds.
+    packets
+        Packets of all recorded points, one run each.
+    """
+
+    speed: float
+    seconds: Mapping[str, float]
+    packets: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Seconds that runs will take, and how that is known."""
+
+    seconds: float
+    runs: int
+    recorded: int
+
+    @property
+    def how(self) -> str:
+        """Where the estimate comes from, in words."""
+        if self.recorded == self.runs:
+            return "recorded wall times"
+        return "calibration" if not self.recorded else f"recorded wall times of {self.recorded} runs, calibration"
+
+
+@cache
+def calibrate() -> float:
+    """Measure the speed of this machine: packets of a small scenario per second of one core, the best of two runs."""
+    with as_file(files("anabranch.reproduce").joinpath("assets", "calibration.toml")) as file:
+        packets = api.plan(file).runs[0].packets
+        with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
+            times = [
+                api.run(file, out=Path(folder) / str(turn), threads=1).manifest.runs[0].wall_s for turn in range(2)
+            ]
+    return packets / max(min(times), 1e-6)
+
+
+def estimate(runs: Sequence[api.PlannedRun], walls: Walls | None, *, speed: float, threads: int = 0) -> Estimate:
+    """Estimate the time that runs will take.
+
+    Parameters
+    ----------
+    runs
+        What is still to be run.
+    walls
+        Recorded times, if any.
+    speed
+        Packets per second of this machine.
+    threads
+        Runs at a time; 0: one per core.
+    """
+    each = [_seconds(run, walls, speed) for run in runs]
+    workers = max(1, min(threads or os.cpu_count() or 1, len(each)))
+    total = sum(seconds for seconds, _ in each)
+    longest = max((seconds for seconds, _ in each), default=0.0)
+    return Estimate(max(total / workers, longest), len(each), sum(known for _, known in each))
+
+
+def _seconds(run: api.PlannedRun, walls: Walls | None, speed: float) -> tuple[float, bool]:
+    """Seconds of a run, and whether its very point was recorded."""
+    if walls is None or not walls.seconds:
+        return run.packets / speed, False
+    factor = walls.speed / speed
+    known = walls.seconds.get(point_key(run.point))
+    if known is not None:
+        return known * factor, True
+    # A point that was not recorded: as costly for its packets as the others of its experiment.
+    if walls.packets and run.packets:
+        return run.packets * sum(walls.seconds.values()) / walls.packets * factor, False
+    return statistics.mean(walls.seconds.values()) * factor, False
+
+
+def point_key(point: Mapping[str, Any]) -> str:
+    """Name a sweep point: JSON with sorted keys."""
+    return json.dumps(point, sort_keys=True)
+
+
+def read(file: Path, *, quick: bool) -> Walls | None:
+    """Read the recorded wall times of one size; None if there are none.
+
+    Raises
+    ------
+    AnabranchError
+        If the file is not a record of wall times.
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))["sizes"].get("quick" if quick else "full")
+        if data is None:
+            return None
+        seconds = {point_key(run["point"]): float(run["wall_s"]) for run in data["runs"]}
+        return Walls(float(data["packets_per_s"]), seconds, sum(float(run["packets"]) for run in data["runs"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise AnabranchError(f"{file}: not a record of wall times ({type(error).__name__}: {error})") from error
+
+
+def write(file: Path, manifest: Manifest, plan: api.Plan, *, quick: bool, speed: float) -> None:
+    """Record the wall times of an experiment's runs, mean over seeds; those of the other size stay."""
+    try:
+        sizes = json.loads(file.read_text(encoding="utf-8"))["sizes"]
+    except (OSError, ValueError, KeyError):
+        sizes = {}
+    packets = {point_key(run.point): run.packets for run in plan.runs}
+    points: dict[str, list[Any]] = {}
+    for run in manifest.runs:
+        points.setdefault(point_key(run.point), []).append(run)
+    sizes["quick" if quick else "full"] = {
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "packets_per_s": round(speed),
+        "runs": [
+            {
+                "point": dict(runs[0].point),
+                "packets": packets.get(key, 0),
+                "events": round(statistics.mean(run.events for run in runs)),
+                "wall_s": round(statistics.mean(run.wall_s for run in runs), 3),
+            }
+            for key, runs in points.items()
+        ],
+    }
+    record.write_json(file, {"schema": record.SCHEMA, "sizes": dict(sorted(sizes.items()))})
+
+
+def _processor() -> str:
+    """Name of the processor, as the system tells it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def words(seconds: float) -> str:
+    """Write a time of work.
+
+    Examples
+    --------
+    >>> words(0.4), words(42), words(600), words(9000)
+    ('1 s', '42 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:  # noqa: PLR2004 - below a minute and a half, in seconds
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:  # noqa: PLR2004 - below an hour and a half, in minutes
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"

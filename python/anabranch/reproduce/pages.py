@@ -1,0 +1,209 @@
+"""The pages: a report for each experiment, and an index over all that were run."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import vl_convert
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from anabranch import outputs
+from anabranch.notes import notes
+from anabranch.report.page import asset, in_script, script_json
+from anabranch.reproduce import comparison, drawing, record
+from anabranch.reproduce.papers import PAPERS
+from anabranch.reproduce.registry import of_paper
+from anabranch.reproduce.runner import csv_name
+from anabranch.styles import symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from anabranch.reproduce.model import Experiment, Figure, Paper
+    from anabranch.reproduce.record import Record
+    from anabranch.reproduce.runner import Outcome
+
+BLOCKS = frozenset({"bars", "stacked"})
+"""Kinds of panels whose legend shows areas."""
+
+KEYS = {
+    "curves": "Mean over seeds.",
+    "steps": "Distribution over all seeds.",
+    "means": "Mean over seeds; bars: 95 % confidence interval (Student’s t), cut at zero.",
+    "bars": "Mean over seeds; lines: 95 % confidence interval (Student’s t), cut at zero.",
+    "stacked": "Mean over seeds.",
+}
+"""What a kind of panel shows, for the reader."""
+
+
+def prose(text: str) -> Markup:
+    """Turn Markdown of our own definitions into HTML; HTML in it stays text."""
+    return Markup(MarkdownIt("commonmark", {"html": False}).render(text))  # noqa: S704 - HTML is escaped
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=ChoiceLoader(
+            [PackageLoader("anabranch.reproduce", "assets"), PackageLoader("anabranch.report", "assets")]
+        ),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        symbol=symbol,
+        prose=prose,
+        words=comparison.WORDS,
+        css=Markup(asset("report.css") + asset("reproduce.css", package="anabranch.reproduce")),  # noqa: S704 - ours
+    )
+    return environment
+
+
+def write(outcome: Outcome) -> Path:
+    """Write ``report.html`` of an experiment, one file without references to anything but its own folder.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    job, results, figures = outcome.job, outcome.results, outcome.figures
+    experiment, manifest = job.experiment, results.manifest
+    specs: list[Mapping[str, Any]] = []
+    text = (
+        _environment()
+        .get_template("experiment.html.j2")
+        .render(
+            experiment=experiment,
+            brand=_paper(experiment).short,
+            where=_where(experiment),
+            figures=[_figure(figure, specs, seeds=len(manifest.seeds)) for figure in figures],
+            rows=comparison.rows([experiment], {experiment.name: outcome.record}),
+            notes=[*_size_notes(outcome), *notes(results)],
+            manifest=manifest,
+            facts=_facts(outcome),
+            command=shlex.join(manifest.command),
+            specs=script_json(specs),
+            vega=Markup(in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))),  # noqa: S704
+            js=Markup(asset("report.js")),  # noqa: S704 - our own file
+        )
+    )
+    file = job.folder / "report.html"
+    outputs.put(file, text)
+    return file
+
+
+def _paper(experiment: Experiment) -> Paper:
+    return next(paper for paper in PAPERS if paper.name == experiment.paper)
+
+
+def _where(experiment: Experiment) -> str:
+    """Where an experiment was published: reference, section, figures."""
+    reference = _paper(experiment).reference if experiment.reference is None else experiment.reference
+    numbers = ", ".join(experiment.figures)
+    figures = f"Figure{'s' if len(experiment.figures) > 1 else ''} {numbers}" if numbers and reference else ""
+    return ", ".join(part for part in (reference, experiment.section, figures) if part)
+
+
+def _size_notes(outcome: Outcome) -> list[str]:
+    if not outcome.job.quick:
+        return []
+    note = (
+        "The quick size: a smaller fabric, fewer sessions and seeds than the paper’s. The shape can be compared with "
+        "the paper’s figure, the numbers cannot."
+    )
+    return [note]
+
+
+def _figure(figure: Figure, specs: list[Mapping[str, Any]], *, seeds: int) -> dict[str, Any]:
+    """What the template shows of a figure; the specifications move to the page's one list."""
+    panels = []
+    shared = drawing.alike(figure)
+    for panel in figure.panels:
+        own = () if shared or len(panel.series) == 1 else panel.series
+        panels.append(
+            {
+                "key": panel.key,
+                "caption": panel.caption,
+                "spec": len(specs),
+                "csv": csv_name(figure, panel.key),
+                "series": own,
+                "blocks": panel.kind in BLOCKS,
+            }
+        )
+        specs.append(drawing.page_spec(panel))
+    kinds = list(dict.fromkeys(panel.kind for panel in figure.panels))
+    return {
+        "number": figure.number,
+        "heading": figure.heading,
+        "series": figure.panels[0].series if shared else (),
+        "blocks": all(kind in BLOCKS for kind in kinds),
+        "panels": panels,
+        "key": " ".join(dict.fromkeys(KEYS[kind] for kind in kinds)) if seeds > 1 else "One seed.",
+    }
+
+
+def _facts(outcome: Outcome) -> list[tuple[str, str]]:
+    manifest, fabric = outcome.results.manifest, outcome.results.fabric
+    sweeps = [
+        (f"Sweep: {key}", ", ".join(map(str, dict.fromkeys(map(str, values)))))
+        for key, values in manifest.sweep.items()
+    ]
+    return [
+        ("Size", "quick" if outcome.job.quick else "full"),
+        ("Fabric", f"{fabric.hosts} hosts, {fabric.switches} switches"),
+        *sweeps,
+        ("Seeds", ", ".join(map(str, manifest.seeds))),
+        ("Runs", f"{len(manifest.runs)}, {sum(run.complete for run in manifest.runs)} complete"),
+        ("Version", manifest.version),
+    ]
+
+
+def write_index(out: Path) -> Path:
+    """Write ``index.html`` over the experiments that `out` holds, each in the larger size that was run.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    parts = []
+    for paper in PAPERS:
+        experiments = of_paper(paper.name)
+        found = {one.name: kept for one in experiments if (kept := _found(out, one.name)) is not None}
+        if not found:
+            continue
+        records = {name: kept for name, (_, kept) in found.items()}
+        cards = []
+        for one in experiments:
+            if one.name in found:
+                folder, made = found[one.name]
+                pictures = [f"figures/fig{figure['figure']}.svg" for figure in made.figures]
+                seeds = f"{len(made.seeds)} seed{'s' if len(made.seeds) > 1 else ''}"
+                size = f"{'quick' if made.quick else 'full'} size, {seeds}"
+                cards.append({"experiment": one, "folder": folder, "pictures": pictures, "size": size})
+        parts.append(
+            {
+                "paper": paper,
+                "rows": comparison.rows(experiments, records),
+                "cards": cards,
+                "waiting": [one.name for one in experiments if one.name not in found],
+            }
+        )
+    file = out / "index.html"
+    outputs.put(file, _environment().get_template("index.html.j2").render(papers=parts))
+    return file
+
+
+def _found(out: Path, name: str) -> tuple[str, Record] | None:
+    """The folder of an experiment below `out`, and its record: the full size if both were run."""
+    for folder in (name, f"{name}-quick"):
+        kept = record.read(out / folder / "record.json")
+        if kept is not None:
+            return folder, kept
+    return None

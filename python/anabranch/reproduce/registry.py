@@ -1,0 +1,144 @@
+"""Every experiment, one line each, in the order of the papers."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anabranch.errors import AnabranchError
+from anabranch.reproduce.experiments import (
+    beyond,
+    delay,
+    incast,
+    ndp_ecmp,
+    ndp_parameters,
+    ndp_short_flows,
+    ndp_web_search,
+    overhead,
+    polyraptor,
+    realistic,
+    sharing,
+    storage,
+    unnecessary,
+    window,
+)
+from anabranch.reproduce.explanations import explained
+from anabranch.reproduce.papers import PAPERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anabranch.reproduce.model import Experiment
+
+_ALL: tuple[Experiment, ...] = (
+    storage.FIG1,
+    storage.FIG5,
+    storage.FIG6,
+    realistic.FIG7,
+    realistic.FIG8,
+    realistic.BUFFERS,
+    realistic.FIG9,
+    realistic.FIG10,
+    realistic.FIG11,
+    incast.INCAST,
+    incast.OUTCAST,
+    window.FIG13,
+    overhead.FIG14,
+    window.FIG15,
+    delay.DELAYS,
+    unnecessary.FIG16,
+    sharing.FIG17,
+    polyraptor.STORAGE,
+    polyraptor.INCAST,
+    beyond.STRAGGLERS,
+    beyond.TRIMMING,
+    beyond.COEXISTENCE,
+    beyond.FAST_LINKS,
+    beyond.K16,
+    ndp_short_flows.FIG6,
+    ndp_ecmp.FIG7,
+    ndp_parameters.FIG8A,
+    ndp_parameters.FIG8B,
+    ndp_parameters.FIG8C,
+    ndp_web_search.FIG9,
+)
+
+EXPERIMENTS: tuple[Experiment, ...] = tuple(explained(one) for one in _ALL)
+"""All of them, with what is known of their deviations."""
+
+
+def of_paper(paper: str) -> tuple[Experiment, ...]:
+    """The experiments of a paper, in order."""
+    return tuple(one for one in EXPERIMENTS if one.paper == paper)
+
+
+def find(names: Sequence[str]) -> tuple[Experiment, ...]:
+    """Find experiments by name; a paper's name stands for all of its experiments.
+
+    Parameters
+    ----------
+    names
+        ``scdp/fig13``, or ``scdp``.
+
+    Returns
+    -------
+    tuple[Experiment, ...]
+        Each once, in the order given.
+
+    Raises
+    ------
+    AnabranchError
+        If there is no such experiment; the hint says what was probably meant.
+    """
+    found: dict[str, Experiment] = {}
+    known = {one.name: one for one in EXPERIMENTS}
+    papers = [paper.name for paper in PAPERS]
+    for name in names:
+        wanted = name.strip("/")
+        if wanted in papers:
+            found |= {one.name: one for one in of_paper(wanted)}
+        elif wanted in known:
+            found[wanted] = known[wanted]
+        else:
+            raise AnabranchError(f"no experiment is called {name!r}", hint=_suggest(wanted, [*known, *papers]))
+    return tuple(found.values())
+
+
+def _suggest(wanted: str, names: Sequence[str]) -> str:
+    # `fig13` for `scdp/fig13`, and slips of the keyboard.
+    ends = [name for name in names if name.partition("/")[2] == wanted]
+    near = ends or difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return "`anabranch reproduce --list` lists them"
+
+
+def repository() -> Path:
+    """Find the folder that holds ``scenarios/`` and ``docs/``: the working directory, or that of an editable install.
+
+    Raises
+    ------
+    AnabranchError
+        If neither does.
+    """
+    for root in (Path(), Path(__file__).parents[3]):
+        if (root / "scenarios" / PAPERS[0].name).is_dir():
+            return root
+    raise AnabranchError(
+        "the papers' scenarios are not here", hint="run `anabranch reproduce` in a clone of the repository"
+    )
+
+
+def scenario(experiment: Experiment) -> Path:
+    """Path of an experiment's scenario.
+
+    Raises
+    ------
+    AnabranchError
+        If it is not there.
+    """
+    path = repository() / experiment.file
+    if not path.is_file():
+        raise AnabranchError(f"{path}: the scenario of {experiment.name} is missing")
+    return path

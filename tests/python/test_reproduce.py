@@ -1,0 +1,393 @@
+"""The command, from scenarios to pages: what it finds, runs, keeps, draws, records and refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from anabranch import api
+from anabranch.cli import app, progress
+from anabranch.errors import AnabranchError
+from anabranch.reproduce import (
+    Axis,
+    Claim,
+    Experiment,
+    Figure,
+    by_seed,
+    comparison,
+    estimate,
+    means,
+    pages,
+    record,
+    registry,
+    requests,
+    runner,
+)
+from anabranch.reproduce.panels import transports
+from anabranch.reproduce.papers import PAPERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from anabranch import Results
+
+import polars as pl
+
+ROOT = Path(__file__).parents[2]
+RUN = CliRunner()
+
+TOY = """\
+name = "toy"
+repeat = 2
+
+[fabric]
+topology = "star"
+hosts = 4
+
+[transport]
+name = "scdp"
+
+[[workload]]
+name = "sessions"
+sizes = { law = "fixed", size = "1MB" }
+placement = { pattern = "random" }
+sessions = 4
+
+[sweep]
+"transport.scdp.initial_window" = [2, 12]
+"""
+WINDOW = "transport.scdp.initial_window"
+
+
+def draw(results: Results) -> tuple[Figure, ...]:
+    sessions, axis = requests(results), Axis("goodput (Gbps)")
+    value = pl.col("goodput_bps").mean() / 1e9
+    panel = means(sessions, transports("scdp"), value, over=WINDOW, x=Axis("window"), y=axis, key="a")
+    return (Figure("99", "Toy", (panel,)),)
+
+
+def goodput(results: Results) -> Mapping[int, float]:
+    return by_seed(requests(results).filter(pl.col(WINDOW) == 12), pl.col("goodput_bps").mean() / 1e9)
+
+
+EXPERIMENT = Experiment(
+    name="scdp/toy",
+    title="A toy",
+    question="Does it run?",
+    section="§0",
+    figures=("99a",),
+    draw=draw,
+    claims=(Claim("goodput", "mean goodput", "§0, Fig. 99", 0.5, "Gbps", goodput),),
+    quick=("workload.sessions.sessions=2", f'sweep."{WINDOW}"=[4, 12]'),
+)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one small experiment."""
+    (tmp_path / "scenarios/scdp").mkdir(parents=True)
+    (tmp_path / "scenarios/scdp/toy.toml").write_text(TOY)
+    for paper in PAPERS:
+        page = tmp_path / comparison.PAGE.format(paper.name)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f"# {paper.short}\n\n{comparison.BEGIN}\n{comparison.END}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "EXPERIMENTS", (EXPERIMENT,))
+    monkeypatch.setattr(estimate, "calibrate", lambda: 1e6)
+    return tmp_path
+
+
+def invoke(*arguments: str) -> Result:
+    return RUN.invoke(app, ["reproduce", *arguments], catch_exceptions=False)
+
+
+# The registry.
+
+
+def test_names_are_unique_and_of_a_paper() -> None:
+    names = [one.name for one in registry.EXPERIMENTS]
+    assert len(names) == len(set(names))
+    assert {one.paper for one in registry.EXPERIMENTS} <= {paper.name for paper in PAPERS}
+
+
+@pytest.mark.parametrize("experiment", registry.EXPERIMENTS, ids=lambda one: one.name)
+def test_every_experiment_plans_in_both_sizes(experiment: Experiment, tmp_path: Path) -> None:
+    full = runner.prepare(experiment, tmp_path)
+    quick = runner.prepare(experiment, tmp_path, quick=True)
+    for job in (full, quick):
+        assert len({run.hash for run in job.plan.runs}) == len(job.plan.runs)
+        assert all(run.packets > 0 for run in job.plan.runs)
+    assert sum(run.packets for run in quick.plan.runs) < sum(run.packets for run in full.plan.runs)
+    assert (full.folder.name + "-quick", full.folder.parent) == (quick.folder.name, quick.folder.parent)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hint"),
+    [
+        ("fig13", "did you mean scdp/fig13?"),
+        ("scdp/fig155", "did you mean scdp/fig15"),
+        ("nothing", "`anabranch reproduce --list` lists them"),
+    ],
+)
+def test_an_unknown_name_is_an_error_with_a_suggestion(wanted: str, hint: str) -> None:
+    with pytest.raises(AnabranchError, match="no experiment is called") as caught:
+        registry.find([wanted])
+    assert hint in str(caught.value)
+    result = invoke(wanted, "--quick")
+    assert result.exit_code == 2
+    assert hint in result.stderr
+
+
+def test_a_paper_stands_for_its_experiments() -> None:
+    assert registry.find(["ndp"]) == registry.of_paper("ndp")
+    assert registry.find(["scdp/fig13", "scdp/"])[0].name == "scdp/fig13"
+    assert len(registry.find(["scdp", "scdp/fig13"])) == len(registry.of_paper("scdp"))
+
+
+# The command.
+
+
+def test_it_runs_draws_compares_and_writes_pages(lab: Path) -> None:
+    result = invoke("scdp/toy", "--quick")
+    assert result.exit_code == 0
+    assert "4 runs to do; about 1 s (estimated from a calibration on this machine)" in result.stderr
+    assert "quick size: not judged" in result.stdout
+    folder = lab / "out/reproduce/scdp/toy-quick"
+    assert sorted(path.name for path in folder.iterdir()) == ["figures", "record.json", "report.html", "results"]
+    assert sorted(path.name for path in (folder / "figures").iterdir()) == ["fig99.pdf", "fig99.svg", "fig99a.csv"]
+    data = pl.read_csv(folder / "figures/fig99a.csv")
+    assert data.columns == ["series", "x", "y", "low", "high"]
+    assert data["x"].to_list() == [4.0, 12.0]
+    page = (folder / "report.html").read_text()
+    assert "Figure 99: Toy" in page
+    assert "The quick size" in page
+    assert not [line for line in page.splitlines() if line.startswith(("<link", "<script")) and "http" in line[:200]]
+    index = (lab / "out/reproduce/index.html").read_text()
+    assert 'href="scdp/toy-quick/report.html"' in index
+    assert 'src="scdp/toy-quick/figures/fig99.svg"' in index
+    # The full size takes the place of the quick one in the index.
+    assert invoke("scdp", "--all", "--seeds", "1").exit_code == 0
+    assert 'href="scdp/toy/report.html"' in (lab / "out/reproduce/index.html").read_text()
+    assert "unexplained" in (lab / "out/reproduce/scdp/toy/report.html").read_text()
+
+
+def test_finished_runs_are_kept(lab: Path) -> None:
+    assert invoke("scdp/toy").exit_code == 0
+    runs = lab / "out/reproduce/scdp/toy/results/runs"
+    assert len(list(runs.glob("*/flows.parquet"))) == 4
+    result = invoke("scdp/toy")
+    assert "no runs to do, 4 are there already" in result.stderr
+    shutil.rmtree(runs / "p001-s2")
+    stamps = {path: path.stat().st_mtime_ns for path in runs.glob("*/flows.parquet")}
+    result = invoke("scdp/toy")
+    assert "1 runs to do, 3 are there already" in result.stderr
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+    assert (runs / "p001-s2/flows.parquet").is_file()
+    assert "4 runs to do; about" in invoke("scdp/toy", "--fresh").stderr
+    assert all(path.stat().st_mtime_ns > stamp for path, stamp in stamps.items())
+
+
+def test_another_scenario_is_run_again(lab: Path) -> None:
+    assert invoke("scdp/toy", "--seeds", "1").exit_code == 0
+    file = lab / "scenarios/scdp/toy.toml"
+    file.write_text(TOY.replace("[2, 12]", "[2, 8, 12]"))
+    assert "1 runs to do, 2 are there already" in invoke("scdp/toy", "--seeds", "1").stderr
+    file.write_text(TOY.replace('"1MB"', '"2MB"'))
+    assert "2 runs to do; about" in invoke("scdp/toy", "--seeds", "1").stderr
+
+
+def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Slow enough that the question comes between the first run's end and the last one's.
+    (lab / "scenarios/scdp/toy.toml").write_text(TOY.replace('"1MB"', '"100MB"').replace("[2, 12]", "[2, 4, 8, 12]"))
+
+    def interrupted(start: Any, console: Any, *, total: int) -> tuple[Results, bool]:  # noqa: ANN401, ARG001
+        return start(lambda state: state["runs_done"] < 1), True
+
+    monkeypatch.setattr(progress, "watched", interrupted)
+    result = invoke("scdp/toy", "--threads", "1")
+    assert result.exit_code == 130
+    assert "the same command runs the others" in result.stderr
+    assert not (lab / "out/reproduce/scdp/toy/report.html").exists()
+    job = runner.prepare(EXPERIMENT, lab / "out/reproduce")
+    missing = job.missing()
+    assert 0 < len(missing) < 8
+    told: list[int] = []
+
+    def hear(state: Mapping[str, Any]) -> bool:
+        told.append(state["runs_kept"])
+        return True
+
+    results = runner.run(job, progress=hear)
+    assert max(told) == 8 - len(missing)
+    assert results.manifest.incomplete == ()
+    with pytest.raises(AnabranchError, match="1 of 8 runs are missing"):
+        runner.finish(job, _without_one(results, lab))
+
+
+def _without_one(results: Results, folder: Path) -> Results:
+    """The same results with one run marked as interrupted."""
+    data = json.loads((results.folder / "manifest.json").read_text())
+    data["runs"][0]["status"] = "interrupted"
+    (folder / "cut").mkdir()
+    (folder / "cut/manifest.json").write_text(json.dumps(data))
+    return type(results)(folder / "cut")
+
+
+def test_the_list_says_runs_and_time(lab: Path) -> None:
+    result = invoke("--list")
+    assert result.exit_code == 0
+    (row,) = [line for line in result.stdout.splitlines() if "scdp/toy" in line]
+    assert row.split() == ["scdp/toy", "99a", "A", "toy", "4", "1", "s"]
+    (lab / "scenarios/scdp/toy.toml").write_text(TOY.replace("hosts", "hostss"))
+    result = invoke("--list")
+    assert result.exit_code == 0
+    assert "cannot be planned" in result.stdout
+
+
+def test_nothing_named_is_an_error(lab: Path) -> None:  # noqa: ARG001
+    result = invoke()
+    assert result.exit_code == 2
+    assert "which experiment?" in result.stderr
+
+
+def test_a_foreign_folder_is_left_alone(lab: Path) -> None:
+    home = lab / "out/reproduce/scdp/toy/results"
+    home.mkdir(parents=True)
+    (home / "thesis.tex").write_text("years")
+    result = invoke("scdp/toy")
+    assert result.exit_code == 2
+    assert "thesis.tex" in result.stderr
+    assert (home / "thesis.tex").read_text() == "years"
+
+
+# Records.
+
+
+def test_recording_writes_record_wall_times_and_tables(lab: Path) -> None:
+    result = invoke("scdp/toy", "--record")
+    assert result.exit_code == 0
+    file, wall = record.path(lab, "scdp/toy"), record.wall_path(lab, "scdp/toy")
+    kept = record.read(file)
+    assert kept is not None
+    assert (kept.quick, kept.seeds, list(kept.claims)) == (False, (1, 2), ["goodput"])
+    page = (lab / "docs/fidelity/scdp.md").read_text()
+    assert "| `scdp/toy` | mean goodput (§0, Fig. 99) | 0.5 Gbps | " in page
+    assert "**unexplained**" in page
+    assert "Nothing has been recorded yet." in (lab / "docs/fidelity/ndp.md").read_text()
+    # What is recorded is the same for every run of the same version; times are apart.
+    before, times = file.read_bytes(), json.loads(wall.read_text())
+    assert b"wall" not in before
+    assert [run["point"] for run in times["sizes"]["full"]["runs"]] == [{WINDOW: 2}, {WINDOW: 12}]
+    assert invoke("scdp/toy", "--record", "--fresh").exit_code == 0
+    assert file.read_bytes() == before
+    # The quick size does not replace the full one, but its times are kept.
+    result = invoke("scdp/toy", "--quick", "--record")
+    assert "holds the full size and is kept" in result.stderr
+    assert file.read_bytes() == before
+    assert set(json.loads(wall.read_text())["sizes"]) == {"full", "quick"}
+    # Estimates now come from the record.
+    assert "(estimated from recorded wall times)" in invoke("scdp/toy", "--fresh").stderr
+
+
+def test_the_check_fails_for_what_is_unexplained(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert invoke("--record").exit_code == 0
+    assert invoke("--check").exit_code == 0
+    assert invoke("scdp/toy", "--record").exit_code == 0
+    result = invoke("--check")
+    assert result.exit_code == 1
+    assert "scdp/toy, goodput: " in result.stdout
+    assert "unexplained" in result.stdout
+    from dataclasses import replace
+
+    explained = replace(EXPERIMENT.claims[0], explanation="Toys are fast.")
+    monkeypatch.setattr(registry, "EXPERIMENTS", (replace(EXPERIMENT, claims=(explained,)),))
+    assert invoke("--check").exit_code == 1  # the page is that of the older definition
+    assert invoke("--record").exit_code == 0
+    assert "Toys are fast." in (lab / "docs/fidelity/scdp.md").read_text()
+    assert invoke("--check").exit_code == 0
+
+
+def test_the_pages_are_those_that_the_records_make() -> None:
+    for page, text in comparison.pages(ROOT):
+        assert page.read_text(encoding="utf-8") == text, "run `anabranch reproduce --record`"
+
+
+def test_every_record_is_of_an_experiment() -> None:
+    known = {record.path(ROOT, one.name) for one in registry.EXPERIMENTS}
+    known |= {record.wall_path(ROOT, one.name) for one in registry.EXPERIMENTS}
+    found = set((ROOT / "docs/fidelity/data").glob("*/*.json"))
+    assert found <= known
+
+
+# Estimates.
+
+
+def planned(point: dict[str, Any], packets: int) -> api.PlannedRun:
+    return api.PlannedRun("p", point, 1, "scdp", "h", 4, 1, packets)
+
+
+def test_estimates_use_recorded_times_then_packets() -> None:
+    runs = [planned({"w": 1}, 1000), planned({"w": 2}, 3000)]
+    plain = estimate.estimate(runs, None, speed=1000.0, threads=1)
+    assert (plain.seconds, plain.runs, plain.recorded) == (4.0, 2, 0)
+    # The longest run bounds what threads can do.
+    assert estimate.estimate(runs, None, speed=1000.0, threads=2).seconds == 3.0
+    # Recorded on a machine of half the speed, 10 s for 1000 packets: 5 s here, and 15 s for the other run.
+    walls = estimate.Walls(500.0, {estimate.point_key({"w": 1}): 10.0}, 1000.0)
+    known = estimate.estimate(runs, walls, speed=1000.0, threads=1)
+    assert (known.seconds, known.recorded) == (20.0, 1)
+    assert estimate.estimate([], walls, speed=1000.0).seconds == 0.0
+
+
+def test_wall_times_that_are_none_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.wall.json"
+    assert estimate.read(file, quick=False) is None
+    file.write_text("[]")
+    with pytest.raises(AnabranchError, match="not a record of wall times"):
+        estimate.read(file, quick=False)
+
+
+def test_calibration_measures_something() -> None:
+    assert 1e3 < estimate.calibrate() < 1e9
+
+
+# The page in a browser.
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "scenarios/scdp").mkdir(parents=True)
+    (folder / "scenarios/scdp/toy.toml").write_text(TOY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        job = runner.prepare(EXPERIMENT, folder / "out")
+        outcome = runner.finish(job, runner.run(job))
+        patch.setattr(registry, "EXPERIMENTS", (EXPERIMENT,))
+        pages.write(outcome)
+        yield pages.write_index(folder / "out")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_draw_in_silence(browser: Any, page: Path, scheme: str) -> None:  # noqa: ANN401
+    tab = browser.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    said: list[str] = []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.goto(page.as_uri())
+    assert tab.locator("img").evaluate("image => image.complete && image.naturalWidth") > 100
+    tab.get_by_role("link", name="A toy").click()
+    tab.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+    assert tab.locator(".chart svg .mark-line path").count() == 1
+    assert tab.locator("text=unexplained").count() >= 1
+    for width in (1280, 700):
+        tab.set_viewport_size({"width": width, "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert said == []
+    tab.close()

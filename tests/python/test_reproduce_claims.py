@@ -1,0 +1,163 @@
+"""Claims: one value per seed, mean, interval, ratio, verdict; and the tables that are made of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anabranch.errors import AnabranchError
+from anabranch.reproduce import Claim, Experiment, comparison, record
+from anabranch.reproduce.claims import Measured, deviation, judge, measure, ratio
+from anabranch.reproduce.record import Record, fingerprint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anabranch import Results
+
+CLAIM = Claim("goodput", "mean goodput | of SCDP", "§V-A", 10.0, "Gbps", lambda _: {1: 9.0, 2: 11.0, 3: 13.0})
+EXPERIMENT = Experiment("scdp/fig99", "Title", "Question?", "§V-A", ("99",), lambda _: (), (CLAIM,))
+TOML = '# Comment\nname = "a"\nrepeat = 3\n[fabric]\nk = 4\n'
+
+
+def recorded(values: dict[int, float], **changes: object) -> Record:
+    measured = {"goodput": Measured(values)}
+    made = Record("scdp/fig99", False, (1, 2, 3), fingerprint(EXPERIMENT, TOML, quick=False), "1.0", 0, measured)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_a_claim_is_a_mean_over_seeds(results: Results) -> None:
+    measured = measure(CLAIM, results)
+    assert measured.mean == 11.0
+    # t(0.975, 2) = 4.3027 times 2 / sqrt(3)
+    assert measured.ci == pytest.approx(4.3027 * 2 / math.sqrt(3), rel=1e-4)
+    assert ratio(10.0, measured.mean) == pytest.approx(1.1)
+    one = Measured({1: 9.0})
+    assert (one.mean, one.ci) == (9.0, None)
+    nothing = measure(replace(CLAIM, measure=lambda _: {1: math.nan}), results)
+    assert (nothing.mean, nothing.ci) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("mean", "relation", "explanation", "verdict"),
+    [
+        (12.0, "equals", "", "agrees"),
+        (12.1, "equals", "", "unexplained"),
+        (7.9, "equals", "", "unexplained"),
+        (7.9, "equals", "  \n", "unexplained"),
+        (7.9, "equals", "Another buffer.", "explained"),
+        (8.1, "equals", "Another buffer.", "agrees"),
+        (99.0, "at least", "", "agrees"),
+        (7.9, "at least", "", "unexplained"),
+        (0.0, "at most", "", "agrees"),
+        (12.1, "at most", "", "unexplained"),
+        (None, "equals", "Another buffer.", "missing"),
+    ],
+)
+def test_more_than_20_percent_needs_an_explanation(mean: float, relation: str, explanation: str, verdict: str) -> None:
+    claim = replace(CLAIM, relation=relation, explanation=explanation)  # type: ignore[arg-type]
+    assert judge(claim, mean, quick=False) == verdict
+    assert judge(claim, mean, quick=True) == ("quick" if mean is not None else "missing")
+
+
+@given(st.floats(0.01, 1e6), st.floats(0, 1e6))
+def test_a_bound_is_never_off_on_its_good_side(paper: float, mean: float) -> None:
+    both = {deviation(paper, mean, "at most"), deviation(paper, mean, "at least")}
+    assert both == {0.0, deviation(paper, mean)}
+
+
+def test_a_row_tells_paper_measured_ratio_and_size() -> None:
+    (row,) = comparison.rows([EXPERIMENT], {"scdp/fig99": recorded({1: 9.0, 2: 11.0, 3: 13.0})})
+    assert (row.paper, row.measured, row.ratio) == ("10 Gbps", "11.0 ± 5.0 Gbps", "1.10")
+    assert (row.verdict, row.size) == ("agrees", "full, 3 seeds")
+    bound = replace(EXPERIMENT, claims=(replace(CLAIM, relation="at least", unit="%"),))
+    (row,) = comparison.rows([bound], {"scdp/fig99": recorded({1: 0.001}, quick=True)})
+    assert (row.paper, row.measured, row.ratio, row.size) == ("≥ 10 %", "0.00100 %", "0.00010", "quick, 1 seed")
+    assert comparison.rows([EXPERIMENT], {}) == []
+
+
+def test_the_table_is_markdown_with_explanations_below() -> None:
+    other = replace(CLAIM, key="fct", statement="mean FCT", explanation="Because\nof the *buffer*.")
+    experiment = replace(EXPERIMENT, claims=(CLAIM, other, replace(CLAIM, key="lost")), notes="A choice.")
+    made = recorded({}, claims={"goodput": Measured({1: 20.0}), "fct": Measured({1: 20.0})})
+    lines = comparison.markdown([experiment, replace(EXPERIMENT, name="scdp/fig98")], {"scdp/fig99": made}).splitlines()
+    rows = [line for line in lines if line.startswith("| `")]
+    unexplained = "| 10 Gbps | 20.0 Gbps | 2.00 | full, 1 seed | **unexplained** |"
+    assert rows[0] == "| `scdp/fig99` | mean goodput \\| of SCDP (§V-A) " + unexplained
+    assert rows[1].endswith("| explained (1) |")
+    assert rows[2].endswith("| – | – | full, 3 seeds | not measured |")
+    assert "1. Because of the *buffer*." in lines
+    assert "- `scdp/fig99`: A choice." in lines
+    assert "Not recorded yet: `scdp/fig98`." in lines
+
+
+def test_the_table_goes_between_its_markers() -> None:
+    page = f"# Page\n\n{comparison.BEGIN}\nold\n{comparison.END}\n\nText.\n"
+    once = comparison.insert(page, "| new |")
+    assert once == f"# Page\n\n{comparison.BEGIN}\n\n| new |\n\n{comparison.END}\n\nText.\n"
+    assert comparison.insert(once, "| new |") == once
+    with pytest.raises(AnabranchError, match=r"docs/a.md: the markers"):
+        comparison.insert("# Page\n", "| new |", where="docs/a.md")
+
+
+def test_what_keeps_a_table_from_being_fair_is_found(tmp_path: Path) -> None:
+    file = tmp_path / EXPERIMENT.file
+    file.parent.mkdir(parents=True)
+    file.write_text(TOML)
+
+    def problems(made: Record) -> list[str]:
+        return comparison.problems(tmp_path, [EXPERIMENT], {"scdp/fig99": made})
+
+    assert problems(recorded({1: 10.0})) == []
+    assert problems(recorded({1: 20.0})) == ["scdp/fig99, goodput: 20.0 Gbps against 10 Gbps, unexplained"]
+    assert problems(recorded({})) == ["scdp/fig99, goodput: not measured"]
+    assert problems(recorded({1: 10.0}, incomplete=2)) == ["scdp/fig99: 2 runs did not complete"]
+    quick = fingerprint(EXPERIMENT, TOML, quick=True)
+    assert problems(recorded({1: 20.0}, quick=True, scenario=quick)) == ["scdp/fig99: recorded in the quick size only"]
+    file.write_text(TOML.replace("Comment", "Another comment").replace("k = 4", "k  =  4  # four"))
+    assert problems(recorded({1: 10.0})) == []
+    file.write_text(TOML.replace("k = 4", "k = 6"))
+    assert problems(recorded({1: 10.0})) == [f"scdp/fig99: recorded with another version of {EXPERIMENT.file}"]
+
+
+def test_the_fingerprint_is_of_content_and_quick_settings() -> None:
+    full = fingerprint(EXPERIMENT, TOML, quick=False)
+    assert fingerprint(replace(EXPERIMENT, quick=("fabric.k=4",)), TOML, quick=False) == full
+    quick = fingerprint(EXPERIMENT, TOML, quick=True)
+    assert fingerprint(replace(EXPERIMENT, quick=("fabric.k=4",)), TOML, quick=True) != quick
+
+
+def test_a_record_reads_back(tmp_path: Path) -> None:
+    file = tmp_path / "a" / "b.json"
+    assert record.read(file) is None
+    made = recorded({1: 9.123456789, 2: 11.0})
+    record.write(file, made)
+    assert not list(file.parent.glob(".*"))
+    kept = record.read(file)
+    assert kept is not None
+    assert kept.claims["goodput"].values == {1: 9.12346, 2: 11.0}
+    assert (kept.experiment, kept.quick, kept.seeds, kept.scenario) == ("scdp/fig99", False, (1, 2, 3), made.scenario)
+    before = file.read_bytes()
+    record.write(file, kept)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 7}', '{"schema": 1, "claims": 3}'])
+def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "b.json"
+    file.write_text(text)
+    with pytest.raises(AnabranchError, match=r"b\.json"):
+        record.read(file)
+
+
+def test_explanations_belong_to_claims() -> None:
+    from anabranch.reproduce import registry
+    from anabranch.reproduce.explanations import EXPLANATIONS
+
+    keys = {(one.name, claim.key) for one in registry.EXPERIMENTS for claim in one.claims}
+    assert {(name, key) for name, known in EXPLANATIONS.items() for key in known} <= keys

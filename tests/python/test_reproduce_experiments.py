@@ -1,0 +1,306 @@
+"""The papers' experiments: every figure has one, and the reductions that their numbers rest on."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import polars as pl
+import pytest
+
+from anabranch.reproduce import registry, requests
+from anabranch.reproduce.experiments import (
+    common,
+    incast,
+    ndp_ecmp,
+    ndp_short_flows,
+    realistic,
+    sharing,
+    storage,
+    unnecessary,
+)
+
+if TYPE_CHECKING:
+    from anabranch.reproduce import Experiment
+    from anabranch.results import Results
+
+
+def lettered(**parts: str) -> list[str]:
+    """Figures with lettered parts: ``lettered(f5="ab")`` is 5a and 5b."""
+    return [f"{name[1:]}{letter}" for name, letters in parts.items() for letter in letters]
+
+
+SCDP = [
+    *lettered(f1="ab", f5="abcd", f6="abcd", f7="abcd", f8="abcd", f10="abcd", f11="abcd"),
+    *lettered(f12="abd", f13="ab", f16="abc"),  # 12c is a drawing of the topology
+    *("9", "14", "15", "17"),
+    *("Polyraptor 1a", "Polyraptor 1b", "Polyraptor 1c"),
+]
+NDP = [*lettered(f6="abcde", f8="abc"), "7", "9"]
+
+
+@pytest.mark.parametrize(("paper", "figures"), [("scdp", SCDP), ("ndp", NDP)])
+def test_every_figure_of_the_papers_has_one_experiment(paper: str, figures: list[str]) -> None:
+    made = [figure for experiment in registry.of_paper(paper) for figure in experiment.figures]
+    assert len(made) == len(set(made))
+    assert set(figures) <= set(made)
+
+
+@pytest.mark.parametrize("experiment", registry.EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_an_experiment_says_what_it_is(experiment: Experiment) -> None:
+    assert registry.scenario(experiment).is_file()
+    assert experiment.question.endswith("?")
+    assert experiment.quick
+    keys = [claim.key for claim in experiment.claims]
+    assert len(keys) == len(set(keys))
+    assert all(claim.where and claim.statement for claim in experiment.claims)
+
+
+FLOW: dict[str, Any] = {
+    "run": "p000-s1",
+    "seed": 1,
+    "status": "complete",
+    "transport": "scdp",
+    "workload": "requests",
+    "mode": "unicast",
+    "background": False,
+    "session": 0,
+    "request": 0,
+    "src_host": 0,
+    "dst_host": 1,
+    "size_bytes": 1_000_000,
+    "start_ns": 0.0,
+    "end_ns": 8e6,
+    "packets_sent": 0,
+    "packets_trimmed": 0,
+    "packets_dropped": 0,
+    "timeouts": 0,
+    "decoded": False,
+    "overhead_symbols": 0,
+}
+
+
+def stand_in(**tables: object) -> Results:
+    """Results of which only these tables are known."""
+    return cast("Results", SimpleNamespace(**tables))
+
+
+def runs(*names: str, simulated_ns: float) -> pl.DataFrame:
+    """The runs of results."""
+    return pl.DataFrame({"run": names, "simulated_ns": simulated_ns})
+
+
+def flows(*rows: dict[str, Any], keys: tuple[str, ...] = ()) -> Results:
+    """Results of flows that differ from a session of 1 MB in 8 ms by what is given."""
+    frame = pl.DataFrame([FLOW | row for row in rows])
+    duration = pl.col("end_ns") - pl.col("start_ns")
+    frame = frame.with_columns(duration.alias("fct_ns"), (8e9 * pl.col("size_bytes") / duration).alias("goodput"))
+    if "goodput_bps" not in frame.columns:
+        frame = frame.with_columns(pl.col("goodput").alias("goodput_bps"))
+    return stand_in(flows=frame.drop("goodput"), keys=(*keys, "transport"))
+
+
+def test_a_request_is_complete_when_its_last_part_is() -> None:
+    results = flows(
+        # Read-ahead: three blocks to one client.
+        *({"session": part, "size_bytes": 300_000, "end_ns": end} for part, end in enumerate((2e6, 9e6, 4e6))),
+        # A daisy chain: the object once, although three hosts receive it.
+        *({"request": 1, "session": 3 + hop, "dst_host": 5 + hop, "end_ns": 8e6 + hop * 1e6} for hop in range(3)),
+        # Multicast: one session, three receivers.
+        *({"request": 2, "session": 6, "dst_host": 5 + leaf, "end_ns": 8e6 + leaf * 4e6} for leaf in range(3)),
+        # A part that never arrives.
+        *({"request": 3, "session": 7 + part, "end_ns": end} for part, end in enumerate((2e6, None))),
+    )
+    table = requests(results).sort("request")
+    assert table["size_bytes"].to_list() == [900_000, 1_000_000, 1_000_000, 2_000_000]
+    assert table["fct_ns"].to_list() == [9e6, 10e6, 16e6, None]
+    assert table["goodput_bps"].to_list() == [0.8e9, 0.8e9, 0.5e9, None]
+
+
+def written(
+    transport: str, way: str, rate: int, *goodputs: float | None, size: int = 1_000_000
+) -> list[dict[str, Any]]:
+    """Writes of these goodputs in Gbps; None: did not finish."""
+    run = f"{transport} {way} {rate} {size}"
+    return [
+        {
+            "run": run,
+            "request": turn,
+            "session": turn,
+            "transport": transport,
+            "size_bytes": size,
+            "end_ns": None if goodput is None else 8 * size / goodput,
+            storage.WAY: way,
+            common.RATE: rate,
+        }
+        for turn, goodput in enumerate(goodputs)
+    ]
+
+
+WRITES = flows(
+    *written("scdp", "multi-unicast", 2000, 0.95, 0.92, 0.7, None),
+    *written("scdp", "multi-unicast", 4000, 0.6, 0.6),
+    *written("scdp", "multi-unicast", 4000, 0.4, 0.4, size=4_000_000),
+    *written("ndp", "multi-unicast", 2000, 0.4, 0.4),
+    *written("ndp", "daisy-chain", 2000, 0.5, 0.5),
+    *written("ndp", "multi-unicast", 4000, 0.3, 0.3),
+    *written("ndp", "daisy-chain", 4000, 0.2, 0.2),
+    *written("ndp+", "multi-unicast", 2000, 0.5, 0.5),
+    *written("ndp+", "daisy-chain", 2000, 0.5, 0.5),
+    *written("ndp+", "multi-unicast", 4000, 0.36, 0.36),
+    *written("ndp+", "daisy-chain", 4000, 0.2, 0.2),
+    {"run": "scdp multi-unicast 4000 4000000", "background": True, "workload": "background", "goodput_bps": 0.3e9},
+    {"run": "scdp multi-unicast 2000 1000000", "background": True, "workload": "background", "goodput_bps": 0.9e9},
+    keys=(storage.WAY, common.RATE),
+)
+
+
+def test_sessions_that_did_not_finish_are_not_above_any_share() -> None:
+    (claim,) = (claim for claim in storage.FIG5.claims if claim.key == "above-90")
+    assert claim.measure(WRITES) == {1: 50.0}
+
+
+def test_background_goodput_is_that_of_the_heaviest_load() -> None:
+    assert storage.background(WRITES, "scdp", storage.WRITES) == {1: 0.3}
+
+
+def test_the_largest_gain_is_over_the_better_way() -> None:
+    # 2000: 0.6425 over 0.5, the daisy chain. 4000: 0.6 over 0.3, multi-unicast.
+    assert storage.largest_gain(WRITES, "ndp", storage.WAY)[1] == pytest.approx(100)
+
+
+def test_mean_gains_compare_the_same_way_where_both_have_it() -> None:
+    gains = storage.mean_gain(WRITES, "ndp+", ["ndp"], storage.WAY, same_way=True)
+    assert gains[1] == pytest.approx((25 + 0 + 20 + 0) / 4)
+    # SCDP has one way: each of the other's is compared with it.
+    below = storage.mean_gain(WRITES, "ndp+", ["scdp"], storage.WAY, same_way=False)
+    mean = (0.95 + 0.92 + 0.7) / 4
+    assert below[1] == pytest.approx(100 * ((0.5 / mean + 0.5 / mean + 0.36 / 0.6 + 0.2 / 0.6) / 4 - 1))
+
+
+def test_read_ahead_counts_as_the_object_that_was_asked_for() -> None:
+    parts = [
+        {"session": part, "size_bytes": 333_333, "end_ns": 1e7, common.RATE: 2000, storage.BLOCKS: 3}
+        for part in range(3)
+    ]
+    single = {"run": "p001-s1", common.RATE: 2000, storage.BLOCKS: 1}
+    results = flows(*parts, single, keys=(common.RATE, storage.BLOCKS))
+    assert storage.loads(storage.objects(results)) == [(1.0, 2000)]
+
+
+def test_an_incast_takes_as_long_as_its_last_flow() -> None:
+    results = flows(
+        *(
+            {"session": part, "workload": "answers", "size_bytes": 70_000, "end_ns": end}
+            for part, end in enumerate((1e6, 2e6))
+        ),
+        {"run": "p001-s1", "workload": "answers", "end_ns": None},
+    )
+    table = incast.together(results.flows, ["transport"])
+    assert table["goodput_bps"].to_list() == [8e9 * 140_000 / 2e6, 0.0]
+
+
+def test_outcast_groups_are_compared_while_both_send() -> None:
+    results = flows(
+        {"session": 0, "workload": "near", "end_ns": 2e6},
+        {"session": 1, "workload": "near", "end_ns": 3.5e6},
+        {"session": 2, "workload": "far", "end_ns": 9e6},
+    )
+    # Nothing is delivered in the first millisecond; the near flows' last bytes are in the sample after they ended; then
+    # the far flow has the link to itself.
+    near = [(2e6, 0, 7e8), (3e6, 1, 3.5e8), (4e6, 1, 3.5e8)]
+    far = [(2e6, 2, 7e8), (4e6, 2, 7e8), (5e6, 2, 1e9), (6e6, 2, 1e9), (9e6, 2, 1e9)]
+    about = {"run": "p000-s1", "seed": 1, "transport": "scdp", "metric": "goodput_bps"}
+    samples = [about | {"time_ns": time, "id": flow, "value": value} for time, flow, value in near + far]
+    results = stand_in(flows=results.flows, series=pl.DataFrame(samples), runs=runs("p000-s1", simulated_ns=9e6))
+    table = incast.shares(results)
+    assert table["group"].to_list() == [*incast.GROUPS.values(), incast.BOTH]
+    assert table["goodput_bps"].to_list() == pytest.approx([4e8, 4e8, 8e8])
+
+
+def test_core_ports_are_counted_by_switch_in_the_order_of_links() -> None:
+    def link(number: int, src: str, dst: str, packets: int) -> dict[str, Any]:
+        level = {"a": "aggregation", "c": "core"}
+        about = {"src_level": level[src[0]], "dst_level": level[dst[0]], ndp_ecmp.ROUTING: "per-flow"}
+        return {"run": "p000-s1", "seed": 1, "link": number, "src": src, "dst": dst, "packets": packets, **about}
+
+    links = pl.DataFrame(
+        [
+            link(7, "agg1.0", "core10", 30),
+            link(0, "agg0.0", "core2", 10),
+            link(1, "core2", "agg0.0", 99),
+            link(3, "agg1.0", "core2", 10),
+            link(4, "agg0.0", "core10", 20),
+        ]
+    )
+    ports = ndp_ecmp.core_ports(links)
+    assert ports.select("switch", "port", "packets").rows() == [(2, 0, 10), (2, 1, 10), (10, 0, 20), (10, 1, 30)]
+    # Port 0: 10 and 20 packets, port 1: 10 and 30.
+    results = stand_in(links=links)
+    assert ndp_ecmp.imbalance(results, "per-flow")[1] == pytest.approx((5 / 15 + 10 / 20) / 2)
+
+
+def test_fairness_is_measured_while_all_flows_send() -> None:
+    # Two flows: the first from 1 to 4, the second from 2 to 5; alone before and after, 3:1 and 1:1 between.
+    values = {0: [1.0, 0.5, 0.75, 0.5, 0.2, 0.0], 1: [0.0, 0.1, 0.25, 0.5, 0.5, 1.0]}
+    rows = [
+        {
+            "run": "p",
+            "seed": 1,
+            "transport": "scdp",
+            "metric": "goodput_bps",
+            "id": flow,
+            "time_ns": float(time),
+            "value": value,
+        }
+        for flow, column in values.items()
+        for time, value in enumerate(column)
+    ]
+    results = stand_in(series=pl.DataFrame(rows))
+    assert sharing.fairness(results, "scdp")[1] == pytest.approx((1 / (2 * (0.75**2 + 0.25**2)) + 1) / 2)
+
+
+def test_servers_without_applications_are_drawn_as_zero() -> None:
+    results = flows({"src_host": 0, "dst_host": 2}, {"session": 1, "src_host": 0, "dst_host": 3})
+    table = ndp_short_flows.applications(results.flows, 4)
+    assert table["applications"].to_list() == [2, 0, 0, 0, 0, 0, 1, 1]
+    matrix = ndp_short_flows.matrix(results.flows, [0, 0, 1, 1])
+    assert matrix.filter(pl.col("flows") > 0).select("server", "pod", "flows").rows() == [(2, 0, 1), (3, 0, 1)]
+    assert matrix.height == 8
+
+
+def test_network_overhead_is_a_share_of_the_source_symbols_of_all_receivers() -> None:
+    size = 100 * unnecessary.SYMBOL - 1
+    results = flows(
+        *({"dst_host": host, "size_bytes": size, "overhead_symbols": host, common.RATE: 4000} for host in (1, 2, 3)),
+        {"run": "p001-s1", "overhead_symbols": 500, common.RATE: 2000},
+        {"run": "p002-s1", "transport": "ndp", common.RATE: 4000},
+    )
+    assert unnecessary.network_overhead(results) == {1: pytest.approx(2.0)}
+
+
+def test_mixed_background_loads_hosts_four_times_as_much_as_its_writes() -> None:
+    results = flows({"workload": "flows", realistic.WRITES: 0.125}, {realistic.WRITES: 0.125})
+    assert realistic.short_and_long(results)[realistic.LOAD].to_list() == [0.5]
+
+
+def test_the_workload_is_counted_once() -> None:
+    sizes = (10_000, 10_001, 100_000, 1_000_000, 1_000_001, 10_000_000, 20_000_000, 5_000)
+    results = flows(
+        *(
+            {
+                "run": f"{name}{load}",
+                "transport": name,
+                "workload": "flows",
+                "size_bytes": size,
+                common.BACKGROUND: load,
+            }
+            for name in ("scdp", "ndp")
+            for load in (0.3, 0.8)
+            for size in sizes
+        )
+    )
+    measured = {claim.key: claim.measure(results) for claim in realistic.SEARCH}
+    assert [measured[f"share-{turn}"][1] for turn in range(4)] == [25.0, 25.0, 12.5, 37.5]
+    assert measured["long-flows"] == {1: 2.0}
+    assert measured["mean-size"][1] == pytest.approx(sum(sizes) / len(sizes) / 1e6)

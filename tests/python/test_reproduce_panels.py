@@ -1,0 +1,189 @@
+"""Panels: the numbers behind each kind of figure, and that every kind is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from anabranch import schema
+from anabranch.reproduce import (
+    Axis,
+    Figure,
+    Panel,
+    bars,
+    by_seed,
+    ccdf,
+    cdf,
+    drawing,
+    means,
+    ranked,
+    requests,
+    stacked,
+    time_series,
+    transports,
+    values_of,
+    variant,
+)
+
+if TYPE_CHECKING:
+    from anabranch import Results
+
+X, Y = Axis("x"), Axis("y (Gbps)")
+SCDP = transports("scdp")
+FRAME = pl.DataFrame(
+    {
+        "transport": "scdp",
+        "seed": [1, 1, 1, 2, 2, 2],
+        "load": [0.5, 0.5, 0.7, 0.5, 0.5, 0.7],
+        "name": ["b", "b", "a", "b", "b", "a"],
+        "v": [1.0, 3.0, 7.0, 5.0, 7.0, 9.0],
+    }
+)
+
+
+def points(panel: Panel, *columns: str) -> list[tuple[object, ...]]:
+    return panel.data.select(columns or ("x", "y")).rows()
+
+
+def test_means_are_of_per_seed_values() -> None:
+    panel = means(FRAME, SCDP, pl.col("v").mean(), over="load", x=X, y=Y)
+    # Seeds give 2 and 6 at 0.5, 7 and 9 at 0.7; t(0.975, 1) = 12.706, standard errors 2 and 1.
+    assert points(panel) == [(0.5, 4.0), (0.7, 8.0)]
+    assert panel.data["low"].to_list() == pytest.approx([4 - 2 * 12.7062, 8 - 12.7062], rel=1e-4)
+    assert panel.data["high"].to_list() == pytest.approx([4 + 2 * 12.7062, 8 + 12.7062], rel=1e-4)
+    one = means(FRAME.filter(seed=1), SCDP, pl.col("v").mean(), over="load", x=X, y=Y)
+    assert one.data["low"].to_list() == [None, None]
+
+
+def test_bars_keep_the_order_of_the_data() -> None:
+    panel = bars(FRAME, SCDP, pl.col("v").max(), over="name", y=Y)
+    assert points(panel) == [("b", 5.0), ("a", 8.0)]
+
+
+def test_stacked_bars_have_no_intervals() -> None:
+    panel = stacked(FRAME, values_of("name", ["a", "b"]), pl.col("v").sum(), over="load", x=X, y=Y)
+    assert points(panel, "series", "x", "y", "low") == [("b", "0.5", 8.0, None), ("a", "0.7", 8.0, None)]
+
+
+def test_ranked_averages_each_rank_over_seeds() -> None:
+    panel = ranked(FRAME, SCDP, pl.col("v"), y=Y)
+    assert points(panel) == [(1.0, 3.0), (2.0, 5.0), (3.0, 8.0)]
+    # What did not finish is first, with zero.
+    missing = FRAME.with_columns(pl.when(pl.col("v") == 1).then(None).otherwise("v").alias("v"))
+    assert points(ranked(missing, SCDP, pl.col("v"), y=Y))[0] == (1.0, 2.5)
+    # Seeds with different numbers of sessions are compared at equal shares.
+    assert len(points(ranked(FRAME.slice(1), SCDP, pl.col("v"), y=Y))) == 2
+
+
+def test_distributions_count_what_has_no_value() -> None:
+    frame = pl.DataFrame({"transport": "scdp", "seed": 1, "v": [2.0, 1.0, 2.0, None]})
+    assert points(cdf(frame, SCDP, pl.col("v"), x=X)) == [(1.0, 0.25), (2.0, 0.75)]
+    assert points(ccdf(frame, SCDP, pl.col("v"), x=X)) == [(0.0, 1.0), (1.0, 0.75), (2.0, 0.25)]
+    whole = ccdf(frame.drop_nulls(), SCDP, pl.col("v"), x=X, y=Axis("share", log=True))
+    assert points(whole) == [(0.0, 1.0), (1.0, pytest.approx(2 / 3))]
+    assert points(cdf(frame.clear(), SCDP, pl.col("v"), x=X)) == []
+
+
+def test_time_series_are_means_over_seeds_in_order() -> None:
+    frame = pl.DataFrame(
+        {"transport": "scdp", "seed": [1, 1, 2, 2], "time_ns": [2e9, 1e9, 1e9, 2e9], "v": [4.0, 2.0, 6.0, 8.0]}
+    )
+    assert points(time_series(frame, SCDP, pl.col("v").mean(), x=X, y=Y)) == [(1.0, 4.0), (2.0, 6.0)]
+    assert points(time_series(frame, SCDP, pl.col("v").mean(), x=X, y=Y, seed=1)) == [(1.0, 2.0), (2.0, 4.0)]
+
+
+def test_series_without_data_are_left_out() -> None:
+    panel = means(FRAME, transports("scdp", "ndp"), pl.col("v").mean(), over="load", x=X, y=Y)
+    assert [series.label for series in panel.series] == ["SCDP"]
+
+
+def test_looks_are_told_apart() -> None:
+    ndp = transports("ndp")[0].style
+    chain = variant("ndp", "NDP, daisy chain", {"fallback": "daisy-chain"})
+    ahead = variant("ndp", "NDP, read-ahead", {"blocks": 3}, turn=2)
+    assert chain.where == {"transport": "ndp", "fallback": "daisy-chain"}
+    assert ndp.colour == chain.style.colour == ahead.style.colour
+    assert len({(one.dash, one.marker) for one in (ndp, chain.style, ahead.style)}) == 3
+    ports = values_of("port", list(range(12)), "port {}")
+    assert len({series.style.colour for series in ports}) == 12
+
+
+def flow(request: int, session: int, dst: int, size: int, start: float, end: float | None, **more: object) -> dict:  # type: ignore[type-arg]
+    row = dict.fromkeys(schema.FLOWS, 0) | {"run": "p000-s1", "workload": "w", "mode": "unicast", "decoded": False}
+    row |= {"request": request, "session": session, "dst_host": dst, "size_bytes": size, "start_ns": start}
+    return row | {"end_ns": end, "background": False, "seed": 1, "status": "complete", "transport": "ndp"} | more
+
+
+class Stub:
+    """Results with given flows."""
+
+    keys = ("transport",)
+
+    def __init__(self, rows: list[dict]) -> None:  # type: ignore[type-arg]
+        self.flows = pl.DataFrame(rows, infer_schema_length=None)
+
+
+def test_requests_gather_their_sessions() -> None:
+    rows = [
+        # A write by three unicast sessions: one object, done at the last replica.
+        flow(0, 0, 5, 1000, 0.0, 50.0, packets_sent=3, packets_trimmed=1),
+        flow(0, 1, 6, 1000, 0.0, 80.0, packets_sent=3),
+        flow(0, 2, 7, 1000, 10.0, 70.0, packets_sent=3, decoded=True),
+        # A write by multicast: one session, its counts in the row of each receiver.
+        flow(1, 3, 5, 1000, 0.0, 40.0, packets_sent=9, overhead_symbols=1),
+        flow(1, 3, 6, 1000, 0.0, 45.0, packets_sent=9, overhead_symbols=2),
+        # A read of three blocks at once: the sizes add up.
+        *(flow(2, 4 + block, 9, 300, 100.0, 150.0 + block) for block in range(3)),
+        # A part that did not finish.
+        flow(3, 7, 1, 10, 0.0, 5.0),
+        flow(3, 8, 2, 10, 0.0, None),
+        flow(9, 9, 3, 10, 0.0, None, background=True),
+    ]
+    frame = requests(Stub(rows))  # type: ignore[arg-type]
+    assert frame["request"].to_list() == [0, 1, 2, 3]
+    assert frame["size_bytes"].to_list() == [1000, 1000, 900, 10]
+    assert frame["fct_ns"].to_list() == [80.0, 45.0, 52.0, None]
+    assert frame["goodput_bps"].to_list()[:2] == [8e9 * 1000 / 80, 8e9 * 1000 / 45]
+    assert frame["packets_sent"].to_list() == [9, 9, 0, 0]
+    assert frame["packets_trimmed"].to_list() == [1, 0, 0, 0]
+    assert frame["overhead_symbols"].to_list() == [0, 3, 0, 0]
+    assert frame["decoded"].to_list() == [True, False, False, False]
+    assert requests(Stub(rows), workload="none").is_empty()  # type: ignore[arg-type]
+
+
+def test_without_requests_a_session_is_one(results: Results) -> None:
+    frame = requests(results)
+    assert frame.height == results.flows.filter(~pl.col("background")).height
+    assert by_seed(frame.filter(transport="scdp"), pl.len()) == {1: 120, 2: 120, 3: 120}
+
+
+def test_every_kind_is_drawn(results: Results) -> None:
+    flows = requests(results)
+    some = transports("scdp", "ndp")
+    goodput, fct = pl.col("goodput_bps") / 1e9, pl.col("fct_ns") / 1e6
+    log = Axis("FCT (ms)", log=True)
+    time = pl.DataFrame({"transport": "scdp", "seed": 1, "time_ns": [0.0, 1e9], "v": [1.0, 2.0]})
+    panels = (
+        ranked(flows, some, goodput, y=Y, key="a", caption="ranked"),
+        means(flows, some, fct.mean(), over=pl.lit(1.0), x=X, y=log, key="b"),
+        bars(flows, some, fct.mean(), over="workload", y=log, key="c"),
+        bars(flows, some, goodput.mean(), over="workload", y=Y, key="d"),
+        stacked(flows, some, goodput.mean(), over="workload", x=X, y=Y, key="e"),
+        cdf(flows, some, fct, x=log, key="f"),
+        ccdf(flows, some, fct, x=X, y=Axis("CCDF", log=True, domain=(1e-3, 1)), key="g"),
+        time_series(time, some, pl.col("v").mean(), x=X, y=Y, key="h"),
+        means(flows.clear(), some, goodput.mean(), over="seed", x=X, y=Y, key="i"),
+    )
+    figure = Figure("1", "All kinds", panels)
+    picture = drawing.svg(figure)
+    assert picture.startswith("<svg")
+    for text in ("(a) ranked", "SCDP", "NDP", "FCT (ms)", "y (Gbps)"):
+        assert text in picture
+    assert "currentColor" not in picture
+    assert drawing.pdf(figure).startswith(b"%PDF")
+    for panel in panels:
+        spec = drawing.page_spec(panel)
+        assert spec["width"] == "container"
+        assert "$schema" not in spec
