@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SYMBOL_SIZE = 1436
 """Bytes of a symbol in SCDP's packets of 1500 bytes (``transport.scdp``: `packet` less `header`)."""
 
+TABLES = ("measured",)
+"""Tables that come with the program: names for ``transport.scdp.decode_table``."""
+
 LOSSES = (1, 5, 10, 20, 50, 100)
 """Loss rates in per cent that `LatencyTable.rows` shows."""
 

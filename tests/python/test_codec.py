@@ -12,6 +12,7 @@ import anabranch
 from anabranch import codec
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
+from anabranch.notes import notes
 
 HELLO = Path(__file__).parents[2] / "scenarios/examples/hello.toml"
 QUICK = ["codec", "bench", "--quick", "--k", "1,40"]
@@ -91,8 +92,6 @@ def test_a_scenario_uses_the_table_and_its_results_say_so(table: codec.LatencyTa
         assert model is not None
         assert model.startswith(f'table "{name}", measured on ')
         assert expected in model
-        from anabranch.notes import notes
-
         assert f"decode latency of SCDP's blocks: {model}" in notes(results)
     default = anabranch.run(tmp_path / "hello.toml", out=out).manifest.runs[0]
-    assert default.decode_latency == "rate 1300Mbps"
+    assert default.decode_latency == "rate 1300Mbps, the default (SCDP §V-C)"

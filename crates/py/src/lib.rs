@@ -75,6 +75,7 @@ fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
             runs.push(json!({
                 "run": run.name(), "point": run.point, "seed": run.seed,
                 "transport": run.scenario.transport.name.name(), "hash": run.hash,
+                "decode_latency": run.scenario.decode_latency(),
                 "hosts": prepared.graph.hosts, "sessions": prepared.sessions.len(),
                 "packets": prepared.packets(&run.scenario),
             }));

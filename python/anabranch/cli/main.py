@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from anabranch import api, codec, core, outputs
-from anabranch.cli import codec as codec_cli
+from anabranch import api, core, outputs
 from anabranch.cli import progress
+from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
 from anabranch.cli.reproduce import reproduce_command
 from anabranch.errors import AnabranchError
@@ -133,46 +133,7 @@ def schema(
         typer.echo(core.call("reference" if reference else "schema"))
 
 
-codec_app = typer.Typer(
-    help="Measure the RaptorQ codec of this project.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
-)
 app.add_typer(codec_app, name="codec")
-
-
-@codec_app.callback()
-def codec_options() -> None:
-    """Measure the RaptorQ codec of this project."""
-
-
-@codec_app.command(name="bench")
-def codec_bench(
-    *,
-    symbol_size: Annotated[int, typer.Option(min=1, max=65535, help="Bytes of a symbol.")] = codec.SYMBOL_SIZE,
-    source_symbols: Annotated[
-        str | None,
-        typer.Option("--k", help="Source symbols of a block, with commas between.", show_default="1 to 10000"),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few samples: to try it, not to quote it.")] = False,
-    latency_table: Annotated[
-        Path | None, typer.Option(help="Write the latencies to a file for transport.scdp.decode_table.", metavar="FILE")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of a table.")] = False,
-) -> None:
-    """Measure speed, and how long a receiver waits for a block, by block size and losses."""
-    with _errors():
-        chosen = None if source_symbols is None else codec_cli.numbers(source_symbols)
-        try:
-            table = codec_cli.measure(_stderr(), symbol_size=symbol_size, source_symbols=chosen, quick=quick)
-        except KeyboardInterrupt as interrupt:
-            _stderr().print("interrupted: nothing was written", markup=False)
-            raise typer.Exit(progress.INTERRUPTED) from interrupt
-        if latency_table is not None:
-            table.write(latency_table)
-            _stderr().print(f"latency table: {latency_table}", markup=False)
-        if as_json:
-            typer.echo(table.to_json(), nl=False)
-        else:
-            _stdout().print(codec_cli.render(table))
 
 
 def demo_scenario() -> Path:
