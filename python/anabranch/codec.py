@@ -95,8 +95,14 @@ class LatencyTable:
         )
 
     def to_json(self) -> str:
-        """Write the table as JSON."""
-        return json.dumps(self.data, indent=1) + "\n"
+        """Write the table as JSON, one measurement a line."""
+        parts = []
+        for key, value in self.data.items():
+            text = json.dumps(value)
+            if isinstance(value, list):
+                text = "[\n" + ",\n".join(f"  {json.dumps(item)}" for item in value) + "\n ]"
+            parts.append(f" {json.dumps(key)}: {text}")
+        return "{\n" + ",\n".join(parts) + "\n}\n"
 
     def write(self, file: str | Path) -> None:
         """Write the table to a file, which appears when it is complete."""

@@ -70,7 +70,11 @@ def test_the_program_prints_a_table_or_json_and_writes_a_file(tmp_path: Path) ->
     assert "slowest" in shown.stdout
     assert "measured on" in shown.stdout
     assert f"latency table: {file}" in shown.stderr
-    assert {entry["source_symbols"] for entry in json.loads(file.read_text())["entries"]} == {1, 40}
+    written = json.loads(file.read_text())
+    assert {entry["source_symbols"] for entry in written["entries"]} == {1, 40}
+    assert written["command"] == "anabranch codec bench --symbol-size 1436 --k 1,40 --quick"
+    # One measurement a line, so that two tables can be compared by eye.
+    assert sum('"lost"' in line for line in file.read_text().splitlines()) == len(written["entries"])
     assert [path.name for path in tmp_path.iterdir()] == ["latency.json"]
     printed = CliRunner().invoke(app, [*QUICK, "--json"])
     assert json.loads(printed.stdout)["what"].startswith("Processor time")

@@ -131,7 +131,7 @@ def _reproduce(
     from anabranch.reproduce import comparison, pages, runner  # noqa: PLC0415
 
     err = stderr()
-    out, chosen = runner.place(out, decode_table), _chosen(names, all_=all_)
+    out, chosen = runner.place(out, decode_table), list(_chosen(names, all_=all_))
     if decode_table is not None:
         chosen = _with_table(chosen, err)
     jobs = [runner.prepare(one, out, quick=quick, seeds=seeds, decode_table=decode_table) for one in chosen]
