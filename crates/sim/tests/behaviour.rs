@@ -2,6 +2,8 @@
 
 mod common;
 
+use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::topology::{BCube, DCell, TopologyConfig};
 use anabranch_sim::host::path::PathMode::{PerPacket, Single};
 use anabranch_sim::measure::{LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Network, Sampling, Stop, Target};
@@ -11,6 +13,7 @@ use anabranch_transport::tcp::Algorithm::{Dctcp, NewReno as Newreno};
 use anabranch_transport::tcp::TcpConfig;
 use anabranch_transport::{Bytes, Duration, Time};
 use common::*;
+use std::path::Path;
 
 fn incast(senders: u32, bytes: u64) -> Vec<Session> {
     (1..=senders).map(|h| unicast(h, 0, bytes)).collect()
@@ -225,4 +228,40 @@ fn a_run_waits_for_small_objects_only() {
     assert_eq!(record.ending, Ending::Complete);
     assert!(record.flows[0].end.is_none());
     assert_eq!(record.flows[1], all.flows[1], "what it waits for is as in a run that waits for all");
+}
+
+/// A fabric of hosts that relay.
+fn built(fabric: &TopologyConfig) -> Graph {
+    fabric.build(Path::new("")).expect("the fabric is possible")
+}
+
+#[test]
+fn pulls_are_paced_at_the_link_that_the_packets_come_by() {
+    // Three senders of the receiver's own rack: all packets arrive on one of its two links, and its pulls must not ask
+    // for what two could carry.
+    let bcube = built(&TopologyConfig::BCube(BCube { n: 4, k: 1, rate: GBPS, delay: DELAY }));
+    let trimmed = |graph| {
+        let record = complete(setup(graph, mlfq_trim(20), scdp(12), PerPacket, incast(3, 3_000_000)));
+        let ideal = 9e6 * 8.0 / 1e9;
+        assert!(last_end(&record).as_secs_f64() < 1.1 * ideal);
+        record.flows.iter().map(|f| f.packets_trimmed).sum::<u64>() as f64
+    };
+    let (one_link, two_links) = (trimmed(star(4)), trimmed(bcube));
+    assert!((0.8..1.25).contains(&(two_links / one_link)), "{two_links} trimmed, {one_link} with one link");
+}
+
+#[test]
+fn a_host_shares_its_link_with_what_it_relays() {
+    // DCell_1 of 2: host 0 reaches host 3 by host 2, which sends to host 3 itself.
+    let dcell = built(&TopologyConfig::DCell(DCell { n: 2, k: 1, rate: GBPS, delay: DELAY }));
+    let endless = |source| Session { size: None, ..unicast(source, 3, 0) };
+    for (protocol, path) in [(tcp(Dctcp), Single), (scdp(12), PerPacket), (ndp(12), PerPacket)] {
+        let queue = ecn(100, 20);
+        let mut s = setup(dcell.clone(), queue, protocol.clone(), path, vec![endless(0), endless(2)]);
+        s.time_limit = at(100_000);
+        let record = run(s);
+        let bits: Vec<f64> = record.flows.iter().map(|f| f.size_bytes as f64 * 8.0).collect();
+        assert!(bits.iter().all(|b| (0.4..0.6).contains(&(b / 0.1e9))), "{protocol:?}: {bits:?}");
+        assert!(downlink(&record, 3).utilisation > 0.95);
+    }
 }

@@ -10,7 +10,7 @@ use anabranch_sim::MODEL;
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::{Queue, fair::Fair};
-use anabranch_sim::fabric::topology::{FatTree, Layers, LeafSpine, TopologyConfig};
+use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Group, Network, Sampling, Setup, Target};
@@ -35,6 +35,10 @@ fn build(fabric: &TopologyConfig) -> Graph {
 
 fn fat_tree() -> Graph {
     build(&TopologyConfig::FatTree(FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }))
+}
+
+fn bcube() -> Graph {
+    build(&TopologyConfig::BCube(BCube { n: 4, k: 1, rate: GBPS, delay: DELAY }))
 }
 
 fn leaf_spine() -> Graph {
@@ -118,6 +122,7 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let chains = setup(fat_tree(), trim(6), ndp(12), PerPacket, groups());
     let random = ScdpConfig { repair: Repair::Random, block_symbols: 1000, ..ScdpConfig::default() };
     let polyraptor = setup(fat_tree(), trim(4), Protocol::Scdp(random), PerPacket, groups());
+    let relayed = setup(bcube(), mlfq_trim(8), scdp(12), PerPacket, groups());
     let failing = setup(fat_tree(), drop_tail(6), ndp(10), PerPacket, strided(16, 8));
     let detaching = setup(fat_tree(), mlfq_trim(8), detaching(), PerPacket, groups());
     let fair = setup(fat_tree(), fair(8), scdp(12), PerPacket, groups());
@@ -129,6 +134,7 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ("dctcp-oversubscribed", dctcp),
         ("ndp-return-to-sender", Setup { return_to_sender: true, ..ndp_on_trees }),
         ("scdp-groups", Setup { multicast_trees: 4, ..scdp_groups }),
+        ("scdp-groups-relayed", Setup { multicast_trees: 4, ..relayed }),
         (
             "ndp-failures",
             Setup {

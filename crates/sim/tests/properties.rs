@@ -11,7 +11,7 @@ use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, V
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, fair::Fair, trim::Trim};
 use anabranch_sim::fabric::routing::Routes;
 use anabranch_sim::fabric::topology::{
-    Dumbbell, FatTree, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig,
+    BCube, DCell, Dumbbell, FatTree, Jellyfish, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig, Vl2,
 };
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
@@ -171,11 +171,13 @@ fn layer(base: Rate) -> impl Strategy<Value = Option<LayerLinks>> {
     prop::option::of(links.prop_map(|(rate, delay)| LayerLinks { rate, delay }))
 }
 
-fn fabrics() -> impl Strategy<Value = TopologyConfig> {
-    (rates(), delays()).prop_flat_map(|(rate, delay)| fabrics_of(rate, delay))
+/// On the heap: a world's value tree would not fit on a test's stack without optimisation.
+fn fabrics() -> BoxedStrategy<TopologyConfig> {
+    let of = |(rate, delay)| prop_oneof![2 => switch_centric(rate, delay), 1 => server_centric(rate, delay)].boxed();
+    (rates(), delays()).prop_flat_map(of).boxed()
 }
 
-fn fabrics_of(rate: Rate, delay: Duration) -> impl Strategy<Value = TopologyConfig> {
+fn switch_centric(rate: Rate, delay: Duration) -> impl Strategy<Value = TopologyConfig> {
     let layers = || (layer(rate), layer(rate), layer(rate));
     prop_oneof![
         (2..16_u32).prop_map(move |hosts| Star { hosts, rate, delay }.into_config()),
@@ -197,6 +199,28 @@ fn fabrics_of(rate: Rate, delay: Duration) -> impl Strategy<Value = TopologyConf
                 MPortNTree { m, n, rate, delay, layers: Layers { host, aggregation, core } }.into_config()
             }
         ),
+        (4..9_u32, 1..3_u32, any::<u64>(), layer_rate(rate)).prop_map(
+            move |(switches, hosts_per_switch, seed, switch_rate)| {
+                let ports = hosts_per_switch + if switches % 2 == 0 { 3 } else { 4.min(switches - 1) };
+                Jellyfish { switches, ports, hosts_per_switch, seed, rate, delay, switch_rate }.into_config()
+            }
+        ),
+        (select(vec![(2_u32, 4_u32), (4, 2), (4, 4)]), 1..3_u32, layer_rate(rate)).prop_map(
+            move |((d_a, d_i), hosts_per_tor, switch_rate)| {
+                let switch_rate = Some(switch_rate.unwrap_or(rate));
+                Vl2 { d_a, d_i, hosts_per_tor, rate, switch_rate, delay }.into_config()
+            }
+        ),
+    ]
+}
+
+/// Hosts with several links, which relay.
+fn server_centric(rate: Rate, delay: Duration) -> impl Strategy<Value = TopologyConfig> {
+    let bcube = select(vec![(2, 1), (3, 1), (4, 1), (2, 2), (2, 3)]);
+    let dcell = select(vec![(2, 1), (3, 1), (2, 2)]);
+    prop_oneof![
+        bcube.prop_map(move |(n, k)| BCube { n, k, rate, delay }.into_config()),
+        dcell.prop_map(move |(n, k)| DCell { n, k, rate, delay }.into_config()),
     ]
 }
 
@@ -209,7 +233,7 @@ macro_rules! into_config {
         $(impl IntoConfig for $name { fn into_config(self) -> TopologyConfig { TopologyConfig::$name(self) } })+
     };
 }
-into_config!(Star, Dumbbell, FatTree, LeafSpine, MPortNTree);
+into_config!(Star, Dumbbell, FatTree, LeafSpine, MPortNTree, BCube, DCell, Jellyfish, Vl2);
 
 /// From one packet up; never less than a full packet in bytes.
 fn limits() -> impl Strategy<Value = Limit> {
@@ -360,16 +384,18 @@ fn worlds() -> impl Strategy<Value = World> {
     )
 }
 
-/// The time below which no transfer of this size between these hosts can be: both of their links carry all of it.
+/// The time below which no transfer of this size between these hosts can be: the links of either carry all of it.
 fn bound_by_host_links(graph: &Graph, flow: &FlowRow) -> Duration {
-    let link = |h: u32| graph.links[(graph.host_ports()[h as usize] / 2) as usize];
-    let (from, to) = (link(flow.src_host), link(flow.dst_host));
-    let slower = from.rate.min(to.rate);
-    slower.transmit_time(flow.size_bytes) + from.delay + to.delay
+    let links = |h: u32| graph.links.iter().filter(move |l| l.a == h || l.b == h);
+    let rate = |h: u32| Rate(links(h).map(|l| l.rate.bps()).sum());
+    let delay = |h: u32| links(h).map(|l| l.delay).min().expect("a host has a link");
+    let (from, to) = (flow.src_host, flow.dst_host);
+    // Two hosts may share their only link.
+    rate(from).min(rate(to)).transmit_time(flow.size_bytes) + delay(from).max(delay(to))
 }
 
-/// Whether all packets of a flow take the same way while no link fails. The ideal time knows one way only: packets that
-/// spread over several may overtake each other and may be faster.
+/// Whether all packets of a flow take the same way while no link fails. The ideal time deals packets evenly to ways that
+/// are like the first: packets that spread otherwise may overtake each other and may be faster.
 fn one_way(routes: &Routes, path: PathMode, flow: &FlowRow) -> bool {
     matches!(path, PathMode::PerFlow | PathMode::Single) || routes.path_count(flow.src_host, flow.dst_host) == 1
 }

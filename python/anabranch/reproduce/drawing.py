@@ -30,7 +30,9 @@ PRINT_WIDTH = {1: 330, 2: 270, 3: 205, 4: 160}
 """Width of a panel by panels in a row: a row fills the width of a page, one panel that of a column."""
 PRINT_HEIGHT = 150
 MOST_TICKS = 8
-"""Values on a horizontal axis that are all labelled; the axis chooses among more."""
+"""Values on a horizontal axis that are all labelled; the axis has about as many ticks where there are more."""
+LEVEL = 30
+"""Characters of all names on a horizontal axis that fit beside each other; longer ones are turned."""
 CHARACTER = 5
 """Width of a printed character of a legend."""
 SERIES_SIZE = 5
@@ -188,7 +190,14 @@ def _horizontal(axis: Axis, data: pl.DataFrame, *, curve: bool) -> alt.X:
         return x.scale(zero=False)
     # Points need room for their markers; a few values that were swept are the ticks, as in the papers.
     x = x.scale(zero=False, nice=False, padding=12)
-    return x.axis(alt.Axis(values=values.tolist(), format="~g")) if 1 < values.size <= MOST_TICKS else x
+    if 1 < values.size <= MOST_TICKS and _apart(values):
+        return x.axis(alt.Axis(values=values.tolist(), format=".6~g"))
+    return x.axis(alt.Axis(tickCount=MOST_TICKS, format=".6~g"))
+
+
+def _apart(values: np.ndarray) -> bool:
+    """Whether the labels of these values do not overlap."""
+    return bool(np.diff(values).min() >= (values[-1] - values[0]) / (2 * MOST_TICKS))
 
 
 def _tips(panel: Panel, *, interval: bool) -> list[alt.Tooltip]:
@@ -259,7 +268,9 @@ def _bars(panel: Panel, looks: _Looks) -> Layers:
     rows = _rows(panel.data)
     order = list(dict.fromkeys(row["x"] for row in rows))
     stacked = panel.kind == "stacked"
-    x = alt.X("x:N", title=panel.x.title or None, sort=order, axis=alt.Axis(labelAngle=0))
+    turned = sum(len(str(name)) for name in order) > LEVEL
+    axis = alt.Axis(labelAngle=-35, labelAlign="right", labelOverlap=False) if turned else alt.Axis(labelAngle=0)
+    x = alt.X("x:N", title=panel.x.title or None, sort=order, axis=axis)
     y = alt.Y("y:Q", title=panel.y.title, stack=True) if stacked else _vertical(panel)
     base = alt.Chart(_inline(rows)).encode(x=x)
     known = [] if stacked else _with_interval(rows, log=panel.y.log)

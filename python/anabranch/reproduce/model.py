@@ -110,8 +110,19 @@ class Figure:
     @property
     def heading(self) -> str:
         """Label and caption in one line."""
-        label = f"Figure {self.number}" if self.label is None else self.label
+        label = (f"Figure {self.number}" if published(self.number) else "") if self.label is None else self.label
         return ": ".join(part for part in (label, self.caption) if part)
+
+
+def published(figure: str) -> bool:
+    """Tell whether a figure is a paper's: those have numbers, our own have names.
+
+    Examples
+    --------
+    >>> published("13a"), published("Polyraptor 1a"), published("k16")
+    (True, True, False)
+    """
+    return figure.rpartition(" ")[2][:1].isdigit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +181,11 @@ class Experiment:
     def paper(self) -> str:
         """The paper's name, the part before the slash."""
         return self.name.partition("/")[0]
+
+    @property
+    def own(self) -> bool:
+        """Whether none of its figures is a paper's."""
+        return not any(map(published, self.figures))
 
     @property
     def file(self) -> str:

@@ -14,6 +14,7 @@ from anabranch import outputs
 from anabranch.notes import notes
 from anabranch.report.page import asset, in_script, script_json
 from anabranch.reproduce import comparison, drawing, record
+from anabranch.reproduce.model import published
 from anabranch.reproduce.papers import PAPERS
 from anabranch.reproduce.registry import of_paper
 from anabranch.reproduce.runner import csv_name
@@ -105,8 +106,8 @@ def _paper(experiment: Experiment) -> Paper:
 def _where(experiment: Experiment) -> str:
     """Where an experiment was published: reference, section, figures."""
     reference = _paper(experiment).reference if experiment.reference is None else experiment.reference
-    numbers = ", ".join(experiment.figures)
-    figures = f"Figure{'s' if len(experiment.figures) > 1 else ''} {numbers}" if numbers and reference else ""
+    numbers = [number for number in experiment.figures if published(number)]
+    figures = f"Figure{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}" if numbers and reference else ""
     return ", ".join(part for part in (reference, experiment.section, figures) if part)
 
 
@@ -151,7 +152,7 @@ def _figure(figure: Figure, specs: list[Mapping[str, Any]], *, seeds: int) -> di
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     manifest, fabric = outcome.results.manifest, outcome.results.fabric
     sweeps = [
-        (f"Sweep: {key}", ", ".join(map(str, dict.fromkeys(map(str, values)))))
+        (f"Sweep: {key}", ", ".join(dict.fromkeys(_told(value) for value in values)))
         for key, values in manifest.sweep.items()
     ]
     return [
@@ -162,6 +163,13 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
         ("Runs", f"{len(manifest.runs)}, {sum(run.complete for run in manifest.runs)} complete"),
         ("Version", manifest.version),
     ]
+
+
+def _told(value: object) -> str:
+    """A value that was swept, as in a scenario."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_told(part)}" for key, part in value.items()) + " }"
+    return str(value)
 
 
 def write_index(out: Path) -> Path:

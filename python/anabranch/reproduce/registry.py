@@ -56,6 +56,7 @@ _ALL: tuple[Experiment, ...] = (
     beyond.COEXISTENCE,
     beyond.FAST_LINKS,
     beyond.K16,
+    beyond.TOPOLOGIES,
     beyond.DECODE_LATENCY,
     ndp_short_flows.FIG6,
     ndp_ecmp.FIG7,

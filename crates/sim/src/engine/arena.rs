@@ -25,6 +25,8 @@ pub mod flag {
     pub const RETURNED: u8 = 1 << 5;
     /// Carries payload (or did, before it was trimmed).
     pub const DATA: u8 = 1 << 6;
+    /// A host other than its sender has passed it on.
+    pub const RELAYED: u8 = 1 << 7;
 }
 
 /// What switches need to know of a packet.
@@ -79,6 +81,12 @@ impl Hot {
     #[inline]
     pub fn in_header_band(&self) -> bool {
         self.flags & (flag::CONTROL | flag::TRIMMED) != 0
+    }
+    /// Turns a multicast packet into one for a single receiver.
+    pub fn address(&mut self, host: u32, endpoint: u32) {
+        self.flags &= !flag::MULTICAST;
+        self.destination = host;
+        self.endpoint = endpoint;
     }
     /// Whether a switch can still cut it.
     #[inline]

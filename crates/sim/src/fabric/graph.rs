@@ -4,6 +4,7 @@
 //! [`Routes`](super::routing::Routes) are made from it.
 
 use anabranch_transport::{Duration, Rate};
+use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 /// Index of a node. Hosts come first: host `h` is node `h`.
@@ -67,6 +68,9 @@ pub struct Graph {
     pub links: Vec<Link>,
     /// How many of the nodes are hosts.
     pub hosts: u32,
+    /// Whether hosts with several links pass on the packets of others (server-centric fabrics), and may be linked to
+    /// one another.
+    pub hosts_relay: bool,
 }
 
 /// Index of a directed port: the egress side of a link at one of its ends.
@@ -106,7 +110,7 @@ impl Graph {
     /// A graph of `hosts` hosts named `h0`, `h1` ..., without links; `pod` says in which pod each host stands.
     pub fn with_hosts(hosts: u32, pod: impl Fn(u32) -> Option<u32>) -> Self {
         let node = |h| Node { name: format!("h{h}"), level: Level::Host, pod: pod(h) };
-        Self { nodes: (0..hosts).map(node).collect(), links: Vec::new(), hosts }
+        Self { nodes: (0..hosts).map(node).collect(), links: Vec::new(), hosts, hosts_relay: false }
     }
 
     /// Adds a switch.
@@ -120,25 +124,33 @@ impl Graph {
         self.links.push(Link { a, b, rate, delay });
     }
 
-    /// The switch port that leads to each host.
+    /// The switch port that leads to each host; that of its first link to a switch if it has several.
     pub fn host_ports(&self) -> Vec<PortId> {
         let mut ports = vec![PortId::MAX; self.hosts as usize];
         for p in 0..self.ports() {
             let peer = self.port_peer(p);
-            if self.is_host(peer) {
+            if self.is_host(peer) && !self.is_host(self.port_owner(p)) && ports[peer as usize] == PortId::MAX {
                 ports[peer as usize] = p;
             }
         }
         ports
     }
 
-    /// The switch that each host hangs off: hosts with the same one share a rack.
+    /// The switch that each host hangs off, by its first link to a switch: hosts with the same one share a rack.
     pub fn racks(&self) -> Vec<NodeId> {
         self.host_ports().into_iter().map(|p| self.port_owner(p)).collect()
     }
 
+    /// Whether some host has several links, so that it must choose among them.
+    pub fn multi_homed(&self) -> bool {
+        let mut linked = vec![false; self.hosts as usize];
+        let mut ends = self.links.iter().flat_map(|l| [l.a, l.b]).filter(|&n| self.is_host(n));
+        ends.any(|h| std::mem::replace(&mut linked[h as usize], true))
+    }
+
     /// Checks what the rest of the simulator takes for granted: hosts first, rates above zero, no link from a node to
-    /// itself, each host on exactly one link and that to a switch, every node reachable from every other.
+    /// itself, each host linked to a switch, hosts linked to one another only if they relay, a path between any two hosts,
+    /// no switch apart from all hosts.
     ///
     /// # Errors
     ///
@@ -154,35 +166,52 @@ impl Graph {
             if link.a == link.b {
                 return Err(GraphError::SelfLoop(name(link.a)));
             }
-            if self.is_host(link.a) && self.is_host(link.b) {
+            if self.is_host(link.a) && self.is_host(link.b) && !self.hosts_relay {
                 return Err(GraphError::HostToHost(name(link.a), name(link.b)));
             }
             if link.rate.bps() == 0 {
                 return Err(GraphError::ZeroRate(name(link.a), name(link.b)));
             }
         }
-        let ports = self.ports_by_node();
-        for h in 0..self.hosts {
-            match ports[h as usize].len() {
-                1 => {}
-                0 => return Err(GraphError::Unreachable(name(h))),
-                links => return Err(GraphError::MultiHomed(name(h), links)),
-            }
+        let lonely = self.host_ports().iter().position(|&p| p == PortId::MAX);
+        if let Some(h) = lonely {
+            return Err(GraphError::NoSwitch(name(h as NodeId)));
         }
-        self.first_unreachable().map_or(Ok(()), |n| Err(GraphError::Unreachable(name(n))))
+        self.unreachable().map_or(Ok(()), |(n, _)| Err(GraphError::Unreachable(name(n))))
     }
 
-    /// The first node that cannot be reached from node 0.
-    pub fn first_unreachable(&self) -> Option<NodeId> {
+    /// Two nodes that no path joins, if there are such: the first node that is cut off, and a host before it.
+    pub fn unreachable(&self) -> Option<(NodeId, u32)> {
         let ports = self.ports_by_node();
-        let mut seen = vec![false; self.nodes.len()];
-        let mut open: Vec<NodeId> = if seen.is_empty() { Vec::new() } else { vec![0] };
-        while let Some(n) = open.pop() {
-            if !std::mem::replace(&mut seen[n as usize], true) {
-                open.extend(ports[n as usize].iter().map(|&p| self.port_peer(p)));
+        let peers = |n: NodeId| ports[n as usize].iter().map(|&p| self.port_peer(p));
+        let passes = |n: NodeId| !self.is_host(n) || self.hosts_relay;
+        // Which part of the fabric each node belongs to, where hosts that do not relay join no parts.
+        let mut part = vec![NodeId::MAX; self.nodes.len()];
+        for first in (0..self.nodes.len() as NodeId).filter(|&n| passes(n)) {
+            let mut open = vec![first];
+            while let Some(n) = open.pop() {
+                if part[n as usize] == NodeId::MAX {
+                    part[n as usize] = first;
+                    open.extend(peers(n).filter(|&p| passes(p)));
+                }
             }
         }
-        seen.iter().position(|&s| !s).map(|n| n as NodeId)
+        let parts_of = |n: NodeId| -> BTreeSet<NodeId> {
+            if passes(n) { BTreeSet::from([part[n as usize]]) } else { peers(n).map(|p| part[p as usize]).collect() }
+        };
+        // Hosts that differ in their parts, one of each kind: usually one, at most a few.
+        let mut kinds: BTreeMap<BTreeSet<NodeId>, u32> = BTreeMap::new();
+        for h in 0..self.hosts {
+            let parts = parts_of(h);
+            if !kinds.contains_key(&parts) {
+                if let Some((_, &other)) = kinds.iter().find(|(others, _)| others.is_disjoint(&parts)) {
+                    return Some((h, other));
+                }
+                kinds.insert(parts, h);
+            }
+        }
+        let without_hosts = |n: &NodeId| !kinds.keys().any(|parts| parts.contains(&part[*n as usize]));
+        (self.hosts..self.nodes.len() as NodeId).find(without_hosts).map(|n| (n, 0))
     }
 }
 
@@ -195,15 +224,15 @@ pub enum GraphError {
     /// A link joins a node to itself.
     #[error("a link joins {0} to itself")]
     SelfLoop(String),
-    /// A link joins two hosts.
+    /// A link joins two hosts that do not relay.
     #[error("a link joins the hosts {0} and {1}: expected a switch at one end at least")]
     HostToHost(String, String),
     /// A link has no capacity.
     #[error("the link from {0} to {1} has rate zero")]
     ZeroRate(String, String),
-    /// A host has several links.
-    #[error("host {0} has {1} links: expected exactly one (multi-homed hosts are not supported yet)")]
-    MultiHomed(String, usize),
+    /// A host is linked to no switch.
+    #[error("host {0} has no link to a switch: expected at least one")]
+    NoSwitch(String),
     /// The graph is not connected.
     #[error("{0} cannot be reached: the fabric is not connected")]
     Unreachable(String),
@@ -242,12 +271,37 @@ mod tests {
         assert_eq!(broken(|g| g.links[1].b = 1), GraphError::SelfLoop("h1".into()));
         assert_eq!(broken(|g| g.links[1].b = 0), GraphError::HostToHost("h1".into(), "h0".into()));
         assert_eq!(broken(|g| g.links[1].rate = Rate(0)), GraphError::ZeroRate("h1".into(), "s".into()));
-        assert_eq!(broken(|g| g.links.truncate(1)), GraphError::Unreachable("h1".into()));
-        assert_eq!(broken(|g| g.links.push(g.links[0])), GraphError::MultiHomed("h0".into(), 2));
+        assert_eq!(broken(|g| g.links.truncate(1)), GraphError::NoSwitch("h1".into()));
         assert_eq!(broken(|g| g.hosts = 1), GraphError::Order("h1".into()));
         let lonely = broken(|g| {
             g.add_switch("t".into(), Level::Core, None);
         });
         assert_eq!(lonely, GraphError::Unreachable("t".into()));
+    }
+
+    #[test]
+    fn hosts_with_several_links_share_a_switch_or_relay() {
+        assert!(!pair().multi_homed());
+        // Hosts 0 and 1 are linked to both switches, host 2 to the first and host 3 to the second.
+        let mut g = Graph::with_hosts(4, |_| None);
+        let switches = ["s", "t"].map(|name| g.add_switch(name.into(), Level::Edge, None));
+        for (host, switch) in [(0, 0), (0, 1), (1, 1), (1, 0), (2, 0), (3, 1)] {
+            g.connect(host, switches[switch], Rate::from_gbps(1), Duration::ZERO);
+        }
+        assert!(g.multi_homed());
+        // A host's rack is that of its first link.
+        assert_eq!((g.host_ports(), g.racks()), (vec![1, 5, 9, 11], vec![4, 5, 4, 5]));
+        assert_eq!((g.unreachable(), g.validate()), (Some((3, 2)), Err(GraphError::Unreachable("h3".into()))));
+        g.hosts_relay = true;
+        assert_eq!((g.unreachable(), g.validate()), (None, Ok(())));
+        g.connect(0, 1, Rate::from_gbps(1), Duration::ZERO);
+        assert_eq!((g.host_ports()[0], g.validate()), (1, Ok(())));
+        g.hosts_relay = false;
+        assert_eq!(g.validate(), Err(GraphError::HostToHost("h0".into(), "h1".into())));
+        g.links.retain(|l| l.a != 3);
+        g.links.truncate(5);
+        assert_eq!(g.validate(), Err(GraphError::NoSwitch("h3".into())));
+        g.links.push(Link { a: 3, ..g.links[0] });
+        assert_eq!(g.validate(), Ok(()));
     }
 }

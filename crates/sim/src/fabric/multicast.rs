@@ -14,7 +14,7 @@ mod tests;
 /// One way for the packets of a group from the source to all receivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Nodes that send (the source and switches), in ascending order.
+    /// Nodes that send (the source, switches, and hosts that relay), in ascending order.
     nodes: Vec<NodeId>,
     /// Where the ports of each node begin in `ports`; one more entry ends the last.
     starts: Vec<u32>,
@@ -50,23 +50,20 @@ impl Tree {
                 unreached.push(receiver);
                 continue;
             }
-            let mut fraction = path;
-            let mut port = routes.host_port(receiver) ^ 1;
-            loop {
-                egress.push(port ^ 1);
-                let parent = graph.port_peer(port);
-                if in_tree.mark(parent) {
-                    break;
-                }
-                let ways = routes.next_ports(parent, source);
+            let (mut fraction, mut node) = (path, receiver);
+            while !in_tree.mark(node) {
+                let ways = routes.ways(node, source);
                 let chosen = select(ways, &mut fraction);
-                // A way that meets the tree at once saves links where failures have made the fractions disagree.
+                // A way that meets the tree at once saves links where the fractions disagree: after failures, and where
+                // hosts choose among links of their own.
                 let meets = |&&p: &&PortId| in_tree.has(graph.port_peer(p));
-                port = if in_tree.has(graph.port_peer(chosen)) {
+                let port = if in_tree.has(graph.port_peer(chosen)) {
                     chosen
                 } else {
                     ways.iter().find(meets).copied().unwrap_or(chosen)
                 };
+                egress.push(port ^ 1);
+                node = graph.port_peer(port);
             }
         }
         egress.sort_unstable_by_key(|&p| (graph.port_owner(p), p));
@@ -86,7 +83,7 @@ impl Tree {
         Self { nodes, starts, ports, unreached }
     }
 
-    /// The ports on which `node` (a switch, or the source) sends each packet of the group; empty if it has none to send.
+    /// The ports on which `node` (a switch, the source, a relaying host) sends each packet of the group; empty if it has none to send.
     #[inline]
     pub fn ports(&self, node: NodeId) -> &[PortId] {
         match self.nodes.binary_search(&node) {

@@ -1,17 +1,21 @@
 //! Shortest-path routes: which ports of a switch lead one link nearer to a host.
 //!
 //! [`Routes`] is what every switch's forwarding table would hold, as one dense table: for each switch and each rack (edge
-//! switch with its hosts) the set of equal-cost ports. Sets repeat a great deal and are stored once. The metric is the
-//! number of links; rates and delays do not matter. Which port of a set a packet takes is the sender's choice, written
-//! as a fraction in the packet and consumed by [`select`]; nothing here hashes, draws random numbers or keeps state per
-//! flow. Full-duplex links work or fail as a whole, so that distances are symmetric.
+//! switch with its hosts) the set of equal-cost ports. Where hosts have several links, they choose among them and have
+//! rows of their own, and each is a destination of its own. Sets repeat a great deal and are stored once. The metric is
+//! the number of links; rates and delays do not matter. Which port of a set a packet takes is the sender's choice,
+//! written as a fraction in the packet and consumed by [`select`]; nothing here hashes, draws random numbers or keeps
+//! state per flow. Full-duplex links work or fail as a whole, so that distances are symmetric.
 
 use super::graph::{Graph, NodeId, PortId};
 use anabranch_transport::{Duration, Rate};
 use std::collections::BTreeMap;
 
+mod disjoint;
 #[cfg(test)]
 mod tests;
+
+pub use disjoint::disjoint_paths;
 
 /// Table entry: the destination hangs off this very switch.
 const LOCAL: u16 = u16::MAX;
@@ -27,20 +31,25 @@ struct Seat {
     port: PortId,
 }
 
-/// Equal-cost shortest paths from every switch to every host.
+/// Equal-cost shortest paths from every node with a choice to every host.
 #[derive(Clone, Debug)]
 pub struct Routes {
+    /// Where each host has one link, its rack is a column; else each host is a column of its own.
     seats: Vec<Seat>,
-    /// Racks, plus one last column for hosts whose own link is down: no set there is ever filled.
+    /// The nodes from this one on have rows: the switches, and the hosts where some host has several links.
+    first_row: NodeId,
+    /// Columns, plus one last column for hosts whose own link is down: no set there is ever filled.
     columns: usize,
-    /// `columns` entries for each switch: the number of a set among the sets of that switch.
+    /// `columns` entries for each row: the number of a set among the sets of that node.
     table: Vec<u16>,
-    /// Where the sets of each switch begin in `starts`.
+    /// Where the sets of each node begin in `starts`.
     first_set: Vec<u32>,
     /// Where each set begins in `pool`; it ends where the next begins.
     starts: Vec<u32>,
     pool: Vec<PortId>,
-    /// Number of shortest paths from rack to rack, and their links without the two host links.
+    /// The only port of each host without a row.
+    uplinks: Vec<PortId>,
+    /// Number of shortest paths from column to column, and their links without the two host links of racks.
     paths: Vec<u32>,
     hops: Vec<u8>,
 }
@@ -48,63 +57,58 @@ pub struct Routes {
 impl Routes {
     /// Routes over the links for which `alive` holds.
     ///
-    /// Takes one breadth-first search for each rack, and 2 bytes for each pair of switch and rack plus 5 for each pair of
-    /// racks: 3 MB for the 8192 hosts of a k = 32 fat-tree.
+    /// Where hosts have one link each, this takes one breadth-first search for each rack, and 2 bytes for each pair of
+    /// switch and rack plus 5 for each pair of racks: 3 MB for the 8192 hosts of a k = 32 fat-tree. Otherwise it takes a
+    /// search for each host, 2 bytes for each pair of node and host, and 5 for each pair of hosts.
     ///
     /// # Panics
     ///
-    /// If the graph breaks a rule of [`Graph::validate`], or has more than 65 533 racks; no
-    /// [`TopologyConfig`](super::topology::TopologyConfig) builds such a one.
+    /// If the graph breaks a rule of [`Graph::validate`], or has more than 65 533 racks (or hosts, if they have several
+    /// links); no [`TopologyConfig`](super::topology::TopologyConfig) builds such a one.
     pub fn build(graph: &Graph, alive: impl Fn(u32) -> bool) -> Self {
-        let switches = graph.nodes.len() - graph.hosts as usize;
-        let mut racks: Vec<NodeId> = Vec::new();
-        let mut rack_of_switch = vec![u32::MAX; switches];
-        let mut seats: Vec<Seat> = graph
-            .host_ports()
-            .into_iter()
-            .map(|port| {
-                let switch = graph.port_owner(port) - graph.hosts;
-                let rack = &mut rack_of_switch[switch as usize];
-                if *rack == u32::MAX {
-                    *rack = racks.len() as u32;
-                    racks.push(switch);
-                }
-                Seat { rack: *rack, port }
-            })
-            .collect();
-        assert!(racks.len() < usize::from(LOCAL) - 1, "{} racks are too many", racks.len());
-        for seat in seats.iter_mut().filter(|s| !alive(s.port / 2)) {
-            seat.rack = racks.len() as u32;
-        }
+        let (seats, uplinks, roots) = if graph.multi_homed() {
+            let seats = (0..).zip(graph.host_ports()).map(|(rack, port)| Seat { rack, port }).collect();
+            (seats, Vec::new(), (0..graph.hosts).collect())
+        } else {
+            seats_in_racks(graph, &alive)
+        };
+        let first_row = uplinks.len() as NodeId;
+        assert!(roots.len() < usize::from(LOCAL) - 1, "{} destinations are too many", roots.len());
 
-        let columns = racks.len() + 1;
-        let mut search = Search::new(graph, alive);
-        let mut sets: Vec<SwitchSets> = vec![SwitchSets::default(); switches];
-        let mut table = vec![NO_WAY; switches * columns];
+        let columns = roots.len() + 1;
+        let rows = graph.nodes.len() - first_row as usize;
+        let mut search = Search::new(graph, first_row, alive);
+        let mut sets: Vec<NodeSets> = vec![NodeSets::default(); rows];
+        let mut table = vec![NO_WAY; rows * columns];
         let (mut paths, mut hops) = (vec![0; columns * columns], vec![0; columns * columns]);
-        for (rack, &root) in racks.iter().enumerate() {
-            search.run(root, |switch, ports| {
-                let entry = if ports.is_empty() { LOCAL } else { sets[switch as usize].number(ports) };
-                table[switch as usize * columns + rack] = entry;
+        for (column, &root) in roots.iter().enumerate() {
+            search.run(root - first_row, |row, ports| {
+                let entry = match ports {
+                    [] if graph.is_host(root) => NO_WAY,
+                    [] => LOCAL,
+                    _ => sets[row as usize].number(ports),
+                };
+                table[row as usize * columns + column] = entry;
             });
-            for (from, &switch) in racks.iter().enumerate() {
-                let distance = search.distance[switch as usize];
+            for (from, &node) in roots.iter().enumerate() {
+                let distance = search.distance[(node - first_row) as usize];
                 if distance != FAR {
-                    paths[from * columns + rack] = search.paths[switch as usize];
-                    hops[from * columns + rack] = u8::try_from(distance).unwrap_or(u8::MAX);
+                    paths[from * columns + column] = search.paths[(node - first_row) as usize];
+                    hops[from * columns + column] = u8::try_from(distance).unwrap_or(u8::MAX);
                 }
             }
         }
+        let (first_set, pool) = (Vec::new(), Vec::new());
         let mut routes =
-            Self { seats, columns, table, first_set: Vec::new(), starts: vec![0], pool: Vec::new(), paths, hops };
-        for switch_sets in sets {
-            routes.append(switch_sets);
+            Self { seats, first_row, columns, table, first_set, starts: vec![0], pool, uplinks, paths, hops };
+        for node_sets in sets {
+            routes.append(node_sets);
         }
         routes
     }
 
-    /// Adds the sets of the next switch to the pool.
-    fn append(&mut self, sets: SwitchSets) {
+    /// Adds the sets of the next node to the pool.
+    fn append(&mut self, sets: NodeSets) {
         self.first_set.push(self.starts.len() as u32 - 1);
         self.starts.push(self.pool.len() as u32); // the empty set NO_WAY
         for ports in sets.in_order {
@@ -113,11 +117,12 @@ impl Routes {
         }
     }
 
-    /// The ports of `switch` that lie on a shortest path to the host `dst`, in port order; empty if there is no path.
+    /// The ports of `node` that lie on a shortest path to the host `dst`, in port order; empty if there is no path. The
+    /// node is a switch, or any node where hosts have several links.
     #[inline]
-    pub fn next_ports(&self, switch: NodeId, dst: u32) -> &[PortId] {
+    pub fn next_ports(&self, node: NodeId, dst: u32) -> &[PortId] {
         let seat = &self.seats[dst as usize];
-        let row = switch as usize - self.seats.len();
+        let row = (node - self.first_row) as usize;
         let entry = self.table[row * self.columns + seat.rack as usize];
         if entry == LOCAL {
             return std::slice::from_ref(&seat.port);
@@ -126,9 +131,12 @@ impl Routes {
         &self.pool[self.starts[set] as usize..self.starts[set + 1] as usize]
     }
 
-    /// The switch port that leads to host `h`; the host's own port is the other end of the link, `^ 1`.
-    pub fn host_port(&self, h: u32) -> PortId {
-        self.seats[h as usize].port
+    /// [`next_ports`](Self::next_ports) of any node. A host's only port is named even if its link is down.
+    pub fn ways(&self, node: NodeId, dst: u32) -> &[PortId] {
+        match self.uplinks.get(node as usize) {
+            Some(uplink) => std::slice::from_ref(uplink),
+            None => self.next_ports(node, dst),
+        }
     }
 
     /// Number of shortest paths between two hosts; 0 if there is none, `u32::MAX` for that many or more.
@@ -139,7 +147,11 @@ impl Routes {
     /// Links on a shortest path between two hosts; 0 if there is none or the two are the same, 255 for that many or
     /// more.
     pub fn hop_count(&self, src: u32, dst: u32) -> u8 {
-        if src == dst || self.path_count(src, dst) == 0 { 0 } else { self.hops[self.pair(src, dst)].saturating_add(2) }
+        if src == dst || self.path_count(src, dst) == 0 {
+            return 0;
+        }
+        let host_links = if self.first_row == 0 { 0 } else { 2 };
+        self.hops[self.pair(src, dst)].saturating_add(host_links)
     }
 
     fn pair(&self, src: u32, dst: u32) -> usize {
@@ -152,14 +164,13 @@ impl Routes {
         if src == dst || self.path_count(src, dst) == 0 {
             return Vec::new();
         }
-        let mut ports = vec![self.host_port(src) ^ 1];
-        loop {
-            let node = graph.port_peer(ports[ports.len() - 1]);
-            if node == dst {
-                return ports;
-            }
-            ports.push(select(self.next_ports(node, dst), &mut path));
+        let (mut ports, mut node) = (Vec::new(), src);
+        while node != dst {
+            let port = select(self.ways(node, dst), &mut path);
+            ports.push(port);
+            node = graph.port_peer(port);
         }
+        ports
     }
 
     /// Rate and delay of the links on one shortest path (the first port of each set), from `src` on: what an ideal
@@ -173,7 +184,7 @@ impl Routes {
     pub fn memory_bytes(&self) -> usize {
         size_of_val(&self.seats[..])
             + size_of_val(&self.table[..])
-            + 4 * (self.first_set.len() + self.starts.len() + self.pool.len() + self.paths.len())
+            + 4 * (self.first_set.len() + self.starts.len() + self.pool.len() + self.uplinks.len() + self.paths.len())
             + self.hops.len()
     }
 }
@@ -202,32 +213,57 @@ pub fn path_fraction(i: u32, of: u32) -> u32 {
     (((2 * u64::from(i) + 1) << 31) / u64::from(of)) as u32
 }
 
-/// The distinct port sets of one switch, numbered from 1 in the order in which they were met.
+/// Seats by rack, the only port of each host, and the switch of each rack.
+fn seats_in_racks(graph: &Graph, alive: impl Fn(u32) -> bool) -> (Vec<Seat>, Vec<PortId>, Vec<NodeId>) {
+    let mut racks: Vec<NodeId> = Vec::new();
+    let mut rack_of_switch = vec![u32::MAX; graph.nodes.len() - graph.hosts as usize];
+    let host_ports = graph.host_ports();
+    let uplinks = host_ports.iter().map(|p| p ^ 1).collect();
+    let mut seats: Vec<Seat> = host_ports
+        .into_iter()
+        .map(|port| {
+            let switch = graph.port_owner(port);
+            let rack = &mut rack_of_switch[(switch - graph.hosts) as usize];
+            if *rack == u32::MAX {
+                *rack = racks.len() as u32;
+                racks.push(switch);
+            }
+            Seat { rack: *rack, port }
+        })
+        .collect();
+    for seat in seats.iter_mut().filter(|s| !alive(s.port / 2)) {
+        seat.rack = racks.len() as u32;
+    }
+    (seats, uplinks, racks)
+}
+
+/// The distinct port sets of one node, numbered from 1 in the order in which they were met.
 #[derive(Clone, Debug, Default)]
-struct SwitchSets {
+struct NodeSets {
     numbers: BTreeMap<Box<[PortId]>, u16>,
     in_order: Vec<Box<[PortId]>>,
 }
 
-impl SwitchSets {
+impl NodeSets {
     fn number(&mut self, ports: &[PortId]) -> u16 {
         if let Some(&number) = self.numbers.get(ports) {
             return number;
         }
         self.in_order.push(ports.into());
-        // At most one set for each rack, and those are fewer than LOCAL.
+        // At most one set for each column, and those are fewer than LOCAL.
         let number = self.in_order.len() as u16;
         self.numbers.insert(ports.into(), number);
         number
     }
 }
 
-/// Breadth-first search over the switches. Hosts never forward, so that they are left out.
+/// Breadth-first search over the nodes that have rows.
 struct Search {
-    /// Working links of each switch to other switches, as (port, peer); those of switch `s` stand at
-    /// `first[s]..first[s + 1]`.
+    /// Working links of each row to other rows, as (port, peer); those of row `s` stand at `first[s]..first[s + 1]`.
     links: Vec<(PortId, u32)>,
     first: Vec<usize>,
+    /// Rows before this one are hosts that do not relay: paths begin and end there, but never pass.
+    passing: u32,
     distance: Vec<u32>,
     paths: Vec<u32>,
     order: Vec<u32>,
@@ -235,19 +271,20 @@ struct Search {
 }
 
 impl Search {
-    fn new(graph: &Graph, alive: impl Fn(u32) -> bool) -> Self {
-        let switches = graph.nodes.len() - graph.hosts as usize;
+    fn new(graph: &Graph, first_row: NodeId, alive: impl Fn(u32) -> bool) -> Self {
+        let rows = graph.nodes.len() - first_row as usize;
         let (mut links, mut first) = (Vec::new(), vec![0]);
-        for ports in &graph.ports_by_node()[graph.hosts as usize..] {
-            let between_switches = ports.iter().filter(|&&p| !graph.is_host(graph.port_peer(p)) && alive(p / 2));
-            links.extend(between_switches.map(|&p| (p, graph.port_peer(p) - graph.hosts)));
+        for ports in &graph.ports_by_node()[first_row as usize..] {
+            let between_rows = ports.iter().filter(|&&p| graph.port_peer(p) >= first_row && alive(p / 2));
+            links.extend(between_rows.map(|&p| (p, graph.port_peer(p) - first_row)));
             first.push(links.len());
         }
-        Self { links, first, distance: vec![FAR; switches], paths: vec![0; switches], order: vec![], ports: vec![] }
+        let passing = if graph.hosts_relay { 0 } else { graph.hosts - first_row };
+        Self { links, first, passing, distance: vec![FAR; rows], paths: vec![0; rows], order: vec![], ports: vec![] }
     }
 
-    /// Finds distances and path counts to `root`, and tells `found` for each switch within reach, nearest first, its
-    /// ports on the way there (none at `root` itself).
+    /// Finds distances and path counts to `root`, and tells `found` for each row within reach, nearest first, its ports on
+    /// the way there (none at `root` itself).
     fn run(&mut self, root: u32, mut found: impl FnMut(u32, &[PortId])) {
         self.distance.fill(FAR);
         self.distance[root as usize] = 0;
@@ -255,25 +292,27 @@ impl Search {
         self.order.clear();
         self.order.push(root);
         let mut next = 0;
-        while let Some(&switch) = self.order.get(next) {
+        while let Some(&row) = self.order.get(next) {
             next += 1;
-            let here = self.distance[switch as usize];
+            let here = self.distance[row as usize];
+            let passing = self.passing;
+            let passes = |r: u32| r >= passing || r == root;
             self.ports.clear();
             let mut paths = 0_u32;
-            for &(port, peer) in &self.links[self.first[switch as usize]..self.first[switch as usize + 1]] {
+            for &(port, peer) in &self.links[self.first[row as usize]..self.first[row as usize + 1]] {
                 let there = &mut self.distance[peer as usize];
-                if *there == FAR {
+                if *there == FAR && passes(row) {
                     *there = here + 1;
                     self.order.push(peer);
-                } else if *there < here {
+                } else if *there < here && passes(peer) {
                     self.ports.push(port);
                     paths = paths.saturating_add(self.paths[peer as usize]);
                 }
             }
-            if switch != root {
-                self.paths[switch as usize] = paths;
+            if row != root {
+                self.paths[row as usize] = paths;
             }
-            found(switch, &self.ports);
+            found(row, &self.ports);
         }
     }
 }

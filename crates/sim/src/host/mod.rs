@@ -4,8 +4,7 @@ pub mod path;
 pub mod stack;
 
 use crate::random::Stream;
-use anabranch_transport::pull::PullQueue;
-use anabranch_transport::{Duration, Peer};
+use anabranch_transport::Peer;
 use path::PathPicker;
 use stack::Stack;
 
@@ -60,6 +59,8 @@ pub struct Hosted {
     pub stack: Stack,
     /// Host it runs on.
     pub host: u32,
+    /// The host's interface at which packets reach it: that of the last packet. Its pulls are paced there.
+    pub interface: u32,
     /// Session it belongs to.
     pub session: u32,
     /// For a receiving endpoint: which receiver of the session it is.
@@ -74,24 +75,19 @@ pub struct Hosted {
     pub class: u8,
     /// Chooses the path of each packet.
     pub path: PathPicker,
-    /// Whether it has its turn in the host's pull queue.
+    /// Whether it has its turn in an interface's pull queue.
     pub pulling: bool,
 }
 
 /// A host.
 pub struct Host {
-    /// Turns of the receiver-driven endpoints, paced at the rate of the incoming link.
-    pub pulls: PullQueue<EndpointId>,
     /// For spraying.
     pub random: Stream,
+    /// The first of its interfaces; as many follow as it has further links.
+    pub interface: u32,
 }
 
 impl Host {
-    /// A host whose incoming link takes a full packet every `pull_interval`.
-    pub fn new(pull_interval: Duration, random: Stream) -> Self {
-        Self { pulls: PullQueue::new(pull_interval), random }
-    }
-
     /// A random path.
     pub fn random_path(&mut self) -> u32 {
         use rand::Rng as _;

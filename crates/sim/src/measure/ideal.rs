@@ -35,6 +35,23 @@ pub fn completion_time(path: &[(Rate, Duration)], packets: &Packets) -> Duration
     last
 }
 
+/// The same when the packets are dealt in turn to `ways` ways like this one that share no link: 1 where hosts have one
+/// link. 0 ways count as 1.
+pub fn completion_time_over(ways: u32, path: &[(Rate, Duration)], packets: &Packets) -> Duration {
+    let ways = u64::from(ways.max(1));
+    let most = packets.count.div_ceil(ways);
+    if ways == 1 || packets.count <= 1 {
+        return completion_time(path, packets);
+    }
+    // The last packet of the object goes the way of the first ones; if others carry as many, its length does not matter.
+    let full = |count| completion_time(path, &Packets { count, last: packets.full, ..*packets });
+    if packets.count % ways == 1 {
+        completion_time(path, &Packets { count: most, ..*packets }).max(full(most - 1))
+    } else {
+        full(most)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +65,26 @@ mod tests {
         let path = [(GBPS, US(10)), (GBPS, US(10))];
         assert_eq!(completion_time(&path, &Packets { count: 1, full: 1500, last: 1500 }), US(2 * 22));
         assert_eq!(completion_time(&path, &Packets { count: 10, full: 1500, last: 1500 }), US(2 * 22 + 9 * 12));
+    }
+
+    #[test]
+    fn several_ways_share_the_packets() {
+        let path = [(GBPS, US(10)), (GBPS, US(10))];
+        let packets = |count, last| Packets { count, full: 1500, last };
+        let one_way = |count, last| completion_time(&path, &packets(count, last));
+        for (ways, count, last, expected) in [
+            (1, 9, 100, one_way(9, 100)),
+            (0, 9, 100, one_way(9, 100)),
+            (2, 1, 100, one_way(1, 100)),
+            (2, 2, 100, one_way(1, 1500)),
+            (2, 9, 100, one_way(5, 100)),
+            (2, 10, 100, one_way(5, 1500)),
+            (3, 9, 100, one_way(3, 1500)),
+            (3, 10, 1500, one_way(4, 1500)),
+            (5, 3, 100, one_way(1, 1500)),
+        ] {
+            assert_eq!(completion_time_over(ways, &path, &packets(count, last)), expected, "{count} over {ways}");
+        }
     }
 
     proptest! {

@@ -13,16 +13,18 @@ impl Network {
         let p = &mut self.ports[port as usize];
         let node = p.peer();
         let id = p.arrive(port, self.packets.hots(), &mut self.wheel, self.now);
-        if node < self.graph.hosts {
-            self.deliver(id);
-        } else {
+        if node >= self.graph.hosts {
             self.forward(node, id);
+        } else if self.interfaces.several {
+            self.reach(node, port, id);
+        } else {
+            self.deliver(id);
         }
     }
 
-    /// A switch decides where a packet goes on.
+    /// A switch, or a host with several links, decides where a packet goes on.
     #[inline]
-    fn forward(&mut self, node: NodeId, id: PacketId) {
+    pub(super) fn forward(&mut self, node: NodeId, id: PacketId) {
         let hot = self.packets.hot_mut(id);
         if hot.has(flag::MULTICAST) {
             return self.replicate(node, id);
@@ -35,11 +37,12 @@ impl Network {
         self.send(port, id);
     }
 
-    /// A switch copies a multicast packet to every branch of the group's tree.
+    /// A switch, or a host with several links, copies a multicast packet to every branch of the group's tree.
     fn replicate(&mut self, node: NodeId, id: PacketId) {
         let index = self.packets.hot(id).destination as usize;
         let Some(group) = self.multicast[index].take() else { return self.drop_packet(id) };
-        let branches = group.group.tree(self.packets.hot(id).path).ports(node);
+        let tree = group.group.tree(self.packets.hot(id).path);
+        let branches = tree.ports(node);
         for (n, &port) in branches.iter().enumerate() {
             let copy = if n + 1 < branches.len() {
                 self.counts.replicated += 1;
@@ -48,12 +51,10 @@ impl Network {
                 id
             };
             let peer = self.ports[port as usize].peer();
-            if peer < self.graph.hosts {
+            // The last link of its way; hosts with several links may also be in the middle.
+            if peer < self.graph.hosts && (!self.interfaces.several || tree.ports(peer).is_empty()) {
                 let at = group.receivers.partition_point(|r| r.0 < peer);
-                let hot = self.packets.hot_mut(copy);
-                hot.flags &= !flag::MULTICAST;
-                hot.destination = peer;
-                hot.endpoint = group.receivers[at].1;
+                self.packets.hot_mut(copy).address(peer, group.receivers[at].1);
             }
             self.send(port, copy);
         }
@@ -61,6 +62,29 @@ impl Network {
             self.drop_packet(id);
         }
         self.multicast[index] = Some(group);
+    }
+
+    /// A multicast packet has reached a host: passes it on if the host is in the middle of the tree, and gives what is for
+    /// the host itself.
+    pub(super) fn own_copy(&mut self, host: u32, id: PacketId) -> Option<PacketId> {
+        let hot = self.packets.hot_mut(id);
+        hot.flags |= flag::RELAYED;
+        let own = self.multicast[hot.destination as usize].as_deref().and_then(|group| {
+            let at = group.receivers.binary_search_by_key(&host, |r| r.0).ok()?;
+            Some((group.receivers[at].1, group.group.tree(hot.path).ports(host).is_empty()))
+        });
+        let Some((endpoint, last)) = own else {
+            self.replicate(host, id);
+            return None;
+        };
+        let mut copy = id;
+        if !last {
+            self.counts.replicated += 1;
+            copy = self.packets.duplicate(id);
+            self.replicate(host, id);
+        }
+        self.packets.hot_mut(copy).address(host, endpoint);
+        Some(copy)
     }
 
     /// Hands a packet to an egress port and settles what the queue did.

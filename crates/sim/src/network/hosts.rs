@@ -2,6 +2,7 @@
 
 use super::Network;
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+use crate::fabric::graph::PortId;
 use crate::host::stack::{Header, Seen, Stack};
 use crate::host::{EndpointId, Hosted};
 use anabranch_transport::{GROUP, Time, Transmit};
@@ -28,6 +29,29 @@ impl Network {
         self.with_endpoint(hot.endpoint, |stack, now| stack.handle_packet(now, &header, seen));
     }
 
+    /// A packet has reached a host in a fabric where hosts have several links. It may have further to go.
+    pub(super) fn reach(&mut self, host: u32, port: PortId, id: PacketId) {
+        let hot = self.packets.hot_mut(id);
+        if hot.has(flag::MULTICAST) {
+            let Some(copy) = self.own_copy(host, id) else { return };
+            return self.receive(port, copy);
+        }
+        if hot.destination != host {
+            hot.flags |= flag::RELAYED;
+            return self.forward(host, id);
+        }
+        self.receive(port, id);
+    }
+
+    /// A packet has reached its host by a port that leads to one of its interfaces.
+    fn receive(&mut self, port: PortId, id: PacketId) {
+        let endpoint = self.packets.hot(id).endpoint;
+        if let Some(hosted) = self.endpoints[endpoint as usize].as_deref_mut() {
+            hosted.interface = self.interfaces.reached_by[port as usize];
+        }
+        self.deliver(id);
+    }
+
     /// An endpoint's wake-up. Endpoints move their deadline on every packet, so the event may be early: timers are lazy.
     pub(super) fn timer_fires(&mut self, id: EndpointId) {
         let now = Time(self.now);
@@ -43,14 +67,14 @@ impl Network {
     pub(super) fn with_endpoint(&mut self, id: EndpointId, act: impl FnOnce(&mut Stack, Time)) {
         let Some(mut hosted) = self.endpoints[id as usize].take() else { return };
         act(&mut hosted.stack, Time(self.now));
-        let host = hosted.host;
+        let interface = hosted.interface;
         let feeds = hosted.feeds.map(|relay| (relay, hosted.stack.stats().bytes_delivered));
         self.attend(id, hosted);
         if let Some((relay, bytes)) = feeds {
             self.feed(relay, bytes);
         }
-        if !self.hosts[host as usize].pulls.is_empty() {
-            self.pace(host);
+        if !self.interfaces.pulls[interface as usize].is_empty() {
+            self.pace(interface);
         }
     }
 
@@ -76,7 +100,7 @@ impl Network {
         }
         if !hosted.pulling && hosted.stack.pending_pulls() > 0 {
             hosted.pulling = true;
-            self.hosts[hosted.host as usize].pulls.push(id);
+            self.interfaces.pulls[hosted.interface as usize].push(id);
         }
         if let Some(deadline) = hosted.stack.poll_timeout() {
             let timer = self.entities.timers + id;
@@ -90,23 +114,23 @@ impl Network {
         self.endpoints[id as usize] = Some(hosted);
     }
 
-    /// Grants the turns that are due in a host's pull queue, and schedules the next.
-    pub(super) fn pace(&mut self, host: u32) {
+    /// Grants the turns that are due in an interface's pull queue, and schedules the next.
+    pub(super) fn pace(&mut self, interface: u32) {
         let now = Time(self.now);
-        while let Some(id) = self.hosts[host as usize].pulls.poll(now) {
+        while let Some(id) = self.interfaces.pulls[interface as usize].poll(now) {
             let Some(mut hosted) = self.endpoints[id as usize].take() else {
-                self.hosts[host as usize].pulls.refund(now);
+                self.interfaces.pulls[interface as usize].refund(now);
                 continue;
             };
             hosted.pulling = false;
             match hosted.stack.poll_pull(now) {
                 Some(transmit) => self.inject(id, &mut hosted, transmit),
-                None => self.hosts[host as usize].pulls.refund(now),
+                None => self.interfaces.pulls[interface as usize].refund(now),
             }
             self.attend(id, hosted);
         }
-        if let Some(next) = self.hosts[host as usize].pulls.poll_timeout() {
-            let pacer = self.entities.pacers + host;
+        if let Some(next) = self.interfaces.pulls[interface as usize].poll_timeout() {
+            let pacer = self.entities.pacers + interface;
             if self.wheel.due(pacer).is_none() {
                 self.wheel.schedule(pacer, next.ps());
             }
@@ -153,6 +177,9 @@ impl Network {
         };
         self.counts.sent += 1;
         let packet = self.packets.insert(hot, transmit.header);
-        self.send(self.host_ports[hosted.host as usize], packet);
+        if self.interfaces.several {
+            return self.forward(hosted.host, packet);
+        }
+        self.send(self.interfaces.ports[hosted.host as usize], packet);
     }
 }

@@ -15,14 +15,15 @@ use crate::engine::wheel::Wheel;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::multicast;
 use crate::fabric::port::Port;
-use crate::fabric::queue::{Queue, fair::Fair, nic::Nic};
-use crate::fabric::routing::Routes;
+use crate::fabric::queue::{Queue, fair::Fair, nic::Nic, relay::Relay};
+use crate::fabric::routing::{Routes, disjoint_paths};
 use crate::host::path::PathMode;
 use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Fallback, Session};
+use anabranch_transport::pull::PullQueue;
 use anabranch_transport::units::PS_PER_S;
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 pub use control::{Change, Sample, Sampling, Target};
@@ -89,7 +90,7 @@ impl Group {
 pub struct Setup {
     /// The fabric.
     pub graph: Arc<Graph>,
-    /// Makes the queue of switch port `p`.
+    /// Makes the queue of switch port `p`, and that of port `p` of a relaying host for the packets of others.
     pub queue: Box<dyn Fn(PortId) -> Queue + Send>,
     /// Groups that sessions refer to.
     pub groups: Vec<Group>,
@@ -135,13 +136,13 @@ pub enum Ending {
 pub struct Conservation {
     /// Packets that hosts put on the wire.
     pub sent: u64,
-    /// Copies that switches made for multicast.
+    /// Copies that switches, and hosts with several links, made for multicast.
     pub replicated: u64,
     /// Packets that reached a host whole.
     pub delivered: u64,
     /// Packets that reached a host as a header.
     pub trimmed: u64,
-    /// Packets dropped by switches.
+    /// Packets dropped by switches and relaying hosts.
     pub dropped: u64,
     /// Packets alive now, counted independently by the arena.
     pub in_flight: u64,
@@ -170,6 +171,46 @@ struct Multicast {
     receivers: Vec<(u32, EndpointId)>,
 }
 
+/// The links of hosts, seen from the hosts. Where each host has one, interface `h` is that of host `h`.
+struct Interfaces {
+    /// The port by which each host sends.
+    ports: Vec<PortId>,
+    /// Turns of the receiver-driven endpoints that are reached by an interface, paced at the rate of its link.
+    pulls: Vec<PullQueue<EndpointId>>,
+    /// The first interface of each host.
+    first: Vec<u32>,
+    /// Whether some host has several, so that hosts choose among them as switches do.
+    several: bool,
+    /// If so: the interface that each port leads to.
+    reached_by: Vec<u32>,
+}
+
+impl Interfaces {
+    fn new(graph: &Graph, packet_bytes: u64) -> Self {
+        let several = graph.multi_homed();
+        let (mut ports, mut first) = (Vec::new(), Vec::new());
+        for of_host in graph.ports_by_node().into_iter().take(graph.hosts as usize) {
+            first.push(ports.len() as u32);
+            ports.extend(of_host);
+        }
+        let mut reached_by = vec![u32::MAX; if several { graph.ports() as usize } else { 0 }];
+        if several {
+            for (interface, port) in (0..).zip(&ports) {
+                reached_by[(port ^ 1) as usize] = interface;
+            }
+        }
+        let pulls =
+            ports.iter().map(|p| PullQueue::new(pull_interval(graph.links[(p / 2) as usize].rate, packet_bytes)));
+        Self { pulls: pulls.collect(), ports, first, several, reached_by }
+    }
+}
+
+/// The pace of pulls: the time that a full packet takes on the incoming link.
+fn pull_interval(rate: Rate, packet_bytes: u64) -> Duration {
+    debug_assert!(rate.bps() <= PS_PER_S * 8, "rates are checked on input");
+    rate.transmit_time(packet_bytes)
+}
+
 /// A run in progress.
 pub struct Network {
     now: u64,
@@ -178,8 +219,8 @@ pub struct Network {
     ports: Vec<Port>,
     routes: Routes,
     graph: Arc<Graph>,
-    host_ports: Vec<PortId>,
     hosts: Vec<Host>,
+    interfaces: Interfaces,
     endpoints: Vec<Option<Box<Hosted>>>,
     endpoint_session: Vec<u32>,
     multicast: Vec<Option<Box<Multicast>>>,
@@ -215,31 +256,33 @@ impl Network {
         let graph = setup.graph;
         let largest = setup.groups.iter().map(|g| g.transport.packet_bytes()).max().unwrap_or(1500);
         let horizon = graph.links.iter().map(|l| l.rate.transmit_time(largest).ps() + l.delay.ps()).max().unwrap_or(1);
-        let mut host_ports = vec![PortId::MAX; graph.hosts as usize];
         let ports: Vec<_> = (0..graph.ports())
             .map(|p| {
                 let (owner, link) = (graph.port_owner(p), graph.links[(p / 2) as usize]);
                 let peer = graph.port_peer(p);
                 if graph.is_host(owner) {
-                    host_ports[owner as usize] = p;
                     let seed = setup.seed ^ random::mix(u64::from(p));
-                    let queue = host_queue(setup.host_classes, largest);
+                    let queue = if graph.hosts_relay {
+                        Queue::Relay(Box::new(Relay::new((setup.queue)(p))))
+                    } else {
+                        host_queue(setup.host_classes, largest)
+                    };
                     return Port::new(link.rate, link.delay, peer, queue).with_jitter(setup.host_jitter, seed);
                 }
                 Port::new(link.rate, link.delay, peer, (setup.queue)(p))
             })
             .collect();
+        let interfaces = Interfaces::new(&graph, largest);
         let hosts = (0..graph.hosts)
             .map(|h| {
-                let rate = graph.links[(host_ports[h as usize] / 2) as usize].rate;
                 let random = random::substream(setup.seed, "spraying", u64::from(h));
-                Host::new(pull_interval(rate, largest), random)
+                Host { random, interface: interfaces.first[h as usize] }
             })
             .collect();
         let awaited = |s: &Session| setup.groups[usize::from(s.group)].awaits(s);
         let changes = with_ends(setup.changes, &setup.sessions, &setup.groups);
         let pacers = graph.ports();
-        let next_session = pacers + graph.hosts;
+        let next_session = pacers + interfaces.pulls.len() as u32;
         let entities = Entities {
             pacers,
             next_session,
@@ -254,8 +297,8 @@ impl Network {
             routes: Routes::build(&graph, |_| true),
             links_up: vec![true; graph.links.len()],
             ports,
-            host_ports,
             hosts,
+            interfaces,
             endpoints: Vec::new(),
             endpoint_session: Vec::new(),
             multicast: Vec::new(),
@@ -427,6 +470,15 @@ impl Network {
         &self.routes
     }
 
+    /// How many shortest ways that share no link lead from any of `sources` to `sink`. Where hosts have one link each that
+    /// is one, whatever happens between them.
+    pub fn disjoint_ways(&self, sources: &[u32], sink: u32) -> u32 {
+        if !self.interfaces.several {
+            return 1;
+        }
+        disjoint_paths(&self.graph, sources, sink, |node| self.routes.ways(node, sink))
+    }
+
     /// The ports, by index.
     pub fn ports(&self) -> &[Port] {
         &self.ports
@@ -463,10 +515,4 @@ fn host_queue(classes: u8, packet_bytes: u64) -> Queue {
         0 | 1 => Queue::Nic(Nic::new()),
         n => Queue::Fair(Fair::new((0..n).map(|_| Queue::Nic(Nic::new())), packet_bytes as u32)),
     }
-}
-
-/// The pace of pulls: the time that a full packet takes on the incoming link.
-fn pull_interval(rate: Rate, packet_bytes: u64) -> Duration {
-    debug_assert!(rate.bps() <= PS_PER_S * 8, "rates are checked on input");
-    rate.transmit_time(packet_bytes)
 }

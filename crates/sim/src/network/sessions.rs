@@ -253,8 +253,20 @@ impl Network {
         let paths = paths.max(group.map_or(0, |_| self.multicast_trees));
         let random = &mut self.hosts[host as usize].random;
         let path = PathPicker::new(mode, paths, remotes.get(0).host, random);
-        let hosted =
-            Hosted { stack, host, session, receiver, remotes, feeds: None, group, class, path, pulling: false };
+        let interface = self.hosts[host as usize].interface;
+        let hosted = Hosted {
+            stack,
+            host,
+            interface,
+            session,
+            receiver,
+            remotes,
+            feeds: None,
+            group,
+            class,
+            path,
+            pulling: false,
+        };
         self.endpoints.push(Some(Box::new(hosted)));
         self.endpoint_session.push(session);
         self.sessions[session as usize].open_endpoints += 1;

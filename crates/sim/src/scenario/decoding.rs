@@ -124,7 +124,13 @@ impl Scenario {
             Some(name) => format!("table {name:?}, measured on {}", table.origin),
             None if table.is_given() => "the scenario's own table".to_owned(),
             None if !config.decode_polynomial.is_empty() => {
-                format!("polynomial of K with coefficients {:?} in us", config.decode_polynomial)
+                let coefficients = &config.decode_polynomial;
+                let free = coefficients.iter().all(|&c| c == 0.0);
+                if free {
+                    "none".to_owned()
+                } else {
+                    format!("polynomial of K with coefficients {coefficients:?} in us")
+                }
             }
             None if config.decode_rate == ScdpConfig::default().decode_rate => {
                 format!("rate {}, the default (SCDP §V-C)", config.decode_rate)
@@ -225,6 +231,10 @@ mod tests {
         assert_eq!(rate.decode_latency().as_deref(), Some("rate 1300Mbps, the default (SCDP §V-C)"));
         let other = run(&["transport.scdp.decode_table=[]", "transport.scdp.decode_rate=1Gbps"]);
         assert_eq!(other.decode_latency().as_deref(), Some("rate 1Gbps"));
+        let polynomial = |p: &str| run(&["transport.scdp.decode_table=[]", p]).decode_latency();
+        assert_eq!(polynomial("transport.scdp.decode_polynomial=[0]").as_deref(), Some("none"));
+        let text = polynomial("transport.scdp.decode_polynomial=[1, 0.5]");
+        assert_eq!(text.as_deref(), Some("polynomial of K with coefficients [1.0, 0.5] in us"));
         assert_eq!(run(&["transport.name=ndp"]).decode_latency(), None);
         let ours = ["transport.name=ndp", "workload.0.transport=scdp"];
         assert!(run(&ours).decode_latency().is_some(), "one workload decodes");

@@ -419,7 +419,9 @@ fn the_examples_generate_their_sessions() {
 
 #[test]
 fn scenarios_beyond_the_papers_are_possible() {
-    for (name, runs) in [("trimming", 20), ("stragglers", 15), ("coexistence", 60), ("fast-links", 36), ("k16", 4)] {
+    for (name, runs) in
+        [("trimming", 20), ("stragglers", 15), ("coexistence", 60), ("fast-links", 36), ("k16", 4), ("topologies", 54)]
+    {
         let plan = load(&repository(&format!("scenarios/scdp/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((plan.runs.len(), &plan.warnings), (runs, &vec![]), "{name}");
         for run in plan.runs.iter().filter(|run| run.seed == 1 && name != "k16") {
@@ -436,6 +438,14 @@ fn multicast_trimming_without_trimming_is_a_warning() {
     };
     assert!(warns("mlfq-trim").is_empty() && warns("auto").is_empty() && warns("fair").is_empty());
     assert!(warns("drop-tail")[0].contains("switch.trim_multicast: has no effect"), "{:?}", warns("drop-tail"));
+}
+
+#[test]
+fn hosts_that_relay_have_no_fair_queues() {
+    let bcube = ["fabric={ topology = \"bcube\", n = 4, k = 1 }", "switch.queue=\"fair\""];
+    let error = plan(MINIMAL, &bcube).unwrap_err();
+    assert!(error.contains("switch.queue") && error.contains("relay"), "{error}");
+    assert!(plan(MINIMAL, &bcube[..1]).is_ok() && plan(MINIMAL, &bcube[1..]).is_ok());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Checks that a decoded scenario makes sense.
 
-use super::{Scenario, TransportName};
+use super::{QueueKind, Scenario, TransportName};
 use crate::workload::{Fault, WorkloadConfig};
 use std::path::Path;
 
@@ -22,7 +22,16 @@ impl Scenario {
         let mut faults = Vec::new();
         let mut under = |key: &str, found: Vec<Fault>| faults.extend(found.into_iter().map(|f| f.under(key)));
         match self.fabric.build(base) {
-            Ok(graph) => under("", super::build::changes(self, &graph).err().into_iter().collect()),
+            Ok(graph) => {
+                under("", super::build::changes(self, &graph).err().into_iter().collect());
+                if graph.hosts_relay && self.switch.queue == QueueKind::Fair {
+                    let message = "there are no fair queues in fabrics whose hosts relay";
+                    under(
+                        "switch",
+                        vec![Fault::new("queue", message).hint("choose a fabric where switches do: fat-tree")],
+                    );
+                }
+            }
             Err(error) => under("fabric", vec![super::fabric::fault(&error)]),
         }
         under("transport", self.transport.check());

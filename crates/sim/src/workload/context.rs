@@ -13,14 +13,16 @@ pub struct Context {
     racks: Vec<Vec<u32>>,
     /// The number in the whole fabric of each host, ascending.
     number: Vec<u32>,
-    /// Bit rate of a host's access link: the slowest, if they differ.
+    /// Sum of the bit rates of all links of each host, in one direction, seen from it.
+    capacity_bps: Vec<u64>,
+    /// Bit rate of a host's link: the slowest, if they differ.
     pub host_rate: Rate,
     /// Relative file names start here.
     pub base: PathBuf,
 }
 
 impl Context {
-    /// Hosts `0..rack_of.len()`, given the rack and the pod of each.
+    /// Hosts `0..rack_of.len()` with one link each, given the rack and the pod of each.
     ///
     /// # Panics
     /// If the two lists differ in length.
@@ -31,25 +33,24 @@ impl Context {
             racks[*rack as usize].push(host as u32);
         }
         let number = (0..rack_of.len() as u32).collect();
-        Self { rack_of, pod_of, racks, number, host_rate, base: PathBuf::new() }
+        let capacity_bps = vec![host_rate.bps(); rack_of.len()];
+        Self { rack_of, pod_of, racks, number, capacity_bps, host_rate, base: PathBuf::new() }
     }
 
-    /// The hosts of a graph. A rack is the hosts that share a first switch; a host without a pod is in pod 0.
+    /// The hosts of a graph. A rack is the hosts that share a first switch; a host without a pod is in pod 0. All links of
+    /// a host count towards the capacity: a link between two hosts is one of each.
     pub fn from_graph(graph: &Graph) -> Self {
-        let hosts = graph.hosts as usize;
-        let mut switch_of = vec![u32::MAX; hosts];
-        let mut rate = None;
-        for link in &graph.links {
-            for (host, peer) in [(link.a, link.b), (link.b, link.a)] {
-                if (host as usize) < hosts && switch_of[host as usize] == u32::MAX {
-                    switch_of[host as usize] = peer;
-                    rate = Some(rate.map_or(link.rate, |r: Rate| r.min(link.rate)));
-                }
-            }
+        let ends = graph.links.iter().flat_map(|l| [(l.a, l.rate), (l.b, l.rate)]);
+        let mut slowest = None;
+        let mut capacity_bps = vec![0; graph.hosts as usize];
+        for (host, rate) in ends.filter(|&(n, _)| graph.is_host(n)) {
+            slowest = Some(slowest.map_or(rate, |r: Rate| r.min(rate)));
+            capacity_bps[host as usize] += rate.bps();
         }
         // Racks are numbered in the order of their first host.
         let mut seen: Vec<u32> = Vec::new();
-        let rack_of = switch_of
+        let rack_of = graph
+            .racks()
             .iter()
             .map(|s| {
                 seen.iter().position(|x| x == s).unwrap_or_else(|| {
@@ -58,8 +59,8 @@ impl Context {
                 }) as u32
             })
             .collect();
-        let pod_of = graph.nodes.iter().take(hosts).map(|n| n.pod.unwrap_or(0)).collect();
-        Self::new(rack_of, pod_of, rate.unwrap_or(Rate::from_gbps(1)))
+        let pod_of = graph.nodes.iter().take(graph.hosts as usize).map(|n| n.pod.unwrap_or(0)).collect();
+        Self { capacity_bps, ..Self::new(rack_of, pod_of, slowest.unwrap_or(Rate::from_gbps(1))) }
     }
 
     /// The same, with relative file names starting at `base`.
@@ -76,6 +77,7 @@ impl Context {
         let keep = |of: &[u32]| left.iter().map(|h| of[*h]).collect::<Vec<u32>>();
         let mut less = Self::new(keep(&self.rack_of), keep(&self.pod_of), self.host_rate).with_base(&self.base);
         less.number = keep(&self.number);
+        less.capacity_bps = left.iter().map(|h| self.capacity_bps[*h]).collect();
         less
     }
 
@@ -114,9 +116,9 @@ impl Context {
         &self.racks
     }
 
-    /// Sum of the bit rates of all access links, in one direction.
+    /// Sum of the bit rates of all host links, in one direction; a link between two hosts counts for each.
     pub fn access_capacity_bps(&self) -> f64 {
-        f64::from(self.hosts()) * self.host_rate.bps() as f64
+        self.capacity_bps.iter().map(|bps| *bps as f64).sum()
     }
 }
 
@@ -156,11 +158,25 @@ pub(crate) mod tests {
             ],
             links: vec![link(3, 4), link(0, 3), link(4, 2), link(1, 3)],
             hosts: 3,
+            hosts_relay: false,
         };
         let context = Context::from_graph(&graph);
         assert_eq!(context.racks(), [vec![0, 1], vec![2]]);
         assert_eq!((context.pod(1), context.pod(2)), (0, 1));
         assert_eq!(context.host_rate, Rate::from_gbps(10));
         assert!((context.access_capacity_bps() - 3e10).abs() < 1.0);
+    }
+
+    #[test]
+    fn all_links_of_a_host_are_capacity() {
+        let of = |toml: &str| Context::from_graph(&crate::fabric::topology::tests::fabric(toml));
+        let bcube = of("topology = 'bcube'\nn = 4\nk = 1");
+        assert!((bcube.access_capacity_bps() - 16.0 * 2e9).abs() < 1.0);
+        assert_eq!(bcube.racks().len(), 4);
+        assert_eq!(bcube.rack_hosts(1), [4, 5, 6, 7]);
+        let dcell = of("topology = 'dcell'\nn = 4\nk = 1");
+        assert!((dcell.access_capacity_bps() - 20.0 * 2e9).abs() < 1.0);
+        assert_eq!(dcell.racks().len(), 5);
+        assert_eq!((dcell.rack_hosts(4), dcell.pod(19)), (&[16, 17, 18, 19][..], 4));
     }
 }

@@ -212,7 +212,7 @@ FAST_LINKS = Experiment(
         "workload.reads.sessions=10",
         "repeat=2",
     ),
-    notes="Windows: the paper's, and the bandwidth-delay product; the scenario has the arithmetic.",
+    notes="Windows: the paper’s, and the bandwidth-delay product; the scenario has the arithmetic.",
 )
 
 

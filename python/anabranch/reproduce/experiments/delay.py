@@ -1,4 +1,4 @@
-"""SCDP §V-F against §V: the link delay with which the paper's windows fill its links."""
+"""SCDP §V-F against §V: the link delay with which the paper’s windows fill its links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BPS = {"1Gbps": 1e9, "5Gbps": 5e9, "10Gbps": 10e9}
 
 
 def draw_delays(results: Results) -> tuple[Figure, ...]:
-    """Goodput as a share of the link's rate, over the links' delay."""
+    """Goodput as a share of the link’s rate, over the links' delay."""
     sessions = requests(results).with_columns(
         share=100 * pl.col("goodput_bps") / pl.col(RATE).replace_strict(BPS, return_dtype=pl.Float64()),
         delay_us=pl.col(DELAY).str.strip_suffix("us").cast(pl.Float64),
@@ -34,14 +34,14 @@ def draw_delays(results: Results) -> tuple[Figure, ...]:
         pl.col("share").mean(),
         over="delay_us",
         x=Axis("delay of a link (µs)"),
-        y=Axis("mean goodput (% of the link's rate)", domain=(0, 100)),
+        y=Axis("mean goodput (% of the link’s rate)", domain=(0, 100)),
     )
-    return (Figure("delay", "The paper's windows over the delay of links", (panel,)),)
+    return (Figure("delay", "The paper’s windows over the delay of links", (panel,)),)
 
 
 DELAYS = Experiment(
     name="scdp/delay",
-    title="The link delay that the paper's windows imply",
+    title="The link delay that the paper’s windows imply",
     question="With which link delay do windows of 12, 24 and 32 symbols fill links of 1, 5 and 10 Gbps?",
     section="§V-F",
     figures=("delay",),

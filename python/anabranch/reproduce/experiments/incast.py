@@ -188,7 +188,7 @@ INCAST = Experiment(
     ),
     quick=(
         "fabric.k=4",
-        f'sweep."{SENDERS}"=[1, 5, 10, 15]',
+        f'sweep."{SENDERS}"=[1, 4, 7, 10]',
         "repeat=3",
     ),
     notes=(

@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::fabric::graph::Level;
-use crate::fabric::topology::tests::{fabric, random_fabric};
+use crate::fabric::topology::tests::{any_fabric, fabric};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Follows a packet from the source as switches would; gives how many links it took to each host that got a copy.
+/// Follows a packet from the source as switches and relaying hosts would; gives how many links it took to each host that
+/// got a copy.
 ///
 /// Panics if a link carries the packet twice, in either direction, or a node gets a second copy.
 fn deliver(g: &Graph, tree: &Tree, source: u32) -> BTreeMap<u32, u8> {
@@ -20,9 +21,8 @@ fn deliver(g: &Graph, tree: &Tree, source: u32) -> BTreeMap<u32, u8> {
             assert!(seen.insert(peer), "{} twice", g.nodes[peer as usize].name);
             if g.is_host(peer) {
                 delivered.insert(peer, hops + 1);
-            } else {
-                open.push((peer, hops + 1));
             }
+            open.push((peer, hops + 1));
         }
     }
     assert_eq!(links.len(), tree.links().len(), "a port of the tree is never reached");
@@ -159,10 +159,37 @@ fn repeated_receivers_the_source_and_the_unreachable() {
     assert!(nobody.links().is_empty() && nobody.ports(0).is_empty());
 }
 
+#[test]
+fn trees_go_through_hosts_that_relay() {
+    // DCell_1 of 2: h0 - h2 directly, h3 on the switch of h2, h5 one host further.
+    let g = fabric("topology = 'dcell'\nn = 2\nk = 1");
+    let r = Routes::build(&g, |_| true);
+    for hash in 0..10 {
+        let tree = Tree::build(&g, &r, 0, &[5, 3, 2], hash);
+        assert_eq!(deliver(&g, &tree, 0), BTreeMap::from([(2, 1), (3, 3), (5, 4)]));
+        assert_eq!(tree.links().len(), 4);
+        // A receiver that only relays gets it, too.
+        assert_eq!(deliver(&g, &Tree::build(&g, &r, 0, &[5], hash), 0), BTreeMap::from([(2, 1), (3, 3), (5, 4)]));
+    }
+    // BCube_1 of 4: hosts whose address differs in both digits are reached through others.
+    let g = fabric("topology = 'bcube'\nn = 4\nk = 1");
+    let r = Routes::build(&g, |_| true);
+    let all: Vec<u32> = (0..16).collect();
+    let mut used = BTreeSet::new();
+    for hash in 0..50 {
+        let tree = Tree::build(&g, &r, 0, &all, hash);
+        assert_eq!(deliver(&g, &tree, 0).len(), 15);
+        // One link to each host, to the source's two switches, and to the switches of one level of the three other rows.
+        assert_eq!(tree.links().len(), 15 + 2 + 3);
+        used.insert(tree.links().to_vec());
+    }
+    assert_eq!(used.len(), 2, "first digit or second digit first");
+}
+
 proptest! {
     #[test]
     fn trees_cover_their_receivers_on_shortest_paths(
-        g in random_fabric(),
+        g in any_fabric(),
         receivers in prop::collection::vec(0_u32..15, 0..12),
         cuts in prop::collection::btree_set(0_u32..40, 0..6),
         source in 0_u32..15,
@@ -176,7 +203,10 @@ proptest! {
             receivers.iter().filter(|&&h| h != source).partition(|&&h| r.path_count(source, h) > 0);
         let expected: BTreeMap<u32, u8> = reached.iter().map(|&h| (h, r.hop_count(source, h))).collect();
         for tree in &MulticastGroup::build(&g, &r, source, &receivers, trees, hash).trees {
-            prop_assert_eq!(deliver(&g, tree, source), expected.clone());
+            let mut delivered = deliver(&g, tree, source);
+            // Who is neither a receiver nor relays should not get any.
+            delivered.retain(|h, _| reached.contains(h) || tree.ports(*h).is_empty());
+            prop_assert_eq!(delivered, expected.clone());
             prop_assert_eq!(tree.unreached().iter().copied().collect::<BTreeSet<_>>(), cut_off.clone());
             prop_assert!(tree.links().iter().all(|p| !cuts.contains(&(p / 2))));
         }

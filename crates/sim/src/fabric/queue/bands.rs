@@ -20,6 +20,11 @@ impl<const N: usize> Bands<N> {
         self.occupied == 0
     }
 
+    /// The most urgent band that is not empty; 32 if all are.
+    pub(super) fn most_urgent(&self) -> u8 {
+        self.occupied.trailing_zeros() as u8
+    }
+
     #[inline]
     pub(super) fn push(&mut self, hots: &mut [Hot], band: usize, id: PacketId) {
         self.packets += 1;

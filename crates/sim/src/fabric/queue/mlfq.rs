@@ -115,6 +115,14 @@ impl Discipline for Mlfq {
         }
     }
 
+    fn urgency(&self) -> u8 {
+        if self.headers.is_empty() { 1 + self.data.most_urgent() } else { 0 }
+    }
+
+    fn priorities(&self) -> u8 {
+        self.parameters.priorities
+    }
+
     #[inline]
     fn packets(&self) -> u32 {
         self.headers.packets + self.data.packets

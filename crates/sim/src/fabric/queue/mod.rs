@@ -13,6 +13,7 @@ pub mod ecn;
 pub mod fair;
 pub mod mlfq;
 pub mod nic;
+pub mod relay;
 pub mod trim;
 
 /// A limit on what may wait in a queue.
@@ -82,6 +83,15 @@ pub trait Discipline {
     fn pass(&mut self, _hot: &mut Hot) -> bool {
         false
     }
+    /// How urgent the packet is that leaves next: 0 for headers and control, from 1 on for data by priority. Says
+    /// nothing of an empty queue.
+    fn urgency(&self) -> u8 {
+        1
+    }
+    /// Priorities of data that it tells apart.
+    fn priorities(&self) -> u8 {
+        1
+    }
 }
 
 macro_rules! disciplines {
@@ -111,6 +121,12 @@ macro_rules! disciplines {
             fn pass(&mut self, hot: &mut Hot) -> bool {
                 match self { $(Self::$name(q) => q.pass(hot),)+ }
             }
+            fn urgency(&self) -> u8 {
+                match self { $(Self::$name(q) => q.urgency(),)+ }
+            }
+            fn priorities(&self) -> u8 {
+                match self { $(Self::$name(q) => q.priorities(),)+ }
+            }
         }
     };
 }
@@ -129,6 +145,8 @@ disciplines! {
     Nic(nic::Nic),
     /// A queue of any of these for each transport, in fair turns.
     Fair(fair::Fair),
+    /// The queue of a host that relays: its own packets as in `Nic`, those of others as in a switch.
+    Relay(Box<relay::Relay>),
 }
 
 #[cfg(test)]

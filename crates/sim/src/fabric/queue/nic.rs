@@ -42,6 +42,10 @@ impl Discipline for Nic {
         self.waiting.pop(hots)
     }
 
+    fn urgency(&self) -> u8 {
+        self.waiting.most_urgent()
+    }
+
     #[inline]
     fn packets(&self) -> u32 {
         self.waiting.packets

@@ -117,6 +117,10 @@ impl Discipline for Trim {
         }
     }
 
+    fn urgency(&self) -> u8 {
+        u8::from(self.headers.is_empty())
+    }
+
     #[inline]
     fn packets(&self) -> u32 {
         self.headers.packets + self.data.packets

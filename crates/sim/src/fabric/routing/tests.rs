@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fabric::graph::Level;
-use crate::fabric::topology::tests::{fabric, parse, random_fabric};
+use crate::fabric::topology::tests::{any_fabric, fabric, parse};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ fn fat_tree(k: u32) -> Graph {
     fabric(&format!("topology = 'fat-tree'\nk = {k}"))
 }
 
-/// Links between two nodes over working links, by Bellman-Ford: slow, and nothing like the code under test.
+/// Links between two nodes over working links, by Bellman-Ford: slow, and nothing like the code under test. Hosts that do
+/// not relay are ends only.
 fn distances(g: &Graph, from: NodeId, alive: impl Fn(u32) -> bool) -> Vec<Option<u32>> {
     let mut distance = vec![None; g.nodes.len()];
     distance[from as usize] = Some(0);
@@ -22,6 +23,7 @@ fn distances(g: &Graph, from: NodeId, alive: impl Fn(u32) -> bool) -> Vec<Option
         for (_, link) in (0..).zip(&g.links).filter(|&(l, _)| alive(l)) {
             for (a, b) in [(link.a, link.b), (link.b, link.a)] {
                 if let Some(d) = distance[a as usize]
+                    && passes(g, a, from)
                     && distance[b as usize].is_none_or(|e| e > d + 1)
                 {
                     distance[b as usize] = Some(d + 1);
@@ -30,6 +32,11 @@ fn distances(g: &Graph, from: NodeId, alive: impl Fn(u32) -> bool) -> Vec<Option
         }
     }
     distance
+}
+
+/// Whether paths to or from `end` may go through `node`.
+fn passes(g: &Graph, node: NodeId, end: NodeId) -> bool {
+    node == end || g.hosts_relay || !g.is_host(node)
 }
 
 #[test]
@@ -77,6 +84,8 @@ fn permuted_fractions_take_each_path_once() {
         fat_tree(10),
         fabric("topology = 'm-port-n-tree'\nm = 6\nn = 4"),
         fabric("topology = 'leaf-spine'\nleaves = 3\nspines = 7\nhosts_per_leaf = 2"),
+        fabric("topology = 'vl2'\nd_a = 6\nd_i = 4\nhosts_per_tor = 2"),
+        fabric("topology = 'bcube'\nn = 3\nk = 3"),
     ];
     for g in fabrics {
         let r = routes(&g);
@@ -186,24 +195,44 @@ fn eight_thousand_hosts_fit_in_a_few_megabytes() {
     assert_eq!(r.starts.len() - 1, 512 + 512 * 17 + 256 * 32 + 1280);
 }
 
+#[test]
+fn only_hosts_that_relay_are_on_the_way() {
+    // Two racks that share a dual-homed host b, and a long way round by x.
+    let text = "[hosts]\na\nb\nc\n[switches]\ns\nt\nx\n[links]\na, s\nb, s\nc, t\ns, x\nx, t\n";
+    let mut g = parse(text).unwrap();
+    g.connect(1, 4, Rate::from_gbps(1), Duration::ZERO);
+    let r = routes(&g);
+    assert_eq!((r.hop_count(0, 2), r.path(&g, 0, 2, 0)), (4, vec![0, 6, 8, 5]));
+    // A host chooses among its own links all the same.
+    assert_eq!((r.ways(1, 0), r.ways(1, 2)), (&[2_u32][..], &[10_u32][..]));
+    g.hosts_relay = true;
+    // The way by b is as long as that by x.
+    assert_eq!((routes(&g).hop_count(0, 2), routes(&g).path_count(0, 2)), (4, 2));
+    g.links.truncate(5);
+    g.hosts_relay = true;
+    assert_eq!(routes(&g).path(&g, 0, 2, 0), r.path(&g, 0, 2, 0));
+}
+
 proptest! {
     #[test]
-    fn next_hops_strictly_decrease_the_distance(g in random_fabric(), cuts in prop::collection::btree_set(0_u32..40, 0..6)) {
+    fn next_hops_strictly_decrease_the_distance(g in any_fabric(), cuts in prop::collection::btree_set(0_u32..40, 0..6)) {
         let alive = |l: u32| !cuts.contains(&l);
         let r = Routes::build(&g, alive);
         let by_node = g.ports_by_node();
         for dst in 0..g.hosts {
             let to_dst = distances(&g, dst, alive);
-            for switch in g.hosts..g.nodes.len() as NodeId {
+            let first = if g.multi_homed() { 0 } else { g.hosts };
+            for node in first..g.nodes.len() as NodeId {
                 // Exactly the working ports whose far end is one link nearer.
-                let here = to_dst[switch as usize];
-                let expected: Vec<PortId> = by_node[switch as usize]
+                let here = to_dst[node as usize];
+                let expected: Vec<PortId> = by_node[node as usize]
                     .iter()
                     .copied()
-                    .filter(|p| alive(p / 2))
+                    .filter(|p| alive(p / 2) && passes(&g, g.port_peer(*p), dst))
                     .filter(|&p| here.is_some_and(|d| d > 0 && to_dst[g.port_peer(p) as usize] == Some(d - 1)))
                     .collect();
-                prop_assert_eq!(r.next_ports(switch, dst), &expected[..]);
+                prop_assert_eq!(r.next_ports(node, dst), &expected[..]);
+                prop_assert_eq!(r.ways(node, dst), &expected[..]);
             }
             for src in (0..g.hosts).filter(|&s| s != dst) {
                 let links = to_dst[src as usize];
@@ -216,13 +245,13 @@ proptest! {
     }
 
     #[test]
-    fn path_counts_are_those_of_an_exhaustive_walk(g in random_fabric()) {
+    fn path_counts_are_those_of_an_exhaustive_walk(g in any_fabric()) {
         fn walk(g: &Graph, r: &Routes, node: NodeId, dst: u32) -> u32 {
-            if node == dst { 1 } else { r.next_ports(node, dst).iter().map(|&p| walk(g, r, g.port_peer(p), dst)).sum() }
+            if node == dst { 1 } else { r.ways(node, dst).iter().map(|&p| walk(g, r, g.port_peer(p), dst)).sum() }
         }
-        let (r, racks) = (routes(&g), g.racks());
+        let r = routes(&g);
         for (src, dst) in [(0, 1), (g.hosts - 1, 0)] {
-            prop_assert_eq!(r.path_count(src, dst), walk(&g, &r, racks[src as usize], dst));
+            prop_assert_eq!(r.path_count(src, dst), walk(&g, &r, src, dst));
         }
     }
 }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Hosts are numbered in their order in the file, and a switch lists its ports in the order of the links. Each host has
-//! exactly one link, the fabric is connected.
+//! exactly one link unless `host_links` says otherwise; its first link to a switch tells its rack. The fabric is connected.
 
 use super::links::{MAX_HOSTS, Size, default_delay, default_rate};
 use super::{Hint, LinkSpec, Topology, TopologyError};
@@ -45,6 +45,22 @@ pub struct FileTopology {
     /// Whether two switches may be joined by several links. Off, a link listed twice is taken for a mistake.
     #[serde(default)]
     pub parallel_links: bool,
+    /// How many links a host may have, and what it does with them.
+    #[serde(default)]
+    pub host_links: HostLinks,
+}
+
+/// What the hosts of a file are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostLinks {
+    /// Each host has one link, to a switch.
+    #[default]
+    One,
+    /// Hosts may have several links, and send and receive on all of them (for example servers with two `ToR` switches).
+    Several,
+    /// The same, and hosts pass on the packets of others; they may be linked to one another.
+    Relay,
 }
 
 impl Topology for FileTopology {
@@ -67,7 +83,7 @@ impl FileTopology {
     /// Reads `text`, naming `path` in errors.
     pub(crate) fn parse(&self, text: &str, path: &Path) -> Result<Graph, TopologyError> {
         let base = LinkSpec::checked(self.rate, self.delay, "")?;
-        let mut parser = Parser::new(path, base, self.parallel_links);
+        let mut parser = Parser::new(path, base, self);
         for (i, line) in text.lines().enumerate() {
             parser.line = i + 1;
             parser.read_line(line)?;
@@ -94,6 +110,7 @@ struct Parser<'a> {
     path: &'a Path,
     base: LinkSpec,
     parallel_links: bool,
+    host_links: HostLinks,
     line: usize,
     section: Section,
     hosts: Vec<Declared>,
@@ -108,11 +125,12 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(path: &'a Path, base: LinkSpec, parallel_links: bool) -> Self {
+    fn new(path: &'a Path, base: LinkSpec, config: &FileTopology) -> Self {
         Self {
             path,
             base,
-            parallel_links,
+            parallel_links: config.parallel_links,
+            host_links: config.host_links,
             line: 0,
             section: Section::None,
             hosts: Vec::new(),
@@ -231,14 +249,14 @@ impl<'a> Parser<'a> {
         if ends[0] == ends[1] {
             return Err(self.error(format!("a link from {a} to itself"), "two different nodes"));
         }
-        if ends.iter().all(|e| e.0) {
+        if ends.iter().all(|e| e.0) && self.host_links != HostLinks::Relay {
             return Err(self.error(format!("a link between the hosts {a} and {b}"), "a switch at one end at least"));
         }
         for (&(host, index), name) in ends.iter().zip([a, b]) {
-            if host && std::mem::replace(&mut self.linked[index as usize], true) {
+            if host && std::mem::replace(&mut self.linked[index as usize], true) && self.host_links == HostLinks::One {
                 return Err(self
                     .error(format!("a second link of host {name}"), "exactly one link for each host")
-                    .with_hint("multi-homed hosts are not supported yet; model each interface as a host"));
+                    .with_hint("for hosts with several, set `host_links` to \"several\" or \"relay\" in the scenario's [fabric]"));
             }
         }
         let mut pair = ends;
@@ -262,7 +280,7 @@ impl<'a> Parser<'a> {
             return Err(self.error_at(
                 host.line,
                 format!("host {} without a link", host.node.name),
-                "exactly one link",
+                if self.host_links == HostLinks::One { "exactly one link" } else { "at least one link" },
             ));
         }
         let hosts = self.hosts.len() as u32;
@@ -272,20 +290,22 @@ impl<'a> Parser<'a> {
             .iter()
             .map(|&([a, b], spec)| Link { a: id(a), b: id(b), rate: spec.rate, delay: spec.delay })
             .collect();
-        let racks: BTreeSet<NodeId> = links.iter().filter(|l| l.a.min(l.b) < hosts).map(|l| l.a.max(l.b)).collect();
+        let ends = links.iter().map(|l| (l.a.min(l.b), l.a.max(l.b)));
+        let racks: BTreeSet<NodeId> = ends.filter(|&(a, b)| a < hosts && b >= hosts).map(|(_, b)| b).collect();
         let size = Size {
             hosts: u64::from(hosts),
             switches: self.switches.len() as u64,
             racks: racks.len() as u64,
             links: links.len() as u64,
         };
-        size.check("path", self.path.display())?;
         let declared = self.hosts.iter().chain(&self.switches);
         let nodes = declared.map(|d| d.node.clone()).collect();
-        let graph = Graph { nodes, links, hosts };
-        if let Some(n) = graph.first_unreachable() {
+        let hosts_relay = self.host_links == HostLinks::Relay;
+        let graph = Graph { nodes, links, hosts, hosts_relay };
+        size.with_choosing_hosts(graph.multi_homed()).check("path", self.path.display())?;
+        if let Some((n, from)) = graph.unreachable() {
             let lost = if graph.is_host(n) { &self.hosts[n as usize] } else { &self.switches[(n - hosts) as usize] };
-            let found = format!("{}, which no path joins to {}", lost.node.name, self.hosts[0].node.name);
+            let found = format!("{}, which no path joins to {}", lost.node.name, self.hosts[from as usize].node.name);
             return Err(self.error_at(lost.line, found, "a connected fabric"));
         }
         Ok(graph)

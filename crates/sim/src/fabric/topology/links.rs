@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub const MAX_HOSTS: u64 = 1 << 20;
 /// Links of one fabric: 2^24 take about 0.5 GB.
 pub const MAX_LINKS: u64 = 1 << 24;
-/// Entries of the routing table (switches x edge switches): 2^28 take about 1 GB.
+/// Entries of the routing table (switches x edge switches; nodes x hosts where hosts have several links): 2^28 take about
+/// 1 GB.
 pub const MAX_ROUTES: u64 = 1 << 28;
 /// 100 Tbps: a bit then lasts less than the clock's picosecond, and nothing is gained by more.
 pub const MAX_RATE: Rate = Rate::from_gbps(100_000);
@@ -125,6 +126,7 @@ impl Layers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) hosts: u64,
+    /// Nodes that choose among links.
     pub(super) switches: u64,
     /// Switches with hosts.
     pub(super) racks: u64,
@@ -132,6 +134,16 @@ pub(super) struct Size {
 }
 
 impl Size {
+    /// The size of a fabric whose hosts choose among links of their own, if `choosing`: they have rows and columns in the
+    /// routing table, as switches and racks have.
+    pub(super) fn with_choosing_hosts(self, choosing: bool) -> Self {
+        if choosing {
+            Self { switches: self.switches.saturating_add(self.hosts), racks: self.hosts, ..self }
+        } else {
+            self
+        }
+    }
+
     /// Fails if the fabric is beyond the limits; the error names `field` and its value `found`.
     pub(super) fn check(self, field: &str, found: impl std::fmt::Display) -> Result<(), TopologyError> {
         let routes = self.switches.saturating_mul(self.racks);
@@ -144,7 +156,7 @@ impl Size {
         } else if self.links > MAX_LINKS {
             too_large(self.links, "links", MAX_LINKS)
         } else if routes > MAX_ROUTES {
-            too_large(routes, "routes (switches x edge switches)", MAX_ROUTES)
+            too_large(routes, "routes (switches x edge switches, or nodes x hosts where hosts relay)", MAX_ROUTES)
         } else {
             Ok(())
         }

@@ -4,25 +4,33 @@
 //! registry below. [`TopologyConfig`] is any of them, chosen by the key `topology`. Nothing here knows queues, routes
 //! or packets.
 
+mod bcube;
+mod dcell;
 mod dumbbell;
 mod error;
 mod fat_tree;
 mod file;
+mod jellyfish;
 mod leaf_spine;
 mod links;
 mod mport_ntree;
 mod star;
 #[cfg(test)]
 pub(crate) mod tests;
+mod vl2;
 
+pub use bcube::BCube;
+pub use dcell::DCell;
 pub use dumbbell::Dumbbell;
 pub use error::{Hint, TopologyError};
 pub use fat_tree::FatTree;
-pub use file::FileTopology;
+pub use file::{FileTopology, HostLinks};
+pub use jellyfish::Jellyfish;
 pub use leaf_spine::LeafSpine;
 pub use links::{LayerLinks, Layers, LinkSpec, MAX_DELAY, MAX_HOSTS, MAX_LINKS, MAX_RATE, MAX_ROUTES};
 pub use mport_ntree::MPortNTree;
 pub use star::Star;
+pub use vl2::Vl2;
 
 use super::graph::Graph;
 use schemars::JsonSchema;
@@ -73,6 +81,10 @@ registry! {
     "fat-tree" => FatTree,
     "m-port-n-tree" => MPortNTree,
     "leaf-spine" => LeafSpine,
+    "jellyfish" => Jellyfish,
+    "vl2" => Vl2,
+    "bcube" => BCube,
+    "dcell" => DCell,
     "star" => Star,
     "dumbbell" => Dumbbell,
     "file" => FileTopology,

@@ -1,7 +1,7 @@
 //! Counts, degrees and names of every topology; what bad configurations say.
 
 use super::*;
-use crate::fabric::graph::Level;
+use crate::fabric::graph::{GraphError, Level};
 use anabranch_transport::{Duration, Rate};
 use proptest::prelude::*;
 
@@ -22,6 +22,7 @@ pub(crate) fn parse(text: &str) -> Result<Graph, TopologyError> {
         rate: Rate::from_gbps(1),
         delay: Duration::from_us(10),
         parallel_links: true,
+        host_links: HostLinks::One,
     };
     let graph = file.parse(text, Path::new("net.topo"))?;
     graph.validate()?;
@@ -47,6 +48,27 @@ pub(crate) fn random_fabric() -> impl Strategy<Value = Graph> {
             parse(&text).unwrap()
         })
     })
+}
+
+/// [`random_fabric`] and further links of its hosts; half of them have hosts that relay and are linked to one another.
+pub(crate) fn random_multi_homed() -> impl Strategy<Value = Graph> {
+    let ends = || prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..12);
+    (random_fabric(), ends(), prop::option::of(ends())).prop_map(|(mut g, to_switches, to_hosts)| {
+        g.hosts_relay = to_hosts.is_some();
+        let (hosts, switches) = (g.hosts as usize, g.nodes.len() - g.hosts as usize);
+        let to_switches = to_switches.iter().map(|(h, s)| (h.index(hosts), hosts + s.index(switches)));
+        let to_hosts = to_hosts.iter().flatten().map(|(a, b)| (a.index(hosts), b.index(hosts)));
+        for (a, b) in to_switches.chain(to_hosts).filter(|(a, b)| a != b).collect::<Vec<_>>() {
+            g.connect(a as u32, b as u32, Rate::from_gbps(1), Duration::from_us(10));
+        }
+        assert_eq!(g.validate(), Ok(()));
+        g
+    })
+}
+
+/// Either kind of random fabric.
+pub(crate) fn any_fabric() -> impl Strategy<Value = Graph> {
+    prop_oneof![random_fabric(), random_multi_homed()]
 }
 
 /// Number of nodes at each level: host, edge, aggregation, core.
@@ -242,6 +264,40 @@ fn impossible_values_are_named() {
 }
 
 #[test]
+fn impossible_values_of_random_and_server_centric_fabrics_are_named() {
+    let cube = |topology, n, k| error(&format!("topology = '{topology}'\nn = {n}\nk = {k}"));
+    assert_eq!(cube("bcube", 1, 1), "`n` is 1: expected at least 2 ports");
+    assert_eq!(cube("bcube", 4, 16), "`k` is 16: expected 0 to 15\nhint: BCube_k has n^(k+1) hosts");
+    assert!(
+        cube("bcube", u32::MAX, 15).starts_with("`n, k` is 4294967295, 15: expected a fabric of at most 1048576 hosts")
+    );
+    assert!(cube("bcube", 30, 2).contains("at most 268435456 routes"));
+    assert!(cube("dcell", 1, 1).starts_with("`n` is 1: expected at least 2 hosts"));
+    assert!(cube("dcell", 4, 5).starts_with("`k` is 5: expected 0 to 4\nhint: "));
+    // The paper's example: 3.26 million servers with n = 6, k = 3.
+    assert!(cube("dcell", 6, 3).contains("(this one would have 3263442)"));
+    assert!(cube("dcell", u32::MAX, 4).contains("at most 1048576 hosts"));
+    let jellyfish = |switches, ports, hosts| {
+        error(&format!("topology = 'jellyfish'\nswitches = {switches}\nports = {ports}\nhosts_per_switch = {hosts}"))
+    };
+    assert_eq!(jellyfish(10, 4, 0), "`hosts_per_switch` is 0: expected at least 1 host");
+    assert!(jellyfish(10, 4, 2).starts_with("`ports` is 4: expected at least 3 more than `hosts_per_switch`\nhint: "));
+    assert!(jellyfish(10, 2, 4).starts_with("`ports` is 2: "));
+    assert!(jellyfish(5, 7, 2).starts_with("`switches` is 5: expected more than the 5 neighbours of each switch"));
+    assert!(jellyfish(7, 7, 2).starts_with("`switches` is 7: expected an even number, since each switch has an odd"));
+    assert!(jellyfish(u32::MAX - 1, u32::MAX, 1 << 30).contains("at most 1048576 hosts"));
+    assert!(jellyfish(20_000, 4, 1).contains("at most 268435456 routes"));
+    let vl2 = |d_a, d_i, hosts| error(&format!("topology = 'vl2'\nd_a = {d_a}\nd_i = {d_i}\nhosts_per_tor = {hosts}"));
+    assert_eq!(vl2(3, 4, 20), "`d_a` is 3: expected an even number from 2");
+    assert_eq!(vl2(4, 0, 20), "`d_i` is 0: expected an even number from 2");
+    assert_eq!(vl2(4, 4, 0), "`hosts_per_tor` is 0: expected at least 1 host");
+    assert!(vl2(2, 2, 1).contains("at least 2 hosts"));
+    assert!(vl2(u32::MAX - 1, u32::MAX - 1, u32::MAX).contains("at most 1048576 hosts"));
+    let fast = error("topology = 'vl2'\nd_a = 4\nd_i = 4\nrate = '40Tbps'");
+    assert!(fast.starts_with("`switch_rate` is 400Tbps: expected a bit rate above zero"), "{fast}");
+}
+
+#[test]
 fn unknown_keys_are_rejected() {
     assert!(parse_error("topology = 'fat-tree'\nk = 4\nhosts = 3").contains("unknown field `hosts`"));
     assert!(parse_error("topology = 'fat-tree'\nk = 4\nlayers.edge.rate = '1Gbps'").contains("unknown field `edge`"));
@@ -257,6 +313,11 @@ fn a_configuration_is_written_as_it_is_read() {
         "topology = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\noversubscription = 2.5",
         "topology = 'dumbbell'\nleft = 1\nright = 1",
         "topology = 'file'\npath = 'net.topo'",
+        "topology = 'file'\npath = 'net.topo'\nhost_links = 'relay'",
+        "topology = 'vl2'\nd_a = 4\nd_i = 6\nswitch_rate = '40Gbps'",
+        "topology = 'jellyfish'\nswitches = 10\nports = 5\nhosts_per_switch = 2\nseed = 3",
+        "topology = 'bcube'\nn = 4\nk = 1",
+        "topology = 'dcell'\nn = 4\nk = 1",
     ] {
         let read = config(toml);
         assert!(TopologyConfig::NAMES.contains(&read.name()));
@@ -365,12 +426,37 @@ fn parallel_links_must_be_meant() {
         rate: Rate::from_gbps(1),
         delay: Duration::ZERO,
         parallel_links: false,
+        host_links: HostLinks::One,
     };
     let message = strict.parse(&twice, Path::new("net.topo")).unwrap_err().to_string();
     assert!(
         message.starts_with("net.topo:14: a second link between z and y: expected each link once\nhint: "),
         "{message}"
     );
+}
+
+#[test]
+fn a_file_may_have_hosts_with_several_links() {
+    let file = |host_links| FileTopology {
+        path: "net.topo".into(),
+        rate: Rate::from_gbps(1),
+        delay: Duration::ZERO,
+        parallel_links: false,
+        host_links,
+    };
+    let read = |host_links, text: &str| file(host_links).parse(text, Path::new("net.topo")).map_err(|e| e.to_string());
+    let dual = RING.replace("a, x", "a, x\na, y");
+    let g = read(HostLinks::Several, &dual).unwrap();
+    assert!(g.multi_homed() && !g.hosts_relay && g.validate().is_ok());
+    assert_eq!(g.racks(), [2, 3]);
+    let ring = RING.replace("a, x", "a, x\na, b");
+    assert!(read(HostLinks::Several, &ring).unwrap_err().contains("a link between the hosts a and b"));
+    let g = read(HostLinks::Relay, &ring).unwrap();
+    assert!(g.multi_homed() && g.hosts_relay && g.validate().is_ok());
+    let lonely = RING.replace("a, x", "a, b");
+    assert_eq!(read(HostLinks::Relay, &lonely).unwrap().validate(), Err(GraphError::NoSwitch("a".into())));
+    let none = read(HostLinks::Relay, &RING.replace("a, x\n", "")).unwrap_err();
+    assert!(none.ends_with("host a without a link: expected at least one link"), "{none}");
 }
 
 proptest! {

@@ -17,8 +17,8 @@ pub struct Poisson {
     /// Requests per second in the whole network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Target load, a fraction of the hosts' aggregate access capacity (one direction):
-    /// `load = rate * mean bytes per request * 8 / (hosts * host link rate)`. A session counts its object once, however
+    /// Target load, a fraction of the aggregate capacity of all host links (one direction):
+    /// `load = rate * mean bytes per request * 8 / sum of the host links' rates`. A session counts its object once, however
     /// many senders or receivers it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
