@@ -60,7 +60,7 @@ def test_what_progress_raises_ends_the_measurement() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         codec.bench(symbol_size=8, source_symbols=[10], quick=True, progress=told)
-    assert seen == [(0, 10), (1, 10), (2, 10)]
+    assert seen == [(0, 7), (1, 7), (2, 7)]  # one encoding, and 0, 1, 2, 3, 5 and 10 lost
 
 
 def test_the_program_prints_a_table_or_json_and_writes_a_file(tmp_path: Path) -> None:
@@ -91,11 +91,17 @@ def test_a_scenario_uses_the_table_and_its_results_say_so(table: codec.LatencyTa
     (tmp_path / "hello.toml").write_text(HELLO.read_text())
     out = tmp_path / "out"
     for name, expected in (("mine.json", table.origin), ("measured", "avx")):
-        results = anabranch.run(tmp_path / "hello.toml", [f"transport.scdp.decode_table={name}"], out=out)
+        settings = [f"transport.scdp.decode_table={name}", "transport.scdp.block_symbols=40"]
+        results = anabranch.run(tmp_path / "hello.toml", settings, out=out)
         model = results.manifest.runs[0].decode_latency
         assert model is not None
         assert model.startswith(f'table "{name}", measured on ')
         assert expected in model
         assert f"decode latency of SCDP's blocks: {model}" in notes(results)
+    with pytest.raises(
+        AnabranchError, match=r"mine\.json: latencies of 1 to 40 .* but blocks have 1 to 100 .*"
+    ) as caught:
+        anabranch.run(tmp_path / "hello.toml", ["transport.scdp.decode_table=mine.json"], out=out)
+    assert "hint: measure them: `anabranch codec bench --k 1,10,50,100 " in str(caught.value)
     default = anabranch.run(tmp_path / "hello.toml", out=out).manifest.runs[0]
     assert default.decode_latency == "rate 1300Mbps, the default (SCDP §V-C)"
