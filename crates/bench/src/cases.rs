@@ -145,6 +145,7 @@ impl Case {
             sampling: Sampling::default(),
             multicast_trees: 1,
             host_jitter: Duration::ZERO,
+            pull_pace: 1.0,
             return_to_sender: false,
             trim_multicast: true,
             host_classes: 1,

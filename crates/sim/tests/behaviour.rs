@@ -265,3 +265,23 @@ fn a_host_shares_its_link_with_what_it_relays() {
         assert!(downlink(&record, 3).utilisation > 0.95);
     }
 }
+
+#[test]
+fn pulls_that_are_too_fast_fill_the_queue_and_slow_ones_waste_the_link() {
+    let paced = |pull_pace: f64| {
+        let mut s = setup(star(5), trim(20), ndp(12), PerPacket, incast(4, 3_750_000));
+        s.pull_pace = pull_pace;
+        let record = complete(s);
+        let trimmed = record.flows.iter().map(|f| f.packets_trimmed).sum::<u64>();
+        (trimmed as f64, last_end(&record).as_secs_f64())
+    };
+    // Four windows are more than the path and the queue hold; then the pulls keep the pace.
+    let (first, ideal) = paced(1.0);
+    assert!(first < 48.0, "{first}");
+    // 15 MB are some 10 450 packets: the link cannot carry 3 % of what is asked for.
+    let (excess, same) = paced(1.03);
+    assert!((250.0..380.0).contains(&excess), "{excess}");
+    assert!((same / ideal - 1.0).abs() < 0.02, "{same} {ideal}");
+    let (few, slow) = paced(0.8);
+    assert!(few < 48.0 && (slow / ideal - 1.25).abs() < 0.01, "{few} {slow} {ideal}");
+}

@@ -110,6 +110,8 @@ pub struct Setup {
     pub multicast_trees: u32,
     /// Longest random pause of a host before it sends a packet; zero for none.
     pub host_jitter: Duration,
+    /// Pace of pulls: full packets that they ask for, over those that the incoming link carries. Above 0; 1 fills the link.
+    pub pull_pace: f64,
     /// Switches send headers back to the sender when their header queue is full (NDP §3.2.4).
     pub return_to_sender: bool,
     /// Fair queues of a host's own port, one for each class of packets. 1: one queue for all.
@@ -186,7 +188,7 @@ struct Interfaces {
 }
 
 impl Interfaces {
-    fn new(graph: &Graph, packet_bytes: u64) -> Self {
+    fn new(graph: &Graph, packet_bytes: u64, pull_pace: f64) -> Self {
         let several = graph.multi_homed();
         let (mut ports, mut first) = (Vec::new(), Vec::new());
         for of_host in graph.ports_by_node().into_iter().take(graph.hosts as usize) {
@@ -199,16 +201,18 @@ impl Interfaces {
                 reached_by[(port ^ 1) as usize] = interface;
             }
         }
-        let pulls =
-            ports.iter().map(|p| PullQueue::new(pull_interval(graph.links[(p / 2) as usize].rate, packet_bytes)));
+        let pulls = ports.iter().map(|p| {
+            let rate = graph.links[(p / 2) as usize].rate;
+            PullQueue::new(pull_interval(rate, packet_bytes, pull_pace))
+        });
         Self { pulls: pulls.collect(), ports, first, several, reached_by }
     }
 }
 
-/// The pace of pulls: the time that a full packet takes on the incoming link.
-fn pull_interval(rate: Rate, packet_bytes: u64) -> Duration {
+/// The time between pulls: what a full packet takes on the incoming link, at a pace of 1.
+fn pull_interval(rate: Rate, packet_bytes: u64, pace: f64) -> Duration {
     debug_assert!(rate.bps() <= PS_PER_S * 8, "rates are checked on input");
-    rate.transmit_time(packet_bytes)
+    Duration((rate.transmit_time(packet_bytes).ps() as f64 / pace).round() as u64)
 }
 
 /// A run in progress.
@@ -272,7 +276,7 @@ impl Network {
                 Port::new(link.rate, link.delay, peer, (setup.queue)(p))
             })
             .collect();
-        let interfaces = Interfaces::new(&graph, largest);
+        let interfaces = Interfaces::new(&graph, largest, setup.pull_pace);
         let hosts = (0..graph.hosts)
             .map(|h| {
                 let random = random::substream(setup.seed, "spraying", u64::from(h));

@@ -104,6 +104,7 @@ fn setup(
         },
         multicast_trees: scenario.routing.multicast_trees,
         host_jitter: scenario.host.jitter,
+        pull_pace: scenario.host.pull_pace,
         graph,
     }
 }

@@ -284,11 +284,31 @@ impl SwitchConfig {
 }
 
 /// Hosts. Their own queues are unlimited: transports limit what they send.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostConfig {
     /// Longest random pause of a host before it sends a packet; breaks the lockstep of synchronised senders.
     pub jitter: Duration,
+    /// Pace of a receiver's pulls: full packets that they ask for, over those that its link carries. Above 0, at most 10. 1 fills
+    /// the link; less leaves room for traffic that is not pulled, more makes a queue in front of the host grow until it trims.
+    pub pull_pace: f64,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        Self { jitter: Duration::ZERO, pull_pace: 1.0 }
+    }
+}
+
+impl HostConfig {
+    /// What is wrong with the values.
+    pub(super) fn check(&self) -> Vec<Fault> {
+        if self.pull_pace > 0.0 && self.pull_pace <= 10.0 {
+            return Vec::new();
+        }
+        let fault = Fault::new("pull_pace", format!("must be above 0 and at most 10, not {}", self.pull_pace));
+        vec![fault.hint("1 asks for as much as the link carries")]
+    }
 }
 
 /// How switches choose among equal paths.

@@ -36,6 +36,7 @@ impl Scenario {
         }
         under("transport", self.transport.check());
         under("switch", self.switch.check());
+        under("host", self.host.check());
         under("routing", self.routing.check());
         for (i, workload) in self.workload.iter().enumerate() {
             under(&format!("workload.{i}"), check_workload(workload, base));

@@ -122,6 +122,7 @@ pub(crate) fn setup(
         sampling: Sampling::default(),
         multicast_trees: 1,
         host_jitter: Duration::ZERO,
+        pull_pace: 1.0,
         return_to_sender: false,
         trim_multicast: true,
         host_classes: 1,
