@@ -233,6 +233,7 @@ fn run(case: Case) -> Result<(), String> {
         sampling: Sampling::default(),
         multicast_trees: 1,
         host_jitter: case.jitter,
+        pull_pace: 1.0,
         return_to_sender: false,
         trim_multicast: true,
         host_classes: 1,

@@ -317,14 +317,15 @@ impl HostConfig {
 pub struct RoutingConfig {
     /// Choice among equal paths.
     pub mode: RoutingMode,
-    /// Multicast trees of each one-to-many session; its packets are sprayed over them. At least 1.
+    /// Multicast trees of each one-to-many session, at least 1; its packets are sprayed over them, as SCDP sprays packets in all
+    /// modes (SCDP §III). 1 is a static tree.
     #[schemars(range(min = 1))]
     pub multicast_trees: u32,
 }
 
 impl Default for RoutingConfig {
     fn default() -> Self {
-        Self { mode: RoutingMode::Auto, multicast_trees: 1 }
+        Self { mode: RoutingMode::Auto, multicast_trees: 16 }
     }
 }
 

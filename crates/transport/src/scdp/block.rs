@@ -141,6 +141,12 @@ impl Block {
         self.extra = self.extra.max(overhead);
     }
 
+    /// Whether a symbol was lost, or decoding failed.
+    #[inline]
+    pub(super) fn is_lossy(&self) -> bool {
+        self.extra > 0
+    }
+
     /// Whether all source symbols are there: no decoding (SCDP §IV-G).
     #[inline]
     pub(super) fn has_all_source(&self) -> bool {

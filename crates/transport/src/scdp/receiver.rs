@@ -8,6 +8,7 @@ use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Tran
 use std::collections::VecDeque;
 
 mod asking;
+mod choosing;
 mod losing;
 mod patience;
 
@@ -41,6 +42,8 @@ struct Lane {
 struct Session {
     layout: Layout,
     lanes: u32,
+    /// Initial window of each sender.
+    window: u32,
     symbol_bytes: u64,
     object_bytes: u64,
 }
@@ -145,6 +148,7 @@ impl Receiver {
         let session = Session {
             layout,
             lanes: u32::from(options.lanes),
+            window: u32::from(options.window),
             symbol_bytes: u64::from(options.symbol_bytes),
             object_bytes: options.object_bytes,
         };

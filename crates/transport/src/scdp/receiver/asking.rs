@@ -3,7 +3,6 @@
 use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver};
 use crate::scdp::block::Block;
 use crate::scdp::header::{Header, Pull};
-use crate::scdp::layout::lane_source;
 use crate::{Event, FailureReason, Peer, Time, Transmit};
 
 impl Receiver {
@@ -28,19 +27,13 @@ impl Receiver {
             && self.blocks.iter().map(|b| u64::from(b.missing())).sum::<u64>() == 1
     }
 
-    /// Whether pulls may go to a lane.
-    #[inline]
-    fn in_use(&self, lane: &Lane) -> bool {
-        lane.credits > 0 && (self.lanes.len() == 1 || lane.timeouts <= LEFT_OUT_AFTER)
-    }
-
     /// Whether the next block may be begun.
     #[inline]
-    fn may_open(&self) -> bool {
+    pub(super) fn may_open(&self) -> bool {
         self.future > 0 && self.blocks.len() < LIVE_BLOCKS
     }
 
-    /// How many pulls could be sent now.
+    /// How many pulls could be sent, the next of them now; 0 if none can.
     #[inline]
     pub(super) fn pulls_wanted(&self) -> u32 {
         if self.credits == 0 || self.over() {
@@ -51,36 +44,22 @@ impl Receiver {
         if self.lanes.len() == 1 {
             return self.credits.min(wanted);
         }
+        if wanted == 0 || self.session.is_none_or(|session| self.choose(session).is_none()) {
+            return 0;
+        }
         self.lanes.iter().filter(|l| self.in_use(l)).map(|l| l.credits).sum::<u32>().min(wanted)
     }
 
-    /// The next pull, for the lowest block that needs a symbol more than are on their way.
+    /// The next pull.
     pub(super) fn next_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
         let session = self.session?;
         if self.over() {
             return None;
         }
-        let first = self.turn(|_, l| self.in_use(l))?;
-        let index = match self.blocks.iter().position(|b| b.need() > 0) {
-            Some(index) => index,
-            None if self.may_open() => {
-                self.open_block(session);
-                self.blocks.len() - 1
-            }
-            None => return None,
-        };
-        // Senders take turns, so that each contributes what it can (§IV-E). While some have source symbols of the block
-        // left, these come first: without loss no block then needs decoding.
-        let lane = if session.lanes == 1 {
-            first
-        } else {
-            let block = &self.blocks[index];
-            let has_source = |lane: usize| {
-                let source = lane_source(block.source_symbols(), lane as u32, session.lanes);
-                block.lane(lane as u32).requested < source
-            };
-            self.turn(|i, l| self.in_use(l) && has_source(i)).unwrap_or(first)
-        };
+        let (lane, index) = self.choose(session)?;
+        if index == self.blocks.len() {
+            self.open_block(session);
+        }
         self.next_lane = lane + 1;
         let fin = self.lacks_one(index);
         let l = &mut self.lanes[lane];
@@ -94,13 +73,6 @@ impl Receiver {
         let block = self.base + index as u32;
         self.lanes[lane].patience.pulled(now, block, upto - 1);
         Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
-    }
-
-    /// The lane whose turn it is, of those that `may`.
-    fn turn(&self, may: impl Fn(usize, &Lane) -> bool) -> Option<usize> {
-        let n = self.lanes.len();
-        let start = if self.next_lane < n { self.next_lane } else { 0 };
-        (start..n).chain(0..start).find(|&lane| may(lane, &self.lanes[lane]))
     }
 
     /// What does not wait for the host's pull queue.

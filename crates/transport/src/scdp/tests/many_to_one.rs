@@ -19,6 +19,20 @@ fn senders_share_the_object_and_send_nothing_twice() {
 }
 
 #[test]
+fn senders_that_differ_in_pace_wait_for_each_other() {
+    for (late, decodes) in [(50, false), (100, false), (400, true)] {
+        let mut p = many_to_one(&ScdpConfig::default(), 1000 * SYMBOL, 3, move |_, from, _| {
+            if from == 2 { Fate::Late(Duration::from_us(late)) } else { Fate::Deliver }
+        });
+        finish(&mut p);
+        assert_disjoint(&p, 1..=3);
+        let r = stats(&p, HUB);
+        assert_eq!(r.decoded_blocks > 0, decodes, "{late} us: {} blocks", r.decoded_blocks);
+        assert_eq!(r.overhead_symbols, 0, "{late} us");
+    }
+}
+
+#[test]
 fn a_slow_sender_contributes_less() {
     let mut p = many_to_one(&ScdpConfig::default(), 1000 * SYMBOL, 3, |_, from, _| {
         if from == 2 { Fate::Late(Duration::from_us(500)) } else { Fate::Deliver }

@@ -1,0 +1,89 @@
+//! Which sender the next pull goes to, and for which block (many-to-one, SCDP §IV-E).
+//!
+//! Every sender holds a share of each block's source symbols, and can send repair symbols instead. A block whose source
+//! symbols all arrive needs no decoding (§IV-G), so these come first: the sender that is furthest behind is asked next,
+//! and one that has given its share of a block goes on to the next block while the others catch up. One that is `lead`
+//! symbols ahead of another does not wait any longer: its repair symbols replace what the slow one holds.
+
+use super::{Lane, Receiver, Session};
+use crate::scdp::block::Block;
+use crate::scdp::layout::lane_source;
+
+impl Receiver {
+    /// Whether a sender answers, as far as is known.
+    #[inline]
+    fn in_touch(&self, lane: &Lane) -> bool {
+        self.lanes.len() == 1 || lane.timeouts <= super::LEFT_OUT_AFTER
+    }
+
+    /// Whether a pull may go to a sender.
+    #[inline]
+    pub(super) fn in_use(&self, lane: &Lane) -> bool {
+        lane.credits > 0 && self.in_touch(lane)
+    }
+
+    /// The sender of the next pull, and the index of its block: that of the first one not begun may be among them. `None`
+    /// if there is nothing to ask for now.
+    #[inline]
+    pub(super) fn choose(&self, session: Session) -> Option<(usize, usize)> {
+        let begun = self.blocks.len();
+        let first = match self.blocks.iter().position(|b| b.need() > 0) {
+            Some(index) => index,
+            None if self.may_open() => begun,
+            None => return None,
+        };
+        if session.lanes == 1 {
+            return self.in_use(&self.lanes[0]).then_some((0, first));
+        }
+        let turn = self.turn()?;
+        if let Some(lane) = self.furthest_behind(session, first) {
+            return Some((lane, first));
+        }
+        if !self.is_awaited(session, first, turn) {
+            return Some((turn, first));
+        }
+        let last = begun + usize::from(self.may_open());
+        let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0);
+        (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)))
+    }
+
+    /// The next sender in use, in turn.
+    fn turn(&self) -> Option<usize> {
+        self.in_turn().find(|&lane| self.in_use(&self.lanes[lane]))
+    }
+
+    fn in_turn(&self) -> impl Iterator<Item = usize> {
+        let n = self.lanes.len();
+        let start = if self.next_lane < n { self.next_lane } else { 0 };
+        (start..n).chain(0..start)
+    }
+
+    /// Of the senders in use that have source symbols of a block left, the one that was asked for the fewest; in turn where
+    /// several were.
+    fn furthest_behind(&self, session: Session, index: usize) -> Option<usize> {
+        let can = |&lane: &usize| self.in_use(&self.lanes[lane]) && self.holds(session, index, lane);
+        self.in_turn().filter(can).min_by_key(|&lane| self.asked(index, lane))
+    }
+
+    /// Whether a sender has source symbols of a block that it was not asked for.
+    fn holds(&self, session: Session, index: usize, lane: usize) -> bool {
+        let k = session.layout.source_symbols(self.base + index as u32);
+        self.asked(index, lane) < lane_source(k, lane as u32, session.lanes)
+    }
+
+    /// Symbols of a block that a sender was asked for.
+    fn asked(&self, index: usize, lane: usize) -> u32 {
+        self.blocks.get(index).map_or(0, |b| b.lane(lane as u32).requested)
+    }
+
+    /// Whether `lane` leaves a block to those that hold the rest of its source symbols: nothing of it was lost, they
+    /// answer, and they are not too far behind.
+    fn is_awaited(&self, session: Session, index: usize, lane: usize) -> bool {
+        let ahead = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
+        let lead = session.window * session.lanes;
+        let in_reach = |other| self.in_touch(&self.lanes[other]) && ahead(lane) < ahead(other) + lead;
+        let whole = self.blocks.get(index).is_some_and(|b: &Block| !b.is_lossy());
+        let mut holders = (0..self.lanes.len()).filter(|&other| self.holds(session, index, other)).peekable();
+        whole && holders.peek().is_some() && holders.all(in_reach)
+    }
+}
