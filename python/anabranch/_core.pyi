@@ -31,6 +31,20 @@ def run(
     finished runs are kept, the others are marked ``interrupted`` in the manifest.
     """
 
+def codec_bench(
+    symbol_size: int,
+    source_symbols: list[int] | None,
+    quick: bool,
+    command: str,
+    progress: Callable[[int, int], object] | None,
+    /,
+) -> str:
+    """Measure the RaptorQ codec on one thread; returns a table of latencies as JSON (``anabranch.codec``).
+
+    `source_symbols` None means the usual numbers. `progress` gets how many measurements are done and how many there
+    are; what it raises ends the measurement. Raises ``ValueError`` for numbers out of range.
+    """
+
 def schema() -> str:
     """Return the JSON Schema of scenario files."""
 

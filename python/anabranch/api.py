@@ -19,7 +19,8 @@ Progress = Callable[[Mapping[str, Any]], bool]
 class PlannedRun:
     """A run that a scenario would make: folder name, sweep point, seed, transport, hash, and how large it is.
 
-    `hash` names everything that the run depends on; `packets` is a rough count of the data packets that arrive.
+    `hash` names everything that the run depends on; `packets` is a rough count of the data packets that arrive;
+    `decode_latency` says where the decode latency of SCDP's blocks comes from, None if nothing is decoded.
     """
 
     run: str
@@ -30,6 +31,7 @@ class PlannedRun:
     hosts: int
     sessions: int
     packets: int
+    decode_latency: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ class RunEntry:
         Seed of every random stream of the run.
     transport
         Transport of the main workload.
+    decode_latency
+        Where the decode latency of SCDP's blocks comes from; None if nothing is decoded, or not known.
     status
         One of `STATUSES`.
     message
@@ -56,6 +58,7 @@ class RunEntry:
     seed: int
     transport: str
     status: str
+    decode_latency: str | None = None
     message: str | None = None
     fingerprint: str = ""
     scenario_hash: str = ""
@@ -172,6 +175,7 @@ def _run(entry: Mapping[str, Any], where: str) -> RunEntry:
         seed=int(entry["seed"]),
         transport=str(entry["transport"]),
         status=str(entry["status"]),
+        decode_latency=entry.get("decode_latency"),
         message=entry.get("message"),
         fingerprint=str(entry.get("fingerprint", "")),
         scenario_hash=str(entry.get("scenario_hash", "")),

@@ -1,4 +1,4 @@
-"""What a reader must know before trusting a table: incomplete runs, uneven seeds, missing intervals."""
+"""What a reader must know before trusting a table: incomplete runs, uneven seeds, missing intervals, modelled costs."""
 
 from __future__ import annotations
 
@@ -37,4 +37,7 @@ def notes(results: Results) -> list[str]:
         found.append("the sweep points were not run under the same seeds: differences between them may be the seeds'")
     if max(len(own) for own in seeds) == 1:
         found.append("one seed: no confidence intervals")
+    models = dict.fromkeys(run.decode_latency for run in results.manifest.runs if run.decode_latency is not None)
+    if models:
+        found.append(f"decode latency of SCDP's blocks: {'; or '.join(models)}")
     return found

@@ -69,6 +69,7 @@ class StandIn(ModuleType):
                 "hosts": 16,
                 "sessions": 120,
                 "packets": 21_000,
+                "decode_latency": None,
             }
             for p, t in enumerate(self.fixture.sweep["transport.name"])
             for s in self.fixture.seeds[:seeds]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from anabranch import api
+from anabranch import api, codec
 from anabranch.cli import app, progress
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import (
@@ -236,6 +236,58 @@ def _without_one(results: Results, folder: Path) -> Results:
     (folder / "cut").mkdir()
     (folder / "cut/manifest.json").write_text(json.dumps(data))
     return type(results)(folder / "cut")
+
+
+def test_a_decode_table_is_used_said_and_kept_apart(lab: Path) -> None:
+    codec.bench(source_symbols=[1, 100], quick=True).write(lab / "my table.json")
+    default = {run.hash for run in runner.prepare(EXPERIMENT, lab, quick=True).plan.runs}
+    for table, folder in (("measured", "decode-measured"), ("my table.json", "decode-my table")):
+        result = invoke("scdp/toy", "--quick", "--decode-table", table)
+        assert result.exit_code == 0, result.stderr
+        home = lab / "out/reproduce" / folder
+        assert (home / "index.html").is_file()
+        manifest = json.loads((home / "scdp/toy-quick/results/manifest.json").read_text())
+        assert all("measured on" in run["decode_latency"] for run in manifest["runs"])
+        assert not default & {run["scenario_hash"] for run in manifest["runs"]}
+        assert manifest["command"][-2:] == ["--decode-table", table]
+        page = (home / "scdp/toy-quick/report.html").read_text()
+        assert (
+            f"decode latency of SCDP&#39;s blocks: table &#34;{'' if table in codec.TABLES else '../../'}{table}"
+            in page
+        )
+    assert not (lab / "out/reproduce/scdp").exists()
+    # The table counts by its content.
+    job = runner.prepare(EXPERIMENT, lab / "out/reproduce/decode-my table", quick=True, decode_table="my table.json")
+    assert job.missing() == []
+    file = lab / "my table.json"
+    file.write_text(file.read_text() + "\n")
+    job = runner.prepare(EXPERIMENT, lab / "out/reproduce/decode-my table", quick=True, decode_table="my table.json")
+    assert len(job.missing()) == len(job.plan.runs)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "why"),
+    [
+        ('"transport.scdp.decode_rate" = ["1Gbps", "2Gbps"]', "it compares decoders itself"),
+        ('"transport.name" = ["ndp", "dctcp"]', "it decodes nothing"),
+    ],
+)
+def test_experiments_without_a_decoder_to_choose_are_left_out(lab: Path, sweep: str, why: str) -> None:
+    (lab / "scenarios/scdp/toy.toml").write_text(TOY + sweep + "\n")
+    result = invoke("scdp/toy", "--quick", "--decode-table", "measured")
+    assert result.exit_code == 2
+    assert f"scdp/toy: left out: {why}" in result.stderr
+    assert "none of these experiments can use it" in result.stderr
+
+
+def test_an_unknown_decode_table_is_an_error_with_a_hint(lab: Path) -> None:  # noqa: ARG001
+    result = invoke("scdp/toy", "--decode-table", "none.json")
+    assert result.exit_code == 2
+    assert "--decode-table none.json: expected a file or measured" in result.stderr
+    assert "hint: `anabranch codec bench --latency-table FILE` writes one" in result.stderr
+    result = invoke("scdp/toy", "--decode-table", "measured", "--record")
+    assert result.exit_code == 2
+    assert "does not go with" in result.stderr
 
 
 def test_the_list_says_runs_and_time(lab: Path) -> None:

@@ -4,6 +4,8 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
+mod codec;
+
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{self, Plan};
@@ -26,6 +28,8 @@ const TICK: Duration = Duration::from_millis(200);
 /// The extension module.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::codec::codec_bench;
     #[pymodule_export]
     use super::{ScenarioError, plan, reference, run, schema, version};
 }
@@ -71,6 +75,7 @@ fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
             runs.push(json!({
                 "run": run.name(), "point": run.point, "seed": run.seed,
                 "transport": run.scenario.transport.name.name(), "hash": run.hash,
+                "decode_latency": run.scenario.decode_latency(),
                 "hosts": prepared.graph.hosts, "sessions": prepared.sessions.len(),
                 "packets": prepared.packets(&run.scenario),
             }));

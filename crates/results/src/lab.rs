@@ -100,8 +100,9 @@ fn adopt(store: &Store, plan: &Plan, kept: Vec<RunEntry>) -> Result<Vec<Option<R
     }
     let mut adopted = Vec::new();
     for (entry, run) in found.into_iter().zip(&plan.runs) {
-        // The point is told as this plan names it.
-        let entry = entry.map(|e| RunEntry { run: run.name(), point: run.point.clone(), ..e });
+        // The point is told as this plan names it; the decoder too, which older entries do not tell.
+        let (point, decode_latency) = (run.point.clone(), run.scenario.decode_latency());
+        let entry = entry.map(|e| RunEntry { run: run.name(), point, decode_latency, ..e });
         if let Some(entry) = &entry {
             store.write_entry(entry)?;
         }
@@ -122,6 +123,7 @@ impl RunEntry {
             point: run.point.clone(),
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
+            decode_latency: run.scenario.decode_latency(),
             status: INTERRUPTED.to_owned(),
             message: Some("not begun".to_owned()),
             fingerprint: String::new(),

@@ -45,6 +45,8 @@ pub struct RunEntry {
     pub seed: u64,
     /// Transport of its main workload.
     pub transport: String,
+    /// Where the decode latency of SCDP's blocks comes from; `None` if nothing is decoded.
+    pub decode_latency: Option<String>,
     /// `complete`, `stalled`, `time_limit`, `interrupted`.
     pub status: String,
     /// For a run that is not complete: which flows wait for what.
@@ -80,6 +82,7 @@ impl RunEntry {
             point: run.point.clone(),
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
+            decode_latency: run.scenario.decode_latency(),
             status: status.to_owned(),
             message,
             fingerprint: format!("{:016x}", record.fingerprint),

@@ -111,6 +111,21 @@ fn runs_are_known_by_their_hash_whatever_their_name() {
 }
 
 #[test]
+fn kept_runs_tell_of_their_decoder_even_if_an_older_version_did_not() {
+    let out = folder("older");
+    let (first, _) = complete(&plan(&[]), &out, false);
+    let file = out.join("runs/p000-s1/run.json");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let mut entry: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(entry.as_object_mut().expect("an object").remove("decode_latency").is_some());
+    fs::write(&file, entry.to_string()).expect("writable");
+    let (again, kept) = complete(&plan(&[]), &out, true);
+    assert_eq!(kept, 3);
+    assert!(first.runs[0].decode_latency.is_some());
+    assert_eq!(again.runs[0].decode_latency, first.runs[0].decode_latency);
+}
+
+#[test]
 fn without_resume_everything_is_run() {
     let out = folder("anew");
     complete(&plan(&[]), &out, false);

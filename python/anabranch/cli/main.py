@@ -12,6 +12,7 @@ from rich.table import Table
 
 from anabranch import api, core, outputs
 from anabranch.cli import progress
+from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
 from anabranch.cli.reproduce import reproduce_command
 from anabranch.errors import AnabranchError
@@ -130,6 +131,9 @@ def schema(
     """Print the JSON Schema of scenario files."""
     with errors():
         typer.echo(core.call("reference" if reference else "schema"))
+
+
+app.add_typer(codec_app, name="codec")
 
 
 def demo_scenario() -> Path:

@@ -41,6 +41,15 @@ def reproduce_command(
     threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.")] = Path("out/reproduce"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, finished runs too.")] = False,
+    decode_table: Annotated[
+        str | None,
+        typer.Option(
+            help="Decode latencies of SCDP's blocks: measured (this project's codec), or a file that "
+            "`anabranch codec bench --latency-table` wrote. Results go to a folder of their own.",
+            metavar="NAME|FILE",
+            show_default="what the scenario says: the paper's rate",
+        ),
+    ] = None,
     record: Annotated[
         bool,
         typer.Option(
@@ -57,6 +66,8 @@ def reproduce_command(
     Finished runs are kept: after an interruption the same command goes on where it stopped.
     """
     with errors():
+        if decode_table is not None and (record or check or list_):
+            raise AnabranchError("--decode-table does not go with --list, --record or --check: those are the papers'")
         if list_:
             _list(names or [], quick=quick, seeds=seeds, threads=threads, out=out)
             code = 0
@@ -66,7 +77,15 @@ def reproduce_command(
             code = _write_tables(stderr())
         else:
             code = _reproduce(
-                names or [], all_=all_, quick=quick, seeds=seeds, threads=threads, out=out, fresh=fresh, keep=record
+                names or [],
+                all_=all_,
+                quick=quick,
+                seeds=seeds,
+                threads=threads,
+                out=out,
+                fresh=fresh,
+                keep=record,
+                decode_table=decode_table,
             )
     raise typer.Exit(code)
 
@@ -81,6 +100,22 @@ def _chosen(names: Sequence[str], *, all_: bool) -> tuple[Experiment, ...]:
     return registry.find(names) if names else registry.EXPERIMENTS
 
 
+def _with_table(chosen: Sequence[Experiment], err: Console) -> list[Experiment]:
+    """Those of the experiments that a table of decode latencies can be chosen for."""
+    from anabranch.reproduce import runner  # noqa: PLC0415
+
+    found = []
+    for one in chosen:
+        why = runner.own_decoder(one)
+        if why is None:
+            found.append(one)
+        else:
+            err.print(f"{one.name}: left out: {why}", markup=False)
+    if not found:
+        raise AnabranchError("--decode-table: none of these experiments can use it")
+    return found
+
+
 def _reproduce(
     names: Sequence[str],
     *,
@@ -91,11 +126,15 @@ def _reproduce(
     out: Path,
     fresh: bool,
     keep: bool,
+    decode_table: str | None,
 ) -> int:
     from anabranch.reproduce import comparison, pages, runner  # noqa: PLC0415
 
     err = stderr()
-    jobs = [runner.prepare(one, out, quick=quick, seeds=seeds) for one in _chosen(names, all_=all_)]
+    out, chosen = runner.place(out, decode_table), list(_chosen(names, all_=all_))
+    if decode_table is not None:
+        chosen = _with_table(chosen, err)
+    jobs = [runner.prepare(one, out, quick=quick, seeds=seeds, decode_table=decode_table) for one in chosen]
     _announce(jobs, err, threads=threads, fresh=fresh)
     outcomes: list[Outcome] = []
     for job in jobs:

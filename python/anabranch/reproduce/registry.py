@@ -59,6 +59,7 @@ _ALL: tuple[Experiment, ...] = (
     beyond.FAST_LINKS,
     beyond.K16,
     beyond.TOPOLOGIES,
+    beyond.DECODE_LATENCY,
     ndp_short_flows.FIG6,
     ndp_ecmp.FIG7,
     ndp_parameters.FIG8A,

@@ -7,16 +7,16 @@ A result folder ``out/reproduce/PAPER/FIGURE[-quick]/`` holds ``results/`` (as `
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch import api, outputs
+from anabranch import api, codec, outputs
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import drawing, record, registry
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from anabranch.reproduce.model import Experiment, Figure
     from anabranch.reproduce.record import Record
     from anabranch.results import Results
@@ -38,6 +38,8 @@ class Job:
         Where everything is written.
     plan
         Its runs.
+    decode_table
+        Table of decode latencies that its SCDP sessions use, by name or file; None: what the scenario says.
     """
 
     experiment: Experiment
@@ -45,6 +47,7 @@ class Job:
     seeds: int | None
     folder: Path
     plan: api.Plan
+    decode_table: str | None = None
 
     @property
     def results(self) -> Path:
@@ -54,7 +57,7 @@ class Job:
     @property
     def overrides(self) -> tuple[str, ...]:
         """Settings that replace those of the scenario."""
-        return self.experiment.quick if self.quick else ()
+        return _overrides(self.experiment, quick=self.quick, decode_table=self.decode_table)
 
     def missing(self) -> list[api.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
@@ -64,7 +67,8 @@ class Job:
     def command(self) -> list[str]:
         """The command that makes the results."""
         seeds = [] if self.seeds is None else ["--seeds", str(self.seeds)]
-        return ["anabranch", "reproduce", self.experiment.name, *(["--quick"] if self.quick else []), *seeds]
+        table = [] if self.decode_table is None else ["--decode-table", self.decode_table]
+        return ["anabranch", "reproduce", self.experiment.name, *(["--quick"] if self.quick else []), *seeds, *table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +81,77 @@ class Outcome:
     record: Record
 
 
-def prepare(experiment: Experiment, out: Path, *, quick: bool = False, seeds: int | None = None) -> Job:
+def _overrides(experiment: Experiment, *, quick: bool, decode_table: str | None) -> tuple[str, ...]:
+    size = experiment.quick if quick else ()
+    if decode_table is None:
+        return size
+    # The core looks files up beside the scenario.
+    beside = registry.scenario(experiment).parent
+    table = decode_table if decode_table in codec.TABLES else os.path.relpath(decode_table, beside)
+    return (*size, f"transport.scdp.decode_table={json.dumps(table)}")
+
+
+def prepare(
+    experiment: Experiment,
+    out: Path,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    decode_table: str | None = None,
+) -> Job:
     """Plan an experiment.
+
+    Parameters
+    ----------
+    experiment
+        The experiment.
+    out
+        Folder for all experiments.
+    quick
+        The quick size.
+    seeds
+        Number of seeds; default: the scenario's.
+    decode_table
+        Table of decode latencies for SCDP's sessions, one of `anabranch.codec.TABLES` or a file. Default: what the
+        scenario says.
 
     Raises
     ------
     AnabranchError
         If its scenario is missing, cannot be read or cannot be run.
     """
-    overrides = experiment.quick if quick else ()
-    plan = api.plan(registry.scenario(experiment), overrides, seeds=seeds)
+    plan = api.plan(
+        registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=decode_table), seeds=seeds
+    )
     folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
-    return Job(experiment, quick, seeds, folder, plan)
+    return Job(experiment, quick, seeds, folder, plan, decode_table)
+
+
+def place(out: Path, decode_table: str | None) -> Path:
+    """Folder below `out` for all experiments with this table: they are not the papers' experiments.
+
+    Raises
+    ------
+    AnabranchError
+        If there is no such table.
+    """
+    if decode_table is None:
+        return out
+    if decode_table not in codec.TABLES and not Path(decode_table).is_file():
+        raise AnabranchError(
+            f"--decode-table {decode_table}: expected a file or {' or '.join(codec.TABLES)}",
+            hint="`anabranch codec bench --latency-table FILE` writes one",
+        )
+    return out / f"decode-{Path(decode_table).stem}"
+
+
+def own_decoder(experiment: Experiment) -> str | None:
+    """Why a table of decode latencies cannot be chosen for an experiment; None if it can."""
+    runs = api.plan(registry.scenario(experiment), experiment.quick).runs
+    models = {run.decode_latency for run in runs} - {None}
+    if not models:
+        return "it decodes nothing"
+    return "it compares decoders itself" if len(models) > 1 else None
 
 
 def run(job: Job, *, threads: int = 0, fresh: bool = False, progress: api.Progress | None = None) -> Results:

@@ -11,21 +11,18 @@
 //! `--help` lists the options.
 
 mod bench;
-mod clock;
 mod details;
 mod latency;
-mod measure;
 mod options;
-mod ours;
 mod peer;
 mod report;
 mod tables;
-mod workload;
 
+use anabranch_codec_bench::provenance::Provenance;
+use anabranch_codec_bench::{clock, contenders as ours, measure, workload};
 use anabranch_raptorq::Level;
 use bench::Bench;
 use options::{Options, Request, USAGE};
-use report::Provenance;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -83,7 +80,7 @@ fn run(options: Options) -> Result<(), String> {
 
 /// What was measured, where and how.
 fn introduction(bench: &Bench) -> String {
-    let Provenance { date, commit, command, machine, load, compiler, level } = Provenance::collect();
+    let Provenance { date, commit, command, machine, load, compiler, level } = Provenance::collect(report::command());
     let Options { samples, huge_pages, .. } = bench.options;
     format!(
         "## RaptorQ codec: {date}, commit {commit}\n\n\

@@ -1,9 +1,7 @@
-//! Tables, where the numbers come from, and the section of `benches/RESULTS.md`.
+//! Tables, and the section of `benches/RESULTS.md`.
 
-use anabranch_raptorq::Level;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::Command;
 
 const BEGIN: &str = "<!-- codec: everything up to the next such line is replaced by `make bench-codec` -->";
 const END: &str = "<!-- codec: end -->";
@@ -22,58 +20,16 @@ pub(crate) fn table(head: &[String], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Where numbers were measured.
-#[derive(Clone, Debug)]
-pub(crate) struct Provenance {
-    pub(crate) date: String,
-    pub(crate) commit: String,
-    pub(crate) command: String,
-    pub(crate) machine: String,
-    pub(crate) load: String,
-    pub(crate) compiler: String,
-    pub(crate) level: String,
-}
-
-impl Provenance {
-    /// Of this process, with the load of the machine right now.
-    pub(crate) fn collect() -> Self {
-        let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-        // Where a file is on this machine is of no interest.
-        let arguments = arguments.map(|argument| match Path::new(&argument) {
-            path if path.is_absolute() => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            _ => argument,
-        });
-        let command = ["cargo bench --locked -p anabranch-raptorq --bench codec --".to_owned()];
-        let dirty = !output("git", &["status", "--porcelain", "--", "."]).is_empty();
-        let processor = first_line_of("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.into());
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        Self {
-            date: output("date", &["-u", "+%Y-%m-%d"]),
-            commit: output("git", &["rev-parse", "--short", "HEAD"]) + if dirty { " with local changes" } else { "" },
-            command: command.into_iter().chain(arguments).collect::<Vec<_>>().join(" "),
-            machine: format!("{processor}, {cores} cores"),
-            load: load.split(' ').next().unwrap_or_default().to_owned(),
-            compiler: output("rustc", &["--version"]),
-            level: Level::best().to_string(),
-        }
-    }
-}
-
-/// What a program prints, or "unknown".
-fn output(program: &str, arguments: &[&str]) -> String {
-    let done = Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
-    match done {
-        Ok(done) if done.status.success() => String::from_utf8_lossy(&done.stdout).trim().to_owned(),
-        _ => "unknown".to_owned(),
-    }
-}
-
-/// The value after the colon in the first line of a file that begins with `key`.
-fn first_line_of(file: &str, key: &str) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let line = text.lines().find(|line| line.starts_with(key))?;
-    line.split_once(':').map(|(_, value)| value.trim().to_owned())
+/// The command line of this process.
+pub(crate) fn command() -> String {
+    let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    // Where a file is on this machine is of no interest.
+    let arguments = arguments.map(|argument| match Path::new(&argument) {
+        path if path.is_absolute() => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        _ => argument,
+    });
+    let command = ["cargo bench --locked -p anabranch-raptorq --bench codec --".to_owned()];
+    command.into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 /// Puts a report into `benches/RESULTS.md`, and its main table into the crate's README.

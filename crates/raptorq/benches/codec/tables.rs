@@ -54,7 +54,7 @@ const TASKS: [Task; 4] = [
 ];
 
 /// Repair symbols that arrive beyond the losses.
-pub(crate) const EXTRA: u32 = 2;
+pub(crate) use anabranch_codec_bench::latency::EXTRA;
 
 /// A measurement: which task, K and T, and the speeds of both codecs.
 struct Cell {

@@ -316,7 +316,7 @@ fn add_point(
             FilePath::new(&plan.file).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     }
     let mut errors = Vec::new();
-    for fault in scenario.check(&plan.base) {
+    for fault in scenario.read_tables(&plan.base).into_iter().chain(scenario.check(&plan.base)) {
         let error = fault_error(&plan.sources, &document, &Path::default(), &fault);
         if fault.warning { &mut plan.warnings } else { &mut errors }.push(error);
     }

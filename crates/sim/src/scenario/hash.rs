@@ -1,6 +1,6 @@
 //! A stable hash of what a run depends on.
 
-use super::Scenario;
+use super::{Scenario, decoding};
 use crate::fabric::topology::TopologyConfig;
 use crate::workload::SizesConfig;
 use serde_json::Value;
@@ -114,12 +114,14 @@ impl Scenario {
         fnv.hex()
     }
 
-    /// Hash of the data files that the scenario names, relative to `base`; the hash of nothing where there are none. A
-    /// file that cannot be read counts as empty.
+    /// Hash of the data files that the scenario names, relative to `base`, and of the decode latencies that it has from the
+    /// program; the hash of nothing where there are none. A file that cannot be read counts as empty.
     pub fn hash_inputs(&self, base: &Path) -> String {
         let mut fnv = Fnv::new();
-        for file in self.data_files() {
-            let content = std::fs::read(base.join(file)).unwrap_or_default();
+        let files = self.data_files().into_iter().map(|file| std::fs::read(base.join(file)).unwrap_or_default());
+        // Another version of the program may have measured others.
+        let built_in = self.decode_table().and_then(decoding::built_in).map(|text| text.as_bytes().to_vec());
+        for content in files.chain(built_in) {
             // The length keeps the end of one file apart from the start of the next.
             fnv.write(&(content.len() as u64).to_le_bytes());
             fnv.write(&content);
@@ -139,7 +141,13 @@ impl Scenario {
         if let TopologyConfig::FileTopology(file) = &self.fabric {
             files.extend(file.path.to_str());
         }
+        files.extend(self.decode_table().filter(|name| decoding::built_in(name).is_none()));
         files
+    }
+
+    /// The name of the table of decode latencies, if it has one.
+    fn decode_table(&self) -> Option<&str> {
+        self.transport.scdp.decode_table.name.as_deref()
     }
 }
 

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 mod build;
 mod check;
 mod cost;
+mod decoding;
 mod error;
 mod expand;
 mod fabric;

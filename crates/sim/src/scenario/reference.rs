@@ -166,6 +166,9 @@ impl<'s> Page<'s> {
             let table = schema["oneOf"][0].get("properties").is_some();
             return if table { "table" } else { "one of" }.to_owned();
         }
+        if let Some(alternatives) = schema.get("anyOf").and_then(Json::as_array) {
+            return alternatives.iter().map(|a| self.type_of(a)).collect::<Vec<_>>().join(" or ");
+        }
         let name = match &schema["type"] {
             Json::Array(names) => names.iter().filter_map(Json::as_str).find(|n| *n != "null"),
             name => name.as_str(),

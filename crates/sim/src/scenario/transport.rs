@@ -4,7 +4,7 @@ use super::switch::{QueueKind, RoutingMode};
 use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
+use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, ConfigError};
 use schemars::JsonSchema;
@@ -116,7 +116,7 @@ impl TransportConfig {
             priority_thresholds: Vec::new(),
             block_symbols: MAX_BLOCK_SYMBOLS,
             repair: Repair::Random,
-            decode_table: Vec::new(),
+            decode_table: DecodeTable::default(),
             decode_polynomial: vec![0.0],
             ..self.scdp.clone()
         })

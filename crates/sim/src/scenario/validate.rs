@@ -5,6 +5,18 @@ use crate::workload::{Fault, WorkloadConfig};
 use std::path::Path;
 
 impl Scenario {
+    /// Reads the tables that the parameters name, relative to `base`. Says what is wrong with them, and does without those.
+    pub(super) fn read_tables(&mut self, base: &Path) -> Vec<Fault> {
+        let scdp = &mut self.transport.scdp;
+        // Sizes that make no sense are told of elsewhere.
+        let symbol_bytes = scdp.packet.0.saturating_sub(scdp.header.0);
+        let fault = super::decoding::read(&mut scdp.decode_table, base, symbol_bytes, scdp.block_symbols).err();
+        if fault.is_some() {
+            scdp.decode_table = anabranch_transport::scdp::DecodeTable::default();
+        }
+        fault.map(|f| f.under("transport.scdp.decode_table")).into_iter().collect()
+    }
+
     /// Everything that is wrong or doubtful, keys relative to the document. Data files are read, relative to `base`.
     pub(super) fn check(&self, base: &Path) -> Vec<Fault> {
         let mut faults = Vec::new();

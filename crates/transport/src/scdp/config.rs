@@ -1,5 +1,6 @@
 //! Parameters of SCDP.
 
+use super::decode_table::DecodeTable;
 use super::straggler::Straggler;
 use crate::{Bytes, ConfigError, Duration, Rate};
 use schemars::JsonSchema;
@@ -48,8 +49,10 @@ pub struct ScdpConfig {
     pub straggler: Straggler,
     /// Rate at which a block is decoded, if neither table nor polynomial is given. SCDP §V-C: roughly 1.3 Gbps.
     pub decode_rate: Rate,
-    /// Measured decode latencies by number of source symbols, increasing; interpolated, and extrapolated in proportion.
-    pub decode_table: Vec<DecodeLatency>,
+    /// Decode latencies by number of source symbols, increasing; interpolated, and in proportion to K beyond them. Rows like
+    /// `{ symbols = 100, latency = "50us" }`; or a file that `anabranch codec bench --latency-table` wrote, of which the
+    /// slowest loss counts for each K; or `"measured"`, such a table of this project's own codec.
+    pub decode_table: DecodeTable,
     /// Coefficients of the decode latency in microseconds as a polynomial of K, constant first.
     pub decode_polynomial: Vec<f64>,
 }
@@ -63,16 +66,6 @@ pub enum Repair {
     Partitioned,
     /// Each starts at a random number of its own, so that they are statistically unique (SCDP §IV-E: randomness; Polyraptor).
     Random,
-}
-
-/// One measured decode latency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DecodeLatency {
-    /// Number of source symbols K.
-    pub symbols: u32,
-    /// Time to decode a block of that many.
-    pub latency: Duration,
 }
 
 impl Default for ScdpConfig {
@@ -94,7 +87,7 @@ impl Default for ScdpConfig {
             retries: 1000,
             straggler: Straggler::default(),
             decode_rate: Rate::from_mbps(1300),
-            decode_table: Vec::new(),
+            decode_table: DecodeTable::default(),
             decode_polynomial: Vec::new(),
         }
     }
@@ -167,13 +160,11 @@ impl ScdpConfig {
         if self.decode_rate.bps() == 0 {
             return error("decode_rate", "must be above 0".into());
         }
-        if !self.decode_table.is_empty() && !self.decode_polynomial.is_empty() {
+        if self.decode_table.is_given() && !self.decode_polynomial.is_empty() {
             return error("decode_polynomial", "give a table or a polynomial, not both".into());
         }
-        if self.decode_table.windows(2).any(|w| w[0].symbols >= w[1].symbols)
-            || self.decode_table.first().is_some_and(|first| first.symbols == 0)
-        {
-            return error("decode_table", "numbers of symbols must increase, from 1".into());
+        if let Some(problem) = self.decode_table.problem() {
+            return error("decode_table", problem);
         }
         if self.decode_polynomial.iter().any(|c| !c.is_finite()) {
             return error("decode_polynomial", "coefficients must be finite".into());
@@ -183,19 +174,8 @@ impl ScdpConfig {
 
     /// Time to decode a block of `k` source symbols.
     pub fn decode_latency(&self, k: u32) -> Duration {
-        if let Some(last) = self.decode_table.last() {
-            let after = self.decode_table.partition_point(|d| d.symbols < k);
-            let interpolate = |a: (u64, u64), b: (u64, u64)| {
-                let (dx, dy) = (b.0 - a.0, i128::from(b.1) - i128::from(a.1));
-                let y = i128::from(a.1) + dy * i128::from(u64::from(k) - a.0) / i128::from(dx);
-                Duration(y.max(0) as u64)
-            };
-            let point = |d: &DecodeLatency| (u64::from(d.symbols), d.latency.ps());
-            return match (after, self.decode_table.get(after)) {
-                (0, Some(first)) => interpolate((0, 0), point(first)),
-                (n, Some(next)) => interpolate(point(&self.decode_table[n - 1]), point(next)),
-                (_, None) => interpolate((0, 0), point(last)),
-            };
+        if let Some(latency) = self.decode_table.latency(k) {
+            return latency;
         }
         if !self.decode_polynomial.is_empty() {
             let x = f64::from(k);
@@ -219,6 +199,7 @@ impl ScdpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scdp::DecodeLatency;
 
     #[test]
     fn defaults_are_valid_and_faults_are_named() {
@@ -241,13 +222,9 @@ mod tests {
     fn decode_latency_by_rate_table_and_polynomial() {
         let mut c = ScdpConfig::default();
         assert_eq!(c.decode_latency(100), c.decode_rate.transmit_time(143_600));
-        c.decode_table = [(10, 5), (100, 50), (200, 150)]
-            .map(|(symbols, us)| DecodeLatency { symbols, latency: Duration::from_us(us) })
-            .to_vec();
-        for (k, us) in [(2, 1), (10, 5), (55, 27), (150, 100), (400, 300)] {
-            assert_eq!(c.decode_latency(k).ps() / 1_000_000, us, "K = {k}");
-        }
-        c.decode_table.clear();
+        c.decode_table = vec![DecodeLatency { symbols: 50, latency: Duration::from_us(40) }].into();
+        assert_eq!(c.decode_latency(100), Duration::from_us(80));
+        c.decode_table = DecodeTable::default();
         c.decode_polynomial = vec![1.0, 0.5, 0.01];
         assert_eq!(c.decode_latency(10), Duration::from_us(7));
     }

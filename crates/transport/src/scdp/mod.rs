@@ -37,6 +37,7 @@
 mod block;
 mod codec;
 mod config;
+mod decode_table;
 mod header;
 mod layout;
 mod receiver;
@@ -48,7 +49,8 @@ mod tests;
 
 pub use block::BlockDecoder;
 pub use codec::RaptorQDecoder;
-pub use config::{DecodeLatency, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
+pub use config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
+pub use decode_table::{DecodeLatency, DecodeTable};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;
 pub use receiver::Receiver;

@@ -1,8 +1,8 @@
 //! Sessions that carry real bytes: ends that RaptorQ stands behind, and that check themselves.
 
 use super::*;
-use crate::scdp::RaptorQDecoder;
 use crate::scdp::layout::Layout;
+use crate::scdp::{BlockDecoder, RaptorQDecoder};
 use crate::{Arrival, Bytes};
 use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use std::collections::BTreeMap;
@@ -148,6 +148,26 @@ pub(super) enum Shape {
     ToOne(u16),
 }
 
+/// A decoder that is never given a symbol twice.
+#[derive(Debug)]
+struct Strict {
+    decoder: RaptorQDecoder,
+    given: BTreeSet<(u32, u32)>,
+}
+
+impl BlockDecoder for Strict {
+    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) {
+        assert!(self.given.insert((block, esi)), "symbol {esi} of block {block} twice");
+        self.decoder.symbol(block, source_symbols, esi, payload);
+    }
+    fn try_decode(&mut self, block: u32) -> bool {
+        self.decoder.try_decode(block)
+    }
+    fn take(&mut self, block: u32) -> Vec<u8> {
+        self.decoder.take(block)
+    }
+}
+
 /// Moves an object with its bytes, and checks all that must hold afterwards.
 #[track_caller]
 pub(super) fn transfer(
@@ -170,7 +190,8 @@ pub(super) fn transfer_seeded(
 ) -> Pair<Checked> {
     let object = object(bytes);
     let receiver = |senders: u16, i: u16| {
-        let decoder = Box::new(RaptorQDecoder::new(SHORT as usize, PLANS.clone()));
+        let decoder = RaptorQDecoder::new(SHORT as usize, PLANS.clone());
+        let decoder = Box::new(Strict { decoder, given: BTreeSet::new() });
         Connection::Receiver(Receiver::new(config, senders, u64::from(i)).with_decoder(decoder))
     };
     let (ends, window): (Vec<_>, u32) = match shape {

@@ -1,4 +1,4 @@
-//! This crate's contenders.
+//! The codec in the tasks that are measured.
 
 use crate::measure::{Contender, batch_for};
 use crate::workload::Workload;
@@ -7,12 +7,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 /// The plan for blocks of `source_symbols`.
-pub(crate) fn plan(source_symbols: u32) -> Arc<EncodingPlan> {
+pub fn plan(source_symbols: u32) -> Arc<EncodingPlan> {
     Arc::new(EncodingPlan::generate(source_symbols).expect("K is 1 to 56403"))
 }
 
 /// Writes the repair symbols of `block` from ESI K on.
-pub(crate) fn repairs(plan: &Arc<EncodingPlan>, source_symbols: u32, block: &[u8], repairs: &mut [u8]) {
+pub fn repairs(plan: &Arc<EncodingPlan>, source_symbols: u32, block: &[u8], repairs: &mut [u8]) {
     let symbol_size = block.len() / source_symbols as usize;
     let mut encoder = SourceBlockEncoder::new(Arc::clone(plan), source_symbols, symbol_size).expect("a plan for K");
     encoder.load(block).expect("K symbols");
@@ -20,7 +20,7 @@ pub(crate) fn repairs(plan: &Arc<EncodingPlan>, source_symbols: u32, block: &[u8
 }
 
 /// Encodes a block and makes its first repair symbols.
-pub(crate) struct Encode<'a> {
+pub struct Encode<'a> {
     encoder: SourceBlockEncoder,
     block: &'a [u8],
     repairs: Vec<u8>,
@@ -29,7 +29,7 @@ pub(crate) struct Encode<'a> {
 
 impl<'a> Encode<'a> {
     /// With `plan`, as many repair symbols as `expected` has, with `level`'s instructions.
-    pub(crate) fn new(
+    pub fn new(
         plan: &Arc<EncodingPlan>,
         level: Level,
         source_symbols: u32,
@@ -64,7 +64,7 @@ impl Contender for Encode<'_> {
 }
 
 /// As [`Encode`], with a plan that is made each time.
-pub(crate) struct EncodeFromScratch<'a>(pub(crate) Encode<'a>);
+pub struct EncodeFromScratch<'a>(pub Encode<'a>);
 
 impl Contender for EncodeFromScratch<'_> {
     type Input = ();
@@ -89,7 +89,7 @@ impl Contender for EncodeFromScratch<'_> {
 }
 
 /// Makes a plan.
-pub(crate) struct Generate(pub(crate) u32);
+pub struct Generate(pub u32);
 
 impl Contender for Generate {
     type Input = ();
@@ -111,7 +111,7 @@ impl Contender for Generate {
 }
 
 /// Makes repair symbols of a block that is encoded already.
-pub(crate) struct Repairs<'a> {
+pub struct Repairs<'a> {
     encoder: SourceBlockEncoder,
     made: Vec<u8>,
     expected: &'a [u8],
@@ -119,7 +119,7 @@ pub(crate) struct Repairs<'a> {
 
 impl<'a> Repairs<'a> {
     /// As many as `expected` has.
-    pub(crate) fn new(plan: &Arc<EncodingPlan>, source_symbols: u32, block: &[u8], expected: &'a [u8]) -> Self {
+    pub fn new(plan: &Arc<EncodingPlan>, source_symbols: u32, block: &[u8], expected: &'a [u8]) -> Self {
         let symbol_size = block.len() / source_symbols as usize;
         let mut encoder = SourceBlockEncoder::new(Arc::clone(plan), source_symbols, symbol_size).expect("a plan for K");
         encoder.load(block).expect("K symbols");
@@ -148,7 +148,7 @@ impl Contender for Repairs<'_> {
 
 /// Where the decoded block is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// In the decoder's memory, where it can be read.
     InPlace,
     /// Copied to a buffer of the caller.
@@ -156,7 +156,7 @@ pub(crate) enum Target {
 }
 
 /// Takes the symbols of a block and recovers it.
-pub(crate) struct Decode<'a> {
+pub struct Decode<'a> {
     decoder: SourceBlockDecoder,
     workload: &'a Workload,
     next: usize,
@@ -164,7 +164,8 @@ pub(crate) struct Decode<'a> {
 }
 
 impl<'a> Decode<'a> {
-    pub(crate) fn new(plan: &Arc<EncodingPlan>, level: Level, workload: &'a Workload, target: Target) -> Self {
+    /// Of this workload, with `level`'s instructions.
+    pub fn new(plan: &Arc<EncodingPlan>, level: Level, workload: &'a Workload, target: Target) -> Self {
         let &Workload { source_symbols, symbol_size, .. } = workload;
         let decoder = SourceBlockDecoder::new(Arc::clone(plan), source_symbols, symbol_size).expect("a plan for K");
         let decoder = decoder.with_level(level).expect("an available level");
@@ -173,7 +174,7 @@ impl<'a> Decode<'a> {
     }
 
     /// The first half of a run: everything arrives, for another block than before.
-    pub(crate) fn receive(&mut self) {
+    pub fn receive(&mut self) {
         self.decoder.clear();
         for (esi, symbol) in self.workload.arrivals(self.next) {
             self.decoder.add_symbol(esi, black_box(symbol)).expect("a symbol of T bytes");
@@ -182,12 +183,12 @@ impl<'a> Decode<'a> {
     }
 
     /// Panics unless the block was recovered.
-    pub(crate) fn verify(&mut self) {
+    pub fn verify(&mut self) {
         self.check(());
     }
 
     /// The second half.
-    pub(crate) fn recover(&mut self) {
+    pub fn recover(&mut self) {
         match &mut self.copy {
             None => drop(black_box(self.decoder.try_decode().expect("two symbols more than needed"))),
             Some(copy) => self.decoder.try_decode_into(copy).expect("two symbols more than needed"),
@@ -219,7 +220,7 @@ impl Contender for Decode<'_> {
 }
 
 /// Makes few repair symbols straight from the block.
-pub(crate) struct Matrix<'a> {
+pub struct Matrix<'a> {
     coefficients: RepairMatrix,
     block: &'a [u8],
     repairs: Vec<u8>,
@@ -228,13 +229,7 @@ pub(crate) struct Matrix<'a> {
 
 impl<'a> Matrix<'a> {
     /// The first `count` ones.
-    pub(crate) fn new(
-        plan: &EncodingPlan,
-        source_symbols: u32,
-        count: u32,
-        block: &'a [u8],
-        expected: &'a [u8],
-    ) -> Self {
+    pub fn new(plan: &EncodingPlan, source_symbols: u32, count: u32, block: &'a [u8], expected: &'a [u8]) -> Self {
         let coefficients =
             RepairMatrix::new(plan, source_symbols, source_symbols, count).expect("repair symbols of a plan for K");
         Self { coefficients, block, repairs: vec![0; expected.len()], expected }

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 /// A clock that knows what reading it costs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     now: fn() -> Duration,
     reading: Duration,
 }
 
 impl Clock {
     /// The processor time of the thread that reads it.
-    pub(crate) fn of_thread() -> Self {
+    pub fn of_thread() -> Self {
         Self::new(thread_now)
     }
 
     /// The time of day: for what several threads do at once.
-    pub(crate) fn of_day() -> Self {
+    pub fn of_day() -> Self {
         Self::new(|| wall_now().duration_since(*START))
     }
 
@@ -33,13 +33,13 @@ impl Clock {
     }
 
     /// Says how many seconds have passed since.
-    pub(crate) fn start(self) -> impl Fn() -> f64 {
+    pub fn start(self) -> impl Fn() -> f64 {
         let start = (self.now)();
         move || (self.now)().saturating_sub(start).as_secs_f64()
     }
 
     /// Seconds that `operation` takes.
-    pub(crate) fn time(self, operation: impl FnOnce()) -> f64 {
+    pub fn time(self, operation: impl FnOnce()) -> f64 {
         let start = (self.now)();
         operation();
         (self.now)().saturating_sub(start).saturating_sub(self.reading).as_secs_f64()

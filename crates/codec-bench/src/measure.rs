@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 
 /// One way to do a task. Only [`Contender::run`] is timed.
-pub(crate) trait Contender {
+pub trait Contender {
     /// What a run consumes.
     type Input;
     /// What a run makes. It is kept until the clock stands: freeing it costs the contender nothing.
@@ -20,7 +20,7 @@ pub(crate) trait Contender {
 }
 
 /// A contender, whatever it consumes and makes.
-pub(crate) trait Timed {
+pub trait Timed {
     /// Does the task `count` times; the seconds that took.
     fn time(&mut self, clock: Clock, count: usize) -> f64;
 }
@@ -47,35 +47,39 @@ impl<C: Contender> Timed for C {
 }
 
 /// As many runs between two readings of the clock as work on 128 KiB of source symbols.
-pub(crate) fn batch_for(block_bytes: usize) -> usize {
+pub fn batch_for(block_bytes: usize) -> usize {
     ((128 << 10) / block_bytes).max(1)
 }
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sampling {
+pub struct Sampling {
     /// Samples of each contender.
-    pub(crate) samples: usize,
+    pub samples: usize,
     /// Seconds that a sample takes at least.
-    pub(crate) least: f64,
+    pub least: f64,
 }
 
 /// Seconds of one run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stats {
-    pub(crate) median: f64,
-    pub(crate) fastest: f64,
-    pub(crate) slowest: f64,
+pub struct Stats {
+    /// Of all samples.
+    pub median: f64,
+    /// The fastest sample.
+    pub fastest: f64,
+    /// The slowest sample.
+    pub slowest: f64,
 }
 
 impl Stats {
-    pub(crate) fn of(mut seconds: Vec<f64>) -> Self {
+    /// Of at least one sample.
+    pub fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         Self { median: seconds[seconds.len() / 2], fastest: seconds[0], slowest: seconds[seconds.len() - 1] }
     }
 
     /// Half the distance from the fastest to the slowest sample, in per cent of the median.
-    pub(crate) fn spread(&self) -> f64 {
+    pub fn spread(&self) -> f64 {
         50.0 * (self.slowest - self.fastest) / self.median
     }
 }
@@ -83,12 +87,7 @@ impl Stats {
 /// Samples of the contenders in turns, so that what disturbs the machine for a while disturbs all of them.
 ///
 /// Each first does at least `warm_up` runs that do not count.
-pub(crate) fn compete(
-    clock: Clock,
-    sampling: Sampling,
-    warm_up: usize,
-    contenders: &mut [Box<dyn Timed + '_>],
-) -> Vec<Stats> {
+pub fn compete(clock: Clock, sampling: Sampling, warm_up: usize, contenders: &mut [Box<dyn Timed + '_>]) -> Vec<Stats> {
     /// Seconds of a run from which on few samples have to do.
     const LONG: f64 = 0.1;
     let once: Vec<f64> = contenders

@@ -1,20 +1,23 @@
 //! Blocks, and what arrives of them.
 
 /// A block, and which of its symbols arrive: several patterns of loss, which contenders go through in turn.
-pub(crate) struct Workload {
-    pub(crate) source_symbols: u32,
-    pub(crate) symbol_size: usize,
-    pub(crate) block: Vec<u8>,
+pub struct Workload {
+    /// K.
+    pub source_symbols: u32,
+    /// Bytes of a symbol.
+    pub symbol_size: usize,
+    /// The block's bytes.
+    pub block: Vec<u8>,
     /// Repair symbols from ESI K on.
     repairs: Vec<u8>,
     /// The ESIs that arrive, ascending.
-    pub(crate) patterns: Vec<Vec<u32>>,
+    pub patterns: Vec<Vec<u32>>,
 }
 
 impl Workload {
     /// A block of random bytes, from which `lost` random source symbols are missing, and `lost + extra` repair symbols
     /// arrive. `encode` makes the repair symbols of a block from ESI K on.
-    pub(crate) fn new(
+    pub fn new(
         source_symbols: u32,
         symbol_size: usize,
         lost: u32,
@@ -42,7 +45,7 @@ impl Workload {
     }
 
     /// The symbol `esi`.
-    pub(crate) fn symbol(&self, esi: u32) -> &[u8] {
+    pub fn symbol(&self, esi: u32) -> &[u8] {
         let (symbols, index) = match esi.checked_sub(self.source_symbols) {
             None => (&self.block, esi),
             Some(repair) => (&self.repairs, repair),
@@ -51,13 +54,13 @@ impl Workload {
     }
 
     /// What arrives according to one of the patterns, over and over again.
-    pub(crate) fn arrivals(&self, pattern: usize) -> impl Iterator<Item = (u32, &[u8])> {
+    pub fn arrivals(&self, pattern: usize) -> impl Iterator<Item = (u32, &[u8])> {
         self.patterns[pattern % self.patterns.len()].iter().map(|&esi| (esi, self.symbol(esi)))
     }
 }
 
 /// How many of `source_symbols` are lost at a rate of `per_cent`: at least one, unless nothing is to be lost.
-pub(crate) fn losses(source_symbols: u32, per_cent: u32) -> u32 {
+pub fn losses(source_symbols: u32, per_cent: u32) -> u32 {
     if per_cent == 0 { 0 } else { ((source_symbols * per_cent + 50) / 100).max(1) }
 }
 
