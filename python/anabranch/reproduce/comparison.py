@@ -14,7 +14,7 @@ from anabranch.errors import AnabranchError
 from anabranch.reproduce import estimate, registry
 from anabranch.reproduce.claims import TOLERANCE, judge, ratio
 from anabranch.reproduce.papers import PAPERS
-from anabranch.reproduce.record import fingerprint, read_all, wall_path
+from anabranch.reproduce.record import cost_path, fingerprint, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -168,13 +168,13 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
 
 
 def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
-    """Say what the recorded runs cost, from their recorded wall times; empty where none are."""
+    """Say what the recorded runs cost, from their recorded times; empty where none are."""
     runs, seconds = 0, 0.0
     for name in (one.name for one in experiments if one.name in records):
-        walls = estimate.read(wall_path(root, name), quick=records[name].quick)
-        if walls is not None:
-            runs += len(walls.seconds) * len(records[name].seeds)
-            seconds += sum(walls.seconds.values()) * len(records[name].seeds)
+        times = estimate.read(cost_path(root, name), quick=records[name].quick)
+        if times is not None:
+            runs += len(times.seconds) * len(records[name].seeds)
+            seconds += sum(times.seconds.values()) * len(records[name].seeds)
     if not runs:
         return ""
     took = estimate.words(seconds)
