@@ -11,6 +11,16 @@
 /// stored results of an older model are not taken for those of this one. `tests/determinism.rs` says when to raise it.
 pub const MODEL: u32 = 3;
 
+/// Whether a part of the model matters to a scenario.
+pub type Concerns = fn(&scenario::Scenario) -> bool;
+
+/// Parts of the model that only some scenarios concern, with a version of their own each, so that a change of one of them
+/// leaves the results of all other scenarios as they are.
+pub const MODEL_PARTS: [(&str, u32, Concerns); 2] = [
+    ("many-to-one sessions", 2, scenario::Scenario::has_coded_reads),
+    ("hosts with several links", 2, scenario::Scenario::may_be_multi_homed),
+];
+
 pub mod engine;
 pub mod experiment;
 pub mod fabric;

@@ -251,6 +251,16 @@ fn pulls_are_paced_at_the_link_that_the_packets_come_by() {
 }
 
 #[test]
+fn a_session_that_changes_interfaces_keeps_its_turns_to_pull() {
+    let bcube = built(&TopologyConfig::BCube(BCube { n: 4, k: 1, rate: GBPS, delay: DELAY }));
+    let hosts = bcube.hosts;
+    let one = (1..hosts).map(|h| unicast(h, 0, 143_600));
+    let all = (1..hosts).filter(|h| (h + 5) % hosts != *h).map(|h| unicast(h, (h + 5) % hosts, 300_000));
+    let record = complete(setup(bcube, mlfq_trim(20), scdp(12), PerPacket, one.chain(all).collect()));
+    assert_eq!(record.flows.iter().map(|f| f.timeouts).sum::<u64>(), 0);
+}
+
+#[test]
 fn a_host_shares_its_link_with_what_it_relays() {
     // DCell_1 of 2: host 0 reaches host 3 by host 2, which sends to host 3 itself.
     let dcell = built(&TopologyConfig::DCell(DCell { n: 2, k: 1, rate: GBPS, delay: DELAY }));

@@ -2,7 +2,8 @@
 //!
 //! A fingerprint changes whenever a run goes another way: on purpose, or not. If on purpose, `UPDATE=1 cargo test -p
 //! anabranch-sim --test determinism` writes the new ones; say in the commit why they changed, and raise
-//! `anabranch_sim::MODEL`, so that stored results are not taken for those of the new model.
+//! `anabranch_sim::MODEL`, or the version of the part of the model that it concerns (`MODEL_PARTS`), so that stored results
+//! are not taken for those of the new model.
 
 mod common;
 
@@ -161,9 +162,15 @@ fn runs() -> Vec<(&'static str, Setup)> {
     ]
 }
 
+/// The versions of the model and of its parts.
+fn model() -> String {
+    let parts = anabranch_sim::MODEL_PARTS.map(|(part, version, _)| format!(", {part} {version}"));
+    format!("{MODEL}{}", parts.concat())
+}
+
 #[test]
 fn fingerprints_are_those_committed() {
-    let mut found = format!("model {MODEL}\n");
+    let mut found = format!("model {}\n", model());
     for (name, setup) in runs() {
         let record = complete(setup);
         writeln!(found, "{name} {:016x} {} events", record.fingerprint, record.events).expect("a string takes it");

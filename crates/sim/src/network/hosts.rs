@@ -127,12 +127,22 @@ impl Network {
                 Some(transmit) => self.inject(id, &mut hosted, transmit),
                 None => self.interfaces.pulls[interface as usize].refund(now),
             }
+            let at = hosted.interface;
             self.attend(id, hosted);
+            if at != interface {
+                // Its last packet came by another interface, and it queues there now.
+                self.wake_pacer(at);
+            }
         }
+        self.wake_pacer(interface);
+    }
+
+    /// Schedules the next turn in an interface's pull queue, if an endpoint waits there.
+    fn wake_pacer(&mut self, interface: u32) {
         if let Some(next) = self.interfaces.pulls[interface as usize].poll_timeout() {
             let pacer = self.entities.pacers + interface;
             if self.wheel.due(pacer).is_none() {
-                self.wheel.schedule(pacer, next.ps());
+                self.wheel.schedule(pacer, next.ps().max(self.now));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! A stable hash of what a run depends on.
 
-use super::{Scenario, decoding};
+use super::{Scenario, TransportName, decoding};
 use crate::fabric::topology::TopologyConfig;
-use crate::workload::SizesConfig;
+use crate::workload::{Mode, PlacementConfig, SizesConfig};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -105,10 +105,30 @@ impl Scenario {
         out
     }
 
+    /// Whether a transport with group sessions reads objects from several senders.
+    pub(crate) fn has_coded_reads(&self) -> bool {
+        self.workload.iter().any(|workload| {
+            let coded = matches!(self.transport_of(workload), TransportName::Scdp | TransportName::Polyraptor);
+            let mode = |placement: &PlacementConfig| placement.law().mode(workload.mode).ok();
+            coded && workload.placement.as_ref().and_then(mode) == Some(Mode::ManyToOne)
+        })
+    }
+
+    /// Whether hosts may have several links.
+    pub(crate) fn may_be_multi_homed(&self) -> bool {
+        matches!(self.fabric, TopologyConfig::BCube(_) | TopologyConfig::DCell(_) | TopologyConfig::FileTopology(_))
+    }
+
     /// Hash of the [model's version](crate::MODEL), [`Self::canonical_json`] and of the data files (see [`Self::hash_inputs`]), 32 hex digits.
     pub fn hash(&self, seed: u64, inputs: &str) -> String {
         let mut fnv = Fnv::new();
         fnv.write(&crate::MODEL.to_le_bytes());
+        for (part, version, concerns) in crate::MODEL_PARTS {
+            if concerns(self) {
+                fnv.write(part.as_bytes());
+                fnv.write(&version.to_le_bytes());
+            }
+        }
         fnv.write(self.canonical_json(seed).as_bytes());
         fnv.write(inputs.as_bytes());
         fnv.hex()

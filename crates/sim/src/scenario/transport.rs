@@ -127,7 +127,8 @@ impl TransportConfig {
     /// transport has its own.
     fn priorities(&self, own: &[Bytes], by: PriorityBy) -> (Vec<Bytes>, PriorityBy) {
         if own.is_empty() {
-            return (self.scdp.priority_thresholds.clone(), self.scdp.priority_by);
+            let by = if by == PriorityBy::default() { self.scdp.priority_by } else { by };
+            return (self.scdp.priority_thresholds.clone(), by);
         }
         (own.to_vec(), by)
     }

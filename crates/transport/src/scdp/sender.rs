@@ -242,6 +242,14 @@ impl Sender {
         if pull.block < self.base || pull.block >= self.layout.blocks || pull.base > pull.block {
             return;
         }
+        if self.members.len() == 1 && pull.base > self.members[0].base {
+            // The others have brought its receiver on, by more blocks than are live at once perhaps.
+            self.members[0].base = pull.base;
+            self.release();
+            if self.emitted.is_empty() {
+                self.base = pull.base;
+            }
+        }
         if (pull.block - self.base) as usize > LIVE_BLOCKS {
             return;
         }

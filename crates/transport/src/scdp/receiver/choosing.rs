@@ -2,8 +2,8 @@
 //!
 //! Every sender holds a share of each block's source symbols, and can send repair symbols instead. A block whose source
 //! symbols all arrive needs no decoding (§IV-G), so these come first: the sender that is furthest behind is asked next,
-//! and one that has given its share of a block goes on to the next block while the others catch up. One that is `lead`
-//! symbols ahead of another does not wait any longer: its repair symbols replace what the slow one holds.
+//! and one that has given its share of a block goes on to the next block while the others catch up. One that is more
+//! than two initial windows ahead of another does not wait any longer: its repair symbols replace what the slow one holds.
 
 use super::{Lane, Receiver, Session};
 use crate::scdp::block::Block;
@@ -79,9 +79,9 @@ impl Receiver {
     /// Whether `lane` leaves a block to those that hold the rest of its source symbols: nothing of it was lost, they
     /// answer, and they are not too far behind.
     fn is_awaited(&self, session: Session, index: usize, lane: usize) -> bool {
-        let ahead = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
-        let lead = session.window * session.lanes;
-        let in_reach = |other| self.in_touch(&self.lanes[other]) && ahead(lane) < ahead(other) + lead;
+        let asked = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
+        let reach = asked(lane).saturating_sub(2 * session.window);
+        let in_reach = |other| self.in_touch(&self.lanes[other]) && reach <= asked(other);
         let whole = self.blocks.get(index).is_some_and(|b: &Block| !b.is_lossy());
         let mut holders = (0..self.lanes.len()).filter(|&other| self.holds(session, index, other)).peekable();
         whole && holders.peek().is_some() && holders.all(in_reach)

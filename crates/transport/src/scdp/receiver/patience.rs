@@ -66,10 +66,12 @@ impl Patience {
         self.timed = None;
     }
 
-    /// How long to wait.
+    /// How long to wait. Doubled as long as a back-off from the minimum would be: in a group, a round trip includes the
+    /// wait for the other receivers, and if those could double it, too, all would come to wait for each other for ever longer.
     #[inline]
     pub(super) fn interval(&self, minimum: Duration) -> Duration {
-        back_off(minimum.max(self.round_trip.timeout()), self.doublings)
+        let measured = minimum.max(self.round_trip.timeout());
+        back_off(measured, self.doublings).min(back_off(minimum, u32::MAX)).max(measured)
     }
 }
 
@@ -127,6 +129,23 @@ mod tests {
             p.arrived(at(14), 3, 1, MINIMUM);
             assert_eq!(p.interval(MINIMUM), Duration::from_ms(30));
         }
+    }
+
+    #[test]
+    fn long_round_trips_are_not_doubled_without_end() {
+        let mut p = Patience::default();
+        p.pulled(at(0), 0, 0);
+        p.arrived(at(20), 0, 0, MINIMUM);
+        let waits = [60, 120, 128, 128].map(Duration::from_ms);
+        for (n, expected) in waits.into_iter().enumerate() {
+            assert_eq!(p.interval(MINIMUM), expected, "after {n} timeouts");
+            p.timed_out();
+        }
+        p.pulled(at(0), 0, 1);
+        p.arrived(at(100_000), 0, 1, MINIMUM);
+        let measured = p.interval(MINIMUM);
+        p.timed_out();
+        assert!(measured > Duration::from_ms(128) && p.interval(MINIMUM) == measured, "{measured}");
     }
 
     #[test]

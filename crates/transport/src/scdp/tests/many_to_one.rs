@@ -85,6 +85,43 @@ fn a_sender_that_was_cut_off_comes_back() {
 }
 
 #[test]
+fn a_sender_that_missed_many_blocks_is_of_use_again() {
+    let mut n = 0;
+    let mut p = many_to_one(&config(|c| c.retries = 50), 20_000 * SYMBOL, 2, move |_, from, t| {
+        n += 1;
+        let second = from == 2 || t.to == 1;
+        // Cut off for more blocks than are live at once; later the other one dies.
+        if second && (200..18_000).contains(&n) || !second && n > 24_000 { Fate::Drop } else { Fate::Deliver }
+    });
+    finish_but(&mut p, &[1]);
+    assert!(stats(&p, 2).data_sent > 8_000, "{}", stats(&p, 2).data_sent);
+}
+
+#[test]
+fn senders_without_a_share_of_the_blocks_help_when_asked() {
+    let few = config(|c| c.block_symbols = 4);
+    let mut n = 0;
+    let mut p = many_to_one(&few, 1000 * SYMBOL, 8, move |_, from, _| {
+        n += 1;
+        if from != HUB && n > 800 && n % 200 == 0 { Fate::Trim } else { Fate::Deliver }
+    });
+
+    finish(&mut p);
+    assert_eq!(stats(&p, HUB).timeouts, 0);
+    assert!(stats(&p, HUB).decoded_blocks > 0);
+    assert!(completed(&p, HUB) < PACKET * 1100, "{:?}", completed(&p, HUB));
+}
+
+#[test]
+fn a_slow_sender_of_many_does_not_hold_the_session() {
+    let mut p = many_to_one(&ScdpConfig::default(), 2800 * SYMBOL, 12, |_, from, _| {
+        if from == 2 { Fate::Late(Duration::from_us(1900)) } else { Fate::Deliver }
+    });
+    finish(&mut p);
+    assert!(completed(&p, HUB) < PACKET * 2800 * 115 / 100, "{:?}", completed(&p, HUB));
+}
+
+#[test]
 fn an_object_smaller_than_the_number_of_senders() {
     for symbols in [1, 2, 3, 7] {
         let mut p = many_to_one(&ScdpConfig::default(), symbols * SYMBOL, 5, deliver);

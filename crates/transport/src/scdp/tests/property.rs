@@ -123,3 +123,14 @@ proptest! {
         prop_assert_eq!(p.nodes.iter().map(|n| n.stats().timeouts).sum::<u64>(), 0);
     }
 }
+
+#[test]
+fn a_group_over_a_channel_that_loses_trims_and_repeats_does_not_wait_itself_to_death() {
+    let cfg = short(|cfg| {
+        (cfg.initial_window, cfg.block_symbols, cfg.reorder_tolerance) = (1, 69, 3);
+        cfg.repair = Repair::Random;
+    });
+    let seed = 4_924_934_943_292_282_440;
+    let c = Channel { seed, lose: 50, trim: 37, late: 0, twice: 117, latest: Duration::ZERO };
+    transfer(&cfg, 1633, Shape::OneTo(3), move |n, _, _| c.fate(n));
+}
