@@ -1,7 +1,8 @@
-"""Traces that no distribution fits because the link was down, idle, or full for part of the time (section III-B of the paper).
+"""Traces that no distribution fits because the link was down, idle or full part of the time (paper, section III-B).
 
-Such a trace has a spike in its density at zero or at its capacity. A spike is not a matter of taste here: it is a narrow range of rates
-that holds far more bins than the ranges next to it, which smooth densities, however skewed, do not do at their ends.
+Such a trace has a spike in its density at zero or at its capacity. A spike is not a matter of taste here: it is a
+narrow range of rates that holds far more bins than the ranges next to it, which smooth densities, however skewed, do
+not do at their ends.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ import numpy as np
 from scipy import special
 
 from anabranch import units
-from anabranch.traffic.series import Volumes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from anabranch.traffic.series import Floats
+    from anabranch.traffic.series import Floats, Volumes
 
 LOW = 0.05
 """Rates below this share of the median are low: the link is down, or nobody uses it."""
@@ -119,7 +119,9 @@ def _low(rates: Floats, starts: NDArray[np.int64], volumes: Volumes) -> Anomaly 
         length = units.time(spells[0].bins * volumes.bin_ns)
         text = f"{what}, in {_count(low)} runs of which the longest lasts {length}: the link was down or not in use"
         return Anomaly("outage", share, spells, f"{text}; fit the time in use, or model the share of empty bins")
-    return Anomaly("idle", share, spells, f"{what}, in short runs: traffic comes in bursts at this bin width; try wider bins")
+    return Anomaly(
+        "idle", share, spells, f"{what}, in short runs: traffic comes in bursts at this bin width; try wider bins"
+    )
 
 
 def _full(rates: Floats, starts: NDArray[np.int64], volumes: Volumes, capacity_bps: float | None) -> Anomaly | None:
@@ -134,10 +136,12 @@ def _full(rates: Floats, starts: NDArray[np.int64], volumes: Volumes, capacity_b
     share = float(full.mean())
     name = "the capacity" if capacity_bps is not None else "the highest rate"
     text = (
-        f"{share:.1%} of the bins are within {FULL:.0%} of {name} ({units.rate(top)}), more than in the range below it: the link was "
-        "full, and what was asked for is not known"
+        f"{share:.1%} of the bins are within {FULL:.0%} of {name} ({units.rate(top)}), more than in the range below it: "
+        "the link was full, and the demand is not known"
     )
-    return Anomaly("saturation", share, _spells(full, starts, volumes.bin_ns), f"{text}; fit the bins below, or do not fit")
+    return Anomaly(
+        "saturation", share, _spells(full, starts, volumes.bin_ns), f"{text}; fit the bins below, or do not fit"
+    )
 
 
 def _spike(inside: int, beside: int, expected: float, n: int) -> bool:

@@ -1,8 +1,8 @@
 """How large should the link be? The capacity C such that a bin of width T exceeds C T with probability epsilon at most.
 
-That is the link transparency formula, eq. 3 of the paper. Each model gives its own C (eqs. 4 and 6); what it is worth is the share
-of bins that did exceed it, epsilon-hat (eq. 7): measured on the bins of the fit, and, which is the honest number, on a later part of the
-series that the fit has not seen. The operators' rules of thumb stand beside.
+That is the link transparency formula, eq. 3 of the paper. Each model gives its own C (eqs. 4 and 6); what it is worth
+is the share of bins that did exceed it, epsilon-hat (eq. 7): measured on the bins of the fit, and, which is the honest
+number, on a later part of the series that the fit has not seen. The operators' rules of thumb stand beside.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ LABELS = {
 """Names for people."""
 
 UPGRADE = (0.8, 0.6, 0.4)
-"""Operators upgrade when the 95th percentile reaches this share of the capacity: most often 80 %, for bursty links 60 or 40."""
+"""Operators upgrade when the 95th percentile reaches this share of the capacity: most often 80 %, for bursty links 60
+or 40."""
 
 MARGIN = 1.3
 """The fixed margin of the paper's conventional method: 30 % above the mean."""
@@ -48,8 +49,9 @@ MARGIN = 1.3
 class Exceedance:
     """Share of bins at or above a capacity, epsilon-hat (eq. 7), with its confidence interval.
 
-    The interval is Clopper and Pearson's, which holds for few exceedances and for none, where resampling would give a width of
-    zero. It counts `n_effective` bins, not `n`: bursts make neighbouring bins exceed together, and a burst is one event.
+    The interval is Clopper and Pearson's, which holds for few exceedances and for none, where resampling would give a
+    width of zero. It counts `n_effective` bins, not `n`: bursts make neighbouring bins exceed together, and a burst is
+    one event.
     """
 
     share: float
@@ -110,7 +112,8 @@ class Dimensioning:
     capacities
         By method, or why there is none.
     rules
-        Rules of thumb: name and capacity in bits per second. Those of the 95th percentile are meant for bins of 5 minutes.
+        Rules of thumb: name and capacity in bits per second. Those of the 95th percentile are meant for bins of 5
+        minutes.
     mean_bps, p95_bps
         Of the bins of the fit.
     held_out
@@ -142,7 +145,8 @@ class Dimensioning:
 def meent(rates: Floats, epsilon: float) -> float:
     """Meent's formula, eq. 4: mean + sqrt(-2 ln epsilon) standard deviations of the rate.
 
-    In the paper's symbols, the variance v(T) is that of the volume, and sqrt(v(T)) / T is the standard deviation of the rate.
+    In the paper's symbols, the variance v(T) is that of the volume, and sqrt(v(T)) / T is the standard deviation of the
+    rate.
 
     Examples
     --------
@@ -274,7 +278,8 @@ def exceedance(
 def _inflation(over: NDArray[np.bool_]) -> float:
     """How many times larger the variance of a mean is than that of independent bins: at least 1.
 
-    One plus twice the sum of the autocorrelations up to the first that is not positive (Geyer's initial positive sequence).
+    One plus twice the sum of the autocorrelations up to the first that is not positive (Geyer's initial positive
+    sequence).
     """
     x = over - over.mean()
     variance = float((x * x).mean())

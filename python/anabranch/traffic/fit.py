@@ -4,8 +4,8 @@ Bins without traffic are a mass at zero of their own: a model describes the volu
 the share of zeros is a parameter of every fit. Nothing is dropped. What is *not known* (missing bins, a last bin
 that was not measured to its end) is no part of the data.
 
-Every p-value takes bins to be independent, as the paper's does. Traffic is not: `Vuong.z_dependent` says what is left of a
-ratio when the correlation of neighbouring bins is taken into account.
+Every p-value takes bins to be independent, as the paper's does. Traffic is not: `Vuong.z_dependent` says what is left
+of a ratio when the correlation of neighbouring bins is taken into account.
 """
 
 from __future__ import annotations
@@ -135,11 +135,11 @@ class Vuong:
     z
         Sum of the log-likelihood ratios by the square root of n times their variance: positive for the first.
     p
-        Two-sided, bins taken to be independent, as in the paper. The exponential is a case of the Weibull and of the gamma; then p is that
-        of chi-squared with one degree of freedom.
+        Two-sided, bins taken to be independent, as in the paper. The exponential is a case of the Weibull and of the
+        gamma; then p is that of chi-squared with one degree of freedom.
     z_dependent, p_dependent
-        The same with the long-run variance of the ratios in place of the variance (Bartlett's kernel over 1.3 sqrt(n) lags, Lazarus et
-        al. 2018): what neighbouring bins repeat is not counted as evidence again.
+        The same with the long-run variance of the ratios in place of the variance (Bartlett's kernel over 1.3 sqrt(n)
+        lags, Lazarus et al. 2018): what neighbouring bins repeat is not counted as evidence again.
     """
 
     first: str
@@ -235,9 +235,12 @@ class Study:
             "tied": self.tied,
             "verdict": self.verdict,
             "fits": {
-                name: f.as_json() if isinstance(f, Fitted) else {"inconclusive": f.reason} for name, f in self.fits.items()
+                name: f.as_json() if isinstance(f, Fitted) else {"inconclusive": f.reason}
+                for name, f in self.fits.items()
             },
-            "comparisons": [c.as_json() if isinstance(c, Vuong) else {"inconclusive": c.reason} for c in self.comparisons],
+            "comparisons": [
+                c.as_json() if isinstance(c, Vuong) else {"inconclusive": c.reason} for c in self.comparisons
+            ],
         }
 
 
@@ -322,7 +325,9 @@ def correlation(model: Model, ordered: Floats) -> float:
 
 
 def variation(gammas: Sequence[float]) -> float | Inconclusive:
-    """Variation of gamma over bin widths, eq. 2 of the paper: the standard deviation (with n - 1; the paper does not say).
+    """Variation of gamma over bin widths, eq. 2 of the paper: the standard deviation.
+
+    With n - 1, which the paper does not say.
 
     Examples
     --------
@@ -356,7 +361,7 @@ def _two_sided(z: float) -> float:
 
 
 def _long_run_variance(x: Floats) -> float:
-    """Newey and West's estimate, which is never negative; not below the variance, so that it only ever takes evidence away."""
+    """Newey and West's estimate; not below the variance, so that it only ever takes evidence away."""
     n = x.size
     centred = x - x.mean()
     lags = min(n - 1, round(1.3 * math.sqrt(n)))

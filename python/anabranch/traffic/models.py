@@ -166,7 +166,10 @@ class Weibull(_Named):
         """Standard errors: the inverse of the Fisher information, 6 / pi² and its fellows."""
         shape = self.shape * math.sqrt(6 / (math.pi**2 * n))
         # 1 + 6 (1 - Euler's constant)² / pi².
-        return {"shape": shape, "scale": self.scale / self.shape * math.sqrt((1 + 6 * (1 - np.euler_gamma) ** 2 / math.pi**2) / n)}
+        return {
+            "shape": shape,
+            "scale": self.scale / self.shape * math.sqrt((1 + 6 * (1 - np.euler_gamma) ** 2 / math.pi**2) / n),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +289,7 @@ def _newton(equation: Callable[[float], tuple[float, float]], start: float) -> f
         value, slope = equation(x)
         step = value / slope
         x = max(x - step, x / 10)
-        if abs(step) <= 1e-13 * x:  # noqa: PLR2004 - all but the last digits of a float
+        if abs(step) <= 1e-13 * x:
             return x
     return x
 

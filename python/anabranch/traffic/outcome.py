@@ -22,5 +22,5 @@ class Inconclusive:
 
 
 LEVEL = 0.1
-"""A likelihood ratio decides if its p-value is below this, and a power law is plausible if its own is above: the threshold
-of Clauset et al. (2009) and of the paper, section III."""
+"""A likelihood ratio decides if its p-value is below this, and a power law is plausible if its own is above: the
+threshold of Clauset et al. (2009) and of the paper, section III."""

@@ -1,7 +1,8 @@
 """Is the series stationary? Two tests with opposite null hypotheses, read together, and a look for the cycle of a day.
 
-ADF's null hypothesis is a unit root, KPSS's is stationarity; neither alone says much about traffic. The lags are fixed by the
-number of bins, not searched for: statsmodels' default for ADF refits the regression for every lag, a hundred times the work.
+ADF's null hypothesis is a unit root, KPSS's is stationarity; neither alone says much about traffic. The lags are fixed
+by the number of bins, not searched for: statsmodels' default for ADF refits the regression for every lag, a hundred
+times the work.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Test:
     Attributes
     ----------
     statistic, p
-        Statistic and p-value. KPSS's comes from a table from 0.01 to 0.1: `bounded` says that the true one is beyond its end.
+        Statistic and p-value. KPSS's comes from a table from 0.01 to 0.1: `bounded` says that the true one is beyond
+        its end.
     lags
         Lags used.
     bounded
@@ -74,7 +76,8 @@ class Stationarity:
     adf, kpss
         The tests, around a constant level.
     daily
-        Correlation of a bin with that of a day before; None for series of less than two days or with bins above an hour.
+        Correlation of a bin with that of a day before; None for series of less than two days or with bins above an
+        hour.
     reading, meaning
         The 2 x 2 reading, and what it means.
     """
@@ -93,7 +96,12 @@ class Stationarity:
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON values."""
         tests = {"adf": self.adf.as_json(), "kpss": self.kpss.as_json()}
-        return tests | {"daily": self.daily, "seasonal": self.seasonal, "reading": self.reading, "meaning": self.meaning}
+        return tests | {
+            "daily": self.daily,
+            "seasonal": self.seasonal,
+            "reading": self.reading,
+            "meaning": self.meaning,
+        }
 
 
 def schwert(n: int) -> int:

@@ -1,4 +1,4 @@
-"""Is the tail a power law? The method of Clauset, Shalizi and Newman (2009), as the paper uses it, computed by the core.
+"""Is the tail a power law? The method of Clauset, Shalizi and Newman (2009), which the paper uses.
 
 The answer hangs on where the tail begins. Fitted by the method, `x_min` often leaves a tail of a few bins, on which no
 test decides; at the smallest value the power law is asked to describe everything, which it never does.
@@ -164,8 +164,8 @@ def uncertainty(
 ) -> Uncertainty | Inconclusive:
     """Bootstrap the parameters: fits to data drawn with replacement, `x_min` and all.
 
-    Bins that depend on each other make the intervals too narrow. `threads` 0 means one for each core; the answer depends on
-    the seed alone.
+    Bins that depend on each other make the intervals too narrow. `threads` 0 means one for each core; the answer
+    depends on the seed alone.
     """
     x = Data.of(volumes).positive
     if not x.size:
