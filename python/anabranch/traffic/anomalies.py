@@ -136,7 +136,7 @@ def _full(rates: Floats, starts: NDArray[np.int64], volumes: Volumes, capacity_b
     share = float(full.mean())
     name = "the capacity" if capacity_bps is not None else "the highest rate"
     text = (
-        f"{share:.1%} of the bins are within {FULL:.0%} of {name} ({units.rate(top)}), more than in the range below it: "
+        f"{share:.1%} of the bins are within {FULL:.0%} of {name} ({units.rate(top)}), more than just below it: "
         "the link was full, and the demand is not known"
     )
     return Anomaly(

@@ -7,6 +7,7 @@ times the work.
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -104,15 +105,17 @@ class Stationarity:
         }
 
 
-def schwert(n: int) -> int:
-    """Lags for both tests: 12 (n / 100)^(1/4), rounded down (Schwert 1989; l12 of Kwiatkowski et al. 1992).
+def schwert(n: int) -> float:
+    """Lags for both tests: 12 (n / 100)^(1/4) (Schwert 1989; l12 of Kwiatkowski et al. 1992).
+
+    ADF takes it rounded down, as Schwert does, and KPSS rounded up, as statsmodels does.
 
     Examples
     --------
-    >>> schwert(100), schwert(8640)
-    (12, 36)
+    >>> round(schwert(100), 2), round(schwert(8640), 2)
+    (12.0, 36.59)
     """
-    return int(12 * (n / 100) ** 0.25)
+    return 12 * math.sqrt(math.sqrt(n / 100))
 
 
 def stationarity(volumes: Volumes | Floats, *, lags: int | None = None) -> Stationarity | Inconclusive:
@@ -131,9 +134,10 @@ def stationarity(volumes: Volumes | Floats, *, lags: int | None = None) -> Stati
         The tests, or why they cannot be done.
     """
     values = volumes.rates() if isinstance(volumes, Volumes) else np.asarray(volumes, dtype=float)
-    lags = schwert(values.size) if lags is None else lags
-    if values.size < 2 * lags + 10:
-        return Inconclusive(f"{values.size} bins are too few for a test with {lags} lags")
+    usual = schwert(values.size)
+    adf_lags, kpss_lags = (math.floor(usual), math.ceil(usual)) if lags is None else (lags, lags)
+    if values.size < 2 * kpss_lags + 10:
+        return Inconclusive(f"{values.size} bins are too few for a test with {kpss_lags} lags")
     if np.ptp(values) == 0:
         return Inconclusive("all bins are equal")
     # Imported here: statsmodels takes a second, which nothing else needs.
@@ -144,10 +148,10 @@ def stationarity(volumes: Volumes | Floats, *, lags: int | None = None) -> Stati
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterpolationWarning)  # said by `bounded`
         warnings.simplefilter("ignore", FutureWarning)
-        statistic, p = adfuller(scaled, maxlag=lags, autolag=None, regression="c")[:2]
-        adf = Test(float(statistic), float(p), lags)
-        statistic, p = kpss(scaled, nlags=lags, regression="c")[:2]
-        kpss_test = Test(float(statistic), float(p), lags, bounded=bool(p <= 0.01 or p >= 0.1))  # noqa: PLR2004
+        statistic, p = adfuller(scaled, maxlag=adf_lags, autolag=None, regression="c")[:2]
+        adf = Test(float(statistic), float(p), adf_lags)
+        statistic, p = kpss(scaled, nlags=kpss_lags, regression="c")[:2]
+        kpss_test = Test(float(statistic), float(p), kpss_lags, bounded=bool(p <= 0.01 or p >= 0.1))  # noqa: PLR2004
     reading, meaning = READINGS[adf.p < SIGNIFICANCE, kpss_test.p >= SIGNIFICANCE]
     return Stationarity(adf, kpss_test, _daily(volumes), reading, meaning)
 

@@ -1,4 +1,4 @@
-"""Every verdict over a sweep of bin widths: which distribution is best depends on the width, and is not said without it."""
+"""Every verdict over a sweep of bin widths: which distribution is best depends on the width."""
 
 from __future__ import annotations
 
