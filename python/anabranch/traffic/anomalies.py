@@ -30,6 +30,9 @@ FULL = 0.02
 SHARE = 0.01
 """A spike holds at least this share of the bins."""
 
+CONCENTRATED = 0.1
+"""An outage is a run that holds at least this share of the low bins; without one the link is idle now and then."""
+
 SURPRISE = 1e-6
 """... and the chance of so many in it, were the density even over it and the range beside it, is below this."""
 
@@ -115,7 +118,7 @@ def _low(rates: Floats, starts: NDArray[np.int64], volumes: Volumes) -> Anomaly 
     by_chance = math.log(low.size) / -math.log(share) if share < 1 else low.size
     zeros = float((rates == 0).mean())
     what = f"{share:.1%} of the bins are below {LOW:.0%} of the median rate in use ({zeros:.1%} are empty)"
-    if spells[0].bins > 3 * max(1.0, by_chance):
+    if spells[0].bins > max(3 * by_chance, CONCENTRATED * int(low.sum())):
         length = units.time(spells[0].bins * volumes.bin_ns)
         text = f"{what}, in {_count(low)} runs of which the longest lasts {length}: the link was down or not in use"
         return Anomaly("outage", share, spells, f"{text}; fit the time in use, or model the share of empty bins")

@@ -205,16 +205,12 @@ def bill(
         raise AnabranchError(f"percentile {percentile}: expected a number above 0 and at most 100", hint="95 is usual")
     if not ports:
         raise AnabranchError("no port to bill")
-    inbound = total([port.inbound for port in ports], interval_ns)
-    outbound_series = [port.outbound for port in ports if port.outbound is not None]
-    outbound = total(outbound_series, interval_ns) if outbound_series else None
-    if outbound is None and direction != "in":
+    if direction != "in" and all(port.outbound is None for port in ports):
         if direction == "out":
             raise AnabranchError("there is no outbound series", hint="bill the direction that was measured: in")
         direction = "in"
-    percentiles = tuple(
-        _percentile(name, series, percentile, method) for name, series in _billed(inbound, outbound, direction)
-    )
+    series = billed(ports, direction, interval_ns)
+    percentiles = tuple(_percentile(name, one, percentile, method) for name, one in series)
     rates = [one.bps for one in percentiles]
     return Bill(
         direction=direction,
@@ -224,8 +220,8 @@ def bill(
         billed_bps=sum(rates) if direction == "separate" else max(rates),
         tariff=tariff,
         charge=sum(map(tariff.charge, rates)) if direction == "separate" else tariff.charge(max(rates)),
-        first_ns=inbound.start_ns,
-        last_ns=inbound.start_ns + len(inbound) * inbound.bin_ns,
+        first_ns=min(one.start_ns for _, one in series),
+        last_ns=max(one.start_ns + len(one) * one.bin_ns for _, one in series),
         ports=len(ports),
     )
 
@@ -275,8 +271,11 @@ def total(series: Sequence[Volumes], interval_ns: int = INTERVAL_NS) -> Volumes:
     return Volumes(interval_ns, first, volumes, ~known, name=name, source=parts[0].source)
 
 
-def _billed(inbound: Volumes, outbound: Volumes | None, direction: Direction) -> list[tuple[str, Volumes]]:
-    """The series of which percentiles are taken."""
+def billed(ports: Sequence[Port], direction: Direction, interval_ns: int = INTERVAL_NS) -> list[tuple[str, Volumes]]:
+    """The series of which percentiles are taken, with what they are: one, or two for ``max`` and ``separate``."""
+    inbound = total([port.inbound for port in ports], interval_ns)
+    sent = [port.outbound for port in ports if port.outbound is not None]
+    outbound = total(sent, interval_ns) if sent else None
     if outbound is None or direction == "in":
         return [("in", inbound)]
     if direction == "out":
