@@ -127,10 +127,11 @@ def _lines(one: Verdict, more: dict[str, Any]) -> list[str]:
     else:
         tests = one.stationarity
         beyond = " or beyond" if tests.kpss.bounded else ""
+        joined = f" of {tests.joined} bins each" if tests.joined > 1 else ""
         season = f"; daily cycle (correlation {tests.daily:.2f})" if tests.seasonal else ""
         lines.append(
             f"{tests.reading}: ADF p {_p(tests.adf.p)} ({tests.adf.lags} lags), KPSS p {_p(tests.kpss.p)}{beyond} "
-            f"({tests.kpss.lags} lags): {tests.meaning}{season}"
+            f"({tests.kpss.lags} lags{joined}): {tests.meaning}{season}"
         )
     lines += [f"{anomaly.kind}: {anomaly.explanation}" for anomaly in one.anomalies]
     return lines
@@ -217,7 +218,10 @@ def forecast(name: str, many: Sequence[Forecast | Inconclusive], *, days: int, m
         rates = " to ".join(units.rate(end, 4) for end in one.interval)
         charges = " to ".join(f"{end:.2f}" for end in one.charge_interval)
         table.add_row(one.method, units.rate(one.bps, 4), rates, f"{one.charge:.2f}", charges, one.warning)
-    legend = "The interval holds if the days to come are like those that were seen."
+    legend = (
+        "The interval is of the month, by the model's errors in months made of the days that were seen: a forecast outside "
+        "its own interval is of a model that does not suit these rates."
+    )
     if days < WEEK:
         legend += " Less than a week was seen: weekends, or working days, may be missing."
     return Group(table, Text(legend, style="dim"))

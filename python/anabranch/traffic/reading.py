@@ -111,7 +111,7 @@ def _usual_step(starts: NDArray[np.int64], path: Path) -> int:
     """The time between rows: the median, taken for the usual width that it is close to."""
     if starts.size < 2:  # noqa: PLR2004 - one row has no step
         raise VolumesError(f"{path}: one row does not tell how wide a bin is", hint="--bin 5min")
-    step = float(np.median(np.diff(starts)))
+    step = float(np.quantile(np.diff(starts), 0.5, method="lower"))
     if step <= 0:
         raise VolumesError(
             f"{path}: rows are not in order of time, or have the same time",

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SIGNIFICANCE = 0.05
 """Level of both tests."""
 
+BINS_MAX = 20_000
+"""Longer series are joined to at most so many bins: the tests are about slow changes, and take minutes on more."""
+
 DAY_NS = 24 * 3600 * SECOND
 """A day."""
 
@@ -81,6 +84,8 @@ class Stationarity:
         hour.
     reading, meaning
         The 2 x 2 reading, and what it means.
+    joined
+        How many neighbouring bins were joined to one for the tests; 1 but for very long series.
     """
 
     adf: Test
@@ -88,6 +93,7 @@ class Stationarity:
     daily: float | None
     reading: str
     meaning: str
+    joined: int = 1
 
     @property
     def seasonal(self) -> bool:
@@ -102,6 +108,7 @@ class Stationarity:
             "seasonal": self.seasonal,
             "reading": self.reading,
             "meaning": self.meaning,
+            "joined": self.joined,
         }
 
 
@@ -134,6 +141,8 @@ def stationarity(volumes: Volumes | Floats, *, lags: int | None = None) -> Stati
         The tests, or why they cannot be done.
     """
     values = volumes.rates() if isinstance(volumes, Volumes) else np.asarray(volumes, dtype=float)
+    joined = -(-values.size // BINS_MAX) or 1
+    values = values[: values.size // joined * joined].reshape(-1, joined).mean(axis=1)
     usual = schwert(values.size)
     adf_lags, kpss_lags = (math.floor(usual), math.ceil(usual)) if lags is None else (lags, lags)
     if values.size < 2 * kpss_lags + 10:
@@ -147,13 +156,12 @@ def stationarity(volumes: Volumes | Floats, *, lags: int | None = None) -> Stati
     scaled = values / values.mean()  # the statistics have no unit; squares of bits per second are large
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterpolationWarning)  # said by `bounded`
-        warnings.simplefilter("ignore", FutureWarning)
-        statistic, p = adfuller(scaled, maxlag=adf_lags, autolag=None, regression="c")[:2]
+        statistic, p = adfuller(scaled, maxlag=adf_lags, autolag=None, regression="c", result_object=False)[:2]
         adf = Test(float(statistic), float(p), adf_lags)
-        statistic, p = kpss(scaled, nlags=kpss_lags, regression="c")[:2]
+        statistic, p = kpss(scaled, nlags=kpss_lags, regression="c", result_object=False)[:2]
         kpss_test = Test(float(statistic), float(p), kpss_lags, bounded=bool(p <= 0.01 or p >= 0.1))  # noqa: PLR2004
     reading, meaning = READINGS[adf.p < SIGNIFICANCE, kpss_test.p >= SIGNIFICANCE]
-    return Stationarity(adf, kpss_test, _daily(volumes), reading, meaning)
+    return Stationarity(adf, kpss_test, _daily(volumes), reading, meaning, joined)
 
 
 def _daily(volumes: Volumes | Floats) -> float | None:
