@@ -72,7 +72,9 @@ def test_a_bad_fit_is_warned_of() -> None:
 
 def test_rules_of_thumb() -> None:
     found = dimension(Volumes.of_rates(np.arange(1.0, 101.0), bin_s=300), held_out=0)
-    assert [round(bps, 3) for _, bps in found.rules] == [round(95 / s, 3) for s in (0.8, 0.6, 0.4)] + [round(1.3 * 50.5, 3)]
+    assert [round(bps, 3) for _, bps in found.rules] == [round(95 / s, 3) for s in (0.8, 0.6, 0.4)] + [
+        round(1.3 * 50.5, 3)
+    ]
 
 
 def test_exceedances_at_the_ends_have_clopper_pearson_s_interval() -> None:
@@ -122,7 +124,7 @@ def test_no_known_bin_is_told_and_idle_links_need_nothing() -> None:
 
 def walk(seed: int, n: int = 2000) -> np.ndarray:
     steps = random(seed).normal(size=n).cumsum()
-    return steps - steps.min() + 1
+    return np.asarray(steps - steps.min() + 1)
 
 
 @pytest.mark.parametrize("lags", [5, 20, None])
@@ -213,14 +215,21 @@ def test_bursts_are_idle_and_no_outage() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_smooth_traffic_of_every_kind_is_normal(seed: int) -> None:
     r = random(seed)
-    for x in (r.lognormal(10, 0.3, 3000), r.lognormal(10, 1.0, 3000), r.gamma(3, 1, 3000), r.normal(100, 10, 3000), r.weibull(2, 3000)):
+    n = 3000
+    for x in (
+        r.lognormal(10, 0.3, n),
+        r.lognormal(10, 1.0, n),
+        r.gamma(3, 1, n),
+        r.normal(100, 10, n),
+        r.weibull(2, n),
+    ):
         assert anomalies(Volumes.of(x, bin_s=1)) == []
     assert anomalies(Volumes.of(np.zeros(100), bin_s=1)) == []
     assert anomalies(Volumes.of([], bin_s=1)) == []
 
 
 def test_a_sweep_covers_the_widths_that_can_be_made() -> None:
-    # Independent exponential milliseconds: sums of n of them are gamma of shape n, so that the verdict depends on the width.
+    # Independent exponential milliseconds: sums of n of them are gamma of shape n.
     x = random(19).exponential(1000, 500_000)
     found = sweep(Volumes.of(x, bin_s=0.001), widths=(0.0005, 0.001, 0.004, 0.1, 60.0))
     assert [v.bin_s for v in found.verdicts] == [0.001, 0.004, 0.1]

@@ -43,7 +43,11 @@ def test_a_model_is_the_distribution_of_its_name(name: str, sample: np.ndarray) 
 
 @pytest.mark.parametrize(
     ("name", "peer", "order"),
-    [("lognormal", stats.lognorm, ("sigma", "mu")), ("weibull", stats.weibull_min, ("shape", "scale")), ("gamma", stats.gamma, ("shape", "scale"))],
+    [
+        ("lognormal", stats.lognorm, ("sigma", "mu")),
+        ("weibull", stats.weibull_min, ("shape", "scale")),
+        ("gamma", stats.gamma, ("shape", "scale")),
+    ],
 )
 def test_fits_are_scipy_s_with_the_location_at_zero(
     name: str, peer: stats.rv_continuous, order: tuple[str, str], sample: np.ndarray
@@ -124,7 +128,9 @@ def test_what_is_missing_is_no_part_of_the_data() -> None:
     assert (study.n, study.zeros) == (4, 1)
 
 
-@pytest.mark.parametrize(("values", "reason"), [([], "fewer than two"), ([0, 0, 0], "fewer than two"), ([5, 5, 5], "are equal")])
+@pytest.mark.parametrize(
+    ("values", "reason"), [([], "fewer than two"), ([0, 0, 0], "fewer than two"), ([5, 5, 5], "are equal")]
+)
 def test_data_without_spread_have_no_fit(values: list[float], reason: str) -> None:
     study = fit(Volumes.of(values, bin_s=1))
     assert study.best is None
@@ -135,7 +141,9 @@ def test_data_without_spread_have_no_fit(values: list[float], reason: str) -> No
 def test_ks_and_gamma_are_those_of_the_textbooks(sample: np.ndarray) -> None:
     model = models.Gamma.fit(sample)
     ordered = np.sort(sample)
-    assert ks_distance(model, ordered) == pytest.approx(stats.kstest(sample, PEERS["gamma"](model).cdf).statistic, rel=1e-9)
+    assert ks_distance(model, ordered) == pytest.approx(
+        stats.kstest(sample, PEERS["gamma"](model).cdf).statistic, rel=1e-9
+    )
     found = fit(sample).fits["gamma"]
     assert isinstance(found, Fitted)
     # Eq. 1 of the paper is Pearson's coefficient.
@@ -195,7 +203,9 @@ def test_intervals_are_the_fisher_information_s(sample: np.ndarray) -> None:
         for i, a in enumerate(keys):
             for j, b in enumerate(keys):
                 signs = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
-                moves = [{a: s * steps[a]} | ({b: t * steps[b]} if a != b else {a: (s + t) * steps[a]}) for s, t in signs]
+                moves = [
+                    {a: s * steps[a]} | ({b: t * steps[b]} if a != b else {a: (s + t) * steps[a]}) for s, t in signs
+                ]
                 pp, pm, mp, mm = map(at, moves)
                 hessian[i, j] = (pp - pm - mp + mm) / (4 * steps[a] * steps[b])
         found = np.sqrt(np.diag(np.linalg.inv(-hessian)))

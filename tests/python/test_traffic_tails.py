@@ -59,7 +59,7 @@ def test_series_are_fitted_in_bits_per_second_without_their_zeros() -> None:
 def test_what_has_no_tail_is_inconclusive(values: list[float]) -> None:
     volumes = Volumes.of(values, bin_s=1)
     for function in (tails.clauset, tails.goodness, tails.uncertainty):
-        found = function(volumes)  # type: ignore[operator]
+        found = function(volumes)
         assert isinstance(found, Inconclusive), function
         assert found.reason
 
@@ -117,7 +117,11 @@ def test_real_series_equal_powerlaw_1_5(entry: dict[str, object]) -> None:
         for name, theirs in expected["against"].items():
             test = tail.against[name]
             # Where the package's own search converged: crates/powerlaw/tests/golden.rs explains the rest.
-            close = theirs["r"] is not None and isinstance(test, Against) and abs(test.r - theirs["r"]) <= 1e-3 * max(1, abs(test.r))
+            close = (
+                theirs["r"] is not None
+                and isinstance(test, Against)
+                and abs(test.r - theirs["r"]) <= 1e-3 * max(1, abs(test.r))
+            )
             if close:
                 assert isinstance(test, Against)
                 assert test.p == pytest.approx(theirs["p"], abs=1e-3)

@@ -219,8 +219,8 @@ def forecast(name: str, many: Sequence[Forecast | Inconclusive], *, days: int, m
         charges = " to ".join(f"{end:.2f}" for end in one.charge_interval)
         table.add_row(one.method, units.rate(one.bps, 4), rates, f"{one.charge:.2f}", charges, one.warning)
     legend = (
-        "The interval is of the month, by the model's errors in months made of the days that were seen: a forecast outside "
-        "its own interval is of a model that does not suit these rates."
+        "The interval is of the month, by the model's errors in months made of the days that were seen: a forecast "
+        "outside its own interval is of a model that does not suit these rates."
     )
     if days < WEEK:
         legend += " Less than a week was seen: weekends, or working days, may be missing."
