@@ -87,14 +87,15 @@ impl Alternative {
                 let u = logs();
                 let means = Means::of(Tilt::Exponential, &u);
                 let fit = Tilted::fit(Tilt::Exponential, means, Inconclusive::SameAsPowerLaw)?;
-                let (fit, parameters) = match self {
-                    Self::Gamma if fit.a > 0.0 => (fit, Parameters::Gamma { shape: fit.a, scale: x_min / fit.b }),
-                    Self::Gamma => return Err(Inconclusive::OutOfRange),
-                    _ => {
-                        // The likelihood is concave: where its top has alpha < 1, the best allowed is alpha = 1.
-                        let fit = if fit.a > 0.0 { Tilted::fit_flat(Tilt::Exponential, means)? } else { fit };
-                        (fit, Parameters::CutOff { alpha: 1.0 - fit.a, rate: fit.b / x_min })
-                    }
+                let fit = match self {
+                    Self::Gamma if fit.a + fit.b <= 0.0 => return Err(Inconclusive::OutOfRange),
+                    // The likelihood is concave: where its top has alpha < 1, the best allowed is alpha = 1.
+                    Self::CutOff if fit.a + fit.b > 0.0 => Tilted::fit_edge(Tilt::Exponential, means)?,
+                    _ => fit,
+                };
+                let parameters = match self {
+                    Self::Gamma => Parameters::Gamma { shape: fit.a + fit.b, scale: x_min / fit.b },
+                    _ => Parameters::CutOff { alpha: 1.0 - (fit.a + fit.b), rate: fit.b / x_min },
                 };
                 Ok((parameters, in_logs(&u, tail, |u| fit.ln_density(u))))
             }

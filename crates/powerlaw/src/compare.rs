@@ -94,6 +94,20 @@ mod tests {
         assert!(against.normalised > 5.0 && against.p < 1e-6, "{against:?}");
     }
 
+    #[test]
+    fn on_narrow_data_everything_that_becomes_a_normal_agrees() {
+        // A millionth wide: log-normal, normal and gamma are one and the same.
+        let mut random = Random::new(12, 0);
+        let numbers: Vec<f64> = (0..3000).map(|_| 1e6 + random.open() + random.open()).collect();
+        let sample = Sample::new(&numbers).unwrap();
+        let fit = sample.fit(XMin::At(1e6)).unwrap();
+        let r = |alternative| fit.compare(&sample, alternative).unwrap().normalised;
+        let normal = r(Alternative::Normal);
+        for alternative in [Alternative::LogNormal, Alternative::Gamma] {
+            assert!((r(alternative) / normal - 1.0).abs() < 1e-4, "{alternative:?} {} {normal}", r(alternative));
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_is_ever_nan(

@@ -1,7 +1,8 @@
 //! Densities exp(a u - b g(u)) / Z on u >= 0 with a convex g, b >= 0: an exponential distribution, tilted.
 //!
 //! With u = ln(x / `x_min`) the untilted one (b = 0, a = 1 - alpha) is the power law, and g decides what it is tilted to: u² gives the
-//! log-normal cut off at `x_min`, e^u - 1 the gamma distribution and the power law with exponential cut-off. With u = x - `x_min`, u²
+//! log-normal cut off at `x_min`, e^u - 1 - u the gamma distribution and the power law with exponential cut-off, x^(a+b-1) exp(-b x / `x_min`).
+//! (e^u - 1 alone would do, but is hardly to be told from u where the data are narrow.) With u = x - `x_min`, u²
 //! gives the normal. The log-likelihood is concave in (a, b), so that its maximum is found by Newton's method, and its slope at b = 0
 //! says whether that maximum is the untilted density: no search that ends wherever its patience does.
 
@@ -13,7 +14,7 @@ use crate::quadrature::integrate;
 pub(crate) enum Tilt {
     /// u².
     Square,
-    /// e^u - 1.
+    /// e^u - 1 - u.
     Exponential,
 }
 
@@ -21,7 +22,12 @@ impl Tilt {
     pub(crate) fn of(self, u: f64) -> f64 {
         match self {
             Self::Square => u * u,
-            Self::Exponential => u.exp_m1(),
+            Self::Exponential if u < 0.25 => {
+                // The series, from the last term that counts: the difference would lose its digits.
+                let series = (3..=16).rev().fold(1.0, |sum, k| 1.0 + sum * u / f64::from(k));
+                u * u / 2.0 * series
+            }
+            Self::Exponential => u.exp_m1() - u,
         }
     }
 
@@ -29,7 +35,7 @@ impl Tilt {
     fn mean_untilted(self, mean: f64) -> f64 {
         match self {
             Self::Square => 2.0 * mean * mean,
-            Self::Exponential if mean < 1.0 => mean / (1.0 - mean),
+            Self::Exponential if mean < 1.0 => mean * mean / (1.0 - mean),
             Self::Exponential => f64::INFINITY,
         }
     }
@@ -38,7 +44,7 @@ impl Tilt {
     fn mode(self, a: f64, b: f64) -> f64 {
         match self {
             Self::Square => (a / (2.0 * b)).max(0.0),
-            Self::Exponential => (a / b).ln().max(0.0), // NaN for a negative a; `max` then gives 0
+            Self::Exponential => (a / b).max(0.0).ln_1p(),
         }
     }
 }
@@ -87,7 +93,7 @@ impl Tilted {
         self.a * u - self.b * self.tilt.of(u) - self.ln_z
     }
 
-    /// The most likely density with a below `a_max`, or that it is the untilted one.
+    /// The most likely density, or that it is the untilted one.
     ///
     /// # Errors
     ///
@@ -99,13 +105,13 @@ impl Tilted {
         Self::search(tilt, means, true)
     }
 
-    /// The most likely density with a = 0, for when the most likely one of all has a larger a than is allowed.
-    pub(crate) fn fit_flat(tilt: Tilt, means: Means) -> Result<Self, Inconclusive> {
+    /// The most likely density with a = -b, for when the most likely one of all has a larger a than is allowed.
+    pub(crate) fn fit_edge(tilt: Tilt, means: Means) -> Result<Self, Inconclusive> {
         Self::search(tilt, means, false)
     }
 
     fn search(tilt: Tilt, means: Means, free_a: bool) -> Result<Self, Inconclusive> {
-        let mut at = (if free_a { -1.0 / means.u } else { 0.0 }, 1.0 / means.g);
+        let mut at = if free_a { (-1.0 / means.u, 1.0 / means.g) } else { (-1.0 / means.u, 1.0 / means.u) };
         let mut moments = Moments::of(tilt, at.0, at.1).ok_or(Inconclusive::NoConvergence)?;
         let gain = |(a, b): (f64, f64), m: &Moments| a * means.u - b * means.g - m.ln_z;
         for _ in 0..STEPS {
@@ -148,7 +154,9 @@ impl Moments {
     /// The curvature is minus the covariance of (u, -g).
     fn step(&self, slope_a: f64, slope_b: f64, b: f64, free_a: bool) -> (f64, f64) {
         if !free_a {
-            return (0.0, (slope_b / self.var_g).max(-0.9 * b));
+            let step = (slope_b - slope_a) / (self.var_u + 2.0 * self.cov + self.var_g);
+            let step = if step < -0.9 * b { -0.9 * b } else { step };
+            return (-step, step);
         }
         let determinant = self.var_u * self.var_g - self.cov * self.cov;
         let step_b = (self.cov * slope_a + self.var_u * slope_b) / determinant;
@@ -199,15 +207,31 @@ mod tests {
     }
 
     #[test]
+    fn the_tilt_keeps_its_digits_where_the_data_are_narrow() {
+        // mpmath: e^u - 1 - u.
+        for (u, expected) in [
+            (1e-9, 5.000_000_001_666_667e-19),
+            (0.01, 5.016_708_416_805_754e-5),
+            (0.249_999, 0.034_025_132_662_966_81),
+            (0.25, 0.034_025_416_687_741_48),
+            (3.0, 16.085_536_923_187_668),
+        ] {
+            assert!((Tilt::Exponential.of(u) / expected - 1.0).abs() < 1e-13, "{u}: {}", Tilt::Exponential.of(u));
+        }
+    }
+
+    #[test]
     fn the_fit_has_the_moments_of_the_data() {
         // A maximum-likelihood fit of an exponential family reproduces the means of what it is a function of.
         for (tilt, means) in [
             (Tilt::Square, Means { u: 1.0, g: 1.2 }),
             (Tilt::Square, Means { u: 1.0, g: 1.999 }),
             (Tilt::Square, Means { u: 20.0, g: 401.0 }),
-            (Tilt::Exponential, Means { u: 0.3, g: 0.38 }),
-            (Tilt::Exponential, Means { u: 2.0, g: 25.0 }),
+            (Tilt::Exponential, Means { u: 0.3, g: 0.08 }),
+            (Tilt::Exponential, Means { u: 2.0, g: 23.0 }),
             (Tilt::Exponential, Means { u: 9.0, g: 3e4 }),
+            // Narrow: a normal of mean 3e-8 and standard deviation 1e-8, nearly.
+            (Tilt::Exponential, Means { u: 3e-8, g: 5e-16 }),
         ] {
             let fit = Tilted::fit(tilt, means, Inconclusive::SameAsPowerLaw).unwrap();
             let m = Moments::of(tilt, fit.a, fit.b).unwrap();
