@@ -103,6 +103,19 @@ def test_bill_with_both_directions_commit_and_forecast(month: Path) -> None:
     assert found["charge"] == pytest.approx(200 + 3 * (found["billed_bps"] - 1e8) / 1e6)
 
 
+def test_bill_of_a_calendar_month(tmp_path: Path) -> None:
+    # March at 1 Mb/s, April at 2, from a file that begins and ends in the middle of others.
+    start = 1_709_942_400 * series.SECOND  # 2024-03-09
+    x = np.where(np.arange(40 * 288) < 23 * 288, 1e6, 2e6)
+    file = tmp_path / "spring.parquet"
+    series.write(file, [Volumes.of_rates(x, bin_s=300, start_ns=start)])
+    march, april = (json.loads(invoke("bill", file, "--month", m, "--json").stdout) for m in ("2024-03", "2024-04"))
+    assert (march["billed_bps"], april["billed_bps"]) == (pytest.approx(1e6), pytest.approx(2e6))
+    assert march["percentiles"][0]["samples"] == 23 * 288
+    result = invoke("bill", file, "--month", "2024-06")
+    assert (result.exit_code, "nothing in that month" in result.stderr) == (2, True)
+
+
 def test_bill_of_csv_ports(tmp_path: Path) -> None:
     for name, offset in (("a", 0), ("b", 10)):
         rows = "\n".join(f"{300 * i},{(i + 1 + offset) * 37500}" for i in range(100))
@@ -125,6 +138,7 @@ def test_bill_of_csv_ports(tmp_path: Path) -> None:
         (("bill", "MONTH", "--commit", "fast"), "--commit 'fast': expected"),
         (("bill", "MONTH", "--out", "MONTH", "--out", "MONTH"), "1 inbound files and 2 outbound"),
         (("bill", "MONTH", "--interval", "7min"), "do not make intervals of"),
+        (("bill", "MONTH", "--month", "May"), "month 'May': expected a year and a month"),
         (("bill", "MONTH", "--out", "MONTH"), "2 series ('in', 'out'): which is the port?"),
     ],
 )

@@ -162,7 +162,13 @@ def bill_command(
         int | None,
         typer.Option(min=1, help="Forecast the month from so many of its first days.", show_default="no forecast"),
     ] = None,
-    month_days: Annotated[int, typer.Option(min=1, help="Days of the month that is forecast.")] = 30,
+    month_days: Annotated[
+        int | None, typer.Option(min=1, help="Days of the month that is forecast.", show_default="the month's, or 30")
+    ] = None,
+    month: Annotated[
+        str | None,
+        typer.Option(help="Bill a calendar month (UTC) only.", metavar="YYYY-MM", show_default="all of the file"),
+    ] = None,
     audit: Annotated[bool, typer.Option("--audit", help="List every discarded sample.")] = False,
     csv_bin: Bin = None,
     as_json: Json = False,
@@ -176,11 +182,17 @@ def bill_command(
         from anabranch.traffic import bill as billing  # noqa: PLC0415
         from anabranch.traffic import forecast, quantities  # noqa: PLC0415
         from anabranch.traffic.series import SECOND  # noqa: PLC0415
+        from anabranch.traffic.stationarity import DAY_NS  # noqa: PLC0415
 
         interval_ns = round(quantities.seconds(interval, "--interval") * SECOND)
         commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
         tariff = billing.Tariff(commit_bps, price, overage)
         ports = _ports(files, outbound or [], csv_bin)
+        days = month_days or 30
+        if month is not None:
+            begin, end = billing.calendar_month(month)
+            ports = [_in_month(port, begin, end) for port in ports]
+            days = month_days or (end - begin) // DAY_NS
         found = billing.bill(
             ports,
             tariff=tariff,
@@ -193,7 +205,7 @@ def bill_command(
         if forecast_days is not None:
             for name, one in billing.billed(ports, found.direction, interval_ns):
                 forecasts[name] = forecast.forecast(
-                    one, tariff, days=forecast_days, month_days=month_days, percentile=percentile
+                    one, tariff, days=forecast_days, month_days=days, percentile=percentile
                 )
         if as_json:
             shown = {name: [_outcome(f) for f in many] for name, many in forecasts.items()}
@@ -206,7 +218,7 @@ def bill_command(
                     f"note: {missing} intervals have no rate on some port: they are no samples", markup=False
                 )
             for name, many in forecasts.items():
-                stdout().print(tables.forecast(name, many, days=forecast_days or 0, month_days=month_days))
+                stdout().print(tables.forecast(name, many, days=forecast_days or 0, month_days=days))
 
 
 def _echo(value: object) -> None:
@@ -269,6 +281,20 @@ def _ports(files: Sequence[Path], outbound: Sequence[Path], csv_bin: str | None)
         else:
             ports.append(Port(_only(found, file)))
     return ports
+
+
+def _in_month(port: Port, begin_ns: int, end_ns: int) -> Port:
+    from anabranch.traffic.bill import Port  # noqa: PLC0415
+
+    outbound = None if port.outbound is None else _cut(port.outbound, begin_ns, end_ns)
+    return Port(_cut(port.inbound, begin_ns, end_ns), outbound)
+
+
+def _cut(volumes: Volumes, begin_ns: int, end_ns: int) -> Volumes:
+    part = volumes.between(begin_ns, end_ns)
+    if not len(part):
+        raise AnabranchError(f"{volumes.source or volumes.name}: nothing in that month")
+    return part
 
 
 def _finest(trace: Sequence[Volumes]) -> Volumes:

@@ -7,6 +7,7 @@ summed *per interval* before that. A poll that failed is no sample: it is not ze
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -224,6 +225,28 @@ def bill(
         last_ns=max(one.start_ns + len(one) * one.bin_ns for _, one in series),
         ports=len(ports),
     )
+
+
+def calendar_month(text: str) -> tuple[int, int]:
+    """Begin and end of a calendar month, in nanoseconds of Unix time (UTC).
+
+    Examples
+    --------
+    >>> begin, end = calendar_month("2024-02")
+    >>> (end - begin) // (86_400 * SECOND)
+    29
+
+    Raises
+    ------
+    AnabranchError
+        If the text is no month.
+    """
+    try:
+        begin = dt.datetime.strptime(text, "%Y-%m").replace(tzinfo=dt.UTC)
+    except ValueError as error:
+        raise AnabranchError(f"month {text!r}: expected a year and a month", hint="2024-05") from error
+    end = (begin + dt.timedelta(days=31)).replace(day=1)
+    return int(begin.timestamp()) * SECOND, int(end.timestamp()) * SECOND
 
 
 def intervals(volumes: Volumes, interval_ns: int = INTERVAL_NS) -> Volumes:
