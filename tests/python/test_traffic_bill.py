@@ -49,7 +49,7 @@ def test_linear_interpolates_as_spreadsheets_do() -> None:
 
 
 def test_ports_are_summed_per_interval_and_are_not_more_samples() -> None:
-    # A mistake that LibreNMS made until 2025: two ports that are busy at different times were taken for twice the samples.
+    # A mistake that LibreNMS made until 2025: ports that are busy at different times were taken for more samples.
     n = 200
     early, late = np.full(n, 10.0), np.full(n, 10.0)
     early[:10], late[-10:] = 1000.0, 1000.0
