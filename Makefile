@@ -18,7 +18,7 @@ CRATES := --workspace --exclude anabranch-py
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo test test-codec test-codec-all check format bench bench-codec instructions clean
+.PHONY: help setup demo test test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ test-codec: ## test the RaptorQ codec without std, and with each of its instruct
 test-codec-all: ## the codec's long tests: every number of source symbols, and every class with another codec
 	cargo test --locked --release -p anabranch-raptorq --test all_k --test interop -- --ignored --nocapture
 
+test-trials: setup ## the long statistical tests: 200 trials of every model and mixture
+	$(BIN)/pytest -m trials
+
+fidelity-traffic: setup ## the paper's claims on the traces in ../shared: makes the tables of docs/fidelity/traffic.md
+	$(BIN)/python tests/python/traffic_fidelity.py
+
 check: setup ## formatting, lints and types, without changing anything
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -61,6 +67,9 @@ bench: ## measure the simulator: speed and memory, and append to benches/RESULTS
 
 bench-codec: ## measure the RaptorQ codec next to another one, and put the tables into benches/RESULTS.md
 	cargo bench --locked -p anabranch-raptorq --bench codec -- --record
+
+bench-volumes: setup ## measure the statistics of traffic volumes, into benches/RESULTS.md; PEER=PYTHON with powerlaw 1.5
+	$(BIN)/python benches/volumes --record $(if $(PEER),--peer "$(PEER)")
 
 instructions: ## compare instruction counts of small runs with the record (needs valgrind)
 	@benches/instructions

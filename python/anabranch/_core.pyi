@@ -45,6 +45,24 @@ def codec_bench(
     are; what it raises ends the measurement. Raises ``ValueError`` for numbers out of range.
     """
 
+def powerlaw_fit(numbers: bytes, x_min: float | None, /) -> str:
+    """Fit a power law to positive numbers, and compare it with other distributions (``anabranch.traffic.tails``).
+
+    `numbers` are the bytes of a little-endian float64 array. `x_min` None fits the lower bound. Returns JSON
+    ``{"alpha", "x_min", "distance", "n_tail", "sigma", "against": {NAME: {"parameters", "ln_likelihood", "ratio",
+    "normalised", "p"}}}``; what has no answer is ``{"inconclusive": reason}`` in its place. Raises ``ValueError`` for
+    numbers that are not positive.
+    """
+
+def powerlaw_uncertainty(numbers: bytes, x_min: float | None, replicates: int, seed: int, threads: int, /) -> str:
+    """Refit resampled numbers; returns JSON ``{"alpha": [..], "x_min": [..], "n_tail": [..], "failed"}``.
+
+    `threads` 0 means one per core; the answer does not depend on it.
+    """
+
+def powerlaw_goodness(numbers: bytes, x_min: float | None, replicates: int, seed: int, threads: int, /) -> str:
+    """Bootstrap the goodness of fit; returns JSON ``{"p", "standard_error", "replicates"}`` or ``{"inconclusive"}``."""
+
 def schema() -> str:
     """Return the JSON Schema of scenario files."""
 

@@ -42,6 +42,14 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         exec(code, namespace)
 
 
+@pytest.mark.parametrize("name", ["fit-volumes", "dimension-a-link", "forecast-a-bill"])
+def test_python_about_volumes_runs(name: str) -> None:
+    found = list(blocks(ROOT / f"docs/how-to/{name}.md", "python"))
+    assert found
+    for code in found:
+        exec(code, {})
+
+
 def test_the_example_of_an_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ROOT / "docs/how-to/add-an-experiment.md"
     (scenario,) = blocks(page, "toml")

@@ -1,0 +1,342 @@
+"""The commands ``anabranch traffic fit``, ``dimension`` and ``bill``: verdicts, capacities and charges."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anabranch.cli.common import errors, stderr, stdout
+from anabranch.errors import AnabranchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anabranch.traffic.bill import Port
+    from anabranch.traffic.dimension import Dimensioning
+    from anabranch.traffic.forecast import Forecast
+    from anabranch.traffic.outcome import Inconclusive
+    from anabranch.traffic.series import Volumes
+    from anabranch.traffic.sweep import Sweep
+
+# The statistics pull in Polars and SciPy, which `anabranch --help` can do without: they are imported where they are
+# used.
+
+FILES = "Parquet of volumes, or CSV with a header: a time, then bytes per bin."
+
+Files = Annotated[list[Path], typer.Argument(help=FILES, metavar="FILE...")]
+Bin = Annotated[
+    str | None,
+    typer.Option(
+        "--csv-bin",
+        help="Width of the bins of CSV files.",
+        metavar="TIME",
+        show_default="the usual time between their rows",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")]
+
+
+class DirectionName(StrEnum):
+    """`anabranch.traffic.bill.Direction` for the command line."""
+
+    larger = "max"
+    interval_max = "interval-max"
+    total = "sum"
+    separate = "separate"
+    inbound = "in"
+    outbound = "out"
+
+
+class MethodName(StrEnum):
+    """`anabranch.traffic.bill.Method` for the command line."""
+
+    nearest_rank = "nearest-rank"
+    linear = "linear"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to a group."""
+    app.command(name="fit")(fit_command)
+    app.command(name="dimension")(dimension_command)
+    app.command(name="bill")(bill_command)
+
+
+def fit_command(
+    files: Files,
+    *,
+    widths: Annotated[
+        str | None,
+        typer.Option(
+            "--bin",
+            help="Bin widths, with commas between.",
+            metavar="TIMES",
+            show_default="5ms,100ms,1s,5s, or the file's",
+        ),
+    ] = None,
+    csv_bin: Bin = None,
+    capacity: Annotated[
+        str | None, typer.Option(help="Capacity of the link, to find saturation.", metavar="RATE")
+    ] = None,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, help="Synthetic samples for the power law's p-value and intervals; 1000 are usual.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the synthetic samples.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Fit distributions to volumes, at every bin width that the file allows."""
+    with errors():
+        from anabranch.cli import volumes_tables as tables  # noqa: PLC0415
+        from anabranch.traffic import quantities, sweep  # noqa: PLC0415
+
+        chosen = sweep.WIDTHS if widths is None else quantities.widths(widths)
+        full = None if capacity is None else quantities.bps(capacity, "--capacity")
+        sweeps = []
+        for traces in _traces(files, csv_bin):
+            made = sweep.sweep(traces, widths=chosen, capacity_bps=full)
+            more = [_bootstrapped(_at(traces, v.bin_s), bootstrap, seed) for v in made.verdicts] if bootstrap else []
+            sweeps.append((made, more))
+        if as_json:
+            _echo([_sweep_json(made, more) for made, more in sweeps])
+        else:
+            for made, more in sweeps:
+                stdout().print(tables.sweep(made, more, asked=widths is not None))
+
+
+def dimension_command(
+    files: Files,
+    *,
+    epsilon: Annotated[float, typer.Option(help="Share of bins that may exceed the capacity.")] = 0.01,
+    widths: Annotated[
+        str | None,
+        typer.Option("--bin", help="Bin widths T, with commas between.", metavar="TIMES", show_default="the file's"),
+    ] = None,
+    held_out: Annotated[
+        float, typer.Option(help="Share of the series, at its end, to check on; the fit does not see it.")
+    ] = 1 / 3,
+    csv_bin: Bin = None,
+    as_json: Json = False,
+) -> None:
+    """Compute the capacity that a link needs, by model, and how often it is exceeded."""
+    with errors():
+        from anabranch.cli import volumes_tables as tables  # noqa: PLC0415
+        from anabranch.traffic import dimension, quantities  # noqa: PLC0415
+
+        results: list[tuple[Volumes, Dimensioning]] = []
+        for traces in _traces(files, csv_bin):
+            chosen = [one.bin_s for one in traces] if widths is None else quantities.widths(widths)
+            for width in chosen:
+                one = _at(traces, width)
+                results.append((one, dimension.dimension(one, epsilon=epsilon, held_out=held_out)))
+        if as_json:
+            _echo([{"name": one.name, "source": one.source, **found.as_json()} for one, found in results])
+        else:
+            for one, found in results:
+                stdout().print(tables.dimension(one, found))
+
+
+def bill_command(
+    files: Files,
+    *,
+    outbound: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out", help="Outbound volumes of the port of the same place in FILE...; repeat it.", metavar="FILE"
+        ),
+    ] = None,
+    commit: Annotated[str | None, typer.Option(help="Committed rate.", metavar="RATE", show_default="none")] = None,
+    price: Annotated[float, typer.Option(min=0, help="Price for each Mbit/s of the commit, a month.")] = 0.0,
+    overage: Annotated[
+        float | None, typer.Option(min=0, help="Price for each Mbit/s above it.", show_default="--price")
+    ] = None,
+    direction: Annotated[
+        DirectionName, typer.Option(help="How the two directions make one bill.")
+    ] = DirectionName.larger,
+    percentile: Annotated[float, typer.Option(help="Percentile that is billed.")] = 95.0,
+    method: Annotated[MethodName, typer.Option(help="Definition of the percentile.")] = MethodName.nearest_rank,
+    interval: Annotated[str, typer.Option(help="Width of a billing interval.", metavar="TIME")] = "5min",
+    forecast_days: Annotated[
+        int | None,
+        typer.Option(min=1, help="Forecast the month from so many of its first days.", show_default="no forecast"),
+    ] = None,
+    month_days: Annotated[
+        int | None, typer.Option(min=1, help="Days of the month that is forecast.", show_default="the month's, or 30")
+    ] = None,
+    month: Annotated[
+        str | None,
+        typer.Option(help="Bill a calendar month (UTC) only.", metavar="YYYY-MM", show_default="all of the file"),
+    ] = None,
+    audit: Annotated[bool, typer.Option("--audit", help="List every discarded sample.")] = False,
+    csv_bin: Bin = None,
+    as_json: Json = False,
+) -> None:
+    """Compute a bill by the 95th percentile: ports are summed per interval, missing polls are not zero.
+
+    A file is a port. If it has two series, named in and out (or rx and tx, received and sent), they are its directions.
+    """
+    with errors():
+        from anabranch.cli import volumes_tables as tables  # noqa: PLC0415
+        from anabranch.traffic import bill as billing  # noqa: PLC0415
+        from anabranch.traffic import forecast, quantities  # noqa: PLC0415
+        from anabranch.traffic.series import SECOND  # noqa: PLC0415
+        from anabranch.traffic.stationarity import DAY_NS  # noqa: PLC0415
+
+        interval_ns = round(quantities.seconds(interval, "--interval") * SECOND)
+        commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
+        tariff = billing.Tariff(commit_bps, price, overage)
+        ports = _ports(files, outbound or [], csv_bin)
+        days = month_days or 30
+        if month is not None:
+            begin, end = billing.calendar_month(month)
+            ports = [_in_month(port, begin, end) for port in ports]
+            days = month_days or (end - begin) // DAY_NS
+        found = billing.bill(
+            ports,
+            tariff=tariff,
+            direction=direction.value,
+            percentile=percentile,
+            method=method.value,
+            interval_ns=interval_ns,
+        )
+        forecasts: dict[str, list[Forecast | Inconclusive]] = {}
+        if forecast_days is not None:
+            for name, one in billing.billed(ports, found.direction, interval_ns):
+                forecasts[name] = forecast.forecast(
+                    one, tariff, days=forecast_days, month_days=days, percentile=percentile
+                )
+        if as_json:
+            shown = {name: [_outcome(f) for f in many] for name, many in forecasts.items()}
+            _echo(found.as_json() | ({"forecast": shown, "forecast_days": forecast_days} if forecasts else {}))
+        else:
+            stdout().print(tables.bill(found, audit=audit))
+            missing = max(one.missing for one in found.percentiles)
+            if missing:
+                stderr().print(
+                    f"note: {missing} intervals have no rate on some port: they are no samples", markup=False
+                )
+            for name, many in forecasts.items():
+                stdout().print(tables.forecast(name, many, days=forecast_days or 0, month_days=days))
+
+
+def _echo(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def _outcome(value: Forecast | Inconclusive) -> dict[str, Any]:
+    from anabranch.traffic.outcome import Inconclusive  # noqa: PLC0415
+
+    return {"inconclusive": value.reason} if isinstance(value, Inconclusive) else value.as_json()
+
+
+def _traces(files: Sequence[Path], csv_bin: str | None) -> list[list[Volumes]]:
+    """The series of every file, those of one trace with different widths together."""
+    from anabranch.traffic import quantities, reading  # noqa: PLC0415
+
+    width = None if csv_bin is None else quantities.seconds(csv_bin, "--csv-bin")
+    traces: dict[tuple[Path, str], list[Volumes]] = {}
+    for file in files:
+        for one in reading.read(file, bin_s=width):
+            traces.setdefault((file, one.name), []).append(one)
+    return list(traces.values())
+
+
+def _at(traces: Sequence[Volumes], width: float) -> Volumes:
+    """A trace at a width: from the widest series of which the width is a multiple."""
+    from anabranch.traffic.series import SECOND  # noqa: PLC0415
+
+    fitting = [one for one in traces if round(width * SECOND) % one.bin_ns == 0]
+    return max(fitting or traces, key=lambda one: one.bin_ns).at(width)
+
+
+IN_OUT = ({"in", "rx", "received", "inbound", "ingress"}, {"out", "tx", "sent", "outbound", "egress"})
+"""Words by which the names of series tell a direction."""
+
+
+def _direction(name: str) -> int | None:
+    words = set(name.lower().replace("_", " ").replace("-", " ").split())
+    return next((place for place, known in enumerate(IN_OUT) if words & known), None)
+
+
+def _ports(files: Sequence[Path], outbound: Sequence[Path], csv_bin: str | None) -> list[Port]:
+    from anabranch.traffic.bill import Port  # noqa: PLC0415
+
+    if outbound and len(outbound) != len(files):
+        raise AnabranchError(
+            f"{len(files)} inbound files and {len(outbound)} outbound: expected as many", hint="one --out for each FILE"
+        )
+    ports = []
+    for place, file in enumerate(files):
+        found = [_finest(trace) for trace in _traces([file], csv_bin)]
+        if outbound:
+            ports.append(
+                Port(_only(found, file), _only([_finest(t) for t in _traces([outbound[place]], csv_bin)], file))
+            )
+            continue
+        ways = [_direction(one.name) for one in found]
+        if sorted(way for way in ways if way is not None) == [0, 1] and len(found) == 2:  # noqa: PLR2004 - in and out
+            ports.append(Port(found[ways.index(0)], found[ways.index(1)]))
+        else:
+            ports.append(Port(_only(found, file)))
+    return ports
+
+
+def _in_month(port: Port, begin_ns: int, end_ns: int) -> Port:
+    from anabranch.traffic.bill import Port  # noqa: PLC0415
+
+    outbound = None if port.outbound is None else _cut(port.outbound, begin_ns, end_ns)
+    return Port(_cut(port.inbound, begin_ns, end_ns), outbound)
+
+
+def _cut(volumes: Volumes, begin_ns: int, end_ns: int) -> Volumes:
+    part = volumes.between(begin_ns, end_ns)
+    if not len(part):
+        raise AnabranchError(f"{volumes.source or volumes.name}: nothing in that month")
+    return part
+
+
+def _finest(trace: Sequence[Volumes]) -> Volumes:
+    return min(trace, key=lambda one: one.bin_ns)
+
+
+def _only(found: Sequence[Volumes], file: Path) -> Volumes:
+    if len(found) != 1:
+        names = ", ".join(repr(one.name) for one in found)
+        raise AnabranchError(
+            f"{file}: {len(found)} series ({names}): which is the port?",
+            hint="one series for each file, or two that are named in and out",
+        )
+    return found[0]
+
+
+def _bootstrapped(volumes: Volumes, replicates: int, seed: int) -> dict[str, Any]:
+    """The power law's p-value and intervals under each rule."""
+    from anabranch.traffic import tails  # noqa: PLC0415
+    from anabranch.traffic.outcome import Inconclusive  # noqa: PLC0415
+
+    shown: dict[str, Any] = {}
+    for rule in tails.RULES:
+        good = tails.goodness(volumes, rule, replicates=replicates, seed=seed)
+        spread = tails.uncertainty(volumes, rule, replicates=replicates, seed=seed)
+        if isinstance(good, Inconclusive) or isinstance(spread, Inconclusive):
+            reason = good if isinstance(good, Inconclusive) else spread
+            shown[rule] = {"inconclusive": str(reason)}
+            continue
+        shown[rule] = {
+            "p": good.p,
+            "p_error": good.standard_error,
+            "replicates": good.replicates,
+            "alpha": spread.interval("alpha"),
+            "x_min": spread.interval("x_min"),
+            "n_tail": spread.interval("n_tail"),
+        }
+    return shown
+
+
+def _sweep_json(made: Sweep, more: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    value = made.as_json()
+    for width, extra in zip(value["widths"], more, strict=False):
+        width["bootstrap"] = extra
+    return value

@@ -1,0 +1,175 @@
+"""The volume series: what is known, re-binning, and the files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anabranch.traffic import quantities, reading, series
+from anabranch.traffic.series import SECOND, Volumes, VolumesError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VOLUMES = st.lists(st.one_of(st.none(), st.integers(0, 10**12)), max_size=60)
+
+
+@given(VOLUMES, st.integers(1, 9))
+def test_rebinning_keeps_every_byte_of_the_bins_that_are_full_and_known(values: list[int | None], factor: int) -> None:
+    volumes = Volumes.of(values, bin_s=0.1)
+    wide = volumes.rebin(factor)
+    assert len(wide) == len(values) // factor
+    assert wide.bin_ns == volumes.bin_ns * factor
+    for i in range(len(wide)):
+        part = values[i * factor : (i + 1) * factor]
+        if any(value is None for value in part):
+            assert wide.missing[i]
+        else:
+            assert wide.bytes[i] == sum(value for value in part if value is not None)
+
+
+@given(VOLUMES, st.integers(0, 60))
+def test_a_split_series_is_the_series(values: list[int | None], at: int) -> None:
+    volumes = Volumes.of(values, bin_s=1, start_ns=7)
+    first, later = volumes.split(at)
+    np.testing.assert_array_equal(np.concatenate([first.known(), later.known()]), volumes.known())
+    np.testing.assert_array_equal(np.concatenate([first.starts_ns(), later.starts_ns()]), volumes.starts_ns())
+
+
+def test_the_last_bin_counts_only_if_it_was_measured_to_its_end() -> None:
+    volumes = Volumes(SECOND, 0, np.array([1, 2, 3, 4]), np.zeros(4, dtype=bool), complete=False)
+    assert volumes.known().tolist() == [1, 2, 3]
+    assert volumes.rebin(2).known().tolist() == [3]
+    assert volumes.split(2)[0].known().tolist() == [1, 2]
+    assert volumes.split(2)[1].known().tolist() == [3]
+
+
+def test_parts_in_time() -> None:
+    volumes = Volumes.of([1, 2, 3, 4], bin_s=1, start_ns=10 * SECOND)
+    assert volumes.between(11 * SECOND, 13 * SECOND).known().tolist() == [2, 3]
+    assert volumes.between(0, 11 * SECOND).known().tolist() == [1]
+    assert len(volumes.between(20 * SECOND, 30 * SECOND)) == 0
+
+
+def test_rates_are_bits_per_second() -> None:
+    assert Volumes.of([1e6], bin_s=0.1).rates().tolist() == [8e7]
+    assert Volumes.of_rates([8e7, 0], bin_s=0.1).known().tolist() == [1e6, 0]
+
+
+@pytest.mark.parametrize("bad", [-1.0, float("inf")])
+def test_what_is_no_volume_is_refused(bad: float) -> None:
+    with pytest.raises(VolumesError, match="bin 1 holds"):
+        Volumes.of([1.0, bad], bin_s=1)
+
+
+def test_widths_that_are_no_multiple_are_refused() -> None:
+    with pytest.raises(VolumesError, match="do not make bins of"):
+        Volumes.of([1.0, 2.0], bin_s=0.1).at(0.25)
+
+
+@given(VOLUMES.filter(lambda v: len(v) > 0), st.booleans())
+def test_parquet_gives_back_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, values: list[int | None], complete: bool
+) -> None:
+    file = tmp_path_factory.mktemp("volumes") / "v.parquet"
+    packets = np.arange(len(values))
+    one = Volumes.of(values, bin_s=0.005, start_ns=123, name="a", source="here", unit="gbit")
+    fine = Volumes(one.bin_ns, 123, one.bytes, one.missing, packets, complete, "a", "here", "gbit")
+    averages = Volumes.of([0.5, None, 2.25], bin_s=300, name="b")
+    series.write(file, [fine, averages])
+    back = series.read(file)
+    assert [(v.name, v.bin_ns, v.start_ns, v.source, v.unit) for v in back] == [
+        ("a", 5_000_000, 123, "here", "gbit"),
+        ("b", 300 * SECOND, 0, "", "bytes"),
+    ]
+    assert back[0].complete is complete
+    np.testing.assert_array_equal(back[0].missing, fine.missing)
+    np.testing.assert_array_equal(back[0].known(), fine.known())
+    np.testing.assert_array_equal(back[1].known(), [0.5, 2.25])
+    if not fine.missing.all():
+        assert back[0].packets is not None
+        np.testing.assert_array_equal(back[0].packets[~fine.missing], packets[~fine.missing])
+
+
+def test_volumes_without_fractions_are_integers_on_disk(tmp_path: Path) -> None:
+    file = tmp_path / "v.parquet"
+    series.write(file, [Volumes.of([1, None, 3], bin_s=1)])
+    frame = pl.read_parquet(file)
+    assert frame.columns == list(series.COLUMNS)
+    assert frame["bytes"].dtype == pl.Int64()
+    assert frame["bytes"].to_list() == [1, None, 3]
+
+
+def test_a_file_of_one_series_needs_neither_name_nor_width(tmp_path: Path) -> None:
+    file = tmp_path / "v.parquet"
+    pl.DataFrame({"start_ns": [0, 10, 20, 40], "bytes": [1, 2, 3, 5]}).write_parquet(file)
+    (volumes,) = series.read(file)
+    assert (volumes.bin_ns, volumes.missing.tolist()) == (10, [False, False, False, True, False])
+
+
+def test_files_that_are_none_of_ours_are_named(tmp_path: Path) -> None:
+    (tmp_path / "junk.parquet").write_bytes(b"junk")
+    pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "other.parquet")
+    with pytest.raises(VolumesError, match=r"junk\.parquet: not a Parquet file"):
+        series.read(tmp_path / "junk.parquet")
+    with pytest.raises(VolumesError, match=r"other\.parquet: no column 'start_ns'"):
+        series.read(tmp_path / "other.parquet")
+    with pytest.raises(VolumesError, match=r"none\.parquet: no such file"):
+        series.read(tmp_path / "none.parquet")
+
+
+def csv(folder: Path, text: str, name: str = "port.csv") -> Path:
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_csv_of_times_and_bytes(tmp_path: Path) -> None:
+    file = csv(tmp_path, "# made up\ntime,bytes\n2024-05-01 00:00,10\n2024-05-01 00:05,20\n2024-05-01 00:15,40\n")
+    (volumes,) = reading.read(file)
+    assert volumes.bin_ns == 300 * SECOND
+    assert volumes.name == "port"
+    assert volumes.start_ns == 1_714_521_600 * SECOND
+    assert volumes.missing.tolist() == [False, False, True, False]
+    assert volumes.known().tolist() == [10, 20, 40]
+
+
+def test_csv_with_late_polls_empty_fields_and_units(tmp_path: Path) -> None:
+    text = "t_s,in_Mbps,out_Mbps\n0.2,8,16\n300.9,,16\n599.8,8,16\n901.1,8,16\n"
+    inbound, outbound = reading.read(csv(tmp_path, text))
+    assert (inbound.name, outbound.name, inbound.bin_ns) == ("in_Mbps", "out_Mbps", 300 * SECOND)
+    assert inbound.missing.tolist() == [False, True, False, False]
+    np.testing.assert_allclose(inbound.rates(), 8e6)
+    np.testing.assert_allclose(outbound.rates(), 16e6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("time,bytes\n", "expected a header with a time and a volume, and rows"),
+        ("time,bytes\nnoon,3\nlater,4\n", "'noon' in column 'time' is no time"),
+        ("time,who\n0,a\n1,b\n", "no column of numbers beside 'time'"),
+        ("time,bytes\n0,1\n", "one row does not tell how wide a bin is"),
+        ("time,bytes\n0,1\n0,2\n0,3\n", "rows are not in order of time"),
+        ("time,bytes\n0,1\n1,2\n2,3\n1,4\n", "row 3 does not begin a bin after row 2"),
+        ("time,bytes\n0,1\n1,-2\n2,3\n", "column 'bytes', row 1: -2 is no volume"),
+        ("time,bytes\n0,1\n,2\n2,3\n", "no time in row 1 of column 'time'"),
+        ("bin,bytes\n0,1\n1,2\n", "column 'bin' counts bins: how wide are they"),
+    ],
+)
+def test_csv_that_cannot_be_read_is_told_where_and_why(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(VolumesError, match=message) as caught:
+        reading.read(csv(tmp_path, text))
+    assert "port.csv" in caught.value.message
+
+
+def test_quantities() -> None:
+    assert quantities.bps("2.5 gbps") == 2.5e9
+    for bad in ("1", "Gbps", "-1Gbps", "0bps", "1 apple", "1..2Gbps"):
+        with pytest.raises(Exception, match="expected a number above zero and a unit"):
+            quantities.bps(bad)
