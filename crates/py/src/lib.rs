@@ -5,6 +5,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
 mod codec;
+mod traffic;
 
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
@@ -30,6 +31,8 @@ const TICK: Duration = Duration::from_millis(200);
 mod _core {
     #[pymodule_export]
     use super::codec::codec_bench;
+    #[pymodule_export]
+    use super::traffic::{TrafficError, traffic_bin};
     #[pymodule_export]
     use super::{ScenarioError, plan, reference, run, schema, version};
 }

@@ -257,13 +257,15 @@ fn collect(groups: impl Iterator<Item = Group>, settings: &Settings) -> Outcome 
     let mut files = Vec::new();
     for mut group in groups {
         group.reports.sort_by_key(|(number, _)| *number);
-        let name = name(&group.reports);
+        let name = name(&group.reports, &settings.request.files);
         // The files may have come in any order: the tracks of one file are in its own order, and named ones sort.
         if group.reports.len() > 1 {
             group.tracks.sort_by(|a, b| a.name.cmp(&b.name));
         }
+        let numbers: Vec<usize> = group.reports.iter().map(|(number, _)| *number).collect();
         for track in group.tracks {
-            series.extend(series::finish(&name, track, &group.spans, settings));
+            let made = series::finish(&name, track, &group.spans, settings);
+            series.extend(made.into_iter().map(|one| Series { files: numbers.clone(), ..one }));
         }
         files.extend(group.reports);
     }
@@ -271,9 +273,16 @@ fn collect(groups: impl Iterator<Item = Group>, settings: &Settings) -> Outcome 
     Outcome { series, files: files.into_iter().map(|(_, report)| report).collect() }
 }
 
-fn name(reports: &[(usize, FileReport)]) -> String {
+/// A file by its name without folders, unless another one has the same.
+fn name(reports: &[(usize, FileReport)], files: &[String]) -> String {
+    fn short(path: &str) -> String {
+        Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+    }
     let Some((_, first)) = reports.first() else { return String::new() };
-    let file =
-        Path::new(&first.path).file_name().map_or_else(|| first.path.clone(), |n| n.to_string_lossy().into_owned());
-    if reports.len() == 1 { file } else { format!("{file} and {} more", reports.len() - 1) }
+    let file = short(&first.path);
+    if reports.len() > 1 {
+        return format!("{file} and {} more", reports.len() - 1);
+    }
+    let shared = files.iter().any(|other| *other != first.path && short(other) == file);
+    if shared { first.path.clone() } else { file }
 }

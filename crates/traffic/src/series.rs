@@ -33,6 +33,8 @@ pub struct Series {
     pub gaps: Vec<Gap>,
     /// Bins that more than one row of the same table claims.
     pub claimed_twice: u64,
+    /// The files it was made from, by their place in [`Outcome::files`](crate::Outcome::files).
+    pub files: Vec<usize>,
 }
 
 /// The observed time of one file: first and last record, and the silences in it that are gaps.
@@ -108,8 +110,8 @@ fn of_records(name: &str, track: &Track, width: i64, view: &Observed) -> Option<
         packets.push(cell.packets);
     }
     let mut missing = vec![false; count];
-    // On the clock's grid the first bin began before anybody watched.
-    missing[0] = view.align == Align::Clock && view.first > start(from);
+    // On the clock's grid the first bin began before anybody watched; so it did if the first flow was not the earliest.
+    missing[0] = (view.align == Align::Clock || track.kind == Kind::Flows) && view.first > start(from);
     for gap in &view.gaps {
         let (a, b) = (index(gap.from_ns).max(from), index(gap.to_ns - 1).min(to));
         for k in a..=b {
@@ -131,6 +133,7 @@ fn of_records(name: &str, track: &Track, width: i64, view: &Observed) -> Option<
         complete: view.last + 1 >= start(to + 1),
         gaps: view.gaps.iter().take(10_000).cloned().collect(),
         claimed_twice: 0,
+        files: Vec::new(),
     })
 }
 
@@ -177,5 +180,6 @@ fn of_intervals(name: &str, track: &Track, i: usize) -> Option<Series> {
         complete: covered.get(to).bytes >= width,
         gaps,
         claimed_twice: twice,
+        files: Vec::new(),
     })
 }

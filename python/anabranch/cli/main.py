@@ -15,6 +15,7 @@ from anabranch.cli import progress
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
 from anabranch.cli.reproduce import reproduce_command
+from anabranch.cli.traffic import traffic_app
 from anabranch.errors import AnabranchError
 from anabranch.notes import STATUS
 from anabranch.results import Results, load
@@ -134,6 +135,7 @@ def schema(
 
 
 app.add_typer(codec_app, name="codec")
+app.add_typer(traffic_app, name="traffic")
 
 
 def demo_scenario() -> Path:

@@ -80,11 +80,11 @@ fn irregular(table: &Preview) -> bool {
         && values.iter().all(|value| (1.0..=PACKET_MAX).contains(value) && value.fract() == 0.0)
 }
 
-/// Whether at least nine steps in ten are about the middle one.
+/// Whether at least nine steps in ten are about the middle one, or a multiple of it: rows may be missing.
 pub(super) fn regular(times: &[f64]) -> bool {
     let mut steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step != 0.0).collect();
     steps.sort_by(f64::total_cmp);
     let Some(&middle) = steps.get(steps.len() / 2) else { return false };
-    let near = steps.iter().filter(|step| (*step - middle).abs() <= 0.1 * middle.abs()).count();
-    middle > 0.0 && near * 10 >= steps.len() * 9
+    let near = |step: f64| (step / middle - (step / middle).round().max(1.0)).abs() <= 0.1;
+    middle > 0.0 && steps.iter().filter(|step| near(**step)).count() * 10 >= steps.len() * 9
 }

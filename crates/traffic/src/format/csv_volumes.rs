@@ -99,6 +99,7 @@ struct Group {
     origin: i64,
     index: i64,
     last: i64,
+    placed: bool,
     strayed: i64,
 }
 
@@ -321,8 +322,7 @@ fn put(
 ) -> Result<(), ReadError> {
     let native = group.native.unwrap_or(1);
     let step = (sample.at - group.last).saturating_mul(2).saturating_add(native).div_euclid(native.saturating_mul(2));
-    let first = sample.at == group.origin && group.index == 0 && group.last == group.origin;
-    if step == 0 && !first {
+    if step == 0 && std::mem::replace(&mut group.placed, true) {
         let message = "the row is in the same bin as the one before";
         let hint = if keyed {
             "the bins are narrower than --interval says, or the table repeats rows"

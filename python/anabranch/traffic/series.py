@@ -1,0 +1,362 @@
+"""The volume series as the whole package knows it: bytes per bin, with what is not known kept apart from zero.
+
+On disk a series is Parquet: one row for each bin, the columns `COLUMNS`, and the rest as JSON in the file's metadata under
+`METADATA`. One file holds several series: of several bin widths, told apart by ``bin_ns``, or of several links, told apart
+by ``name``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anabranch import units
+from anabranch.errors import AnabranchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Floats = NDArray[np.float64]
+"""Numbers."""
+
+METADATA = "anabranch.volumes"
+"""Key of the file's metadata: JSON, a list of ``{"bin_ns", "name", "source", "complete", "unit"}``."""
+
+COLUMNS = ("bin_ns", "name", "start_ns", "bytes", "packets")
+"""Width of the bin, name of the series, start of the bin (Unix time or time in the trace), bytes (null: not known), packets
+(null: not known or not counted). Times and widths in nanoseconds. ``bytes`` is float64 where a series has fractions, as
+averages do, and int64 otherwise. A file of one series may lack ``bin_ns`` and ``name``."""
+
+SECOND = 1_000_000_000
+"""Nanoseconds in a second."""
+
+
+class VolumesError(AnabranchError):
+    """A volume series that cannot be read, or cannot be what is asked of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Volumes:
+    """Bytes per bin on one link, in bins of equal width without holes between them.
+
+    Attributes
+    ----------
+    bin_ns
+        Width of a bin, T, in nanoseconds, at least 1.
+    start_ns
+        Where the first bin begins: nanoseconds of Unix time, or of the trace.
+    bytes
+        Bytes in each bin, int64 or float64, not negative. What stands in a bin that is `missing` has no meaning.
+    missing
+        Bins of which nothing is known: a poll that failed, a gap in the capture. Not zero.
+    packets
+        Packets in each bin; None if they were not counted.
+    complete
+        Whether the last bin was measured to its end. If not, `known` leaves it out.
+    name
+        What was measured.
+    source
+        Where the numbers come from.
+    unit
+        What the numbers are, if they are not known to be bytes: shown beside every rate.
+    """
+
+    bin_ns: int
+    start_ns: int
+    bytes: NDArray[np.int64] | Floats
+    missing: NDArray[np.bool_]
+    packets: NDArray[np.int64] | None = None
+    complete: bool = True
+    name: str = "volumes"
+    source: str = ""
+    unit: str = "bytes"
+
+    def __post_init__(self) -> None:
+        """Check what every user of a series relies on."""
+        n = len(self.bytes)
+        if self.bin_ns < 1:
+            raise VolumesError(f"{self.name}: bins of {self.bin_ns} ns", hint="a bin is at least 1 ns wide")
+        if len(self.missing) != n or (self.packets is not None and len(self.packets) != n):
+            raise VolumesError(f"{self.name}: {n} volumes, {len(self.missing)} marks of missing bins: expected as many")
+        bad = np.flatnonzero(~self.missing & ~(np.isfinite(self.bytes) & (np.asarray(self.bytes) >= 0)))
+        if bad.size:
+            raise VolumesError(
+                f"{self.name}: bin {bad[0]} holds {self.bytes[bad[0]]} bytes: expected a finite number of at least 0",
+                hint="mark a bin of which nothing is known as missing",
+            )
+
+    @classmethod
+    def of(
+        cls,
+        values: Iterable[float] | NDArray[Any],
+        *,
+        bin_s: float,
+        start_ns: int = 0,
+        name: str = "volumes",
+        source: str = "",
+        unit: str = "bytes",
+    ) -> Volumes:
+        """Make a series of volumes, in bytes per bin; NaN and None are missing bins.
+
+        Examples
+        --------
+        >>> v = Volumes.of([100, 200, None, 400], bin_s=0.1)
+        >>> v.known().tolist(), v.rates().tolist()
+        ([100.0, 200.0, 400.0], [8000.0, 16000.0, 32000.0])
+        """
+        numbers = np.asarray(values if isinstance(values, np.ndarray) else list(values), dtype=float)
+        missing = np.isnan(numbers)
+        return cls(
+            bin_ns=round(bin_s * SECOND),
+            start_ns=start_ns,
+            bytes=np.where(missing, 0.0, numbers),
+            missing=missing,
+            name=name,
+            source=source,
+            unit=unit,
+        )
+
+    @classmethod
+    def of_rates(
+        cls, bps: Iterable[float] | NDArray[Any], *, bin_s: float, start_ns: int = 0, name: str = "volumes"
+    ) -> Volumes:
+        """Make a series of mean rates, in bits per second; NaN and None are missing bins."""
+        rates = np.asarray(bps if isinstance(bps, np.ndarray) else list(bps), dtype=float)
+        return cls.of(rates * (bin_s / 8), bin_s=bin_s, start_ns=start_ns, name=name)
+
+    def __len__(self) -> int:
+        return len(self.bytes)
+
+    @property
+    def bin_s(self) -> float:
+        """Width of a bin, T, in seconds."""
+        return self.bin_ns / SECOND
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """For each bin, whether its volume is known: not missing, and measured to its end."""
+        known = ~self.missing
+        if not self.complete and known.size:
+            known[-1] = False
+        return known
+
+    def known(self) -> Floats:
+        """Bytes in the bins that are known, in order of time."""
+        return np.asarray(self.bytes, dtype=float)[self.is_known]
+
+    def rates(self) -> Floats:
+        """Mean rate in the bins that are known, in bits per second, in order of time."""
+        return self.known() * (8 / self.bin_s)
+
+    def starts_ns(self) -> NDArray[np.int64]:
+        """Start of every bin, in nanoseconds."""
+        return self.start_ns + np.arange(len(self), dtype=np.int64) * self.bin_ns
+
+    def rebin(self, factor: int) -> Volumes:
+        """Join neighbouring bins, from the first on.
+
+        Parameters
+        ----------
+        factor
+            How many bins make one, at least 1.
+
+        Returns
+        -------
+        Volumes
+            Bins of `factor` times the width. One is missing if any of its parts is. What does not fill a bin at the end is
+            left out.
+        """
+        if factor < 1:
+            raise VolumesError(f"{self.name}: cannot join {factor} bins", hint="a whole number of at least 1")
+        if factor == 1:
+            return self
+        usable = len(self) if self.complete else max(0, len(self) - 1)
+        count = usable // factor
+        cut = count * factor
+        packets = None if self.packets is None else self.packets[:cut].reshape(count, factor).sum(axis=1)
+        return replace(
+            self,
+            bin_ns=self.bin_ns * factor,
+            bytes=self.bytes[:cut].reshape(count, factor).sum(axis=1),
+            missing=self.missing[:cut].reshape(count, factor).any(axis=1),
+            packets=packets,
+            complete=True,
+        )
+
+    def at(self, bin_s: float) -> Volumes:
+        """Re-bin to a width in seconds.
+
+        Raises
+        ------
+        VolumesError
+            If the width is not a whole number of bins.
+        """
+        width = round(bin_s * SECOND)
+        factor, rest = divmod(width, self.bin_ns)
+        if rest or factor < 1:
+            raise VolumesError(
+                f"{self.name}: bins of {units.time(self.bin_ns)} do not make bins of {units.time(width)}",
+                hint="ask for a multiple, or bin the capture again",
+            )
+        return self.rebin(factor)
+
+    def split(self, first: int) -> tuple[Volumes, Volumes]:
+        """Cut in two: the first so many bins, and the rest."""
+        return self._part(slice(0, first)), self._part(slice(first, None))
+
+    def between(self, begin_ns: int, end_ns: int) -> Volumes:
+        """The bins that begin at `begin_ns` or later and before `end_ns`."""
+        first = max(0, -(-(begin_ns - self.start_ns) // self.bin_ns))
+        last = max(first, -(-(end_ns - self.start_ns) // self.bin_ns))
+        return self._part(slice(first, last))
+
+    def _part(self, part: slice) -> Volumes:
+        begin, end, _ = part.indices(len(self))
+        return replace(
+            self,
+            start_ns=self.start_ns + begin * self.bin_ns,
+            bytes=self.bytes[part],
+            missing=self.missing[part],
+            packets=None if self.packets is None else self.packets[part],
+            complete=self.complete or end < len(self),
+        )
+
+    def as_frame(self) -> pl.DataFrame:
+        """One row for each bin, with the columns of the Parquet form."""
+        numbers = np.asarray(self.bytes)
+        if numbers.dtype.kind == "f" and bool(np.all(self.missing | (numbers == np.floor(numbers)))):
+            numbers = np.where(self.missing, 0, numbers).astype(np.int64)
+        counts = pl.lit(None, dtype=pl.Int64()) if self.packets is None else pl.Series("packets", self.packets)
+        missing = pl.Series("missing", self.missing)
+        return pl.DataFrame({"start_ns": self.starts_ns(), "bytes": numbers}).select(
+            pl.lit(self.bin_ns, dtype=pl.Int64()).alias("bin_ns"),
+            pl.lit(self.name).alias("name"),
+            "start_ns",
+            pl.when(~missing).then(pl.col("bytes")).alias("bytes"),
+            pl.when(~missing).then(counts).alias("packets"),
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the file's metadata say of this series."""
+        names = ("bin_ns", "name", "source", "complete", "unit")
+        return {name: getattr(self, name) for name in names}
+
+
+def write(file: str | Path, series: Sequence[Volumes]) -> None:
+    """Write series to one Parquet file, which appears when it is complete."""
+    path = Path(file)
+    frames = [one.as_frame() for one in series]
+    frame = pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64()))
+    partial = path.with_name(f".{path.name}.part")
+    frame.write_parquet(partial, metadata={METADATA: json.dumps([one.facts for one in series])})
+    partial.replace(path)
+
+
+def read(file: str | Path) -> list[Volumes]:
+    """Read the series of a Parquet file.
+
+    Raises
+    ------
+    VolumesError
+        If the file has none; the message names the file and what is missing.
+    """
+    path = Path(file)
+    try:
+        frame = pl.read_parquet(path)
+        facts = _facts(json.loads(pl.read_parquet_metadata(path).get(METADATA, "[]")))
+    except FileNotFoundError as error:
+        raise VolumesError(f"{path}: no such file") from error
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        raise VolumesError(f"{path}: not a Parquet file of volumes: {error}") from error
+    for column in ("start_ns", "bytes"):
+        if column not in frame.columns:
+            raise VolumesError(f"{path}: no column {column!r}", hint=f"the columns are {', '.join(COLUMNS)}")
+    return [one for part in _parts(frame, facts) if (one := _series(part, facts, path)) is not None]
+
+
+def _facts(metadata: object) -> list[dict[str, Any]]:
+    """The metadata of every series; a file of one may hold it without a list around it."""
+    entries = metadata if isinstance(metadata, list) else [metadata]
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def _parts(frame: pl.DataFrame, facts: Sequence[dict[str, Any]]) -> list[pl.DataFrame]:
+    if "bin_ns" not in frame.columns:
+        widths = {entry["bin_ns"] for entry in facts if "bin_ns" in entry}
+        steps = frame["start_ns"].diff().drop_nulls()
+        width = widths.pop() if len(widths) == 1 else (int(cast("int", steps.min())) if len(steps) else 0)
+        frame = frame.with_columns(pl.lit(width, dtype=pl.Int64()).alias("bin_ns"))
+    if "name" not in frame.columns:
+        names = {entry["name"] for entry in facts if "name" in entry}
+        frame = frame.with_columns(pl.lit(names.pop() if len(names) == 1 else "volumes").alias("name"))
+    return frame.partition_by("bin_ns", "name", maintain_order=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows with times laid onto bins of equal width; the bins without a row are missing.
+
+    Attributes
+    ----------
+    start_ns, bin_ns
+        First bin and width.
+    places
+        For each row, its bin.
+    count
+        How many bins.
+    """
+
+    start_ns: int
+    bin_ns: int
+    places: NDArray[np.int64] = field(repr=False)
+    count: int
+
+    @classmethod
+    def over(cls, starts_ns: NDArray[np.int64], bin_ns: int, where: str) -> Grid:
+        """Lay times onto bins; the message of an error names `where`."""
+        if not starts_ns.size:
+            return cls(0, bin_ns, starts_ns, 0)
+        start = int(starts_ns[0])
+        # To the nearest bin: polls jitter by a little, and a bin holds one of them.
+        places = (starts_ns - start + bin_ns // 2) // bin_ns
+        if (np.diff(places) < 1).any():
+            row = int(np.flatnonzero(np.diff(places) < 1)[0]) + 1
+            raise VolumesError(
+                f"{where}: row {row} does not begin a bin after row {row - 1}, with bins of {units.time(bin_ns)}",
+                hint="rows in order of time, one for each bin",
+            )
+        return cls(start, bin_ns, places, int(places[-1]) + 1)
+
+    def lay(self, values: NDArray[Any], nothing: float) -> NDArray[Any]:
+        """Values in their bins, and `nothing` in the others."""
+        laid = np.full(self.count, nothing, dtype=values.dtype)
+        laid[self.places] = values
+        return laid
+
+
+def _series(part: pl.DataFrame, facts: Sequence[dict[str, Any]], path: Path) -> Volumes | None:
+    bin_ns, name = int(part["bin_ns"][0]), str(part["name"][0])
+    fact: dict[str, Any] = next((f for f in facts if f.get("bin_ns") == bin_ns and f.get("name", name) == name), {})
+    grid = Grid.over(part["start_ns"].to_numpy().astype(np.int64), bin_ns, f"{path}: {name}")
+    known = grid.lay(part["bytes"].is_not_null().to_numpy(), nothing=False)
+    packets = None
+    if "packets" in part.columns and part["packets"].is_not_null().any():
+        packets = grid.lay(part["packets"].fill_null(0).to_numpy(), 0)
+    return Volumes(
+        bin_ns=bin_ns,
+        start_ns=grid.start_ns,
+        bytes=grid.lay(part["bytes"].fill_null(0).to_numpy(), 0),
+        missing=~known,
+        packets=packets,
+        complete=bool(fact.get("complete", True)),
+        name=name,
+        source=str(fact.get("source", path.name)),
+        unit=str(fact.get("unit", "bytes")),
+    )
