@@ -49,7 +49,7 @@ impl Bins {
 
     /// The bin of a stamp.
     pub(crate) fn index(&self, at: i64) -> i64 {
-        (at - self.origin).div_euclid(self.width)
+        at.saturating_sub(self.origin).div_euclid(self.width)
     }
 
     /// Where a bin starts.
@@ -99,6 +99,19 @@ impl Bins {
             there.add(cell);
         }
         Ok(())
+    }
+
+    /// Whether there may be a bin for a stamp.
+    pub(crate) fn fits(&self, at: i64) -> Result<(), Refused> {
+        let index = self.index(at);
+        let (first, last) = match self.cells.len() {
+            0 => (index, index),
+            count => (self.first, self.first + count as i64 - 1),
+        };
+        if index.max(last).abs_diff(index.min(first)) < self.max as u64 {
+            return Ok(());
+        }
+        Err(Refused::TooManyBins { stamp: at, origin: self.origin, width: self.width, max: self.max })
     }
 
     /// Makes a cell for a bin.

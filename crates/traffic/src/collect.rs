@@ -213,7 +213,13 @@ impl<'s> Collector<'s> {
         if !self.order.started() {
             self.begin_records(at, Kind::Packets, &DEFAULT_BINS_NS)?;
         }
-        // The span counts, filtered or not: a stamp that is far off is refused before it makes the series long.
+        self.within_reach(at)?;
+        self.order.note(at);
+        Ok(())
+    }
+
+    /// The span counts, filtered or not: a stamp that is far off is refused before it makes the series long.
+    fn within_reach(&self, at: i64) -> Result<(), Refused> {
         let Order { first, last, .. } = self.order;
         let edge = if !self.order.started() {
             at
@@ -222,13 +228,12 @@ impl<'s> Collector<'s> {
         } else {
             first
         };
-        if at.abs_diff(edge) >= self.reach {
-            let (origin, max) = (self.origin.unwrap_or(edge), self.settings.max_bins);
-            let width = self.reach.div_euclid(max as u64) as i64;
-            return Err(Refused::TooManyBins { stamp: at, origin, width, max });
+        if at.abs_diff(edge) < self.reach {
+            return Ok(());
         }
-        self.order.note(at);
-        Ok(())
+        let (origin, max) = (self.origin.unwrap_or(edge), self.settings.max_bins);
+        let width = self.reach.div_euclid(max as u64) as i64;
+        Err(Refused::TooManyBins { stamp: at, origin, width, max })
     }
 
     #[inline(never)]
@@ -281,7 +286,9 @@ impl<'s> Collector<'s> {
             self.begin_records(from, Kind::Flows, &[300_000_000_000])?;
             self.order.note(from);
         }
+        self.within_reach(from)?;
         self.order.first = self.order.first.min(from);
+        self.within_reach(to)?;
         self.order.last = self.order.last.max(to);
         self.records += 1;
         self.bytes = self.bytes.saturating_add(cell.bytes);
@@ -297,6 +304,11 @@ impl<'s> Collector<'s> {
     /// Counts the volume of an interval of a track.
     pub(crate) fn interval(&mut self, track: usize, interval: Interval) -> Result<(), Refused> {
         let Interval { from, to, cell, long } = interval;
+        // All widths or none.
+        for bins in self.tracks.get(track).iter().flat_map(|track| &track.bins) {
+            bins.fits(from)?;
+            bins.fits(to - 1)?;
+        }
         self.bytes = self.bytes.saturating_add(cell.bytes);
         self.packets = self.packets.saturating_add(cell.packets);
         let cost = Cell { bytes: cell.bytes.saturating_add(cell.packets.saturating_mul(self.overhead)), ..cell };

@@ -243,8 +243,8 @@ fn join(there: &mut Track, track: Track, path: &str) -> Result<(), IngestError> 
         }
         if mine.absorb(other).is_err() {
             return Err(IngestError::request(
-                format!("{path}: with the files before, more bins than allowed"),
-                "use wider bins, add --each, or raise --max-bins (16 bytes of memory a bin)",
+                format!("{path}: from this file to the others there are more bins than allowed"),
+                "add --each for series of their own, use wider bins, or raise --max-bins (16 bytes of memory a bin)",
             ));
         }
     }

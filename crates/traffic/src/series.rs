@@ -160,7 +160,9 @@ fn of_intervals(name: &str, track: &Track, i: usize) -> Option<Series> {
     let mut k = 0;
     while k < count && gaps.len() < 10_000 {
         let run = missing[k..].iter().take_while(|unknown| **unknown).count();
-        if run > 0 {
+        // A first bin that was only partly covered is where the data begin, not a gap.
+        let beginning = k == 0 && run == 1 && covered.get(from).bytes > 0;
+        if run > 0 && !beginning {
             let (from_ns, to_ns) = (bins.start(from + k as i64), bins.start(from + (k + run) as i64));
             while reasons.peek().is_some_and(|gap| gap.to_ns <= from_ns) {
                 reasons.next();

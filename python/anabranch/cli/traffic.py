@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from anabranch.traffic import Binned
+    from anabranch.traffic import Binned, Gap
 
 traffic_app = typer.Typer(
     help="Traffic volumes: from captures to series.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
@@ -221,20 +221,20 @@ def warn(binned: Binned, console: Console) -> None:
             said.append(f"{file.out_of_order} records out of order, by up to {back}; they are in the right bins")
         for text in said:
             console.print(f"{file.path}: {text}", markup=False)
-    seen = set()
+    alike: dict[tuple[Gap, ...], list[str]] = {}
     for volumes, gaps, twice in zip(binned.volumes, binned.gaps, binned.claimed_twice, strict=True):
         if twice:
             width = units.time(volumes.bin_ns)
             console.print(f"{volumes.name}: {twice} bins of {width} have more than one value: added up", markup=False)
-        if volumes.name in seen:
-            continue
-        seen.add(volumes.name)
-        for gap in gaps[:SHOWN]:
-            after = units.time(gap.from_ns - volumes.start_ns)
-            length = units.time(gap.to_ns - gap.from_ns)
-            console.print(f"{volumes.name}: gap of {length} ({gap.why}) after {after}", markup=False)
-        if len(gaps) > SHOWN:
-            console.print(f"{volumes.name}: {len(gaps) - SHOWN} more gaps", markup=False)
+        names = alike.setdefault(gaps, [])
+        if volumes.name not in names and not any(volumes.name in others for others in alike.values()):
+            names.append(volumes.name)
+    for gaps, names in alike.items():
+        name = names[0] + (f" and {len(names) - 1} more series" if len(names) > 1 else "") if names else ""
+        for gap in gaps[:SHOWN] if names else ():
+            console.print(f"{name}: gap of {units.time(gap.to_ns - gap.from_ns)} ({gap.why})", markup=False)
+        if names and len(gaps) > SHOWN:
+            console.print(f"{name}: {len(gaps) - SHOWN} more gaps", markup=False)
 
 
 def rows(binned: Binned) -> list[dict[str, Any]]:

@@ -36,6 +36,14 @@ const TIME: [&str; 22] = [
 const KEYS: [&str; 11] =
     ["interface", "ifname", "ifdescr", "ifindex", "port", "name", "device", "host", "vm", "link", "instance"];
 
+/// The columns that are the time and the key by their names; without names the first is the time.
+pub(super) fn guess(layout: &Layout) -> (usize, Option<usize>) {
+    let names = layout.names.as_deref().unwrap_or_default();
+    let position = |known: &&str| names.iter().position(|name| name.eq_ignore_ascii_case(known));
+    let key = names.iter().position(|name| KEYS.contains(&name.to_ascii_lowercase().as_str()));
+    (TIME.iter().find_map(position).unwrap_or(0), key)
+}
+
 /// A row of a table, as far as it is needed.
 pub(super) struct Row<'a> {
     pub(super) place: Place,

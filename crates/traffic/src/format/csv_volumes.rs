@@ -50,23 +50,26 @@ impl Format for CsvVolumes {
     }
 }
 
-/// Whether the rows of a preview come at regular times.
+/// Whether the rows of a preview, those of one series, come at regular times.
 pub(super) fn steady(table: &Preview) -> bool {
-    let stamp = |row: &Vec<Vec<u8>>| {
-        let text = row.first()?;
+    let (time, _) = columns::guess(&table.layout);
+    let stamp = |row: &&Vec<Vec<u8>>| {
+        let text = row.get(time)?;
         stamp::decimal(text, SECOND).or_else(|| stamp::calendar(text).map(i128::from))
     };
-    let times: Option<Vec<f64>> = table.rows.iter().map(|row| stamp(row).map(|at| at as f64)).collect();
+    let times: Option<Vec<f64>> = table.of_one_series().iter().map(|row| stamp(row).map(|at| at as f64)).collect();
     times.is_some_and(|times| times.len() >= 2 && regular(&times))
 }
 
 /// Whether a column of a preview only grows, as a counter does.
 pub(super) fn growing(table: &Preview) -> bool {
+    let (time, key) = columns::guess(&table.layout);
+    let rows = table.of_one_series();
     let number =
         |row: &Vec<Vec<u8>>, column: usize| -> Option<f64> { std::str::from_utf8(row.get(column)?).ok()?.parse().ok() };
-    let width = table.rows.first().map_or(0, Vec::len);
-    (1..width).any(|column| {
-        let values: Option<Vec<f64>> = table.rows.iter().map(|row| number(row, column)).collect();
+    let width = rows.first().map_or(0, |row| row.len());
+    (0..width).filter(|column| *column != time && key != Some(*column)).any(|column| {
+        let values: Option<Vec<f64>> = rows.iter().map(|row| number(row, column)).collect();
         values.is_some_and(|values| {
             values.len() >= 4 && values.windows(2).all(|pair| pair[0] <= pair[1]) && values.first() < values.last()
         })
@@ -99,7 +102,7 @@ struct Group {
     origin: i64,
     index: i64,
     last: i64,
-    placed: bool,
+    placed: u64,
     strayed: i64,
 }
 
@@ -107,8 +110,15 @@ struct Volumes {
     values: Vec<Value>,
     groups: BTreeMap<Vec<u8>, Group>,
     interval: Option<i64>,
-    rounded: u64,
+    counts: Counts,
     unknown: u64,
+}
+
+/// What happened to rows.
+#[derive(Default)]
+struct Counts {
+    rounded: u64,
+    repeated: u64,
 }
 
 impl Volumes {
@@ -160,7 +170,7 @@ impl Volumes {
                 "say it: --interval 10ms",
             ));
         }
-        Ok(Self { values, groups: BTreeMap::new(), interval, rounded: 0, unknown: 0 })
+        Ok(Self { values, groups: BTreeMap::new(), interval, counts: Counts::default(), unknown: 0 })
     }
 
     fn take(&mut self, columns: &Columns, row: &Row<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
@@ -198,7 +208,7 @@ impl Volumes {
             }
             return Ok(());
         }
-        put(group, &self.values, &sample, &mut self.rounded, columns.has_key(), out)
+        put(group, &self.values, &sample, &mut self.counts, columns.has_key(), out)
     }
 
     /// Learns the width from the rows that wait, and puts them onto the grid.
@@ -239,7 +249,7 @@ impl Volumes {
             group.tracks.push(track);
         }
         for sample in &waiting {
-            put(group, &self.values, sample, &mut self.rounded, !key.is_empty(), out)?;
+            put(group, &self.values, sample, &mut self.counts, !key.is_empty(), out)?;
         }
         Ok(())
     }
@@ -250,8 +260,11 @@ impl Volumes {
         for key in keys {
             self.start(&key, out)?;
         }
-        if self.rounded > 0 {
-            out.remark(format!("{} volumes were rounded to whole bytes", self.rounded));
+        if self.counts.rounded > 0 {
+            out.remark(format!("{} volumes were rounded to whole bytes", self.counts.rounded));
+        }
+        if self.counts.repeated > 0 {
+            out.remark(format!("{} rows are for a bin that has one already, and are left out", self.counts.repeated));
         }
         if self.unknown > 0 {
             out.remark(format!("{} values are empty or no number: unknown, not zero", self.unknown));
@@ -316,13 +329,17 @@ fn put(
     group: &mut Group,
     values: &[Value],
     sample: &Sample,
-    rounded: &mut u64,
+    counts: &mut Counts,
     keyed: bool,
     out: &mut Collector<'_>,
 ) -> Result<(), ReadError> {
     let native = group.native.unwrap_or(1);
     let step = (sample.at - group.last).saturating_mul(2).saturating_add(native).div_euclid(native.saturating_mul(2));
-    if step == 0 && std::mem::replace(&mut group.placed, true) {
+    if step == 0 && group.placed > ROWS as u64 {
+        counts.repeated += 1;
+        return Ok(());
+    }
+    if step == 0 && group.placed > 0 {
         let message = "the row is in the same bin as the one before";
         let hint = if keyed {
             "the bins are narrower than --interval says, or the table repeats rows"
@@ -331,10 +348,12 @@ fn put(
         };
         return Err(ReadError::hinted(sample.place, message, hint));
     }
+    group.placed += 1;
     let index = group.index + step;
     if step > 0 {
         if step > 1 {
-            let (from, to) = (group.origin + (group.index + 1) * native, group.origin + index * native);
+            let start = |index: i64| group.origin.saturating_add(index.saturating_mul(native));
+            let (from, to) = (start(group.index + 1), start(index));
             for track in &group.tracks {
                 if let Some(track) = out.tracks.get_mut(*track) {
                     track.gap(from, to, "missing rows");
@@ -350,7 +369,7 @@ fn put(
     for ((value, track), known) in values.iter().zip(&group.tracks).zip(&sample.values) {
         let Some((bytes, packets)) = known else { continue };
         let bytes = if value.unit.per_second { bytes * (native as f64 / SECOND as f64) } else { *bytes };
-        *rounded += u64::from(bytes.fract() != 0.0);
+        counts.rounded += u64::from(bytes.fract() != 0.0);
         let cell = Cell { bytes: bytes.round().min(9e18) as i64, packets: *packets };
         let interval = Interval { from, to: from.saturating_add(native), cell, long: false };
         out.interval(*track, interval).map_err(|refused| refused.at(sample.place))?;

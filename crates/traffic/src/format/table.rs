@@ -182,6 +182,14 @@ impl Preview {
         Some(Self { layout, rows })
     }
 
+    /// The rows that belong to the same series as the first.
+    pub(super) fn of_one_series(&self) -> Vec<&Vec<Vec<u8>>> {
+        let (_, key) = super::columns::guess(&self.layout);
+        let of = |row: &Vec<Vec<u8>>| key.and_then(|key| row.get(key).cloned());
+        let first = self.rows.first().and_then(of);
+        self.rows.iter().filter(|row| of(row) == first).collect()
+    }
+
     /// The columns, for a message.
     pub(super) fn describe(&self) -> String {
         match &self.layout.names {
