@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from anabranch.traffic import Binned, Gap
+    from anabranch.traffic import Binned, FileReport, Gap
 
 traffic_app = typer.Typer(
     help="Traffic volumes: from captures to series.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
 )
 
 SHOWN = 5
-"""Gaps of a file that are written out."""
+"""Gaps of a series that are written out."""
+
+EPOCH_NS = 100_000_000 * 1_000_000_000
+"""Time stamps below this are taken as time since the start of a trace, not since 1970."""
 
 
 @traffic_app.callback()
@@ -42,8 +46,8 @@ def bin_command(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="pcap, pcapng, ERF, nfdump CSV, tables of packets, volumes or counters; compressed by gzip, xz or zstd "
-            "or not. - is standard input.",
+            help="pcap, pcapng, ERF, nfdump CSV, tables of packets, volumes or counters; as they are, or compressed by "
+            "gzip, xz or zstd. - is standard input.",
             metavar="FILE...",
         ),
     ],
@@ -70,7 +74,9 @@ def bin_command(
     inside: Annotated[
         str | None,
         typer.Option(
-            help="Prefixes that are inside, with commas between.", metavar="PREFIX[,...]", show_default="capture's marks"
+            help="Prefixes that are inside, with commas between.",
+            metavar="PREFIX[,...]",
+            show_default="capture's marks",
         ),
     ] = None,
     overhead: Annotated[
@@ -83,7 +89,8 @@ def bin_command(
         str | None, typer.Option(help="Silence longer than this is unknown, not zero.", metavar="TIME")
     ] = None,
     align: Annotated[
-        Literal["first", "clock"], typer.Option(help="Begin bins with the first record, or at multiples of their width.")
+        Literal["first", "clock"],
+        typer.Option(help="Begin bins with the first record, or at multiples of their width."),
     ] = "first",
     file_format: Annotated[
         str | None,
@@ -206,35 +213,65 @@ def warn(binned: Binned, console: Console) -> None:
     if not binned.volumes:
         raise AnabranchError("nothing to count: " + "; ".join(f"{file.path}: no records" for file in binned.files))
     for file in binned.files:
-        said = list(file.notes)
-        if file.damaged:
-            said.append(f"damaged, read up to there: {file.damaged}")
-        if file.undecided:
-            share = f"{file.undecided} of {file.records} records"
-            said.append(f"{share} have headers that do not say whether they match, and are left out")
-        if file.records and file.left_out == file.records:
-            said.append("no record matches")
-        if file.unstamped:
-            said.append(f"{file.unstamped} packets have no time stamp: they are in no bin")
-        if file.out_of_order:
-            back = units.time(file.largest_step_back_ns)
-            said.append(f"{file.out_of_order} records out of order, by up to {back}; they are in the right bins")
-        for text in said:
+        for text in remarks(file):
             console.print(f"{file.path}: {text}", markup=False)
-    alike: dict[tuple[Gap, ...], list[str]] = {}
-    for volumes, gaps, twice in zip(binned.volumes, binned.gaps, binned.claimed_twice, strict=True):
+    for volumes, twice in zip(binned.volumes, binned.claimed_twice, strict=True):
         if twice:
             width = units.time(volumes.bin_ns)
             console.print(f"{volumes.name}: {twice} bins of {width} have more than one value: added up", markup=False)
-        names = alike.setdefault(gaps, [])
-        if volumes.name not in names and not any(volumes.name in others for others in alike.values()):
-            names.append(volumes.name)
+    for text in gap_lines(binned):
+        console.print(text, markup=False)
+
+
+def remarks(file: FileReport) -> list[str]:
+    """Say what is unusual about a file."""
+    said = list(file.notes)
+    if file.damaged:
+        said.append(f"damaged, read up to there: {file.damaged}")
+    if file.undecided:
+        share = f"{file.undecided} of {file.records} records"
+        said.append(f"{share} have headers that do not say whether they match, and are left out")
+    if file.records and file.left_out == file.records:
+        said.append("no record matches")
+    if file.unstamped:
+        said.append(f"{file.unstamped} packets have no time stamp: they are in no bin")
+    if file.out_of_order:
+        back = units.time(file.largest_step_back_ns)
+        said.append(f"{file.out_of_order} records out of order, by up to {back}; they are in the right bins")
+    return said
+
+
+def gap_lines(binned: Binned) -> list[str]:
+    """Say where nothing is known; series with the same gaps share the lines."""
+    alike: dict[tuple[Gap, ...], list[str]] = {}
+    named: set[str] = set()
+    for volumes, gaps in zip(binned.volumes, binned.gaps, strict=True):
+        if gaps and volumes.name not in named:
+            named.add(volumes.name)
+            alike.setdefault(gaps, []).append(volumes.name)
+    lines = []
     for gaps, names in alike.items():
-        name = names[0] + (f" and {len(names) - 1} more series" if len(names) > 1 else "") if names else ""
-        for gap in gaps[:SHOWN] if names else ():
-            console.print(f"{name}: gap of {units.time(gap.to_ns - gap.from_ns)} ({gap.why})", markup=False)
-        if names and len(gaps) > SHOWN:
-            console.print(f"{name}: {len(gaps) - SHOWN} more gaps", markup=False)
+        name = names[0] + (f" and {len(names) - 1} more series" if len(names) > 1 else "")
+        for gap in gaps[:SHOWN]:
+            length = units.time(gap.to_ns - gap.from_ns)
+            lines.append(f"{name}: nothing is known for {length} from {moment(gap.from_ns)} on ({gap.why})")
+        if len(gaps) > SHOWN:
+            lines.append(f"{name}: {len(gaps) - SHOWN} more gaps")
+    return lines
+
+
+def moment(ns: int) -> str:
+    """Write a time stamp: a date if it can be one, else seconds.
+
+    Examples
+    --------
+    >>> moment(1_558_249_392_402_000_000), moment(2_500_000_000)
+    ('2019-05-19 07:03:12.402 UTC', '2.500 s')
+    """
+    if abs(ns) < EPOCH_NS:
+        return f"{ns / 1e9:.3f} s"
+    stamp = datetime.fromtimestamp(ns // 1_000_000_000, tz=UTC)
+    return f"{stamp:%Y-%m-%d %H:%M:%S}.{ns // 1_000_000 % 1000:03} UTC"
 
 
 def rows(binned: Binned) -> list[dict[str, Any]]:

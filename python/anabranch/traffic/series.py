@@ -1,8 +1,8 @@
 """The volume series as the whole package knows it: bytes per bin, with what is not known kept apart from zero.
 
-On disk a series is Parquet: one row for each bin, the columns `COLUMNS`, and the rest as JSON in the file's metadata under
-`METADATA`. One file holds several series: of several bin widths, told apart by ``bin_ns``, or of several links, told apart
-by ``name``.
+On disk a series is Parquet: one row for each bin, the columns `COLUMNS`, and the rest as JSON in the file's metadata
+under `METADATA`. One file holds several series: of several bin widths, told apart by ``bin_ns``, or of several links,
+told apart by ``name``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ METADATA = "anabranch.volumes"
 """Key of the file's metadata: JSON, a list of ``{"bin_ns", "name", "source", "complete", "unit"}``."""
 
 COLUMNS = ("bin_ns", "name", "start_ns", "bytes", "packets")
-"""Width of the bin, name of the series, start of the bin (Unix time or time in the trace), bytes (null: not known), packets
-(null: not known or not counted). Times and widths in nanoseconds. ``bytes`` is float64 where a series has fractions, as
-averages do, and int64 otherwise. A file of one series may lack ``bin_ns`` and ``name``."""
+"""Width of the bin, name of the series, start of the bin (Unix time or time in the trace), bytes (null: not known),
+packets (null: not known or not counted). Times and widths in nanoseconds. ``bytes`` is float64 where a series has
+fractions, as averages do, and int64 otherwise. A file of one series may lack ``bin_ns`` and ``name``."""
 
 SECOND = 1_000_000_000
 """Nanoseconds in a second."""
@@ -169,8 +169,8 @@ class Volumes:
         Returns
         -------
         Volumes
-            Bins of `factor` times the width. One is missing if any of its parts is. What does not fill a bin at the end is
-            left out.
+            Bins of `factor` times the width. One is missing if any of its parts is. What does not fill a bin at the end
+            is left out.
         """
         if factor < 1:
             raise VolumesError(f"{self.name}: cannot join {factor} bins", hint="a whole number of at least 1")
@@ -184,7 +184,7 @@ class Volumes:
             self,
             bin_ns=self.bin_ns * factor,
             bytes=self.bytes[:cut].reshape(count, factor).sum(axis=1),
-            missing=self.missing[:cut].reshape(count, factor).any(axis=1),
+            missing=np.asarray(self.missing[:cut].reshape(count, factor).any(axis=1)),
             packets=packets,
             complete=True,
         )
@@ -253,7 +253,8 @@ def write(file: str | Path, series: Sequence[Volumes]) -> None:
     """Write series to one Parquet file, which appears when it is complete."""
     path = Path(file)
     frames = [one.as_frame() for one in series]
-    frame = pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64()))
+    empty = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64()))
+    frame = pl.concat(frames, how="vertical_relaxed") if frames else empty
     partial = path.with_name(f".{path.name}.part")
     frame.write_parquet(partial, metadata={METADATA: json.dumps([one.facts for one in series])})
     partial.replace(path)
