@@ -18,7 +18,7 @@ CRATES := --workspace --exclude anabranch-py
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo test test-codec test-codec-all check format bench bench-codec instructions clean
+.PHONY: help setup demo test test-codec test-codec-all check format bench bench-codec bench-traffic instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench: ## measure the simulator: speed and memory, and append to benches/RESULTS
 
 bench-codec: ## measure the RaptorQ codec next to another one, and put the tables into benches/RESULTS.md
 	cargo bench --locked -p anabranch-raptorq --bench codec -- --record
+
+bench-traffic: ## measure the reading of captures next to tcpdump, and append to benches/RESULTS.md
+	@benches/traffic
 
 instructions: ## compare instruction counts of small runs with the record (needs valgrind)
 	@benches/instructions

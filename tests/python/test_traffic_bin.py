@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
+import signal
 import struct
+import subprocess
+import sys
+import termios
+import time
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +120,29 @@ def test_what_progress_raises_ends_the_reading(tmp_path: Path) -> None:
         assert (state["files_done"], state["files_total"]) == (0, 1)
     else:
         assert binned.files[0].records == 8_000_000
+
+
+def test_ctrl_c_ends_even_a_reader_that_waits_for_a_pipe() -> None:
+    program = "from anabranch.cli import main; main()"
+    command = [sys.executable, "-c", program, "traffic", "bin", "-", "--bin", "1s"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stderr is not None
+        child.stdin.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 1))
+        child.stdin.flush()
+        deadline = time.monotonic() + 30
+        # Until the reader has taken what there is: then SIGINT is its business, and not that of Python's start.
+        while waiting(child.stdin.fileno()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=30) == 130
+        assert child.stderr.read() == b"interrupted: nothing was written\n"
+
+
+def waiting(pipe: int) -> int:
+    """Bytes in a pipe that nobody has read."""
+    (count,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+    return int(count)
 
 
 @pytest.mark.parametrize("text", ["", "5", "ms", "5 parsecs", "0s", "0.1ns", "-1s", "1e3s"])

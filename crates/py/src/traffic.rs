@@ -6,6 +6,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 
 pyo3::create_exception!(
@@ -26,29 +27,29 @@ pub(crate) fn traffic_bin(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<Buffers>)> {
     let request: Request = serde_json::from_str(request).map_err(|e| TrafficError::new_err(e.to_string()))?;
-    let watch = Watch::new();
-    let outcome = py.detach(|| {
-        let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
-            let (request, watch) = (&request, &watch);
-            scope.spawn(move || {
-                let _ = sender.send(anabranch_traffic::ingest(request, watch));
-            });
-            let mut told = Ok(());
-            loop {
-                match receiver.recv_timeout(TICK) {
-                    Ok(outcome) => return told.and(outcome.map_err(to_python)),
-                    Err(RecvTimeoutError::Timeout) if told.is_ok() => {
-                        told = tell(watch, request.files.len(), progress.as_ref());
-                        if told.is_err() {
-                            watch.interrupt();
-                        }
+    let shared = Arc::new((request, Watch::new()));
+    let (sender, receiver) = mpsc::channel();
+    let worker = Arc::clone(&shared);
+    // Not scoped: after Ctrl-C nobody waits for a reader that hangs on a pipe.
+    std::thread::spawn(move || {
+        let (request, watch) = &*worker;
+        // Without a receiver there is nobody to tell.
+        let _ = sender.send(anabranch_traffic::ingest(request, watch));
+    });
+    let (request, watch) = &*shared;
+    let outcome = py.detach(move || {
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(outcome) => return outcome.map_err(to_python),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(error) = tell(watch, request.files.len(), progress.as_ref()) {
+                        watch.interrupt();
+                        return Err(error);
                     }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return Err(TrafficError::new_err("the reader has failed")),
                 }
+                Err(RecvTimeoutError::Disconnected) => return Err(TrafficError::new_err("the reader has failed")),
             }
-        })
+        }
     })?;
     let buffers = outcome.series.iter().map(|series| buffers(py, series)).collect::<PyResult<_>>()?;
     Ok((header(&outcome).to_string(), buffers))

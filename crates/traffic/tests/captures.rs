@@ -62,7 +62,7 @@ fn pcapng_with_several_sections_and_interfaces() {
         file.extend(interface(big, 1, &[(2, b"eth0".to_vec()), (9, vec![9])]));
         file.extend(block(big, 0x0000_0bad, &[1, 2, 3, 4]));
         file.extend(interface(big, 101, &[]));
-        file.extend(interface(big, 1, &[(9, vec![0x80 | 20]), (14, offset.to_vec())]));
+        file.extend(interface(big, 1, &[(9, vec![0x94]), (14, offset.to_vec())]));
         for (i, packet) in part.iter().enumerate() {
             let later = packet.ns - 1_000_000_000_000_000_000;
             // Quarters of a second are whole in binary too.

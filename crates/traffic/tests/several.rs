@@ -1,5 +1,7 @@
 //! Several files, compressed files, files on disk.
 
+#![allow(clippy::format_collect, reason = "small tables, written as text")]
+
 mod common;
 
 use anabranch_traffic::{IngestError, Outcome, Request, Watch, ingest};
