@@ -193,8 +193,7 @@ fn table(dir: &Path, runs: usize) -> Outcome {
     std::fs::create_dir_all(dir)?;
     let program = std::env::current_exe()?;
     let me = program.to_str().ok_or("the path of the program is no text")?;
-    let files =
-        [("cut", 1_000_000_u64, 96), ("other", 1_000_000, 96), ("full", 1_000_000, 65_535), ("long", 10_000_000, 96)];
+    let files = [("cut", 1_000_000_u64, 96), ("full", 1_000_000, 65_535), ("long", 10_000_000, 96)];
     let path = |name: &str| dir.join(format!("{name}.pcap"));
     for (name, packets, snaplen) in files {
         generate(&path(name), packets, snaplen)?;
