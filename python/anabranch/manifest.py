@@ -49,6 +49,8 @@ class RunEntry:
         Simulated time in nanoseconds.
     wall_s
         Wall-clock time in seconds.
+    cpu_s
+        Time on a processor in seconds, which other programs do not lengthen; None in older results.
     conservation
         Packet counts: sent, replicated, delivered, trimmed, dropped, in flight.
     """
@@ -65,7 +67,13 @@ class RunEntry:
     events: int = 0
     simulated_ns: float = 0.0
     wall_s: float = 0.0
+    cpu_s: float | None = None
     conservation: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def cost_s(self) -> float:
+        """Seconds of a processor that the run took, as far as is known."""
+        return self.wall_s if self.cpu_s is None else self.cpu_s
 
     @property
     def complete(self) -> bool:
@@ -182,6 +190,7 @@ def _run(entry: Mapping[str, Any], where: str) -> RunEntry:
         events=int(entry.get("events") or 0),
         simulated_ns=float(entry.get("simulated_ns") or 0.0),
         wall_s=float(entry.get("wall_s") or 0.0),
+        cpu_s=entry.get("cpu_s"),
         conservation=dict(entry.get("conservation") or {}),
     )
 

@@ -93,7 +93,8 @@ class Results:
         """One row per run: sweep keys, ``transport``, ``seed``, ``status``, and the run's figures.
 
         Columns: ``run``, the sweep keys, ``transport``, ``seed``, ``status``, ``message``, ``fingerprint``,
-        ``scenario_hash``, ``events``, ``simulated_ns``, ``wall_s``, and ``packets_*`` from the conservation counts.
+        ``scenario_hash``, ``events``, ``simulated_ns``, ``wall_s``, ``cpu_s``, and ``packets_*`` from the conservation
+        counts.
         """
         runs = self.manifest.runs
         columns: dict[str, pl.Series] = {"run": pl.Series("run", [run.run for run in runs], pl.String())}
@@ -109,6 +110,7 @@ class Results:
             "events": pl.Int64(),
             "simulated_ns": pl.Float64(),
             "wall_s": pl.Float64(),
+            "cpu_s": pl.Float64(),
         }.items():
             columns[name] = pl.Series(name, [getattr(run, name) for run in runs], kind)
         for name in dict.fromkeys(key for run in runs for key in run.conservation):

@@ -320,10 +320,10 @@ def test_a_foreign_folder_is_left_alone(lab: Path) -> None:
 # Records.
 
 
-def test_recording_writes_record_wall_times_and_tables(lab: Path) -> None:
+def test_recording_writes_record_costs_and_tables(lab: Path) -> None:
     result = invoke("scdp/toy", "--record")
     assert result.exit_code == 0
-    file, wall = record.path(lab, "scdp/toy"), record.wall_path(lab, "scdp/toy")
+    file, cost = record.path(lab, "scdp/toy"), record.cost_path(lab, "scdp/toy")
     kept = record.read(file)
     assert kept is not None
     assert (kept.quick, kept.seeds, list(kept.claims)) == (False, (1, 2), ["goodput"])
@@ -332,8 +332,8 @@ def test_recording_writes_record_wall_times_and_tables(lab: Path) -> None:
     assert "**unexplained**" in page
     assert "Nothing has been recorded yet." in (lab / "docs/fidelity/ndp.md").read_text()
     # What is recorded is the same for every run of the same version; times are apart.
-    before, times = file.read_bytes(), json.loads(wall.read_text())
-    assert b"wall" not in before
+    before, times = file.read_bytes(), json.loads(cost.read_text())
+    assert b"cpu_s" not in before
     assert [run["point"] for run in times["sizes"]["full"]["runs"]] == [{WINDOW: 2}, {WINDOW: 12}]
     assert invoke("scdp/toy", "--record", "--fresh").exit_code == 0
     assert file.read_bytes() == before
@@ -341,9 +341,9 @@ def test_recording_writes_record_wall_times_and_tables(lab: Path) -> None:
     result = invoke("scdp/toy", "--quick", "--record")
     assert "holds the full size and is kept" in result.stderr
     assert file.read_bytes() == before
-    assert set(json.loads(wall.read_text())["sizes"]) == {"full", "quick"}
+    assert set(json.loads(cost.read_text())["sizes"]) == {"full", "quick"}
     # Estimates now come from the record.
-    assert "(estimated from recorded wall times)" in invoke("scdp/toy", "--fresh").stderr
+    assert "(estimated from recorded times)" in invoke("scdp/toy", "--fresh").stderr
 
 
 def test_the_check_fails_for_what_is_unexplained(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +371,7 @@ def test_the_pages_are_those_that_the_records_make() -> None:
 
 def test_every_record_is_of_an_experiment() -> None:
     known = {record.path(ROOT, one.name) for one in registry.EXPERIMENTS}
-    known |= {record.wall_path(ROOT, one.name) for one in registry.EXPERIMENTS}
+    known |= {record.cost_path(ROOT, one.name) for one in registry.EXPERIMENTS}
     found = set((ROOT / "docs/fidelity/data").glob("*/*.json"))
     assert found <= known
 
@@ -390,17 +390,17 @@ def test_estimates_use_recorded_times_then_packets() -> None:
     # The longest run bounds what threads can do.
     assert estimate.estimate(runs, None, speed=1000.0, threads=2).seconds == 3.0
     # Recorded on a machine of half the speed, 10 s for 1000 packets: 5 s here, and 15 s for the other run.
-    walls = estimate.Walls(500.0, {estimate.point_key({"w": 1}): 10.0}, 1000.0)
-    known = estimate.estimate(runs, walls, speed=1000.0, threads=1)
+    times = estimate.Times(500.0, {estimate.point_key({"w": 1}): 10.0}, 1000.0)
+    known = estimate.estimate(runs, times, speed=1000.0, threads=1)
     assert (known.seconds, known.recorded) == (20.0, 1)
-    assert estimate.estimate([], walls, speed=1000.0).seconds == 0.0
+    assert estimate.estimate([], times, speed=1000.0).seconds == 0.0
 
 
-def test_wall_times_that_are_none_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "a.wall.json"
+def test_times_that_are_none_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.cost.json"
     assert estimate.read(file, quick=False) is None
     file.write_text("[]")
-    with pytest.raises(AnabranchError, match="not a record of wall times"):
+    with pytest.raises(AnabranchError, match="not a record of costs"):
         estimate.read(file, quick=False)
 
 

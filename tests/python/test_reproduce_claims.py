@@ -51,6 +51,7 @@ def test_a_claim_is_a_mean_over_seeds(results: Results) -> None:
         (7.9, "equals", "", "unexplained"),
         (7.9, "equals", "  \n", "unexplained"),
         (7.9, "equals", "Another buffer.", "explained"),
+        (7.9, "equals", "Not explained: another buffer does not change it.", "unexplained"),
         (8.1, "equals", "Another buffer.", "agrees"),
         (99.0, "at least", "", "agrees"),
         (7.9, "at least", "", "unexplained"),

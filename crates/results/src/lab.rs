@@ -51,9 +51,9 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
         request.threads,
         progress,
         |i| Ok(plan.network(&plan.runs[i])?),
-        |i, record, wall| {
+        |i, record, spent| {
             let run = &plan.runs[i];
-            let entry = RunEntry::new(run, &record, wall.as_secs_f64());
+            let entry = RunEntry::new(run, &record, spent);
             store.write_run(&entry, &record)?;
             *lock(&entries[i]) = Some(entry);
             Ok(())
@@ -130,6 +130,7 @@ impl RunEntry {
             events: 0,
             simulated_ns: 0.0,
             wall_s: 0.0,
+            cpu_s: None,
             scenario_hash: run.hash.clone(),
             conservation: Conservation::default(),
         }

@@ -1,5 +1,6 @@
 //! `manifest.json`: what was run, with what, and how each run ended.
 
+use anabranch_sim::experiment::Spent;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Conservation, Ending};
 use anabranch_sim::scenario::RunPlan;
@@ -59,6 +60,9 @@ pub struct RunEntry {
     pub simulated_ns: f64,
     /// Wall-clock time that the run took.
     pub wall_s: f64,
+    /// Time on a processor, which other programs do not lengthen. Older runs do not tell.
+    #[serde(default)]
+    pub cpu_s: Option<f64>,
     /// Hash of the resolved scenario and seed.
     pub scenario_hash: String,
     /// Packet counts.
@@ -70,7 +74,7 @@ pub(crate) const INTERRUPTED: &str = "interrupted";
 
 impl RunEntry {
     /// The entry of a run that has ended.
-    pub fn new(run: &RunPlan, record: &RunRecord, wall_s: f64) -> Self {
+    pub fn new(run: &RunPlan, record: &RunRecord, spent: Spent) -> Self {
         let (status, message) = match &record.ending {
             Ending::Complete => ("complete", None),
             Ending::Stalled(why) => ("stalled", Some(why.clone())),
@@ -88,7 +92,8 @@ impl RunEntry {
             fingerprint: format!("{:016x}", record.fingerprint),
             events: record.events,
             simulated_ns: record.simulated.ps() as f64 / 1e3,
-            wall_s,
+            wall_s: spent.wall.as_secs_f64(),
+            cpu_s: Some(spent.cpu.as_secs_f64()),
             scenario_hash: run.hash.clone(),
             conservation: record.conservation,
         }

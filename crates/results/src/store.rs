@@ -9,7 +9,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use serde_json::json;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,9 @@ pub enum StoreError {
     /// The folder holds something else.
     #[error("{0} exists and is not a result folder\n  hint: give another folder with --out, or remove it")]
     NotOurs(PathBuf),
+    /// Another process writes there.
+    #[error("another run is writing to {0}\n  hint: wait for it, or give another folder with --out")]
+    Busy(PathBuf),
 }
 
 /// In the folder of a run: its entry in the manifest.
@@ -44,6 +47,8 @@ const ENTRY: &str = "run.json";
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
+    /// Keeps others from writing there as long as this is open.
+    _lock: Option<File>,
 }
 
 impl Store {
@@ -117,6 +122,8 @@ impl Store {
                 return Err(StoreError::NotOurs(root.to_owned()));
             }
         }
+        fs::create_dir_all(root).map_err(io(root))?;
+        let lock = lock(root)?;
         let runs = root.join("runs");
         if runs.exists() && !keep_runs {
             fs::remove_dir_all(&runs).map_err(io(&runs))?;
@@ -128,7 +135,7 @@ impl Store {
             }
         }
         fs::create_dir_all(&runs).map_err(io(&runs))?;
-        Ok(Self { root: root.to_owned() })
+        Ok(Self { root: root.to_owned(), _lock: lock })
     }
 
     /// Writes the tables of one run and its entry. Its folder appears when it is complete.
@@ -206,4 +213,14 @@ fn write_parquet(path: &Path, batch: &RecordBatch) -> Result<(), StoreError> {
     writer.write(batch).map_err(encode)?;
     writer.close().map_err(encode)?;
     Ok(())
+}
+
+/// Locks a folder, where the system can lock folders: it is released when the file is closed, however that happens.
+fn lock(folder: &Path) -> Result<Option<File>, StoreError> {
+    let Ok(file) = File::open(folder) else { return Ok(None) };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Busy(folder.to_owned())),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
 }

@@ -1,7 +1,7 @@
 //! A folder with some runs of an experiment in it is completed, not written anew.
 
 use anabranch_results::lab::{Request, run};
-use anabranch_results::{Manifest, RunEntry};
+use anabranch_results::{Manifest, RunEntry, Store, StoreError};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{Plan, parse};
 use std::fs;
@@ -123,6 +123,15 @@ fn kept_runs_tell_of_their_decoder_even_if_an_older_version_did_not() {
     assert_eq!(kept, 3);
     assert!(first.runs[0].decode_latency.is_some());
     assert_eq!(again.runs[0].decode_latency, first.runs[0].decode_latency);
+}
+
+#[test]
+fn two_do_not_write_to_one_folder() {
+    let out = folder("busy");
+    let store = Store::create(&out).expect("the folder is new");
+    assert!(matches!(Store::create(&out), Err(StoreError::Busy(_))));
+    drop(store);
+    assert!(Store::resume(&out).is_ok());
 }
 
 #[test]

@@ -4,9 +4,10 @@
 
 use crate::measure::RunRecord;
 use crate::network::Network;
+pub use crate::stopwatch::Spent;
+use crate::stopwatch::Stopwatch;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
 /// Shared view of an experiment while it runs.
 #[derive(Debug, Default)]
@@ -64,7 +65,7 @@ impl Progress {
 }
 
 /// Runs the networks that `runs` numbers, on `threads` threads (0: one per core). `build` makes the one of a number; `ended`
-/// receives each record with the wall-clock time that the run took, on whichever thread ran it, in order of ending. Runs
+/// receives each record with the time that the run took, on whichever thread ran it, in order of ending. Runs
 /// interrupted before they began are not reported.
 ///
 /// # Errors
@@ -74,15 +75,14 @@ pub fn run_all<E: Send>(
     threads: usize,
     progress: &Progress,
     build: impl Fn(usize) -> Result<Network, E> + Sync,
-    ended: impl Fn(usize, RunRecord, Duration) -> Result<(), E> + Sync,
+    ended: impl Fn(usize, RunRecord, Spent) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
     let one = |i: usize| -> Result<(), E> {
         if progress.stop.load(Relaxed) {
             return Ok(());
         }
         progress.state[i].store(1, Relaxed);
-        #[expect(clippy::disallowed_methods, reason = "wall time is reported beside the result, and decides nothing")]
-        let clock = Instant::now();
+        let clock = Stopwatch::start();
         let mut network = build(i)?;
         let mut counted = 0;
         let ending = network.run(|n| {
@@ -94,7 +94,7 @@ pub fn run_all<E: Send>(
         progress.events.fetch_add(network.events() - counted, Relaxed);
         let record = RunRecord::take(&mut network, ending);
         drop(network);
-        let outcome = ended(i, record, clock.elapsed());
+        let outcome = ended(i, record, clock.spent());
         progress.state[i].store(2, Relaxed);
         progress.done.fetch_add(1, Relaxed);
         outcome

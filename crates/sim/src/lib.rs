@@ -19,5 +19,6 @@ pub mod measure;
 pub mod network;
 pub mod random;
 pub mod scenario;
+mod stopwatch;
 pub mod transport;
 pub mod workload;

@@ -22,5 +22,6 @@ pub mod units;
 mod testing;
 
 pub use config::ConfigError;
+pub use demotion::PriorityBy;
 pub use endpoint::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Transmit};
 pub use units::{Bytes, Duration, Rate, Time};

@@ -184,8 +184,8 @@ def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -
             err.print(f"{job.experiment.name}: {guess.runs} runs, about {words(guess.seconds)}", markup=False)
     there = f", {kept} are there already" if kept else ""
     if runs:
-        how = "recorded wall times" if recorded == runs else "a calibration on this machine"
-        how = how if recorded in {0, runs} else f"recorded wall times for {recorded} runs and {how}"
+        how = "recorded times" if recorded == runs else "a calibration on this machine"
+        how = how if recorded in {0, runs} else f"recorded times for {recorded} runs and {how}"
         err.print(f"{runs} runs to do{there}; about {words(total)} (estimated from {how})", markup=False)
     else:
         err.print(f"no runs to do{there}", markup=False)
@@ -197,8 +197,8 @@ def _estimate(job: Job, *, threads: int, fresh: bool = False) -> Estimate:
     runs = list(job.plan.runs) if fresh else job.missing()
     if not runs:
         return estimate.Estimate(0.0, 0, 0)
-    walls = estimate.read(record.wall_path(registry.repository(), job.experiment.name), quick=job.quick)
-    return estimate.estimate(runs, walls, speed=estimate.calibrate(), threads=threads)
+    times = estimate.read(record.cost_path(registry.repository(), job.experiment.name), quick=job.quick)
+    return estimate.estimate(runs, times, speed=estimate.calibrate(), threads=threads)
 
 
 def _keep(outcome: Outcome, err: Console) -> None:
@@ -208,12 +208,12 @@ def _keep(outcome: Outcome, err: Console) -> None:
     root, name = registry.repository(), outcome.job.experiment.name
     manifest = outcome.results.manifest
     estimate.write(
-        record.wall_path(root, name), manifest, outcome.job.plan, quick=outcome.job.quick, speed=estimate.calibrate()
+        record.cost_path(root, name), manifest, outcome.job.plan, quick=outcome.job.quick, speed=estimate.calibrate()
     )
     file = record.path(root, name)
     there = record.read(file)
     if outcome.job.quick and there is not None and not there.quick:
-        err.print(f"  {file} holds the full size and is kept; only the wall times are recorded", markup=False)
+        err.print(f"  {file} holds the full size and is kept; only the times are recorded", markup=False)
         return
     record.write(file, outcome.record)
     err.print(f"  recorded: {file}", markup=False)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 TOLERANCE = 0.20
 """Deviations beyond this share of the paper's number need an explanation."""
 
+OPEN = "Not explained"
+"""Beginning of an explanation that says what was tried and found, but not why ours differs."""
+
 Relation = Literal["equals", "at most", "at least"]
 """What the paper says: our number is its number, or is bounded by it."""
 
@@ -51,7 +54,8 @@ class Claim:
     relation
         Whether the paper's number is a value or a bound.
     explanation
-        Why ours differs, in Markdown; empty as long as nobody knows.
+        Why ours differs, in Markdown; empty as long as nothing is known. It begins with `OPEN` if it does not settle
+        the matter.
     """
 
     key: str
@@ -121,4 +125,5 @@ def judge(claim: Claim, mean: float | None, *, quick: bool) -> Verdict:
         return "quick"
     if deviation(claim.paper, mean, claim.relation) <= TOLERANCE:
         return "agrees"
-    return "explained" if claim.explanation.strip() else "unexplained"
+    known = claim.explanation.strip()
+    return "explained" if known and not known.startswith(OPEN) else "unexplained"

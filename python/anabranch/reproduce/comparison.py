@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from anabranch import units
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import registry
+from anabranch.reproduce import estimate, registry
 from anabranch.reproduce.claims import TOLERANCE, judge, ratio
 from anabranch.reproduce.papers import PAPERS
-from anabranch.reproduce.record import fingerprint, read_all
+from anabranch.reproduce.record import cost_path, fingerprint, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -167,6 +167,20 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     return "\n".join(lines)
 
 
+def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
+    """Say what the recorded runs cost, from their recorded times; empty where none are."""
+    runs, seconds = 0, 0.0
+    for name in (one.name for one in experiments if one.name in records):
+        times = estimate.read(cost_path(root, name), quick=records[name].quick)
+        if times is not None:
+            runs += len(times.seconds) * len(records[name].seeds)
+            seconds += sum(times.seconds.values()) * len(records[name].seeds)
+    if not runs:
+        return ""
+    took = estimate.words(seconds)
+    return f"The recorded runs, {runs} in all, took {took} of one core, on the machines named in `data/`."
+
+
 def _flow(text: str) -> str:
     """Write a text on one line, as an item of a list."""
     return " ".join(text.split())
@@ -193,7 +207,9 @@ def pages(root: Path) -> list[tuple[Path, str]]:
     for paper in PAPERS:
         page = root / PAGE.format(paper.name)
         experiments = registry.of_paper(paper.name)
-        table = markdown(experiments, read_all(root, experiments))
+        records = read_all(root, experiments)
+        parts = (markdown(experiments, records), cost(root, experiments, records))
+        table = "\n\n".join(part for part in parts if part)
         made.append((page, insert(page.read_text(encoding="utf-8"), table, where=str(page))))
     return made
 

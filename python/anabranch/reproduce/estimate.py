@@ -1,6 +1,6 @@
 """How long an experiment will take, said before it begins.
 
-From the wall times of recorded runs where there are any, scaled by the speed of this machine; else from the packets of
+From the times of recorded runs where there are any, scaled by the speed of this machine; else from the packets of
 the plan and that speed. The speed is measured: a small scenario is run on one core (`calibrate`).
 """
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Walls:
-    """Recorded wall times of one size of an experiment.
+class Times:
+    """Recorded times of one size of an experiment.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class Estimate:
     def how(self) -> str:
         """Where the estimate comes from, in words."""
         if self.recorded == self.runs:
-            return "recorded wall times"
-        return "calibration" if not self.recorded else f"recorded wall times of {self.recorded} runs, calibration"
+            return "recorded times"
+        return "calibration" if not self.recorded else f"recorded times of {self.recorded} runs, calibration"
 
 
 @cache
@@ -70,44 +70,44 @@ def calibrate() -> float:
         packets = api.plan(file).runs[0].packets
         with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
             times = [
-                api.run(file, out=Path(folder) / str(turn), threads=1).manifest.runs[0].wall_s for turn in range(2)
+                api.run(file, out=Path(folder) / str(turn), threads=1).manifest.runs[0].cost_s for turn in range(2)
             ]
     return packets / max(min(times), 1e-6)
 
 
-def estimate(runs: Sequence[api.PlannedRun], walls: Walls | None, *, speed: float, threads: int = 0) -> Estimate:
+def estimate(runs: Sequence[api.PlannedRun], times: Times | None, *, speed: float, threads: int = 0) -> Estimate:
     """Estimate the time that runs will take.
 
     Parameters
     ----------
     runs
         What is still to be run.
-    walls
+    times
         Recorded times, if any.
     speed
         Packets per second of this machine.
     threads
         Runs at a time; 0: one per core.
     """
-    each = [_seconds(run, walls, speed) for run in runs]
+    each = [_seconds(run, times, speed) for run in runs]
     workers = max(1, min(threads or os.cpu_count() or 1, len(each)))
     total = sum(seconds for seconds, _ in each)
     longest = max((seconds for seconds, _ in each), default=0.0)
     return Estimate(max(total / workers, longest), len(each), sum(known for _, known in each))
 
 
-def _seconds(run: api.PlannedRun, walls: Walls | None, speed: float) -> tuple[float, bool]:
+def _seconds(run: api.PlannedRun, times: Times | None, speed: float) -> tuple[float, bool]:
     """Seconds of a run, and whether its very point was recorded."""
-    if walls is None or not walls.seconds:
+    if times is None or not times.seconds:
         return run.packets / speed, False
-    factor = walls.speed / speed
-    known = walls.seconds.get(point_key(run.point))
+    factor = times.speed / speed
+    known = times.seconds.get(point_key(run.point))
     if known is not None:
         return known * factor, True
     # A point that was not recorded: as costly for its packets as the others of its experiment.
-    if walls.packets and run.packets:
-        return run.packets * sum(walls.seconds.values()) / walls.packets * factor, False
-    return statistics.mean(walls.seconds.values()) * factor, False
+    if times.packets and run.packets:
+        return run.packets * sum(times.seconds.values()) / times.packets * factor, False
+    return statistics.mean(times.seconds.values()) * factor, False
 
 
 def point_key(point: Mapping[str, Any]) -> str:
@@ -115,28 +115,28 @@ def point_key(point: Mapping[str, Any]) -> str:
     return json.dumps(point, sort_keys=True)
 
 
-def read(file: Path, *, quick: bool) -> Walls | None:
-    """Read the recorded wall times of one size; None if there are none.
+def read(file: Path, *, quick: bool) -> Times | None:
+    """Read the recorded times of one size; None if there are none.
 
     Raises
     ------
     AnabranchError
-        If the file is not a record of wall times.
+        If the file is not a record of costs.
     """
     try:
         data = json.loads(file.read_text(encoding="utf-8"))["sizes"].get("quick" if quick else "full")
         if data is None:
             return None
-        seconds = {point_key(run["point"]): float(run["wall_s"]) for run in data["runs"]}
-        return Walls(float(data["packets_per_s"]), seconds, sum(float(run["packets"]) for run in data["runs"]))
+        seconds = {point_key(run["point"]): float(run["cpu_s"]) for run in data["runs"]}
+        return Times(float(data["packets_per_s"]), seconds, sum(float(run["packets"]) for run in data["runs"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise AnabranchError(f"{file}: not a record of wall times ({type(error).__name__}: {error})") from error
+        raise AnabranchError(f"{file}: not a record of costs ({type(error).__name__}: {error})") from error
 
 
 def write(file: Path, manifest: Manifest, plan: api.Plan, *, quick: bool, speed: float) -> None:
-    """Record the wall times of an experiment's runs, mean over seeds; those of the other size stay."""
+    """Record the times of an experiment's runs, mean over seeds; those of the other size stay."""
     try:
         sizes = json.loads(file.read_text(encoding="utf-8"))["sizes"]
     except (OSError, ValueError, KeyError):
@@ -153,7 +153,7 @@ def write(file: Path, manifest: Manifest, plan: api.Plan, *, quick: bool, speed:
                 "point": dict(runs[0].point),
                 "packets": packets.get(key, 0),
                 "events": round(statistics.mean(run.events for run in runs)),
-                "wall_s": round(statistics.mean(run.wall_s for run in runs), 3),
+                "cpu_s": round(statistics.mean(run.cost_s for run in runs), 3),
             }
             for key, runs in points.items()
         ],

@@ -1,7 +1,7 @@
 """What is kept of an experiment: the claims' values, the figures' points, and, apart from them, how long the runs took.
 
 ``docs/fidelity/data/PAPER/FIGURE.json`` holds only what is the same on every machine, so that a second recording of
-the same version changes nothing; ``FIGURE.wall.json`` beside it holds seconds (``docs/reference/records.md``).
+the same version changes nothing; ``FIGURE.cost.json`` beside it holds seconds (``docs/reference/records.md``).
 """
 
 from __future__ import annotations
@@ -155,9 +155,9 @@ def path(root: Path, experiment: str) -> Path:
     return root / "docs" / "fidelity" / "data" / f"{experiment}.json"
 
 
-def wall_path(root: Path, experiment: str) -> Path:
-    """Where the wall times of an experiment are, below the repository."""
-    return root / "docs" / "fidelity" / "data" / f"{experiment}.wall.json"
+def cost_path(root: Path, experiment: str) -> Path:
+    """Where the times of an experiment are, below the repository."""
+    return root / "docs" / "fidelity" / "data" / f"{experiment}.cost.json"
 
 
 def write(file: Path, record: Record) -> None:

@@ -22,7 +22,7 @@ const IN_BUFFER: u32 = u32::MAX - 1;
 const COARSE_BITS: u32 = 10;
 const COARSE: u64 = 1 << COARSE_BITS;
 /// Events that a slot of the fine level should hold when every entity has one within the horizon.
-const BATCH: usize = 8;
+const BATCH: usize = 3;
 
 /// An event in the batch: its key, and whose it is.
 type Keyed = (u64, Entity);

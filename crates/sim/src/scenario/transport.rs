@@ -6,7 +6,7 @@ use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
-use anabranch_transport::{Bytes, ConfigError};
+use anabranch_transport::{Bytes, ConfigError, PriorityBy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,13 +100,14 @@ impl TransportConfig {
     }
 
     fn pias(&self) -> Protocol {
-        let priority_thresholds = self.thresholds(&self.tcp.priority_thresholds);
-        Protocol::Tcp(TcpConfig { congestion: Algorithm::Dctcp, priority_thresholds, ..self.tcp.clone() })
+        let (priority_thresholds, priority_by) = self.priorities(&self.tcp.priority_thresholds, self.tcp.priority_by);
+        let tcp = self.tcp.clone();
+        Protocol::Tcp(TcpConfig { congestion: Algorithm::Dctcp, priority_thresholds, priority_by, ..tcp })
     }
 
     fn ndp_plus(&self) -> Protocol {
-        let priority_thresholds = self.thresholds(&self.ndp.priority_thresholds);
-        Protocol::Ndp(NdpConfig { priority_thresholds, ..self.ndp.clone() })
+        let (priority_thresholds, priority_by) = self.priorities(&self.ndp.priority_thresholds, self.ndp.priority_by);
+        Protocol::Ndp(NdpConfig { priority_thresholds, priority_by, ..self.ndp.clone() })
     }
 
     /// Thesis, chapter 3 (the Polyraptor poster): two queues, so no priorities; "statistically unique" repair symbols; blocks
@@ -124,8 +125,11 @@ impl TransportConfig {
 
     /// "For uniformity, we use the same priority demoting thresholds for PIAS as in SCDP and NDP+" (SCDP §V), unless the
     /// transport has its own.
-    fn thresholds(&self, own: &[Bytes]) -> Vec<Bytes> {
-        if own.is_empty() { self.scdp.priority_thresholds.clone() } else { own.to_vec() }
+    fn priorities(&self, own: &[Bytes], by: PriorityBy) -> (Vec<Bytes>, PriorityBy) {
+        if own.is_empty() {
+            return (self.scdp.priority_thresholds.clone(), self.scdp.priority_by);
+        }
+        (own.to_vec(), by)
     }
 
     /// What is wrong with the parameters.

@@ -1,5 +1,6 @@
 //! NDP's parameters, with their ranges and sources.
 
+use crate::PriorityBy;
 use crate::config::ConfigError;
 use crate::demotion;
 use crate::units::{Bytes, Duration};
@@ -47,6 +48,8 @@ pub struct NdpConfig {
     /// increasing, at most 7. Empty: one priority, except in `ndp+`, which then takes those of `transport.scdp`. SCDP §V:
     /// 10 KB, 100 KB, 1 MB, 10 MB.
     pub priority_thresholds: Vec<Bytes>,
+    /// What priorities follow: the bytes sent, or the size of the flow.
+    pub priority_by: PriorityBy,
 }
 
 impl Default for NdpConfig {
@@ -61,6 +64,7 @@ impl Default for NdpConfig {
             retries: 1000,
             return_to_sender: false,
             priority_thresholds: Vec::new(),
+            priority_by: PriorityBy::Sent,
         }
     }
 }

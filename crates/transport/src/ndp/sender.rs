@@ -105,7 +105,7 @@ impl Sender {
             replies: 0,
             fates: 0,
             fates_known: 0,
-            demotion: Demotion::new(&cfg.priority_thresholds),
+            demotion: Demotion::new(&cfg.priority_thresholds, cfg.priority_by, object),
             done: false,
             event: None,
             data_sent: 0,

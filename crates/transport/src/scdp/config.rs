@@ -2,6 +2,7 @@
 
 use super::decode_table::DecodeTable;
 use super::straggler::Straggler;
+use crate::PriorityBy;
 use crate::{Bytes, ConfigError, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub struct ScdpConfig {
     pub repair: Repair,
     /// Bytes of a session after which its symbols fall to the next lower priority: strictly increasing. SCDP §V.
     pub priority_thresholds: Vec<Bytes>,
+    /// What priorities follow: the bytes sent, or the size of the flow.
+    pub priority_by: PriorityBy,
     /// Silence after which a receiver repeats a pull, at least: longer where round trips were measured to take longer
     /// (RFC 6298); doubled, up to 64 times, while the silence lasts. SCDP §IV-B speaks of "a simple timeout mechanism"
     /// without a value.
@@ -80,6 +83,7 @@ impl Default for ScdpConfig {
             failure_probability: vec![1e-2, 1e-4, 1e-6],
             repair: Repair::Partitioned,
             priority_thresholds: [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec(),
+            priority_by: PriorityBy::Sent,
             pull_timeout: Duration::from_ms(2),
             probe_timeout: Duration::from_ms(8),
             linger: Duration::from_ms(200),

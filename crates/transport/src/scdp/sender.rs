@@ -5,6 +5,7 @@ use super::header::{Header, Mode, Options, Pull, Symbol};
 use super::layout::{Layout, esi_limit, lane_source, repair_start};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
 use super::straggler::Watch;
+use crate::demotion::Demotion;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
 use apart::Apart;
 use std::collections::VecDeque;
@@ -55,6 +56,7 @@ pub struct Sender {
     /// Symbols of the initial window still to push: they are urgent and have the flag *syn*.
     initial: u32,
     bytes_sent: u64,
+    demotion: Demotion,
     not_done: u32,
     started: bool,
     closed: bool,
@@ -151,6 +153,7 @@ impl Sender {
             due: VecDeque::new(),
             initial: 0,
             bytes_sent: 0,
+            demotion: Demotion::new(&config.priority_thresholds, config.priority_by, object_bytes),
             not_done: u32::from(receivers),
             started: false,
             closed: false,
@@ -295,7 +298,7 @@ impl Sender {
 
     /// Priority of the next symbol: falls with the bytes sent (multi-level feedback queueing, §IV-C).
     fn priority(&self) -> u8 {
-        self.config.priority_thresholds.iter().take_while(|t| self.bytes_sent >= t.0).count() as u8
+        self.demotion.priority(self.bytes_sent)
     }
 
     fn symbol(&mut self, due: Due, to: Peer, syn: bool) -> Transmit<Header> {

@@ -1,6 +1,7 @@
 //! Parameters of a TCP connection.
 
 use super::congestion::Algorithm;
+use crate::PriorityBy;
 use crate::config::ConfigError;
 use crate::demotion;
 use crate::units::{Bytes, Duration};
@@ -49,6 +50,8 @@ pub struct TcpConfig {
     /// most 7. ACKs and the handshake keep the highest. Default none, except in `pias`, which then takes those of
     /// `transport.scdp`.
     pub priority_thresholds: Vec<Bytes>,
+    /// What priorities follow: the bytes sent, or the size of the flow.
+    pub priority_by: PriorityBy,
     /// Consecutive timeouts after which a flow counts its bytes from zero again, so that a starved one regains the highest
     /// priority; 0: never. Default 3 (PIAS's kernel module, `PIAS_TIMEOUT_THRESH`).
     pub priority_reset: u8,
@@ -77,6 +80,7 @@ impl Default for TcpConfig {
             congestion: Algorithm::NewReno,
             dctcp_gain: 1.0 / 16.0,
             priority_thresholds: Vec::new(),
+            priority_by: PriorityBy::Sent,
             priority_reset: 3,
             handshake: true,
             retries: 15,

@@ -111,7 +111,7 @@ impl Sender {
             reduced_until: 0,
             timed_end: 0,
             timed_at: Time::ZERO,
-            demotion: Demotion::new(&config.priority_thresholds),
+            demotion: Demotion::new(&config.priority_thresholds, config.priority_by, size.unwrap_or(u64::MAX)),
             priority_reset: config.priority_reset,
             young_from: 0,
             board: config.sack.then(Box::default),

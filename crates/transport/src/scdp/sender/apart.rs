@@ -181,6 +181,7 @@ impl Sender {
             due: self.due.iter().copied().filter(|due| due.block >= member.base).collect::<VecDeque<Due>>(),
             initial: 0,
             bytes_sent: self.bytes_sent,
+            demotion: self.demotion.clone(),
             not_done: 1,
             started: true,
             closed: false,
