@@ -182,9 +182,24 @@ impl Fields {
         let fields = match kind {
             IPV4 => Self::of_ipv4(data),
             IPV6 => Self::of_ipv6(data),
+            0x0806 | 0x8035 => Self::of_arp(data),
             _ => Self::NONE,
         };
         Self { vlans, vlan_count, ..fields }
+    }
+
+    /// Requests and answers of ARP and RARP are between IPv4 addresses, as `tcpdump` has it.
+    fn of_arp(data: &[u8]) -> Self {
+        let address = |at: usize| {
+            let bytes: Option<[u8; 4]> = data.get(at..at + 4).and_then(|b| b.try_into().ok());
+            bytes.map_or(Field::Cut, |b| Field::Is(IpAddr::V4(Ipv4Addr::from(b))))
+        };
+        match data.get(..8) {
+            // Ethernet addresses of 6 bytes, IPv4 addresses of 4.
+            Some([0, 1, 8, 0, 6, 4, ..]) => Self { source: address(14), destination: address(24), ..Self::NONE },
+            Some(_) => Self::NONE,
+            None => Self { source: Field::Cut, destination: Field::Cut, ..Self::NONE },
+        }
     }
 
     fn of_ipv4(data: &[u8]) -> Self {
@@ -383,7 +398,7 @@ mod tests {
         let packets = [
             ethernet(&[5], 0x0800, &ipv4(6, 0, 4)),
             ethernet(&[], 0x86dd, &ipv6(&[0, 44], 17)),
-            ethernet(&[1, 2], 0x0806, &[]),
+            ethernet(&[1, 2], 0x0806, &[[0, 1, 8, 0, 6, 4, 0, 1].as_slice(), &[9; 20]].concat()),
         ];
         for packet in packets {
             let whole = Fields::of(Link::Ethernet, &packet);
