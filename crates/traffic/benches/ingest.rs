@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
+        ["--nothing"] => Ok(()),
         ["--read", path] => plain(path),
         ["--ingest", options @ ..] => ours(options),
         ["--dir", dir] => table(Path::new(dir), 7),
@@ -207,6 +208,7 @@ fn table(dir: &Path, runs: usize) -> Outcome {
         let file = path(name);
         let text = file.to_str().ok_or("the path of a file is no text")?;
         let mut contenders = vec![
+            Contender::new("nothing: start of a process", &[me, "--nothing"]),
             Contender::new("plain reads", &[me, "--read", text]),
             Contender::new("this", &[me, "--ingest", "1", "-", text]),
             Contender::new("this, filtered", &[me, "--ingest", "1", "tcp and net 128.0.0.0/1", text]),
