@@ -94,7 +94,7 @@ class Volumes:
     @classmethod
     def of(
         cls,
-        values: Iterable[float] | NDArray[Any],
+        values: Iterable[float | None] | NDArray[Any],
         *,
         bin_s: float,
         start_ns: int = 0,
@@ -124,7 +124,7 @@ class Volumes:
 
     @classmethod
     def of_rates(
-        cls, bps: Iterable[float] | NDArray[Any], *, bin_s: float, start_ns: int = 0, name: str = "volumes"
+        cls, bps: Iterable[float | None] | NDArray[Any], *, bin_s: float, start_ns: int = 0, name: str = "volumes"
     ) -> Volumes:
         """Make a series of mean rates, in bits per second; NaN and None are missing bins."""
         rates = np.asarray(bps if isinstance(bps, np.ndarray) else list(bps), dtype=float)
