@@ -18,7 +18,7 @@ CRATES := --workspace --exclude anabranch-py
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo test test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-volumes instructions clean
+.PHONY: help setup demo test test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ bench-codec: ## measure the RaptorQ codec next to another one, and put the table
 
 bench-volumes: setup ## measure the statistics of traffic volumes, into benches/RESULTS.md; PEER=PYTHON with powerlaw 1.5
 	$(BIN)/python benches/volumes --record $(if $(PEER),--peer "$(PEER)")
+
+bench-traffic: ## measure the reading of captures next to tcpdump, and append to benches/RESULTS.md
+	@benches/traffic
 
 instructions: ## compare instruction counts of small runs with the record (needs valgrind)
 	@benches/instructions

@@ -63,6 +63,23 @@ def powerlaw_uncertainty(numbers: bytes, x_min: float | None, replicates: int, s
 def powerlaw_goodness(numbers: bytes, x_min: float | None, replicates: int, seed: int, threads: int, /) -> str:
     """Bootstrap the goodness of fit; returns JSON ``{"p", "standard_error", "replicates"}`` or ``{"inconclusive"}``."""
 
+class TrafficError(Exception):
+    """A capture or table cannot be read, or the request makes no sense; the text names file, place and a suggestion."""
+
+def traffic_bin(
+    request: str, progress: Callable[[str], bool] | None, /
+) -> tuple[str, list[tuple[bytes, bytes | None, bytes]]]:
+    """Read captures and tables into volume series (``anabranch.traffic.bin_files``).
+
+    `request` is JSON, ``{"files": [str], ...}``; the other keys are the fields of ``Request`` in ``crates/traffic``.
+    Returns JSON ``{"series": [{"bins", "series": {"name", "bin_ns", "start_ns", "complete", "gaps", "claimed_twice",
+    "files"}}], "files": [{"path", "format", ...}]}``, and for each series three buffers: bytes and packets per bin as
+    little-endian int64 (packets None if the file does not say), and one byte for each bin that is 1 if the bin is
+    unknown. `progress` gets, a few times per second, JSON ``{"files_done", "files_total", "bytes_read",
+    "bytes_total"}``, and returns False to stop; what it raises, and Ctrl-C, stops too. Raises ``TrafficError``, and
+    ``OSError`` for files that cannot be opened.
+    """
+
 def schema() -> str:
     """Return the JSON Schema of scenario files."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, cast
 
-from anabranch.errors import CoreMissingError, ScenarioError
+from anabranch.errors import CoreMissingError, ScenarioError, TrafficError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,3 +52,23 @@ def call(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes
         return cast("Callable[..., str]", getattr(core, function))(*arguments)
     except core.ScenarioError as error:
         raise ScenarioError(str(error)) from error
+
+
+def traffic_bin(
+    request: str, progress: Callable[[str], bool] | None
+) -> tuple[str, list[tuple[bytes, bytes | None, bytes]]]:
+    """Read captures into volume series; ``_core.pyi`` documents what goes in and comes out.
+
+    Raises
+    ------
+    TrafficError
+        If a file cannot be read, or the request makes no sense.
+    CoreMissingError
+        If the extension is not installed.
+    """
+    core = _module()
+    try:
+        return cast("tuple[str, list[tuple[bytes, bytes | None, bytes]]]", core.traffic_bin(request, progress))
+    except core.TrafficError as error:
+        message, _, hint = str(error).partition("\nhint: ")
+        raise TrafficError(message, hint=hint or None) from error

@@ -33,5 +33,9 @@ class StatisticsError(AnabranchError):
     """A statistic that would be wrong or misleading if computed as asked."""
 
 
+class TrafficError(AnabranchError):
+    """A capture or table that cannot be read, or cannot be read as asked; the message names the file and the place."""
+
+
 class CoreMissingError(AnabranchError):
     """The compiled simulator is not installed."""

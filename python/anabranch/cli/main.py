@@ -15,6 +15,7 @@ from anabranch.cli import progress
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
 from anabranch.cli.reproduce import reproduce_command
+from anabranch.cli.traffic import traffic_app
 from anabranch.cli.volumes import register
 from anabranch.errors import AnabranchError
 from anabranch.notes import STATUS
@@ -135,13 +136,6 @@ def schema(
 
 
 app.add_typer(codec_app, name="codec")
-
-traffic_app = typer.Typer(
-    help="Traffic volumes: models, capacities, bills.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-)
 register(traffic_app)
 app.add_typer(traffic_app, name="traffic")
 

@@ -1,0 +1,90 @@
+//! Tables of packets: a time and a length in every row, as `tshark -T fields -e frame.time_epoch -e frame.len` and the
+//! traces of the Internet Traffic Archive have them.
+
+use super::columns;
+use super::table::{Preview, show};
+use super::{Format, Start};
+use crate::collect::Collector;
+use crate::error::ReadError;
+use crate::filter::{Frame, Link};
+use crate::input::Input;
+
+pub(super) struct CsvPackets;
+
+/// Names of columns of lengths, in lower case.
+const LENGTH: [&str; 10] = [
+    "length",
+    "len",
+    "size",
+    "frame.len",
+    "ip.len",
+    "wire_len",
+    "orig_len",
+    "packet_length",
+    "pkt_len",
+    "length_bytes",
+];
+const AMBIGUOUS: [&str; 2] = ["bytes", "size_bytes"];
+
+/// Nothing longer than this is a packet.
+const PACKET_MAX: f64 = 65_549.0;
+
+impl Format for CsvPackets {
+    fn name(&self) -> &'static str {
+        "csv-packets"
+    }
+
+    /// A column that can only be a length; or bytes that come at irregular times and are small enough.
+    fn recognises(&self, start: &Start<'_>) -> bool {
+        let Some(table) = &start.table else { return false };
+        let has = |known: &[&str]| {
+            let names = table.layout.names.iter().flatten();
+            names.into_iter().any(|name| known.contains(&name.to_ascii_lowercase().as_str()))
+        };
+        has(&LENGTH) || ((has(&AMBIGUOUS) || table.layout.names.is_none()) && irregular(table))
+    }
+
+    fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
+        let (mut lines, columns, first) = columns::open(input, out)?;
+        let wanted = out.settings.request.columns.first().cloned();
+        let place = crate::error::Place::Line { line: 1, offset: 0 };
+        let length = match wanted {
+            Some(name) => columns.find(&name, place)?,
+            None if columns.first_is_row() => 1,
+            None => columns.named(&LENGTH).or_else(|| columns.named(&AMBIGUOUS)).ok_or_else(|| {
+                let message = format!("no column looks like a length: {}", columns.names().join(", "));
+                ReadError::hinted(place, message, "name it: --column NAME")
+            })?,
+        };
+        columns.rows(first.as_ref(), &mut lines, |row| {
+            let bytes = columns.count(row, length)?;
+            let bytes = u32::try_from(bytes).map_err(|_| {
+                let text = row.fields.get(length).copied().unwrap_or_default();
+                ReadError::data(row.place, format!("{:?} is not the length of a packet", show(text)))
+            })?;
+            let frame = Frame { link: Link::Unknown, data: &[], mark: None, checksum: 0 };
+            out.packet(row.at, bytes, frame).map_err(|refused| refused.at(row.place))?;
+            Ok(true)
+        })
+    }
+}
+
+/// Whether the second column can be lengths of packets: the steps of time differ, and no value is too large.
+fn irregular(table: &Preview) -> bool {
+    let numbers = |column: usize| -> Option<Vec<f64>> {
+        table.rows.iter().map(|row| std::str::from_utf8(row.get(column)?).ok()?.parse().ok()).collect()
+    };
+    let (Some(times), Some(values)) = (numbers(0), numbers(1)) else { return false };
+    times.len() >= 8
+        && !regular(&times)
+        && values.iter().all(|value| (1.0..=PACKET_MAX).contains(value) && value.fract() == 0.0)
+}
+
+/// Whether at least nine steps in ten are about the middle one, or a multiple of it: rows may be missing.
+pub(super) fn regular(times: &[f64]) -> bool {
+    let mut steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step != 0.0).collect();
+    steps.sort_by(f64::total_cmp);
+    let Some(&middle) = steps.get(steps.len() / 2) else { return false };
+    let near = |step: f64| (step / middle - (step / middle).round().max(1.0)).abs() <= 0.1;
+    middle > 0.0 && steps.iter().filter(|step| near(**step)).count() * 10 >= steps.len() * 9
+}

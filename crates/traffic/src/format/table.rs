@@ -1,0 +1,229 @@
+//! Text tables: lines, fields, and what the first lines look like.
+//!
+//! Fields are separated by commas, semicolons, tabs or spaces; lines that begin with `#` are comments; the first other
+//! line names the columns, unless it begins with a number or a date. A field may be quoted.
+
+use crate::error::{Place, ReadError};
+use crate::input::{CAPACITY, Input, More};
+use crate::stamp;
+use std::borrow::Cow;
+
+/// Rows of a preview.
+const ROWS: usize = 64;
+
+/// Bytes of a line at most.
+const LINE_MAX: usize = CAPACITY - 1;
+
+/// A line of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    pub(super) place: Place,
+    pub(super) text: &'a [u8],
+}
+
+/// The lines of a file that are not empty and no comments.
+pub(super) struct Lines<'i, 'a> {
+    input: &'i mut Input<'a>,
+    number: u64,
+    pending: usize,
+    /// A line that begins so ends the table.
+    until: Option<&'static [u8]>,
+}
+
+impl<'i, 'a> Lines<'i, 'a> {
+    pub(super) fn new(input: &'i mut Input<'a>) -> Result<Self, ReadError> {
+        input.fill(3)?;
+        if input.window().starts_with(&[0xef, 0xbb, 0xbf]) {
+            input.consume(3);
+        }
+        Ok(Self { input, number: 0, pending: 0, until: None })
+    }
+
+    /// Ends the table at a line that begins with some text.
+    pub(super) fn until(&mut self, text: &'static [u8]) {
+        self.until = Some(text);
+    }
+
+    /// The next line; none at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, ReadError> {
+        let (place, from, to) = loop {
+            self.input.consume(std::mem::take(&mut self.pending));
+            let mut searched = 0;
+            let end = loop {
+                let window = self.input.window();
+                if let Some(at) = memchr::memchr(b'\n', window.get(searched..).unwrap_or_default()) {
+                    self.pending = searched + at + 1;
+                    break searched + at;
+                }
+                searched = window.len();
+                match self.input.more()? {
+                    More::Some => {}
+                    More::End if searched == 0 => return Ok(None),
+                    More::End => {
+                        self.pending = searched;
+                        break searched;
+                    }
+                    More::Full => {
+                        let place = Place::Line { line: self.number + 1, offset: self.input.offset() };
+                        return Err(ReadError::data(place, format!("a line of more than {LINE_MAX} bytes")));
+                    }
+                }
+            };
+            self.number += 1;
+            let text = self.input.window().get(..end).unwrap_or_default();
+            let trimmed = text.trim_ascii();
+            if self.until.is_some_and(|until| trimmed.starts_with(until)) {
+                return Ok(None);
+            }
+            if !trimmed.is_empty() && trimmed[0] != b'#' {
+                let place = Place::Line { line: self.number, offset: self.input.offset() };
+                let from = text.len() - text.trim_ascii_start().len();
+                break (place, from, from + trimmed.len());
+            }
+        };
+        Ok(Some(Line { place, text: self.input.window().get(from..to).unwrap_or_default() }))
+    }
+}
+
+/// How a table is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    delimiter: u8,
+    /// The names of the columns, if the first line has them.
+    pub(super) names: Option<Vec<String>>,
+}
+
+impl Layout {
+    /// From the first line that is no comment.
+    pub(super) fn of(line: &[u8]) -> Self {
+        let delimiter = [b',', b';', b'\t'].into_iter().find(|delimiter| line.contains(delimiter)).unwrap_or(b' ');
+        let mut layout = Self { delimiter, names: None };
+        let mut fields = Vec::new();
+        layout.split(line, &mut fields);
+        if fields.first().is_some_and(|first| !is_stamp(first)) {
+            layout.names = Some(fields.iter().map(|field| String::from_utf8_lossy(field).trim().to_owned()).collect());
+        }
+        layout
+    }
+
+    /// Splits a line into fields, without quotes and spaces around them. The vector is reused.
+    pub(super) fn split<'l>(&self, line: &'l [u8], fields: &mut Vec<&'l [u8]>) {
+        fields.clear();
+        if self.delimiter == b' ' {
+            fields.extend(line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()));
+            return;
+        }
+        let mut rest = line;
+        loop {
+            let start = rest.trim_ascii_start();
+            let (field, behind) = if let Some(quoted) = start.strip_prefix(b"\"") {
+                let end = memchr::memchr(b'"', quoted).unwrap_or(quoted.len());
+                let (field, behind) = quoted.split_at(end);
+                let next = memchr::memchr(self.delimiter, behind);
+                (field, next.map(|at| &behind[at + 1..]))
+            } else {
+                match memchr::memchr(self.delimiter, rest) {
+                    Some(at) => (rest[..at].trim_ascii(), Some(&rest[at + 1..])),
+                    None => (rest.trim_ascii(), None),
+                }
+            };
+            fields.push(field);
+            let Some(behind) = behind else { return };
+            rest = behind;
+        }
+    }
+}
+
+/// Whether a field can be a time stamp: the first line of a table has names if its first field cannot.
+fn is_stamp(field: &[u8]) -> bool {
+    stamp::decimal(field, 1).is_some() || stamp::calendar(field).is_some()
+}
+
+/// A field for a message, shortened.
+pub(super) fn show(field: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(field);
+    if text.chars().count() > 40 {
+        Cow::Owned(format!("{}...", text.chars().take(40).collect::<String>()))
+    } else {
+        text
+    }
+}
+
+/// The first lines of a text file.
+pub(crate) struct Preview {
+    pub(super) layout: Layout,
+    /// Fields of the first rows.
+    pub(super) rows: Vec<Vec<Vec<u8>>>,
+}
+
+impl Preview {
+    /// Looks at the start of a file; none if it is not a table.
+    pub(super) fn of(bytes: &[u8], whole: bool) -> Option<Self> {
+        let bytes = bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(bytes);
+        let text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
+        if !bytes.iter().take(4096).all(text) {
+            return None;
+        }
+        let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
+        if !whole && lines.len() > 1 {
+            lines.pop();
+        }
+        let mut lines = lines.into_iter().filter(|line| !line.is_empty() && line[0] != b'#').take(ROWS + 1).peekable();
+        let layout = Layout::of(lines.peek()?);
+        if layout.names.is_some() {
+            lines.next();
+        }
+        let split = |line| {
+            let mut fields = Vec::new();
+            layout.split(line, &mut fields);
+            fields.into_iter().map(<[u8]>::to_vec).collect()
+        };
+        let rows = lines.map(split).collect();
+        Some(Self { layout, rows })
+    }
+
+    /// The rows that belong to the same series as the first.
+    pub(super) fn of_one_series(&self) -> Vec<&Vec<Vec<u8>>> {
+        let (_, key) = super::columns::guess(&self.layout);
+        let of = |row: &Vec<Vec<u8>>| key.and_then(|key| row.get(key).cloned());
+        let first = self.rows.first().and_then(of);
+        self.rows.iter().filter(|row| of(row) == first).collect()
+    }
+
+    /// The columns, for a message.
+    pub(super) fn describe(&self) -> String {
+        match &self.layout.names {
+            Some(names) => names.iter().take(12).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", "),
+            None => "without names".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(line: &str) -> Vec<String> {
+        let mut fields = Vec::new();
+        Layout::of(line.as_bytes()).split(line.as_bytes(), &mut fields);
+        fields.into_iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect()
+    }
+
+    #[test]
+    fn lines_are_split_at_what_they_use() {
+        assert_eq!(split("1.5, 20 ,x"), ["1.5", "20", "x"]);
+        assert_eq!(split("1.5;20"), ["1.5", "20"]);
+        assert_eq!(split("0.001340   1090"), ["0.001340", "1090"]);
+        assert_eq!(split("a\t\tb"), ["a", "", "b"]);
+        assert_eq!(split("\"2014-04-10 00:04:00\",\"a,b\",7"), ["2014-04-10 00:04:00", "a,b", "7"]);
+        assert_eq!(split("1,2,"), ["1", "2", ""]);
+        assert_eq!(split("1,\"open"), ["1", "open"]);
+    }
+
+    #[test]
+    fn a_first_line_of_words_names_the_columns() {
+        assert_eq!(Layout::of(b"time,bytes").names, Some(vec!["time".to_owned(), "bytes".to_owned()]));
+        assert_eq!(Layout::of(b"0.5,60").names, None);
+        assert_eq!(Layout::of(b"2014-04-10 00:04:00,60").names, None);
+    }
+}

@@ -1,0 +1,204 @@
+//! Time stamps: nanoseconds since 1970 (UTC) as `i64`, or since whatever the file counts from. Read from text exactly,
+//! and written for messages.
+
+/// Stamps beyond this are refused: 146 years before and after 1970, so that differences of two stay in `i64`.
+pub(crate) const MAX: i64 = i64::MAX / 2;
+
+pub(crate) const SECOND: i64 = 1_000_000_000;
+
+/// Accepts a stamp that is within [`MAX`].
+pub(crate) fn checked(ns: i128) -> Option<i64> {
+    i64::try_from(ns).ok().filter(|ns| (-MAX..=MAX).contains(ns))
+}
+
+/// A decimal number times `scale`, exact and rounded down; an exponent is allowed and makes it a floating-point number.
+pub(crate) fn decimal(text: &[u8], scale: i64) -> Option<i128> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    let (mut whole, mut seen) = (0_i128, 0);
+    let (mut fraction, mut unit) = (0_i128, i128::from(scale) * 1_000_000_000);
+    let mut behind = false;
+    for &byte in digits {
+        match byte {
+            b'0'..=b'9' if seen < 30 => {
+                seen += 1;
+                let digit = i128::from(byte - b'0');
+                if behind {
+                    unit /= 10;
+                    fraction += digit * unit;
+                } else {
+                    whole = whole * 10 + digit;
+                }
+            }
+            b'.' if !behind => behind = true,
+            b'e' | b'E' if seen > 0 => {
+                let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+                let value = value * scale as f64;
+                return (value.abs() < 1e30).then_some(value.round() as i128);
+            }
+            _ => return None,
+        }
+    }
+    let value = whole.checked_mul(i128::from(scale))?.checked_add(fraction / 1_000_000_000)?;
+    (seen > 0).then_some(if negative { -value } else { value })
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar (H. Hinnant's `days_from_civil`).
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// The day of the Gregorian calendar: the inverse of [`days`].
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    (year, month, of_year - (153 * shifted + 2) / 5 + 1)
+}
+
+/// `YYYY-MM-DD[ T]hh:mm[:ss[.fff]][Z|+hh:mm|-hh:mm]` or `YYYY-MM-DD`; without a zone it is UTC.
+pub(crate) fn calendar(text: &[u8]) -> Option<i64> {
+    fn two(text: &[u8]) -> Option<i64> {
+        match text {
+            [a @ b'0'..=b'9', b @ b'0'..=b'9'] => Some(i64::from(a - b'0') * 10 + i64::from(b - b'0')),
+            _ => None,
+        }
+    }
+    let (date, rest) = text.split_at_checked(10)?;
+    let [y @ .., b'-', m1, m2, b'-', d1, d2] = date else { return None };
+    let year = two(y.get(..2)?)? * 100 + two(y.get(2..)?)?;
+    let (month, day) = (two(&[*m1, *m2])?, two(&[*d1, *d2])?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let midnight = i128::from(days(year, month, day)) * 86_400 * i128::from(SECOND);
+    let time = match rest {
+        [] => return checked(midnight),
+        [b' ' | b'T' | b't', time @ ..] => time,
+        _ => return None,
+    };
+    let (clock, zone) =
+        time.split_at(time.iter().position(|b| matches!(b, b'Z' | b'z' | b'+' | b'-')).unwrap_or(time.len()));
+    let (hour, minute, second) = match clock {
+        [h1, h2, b':', m1, m2] => (two(&[*h1, *h2])?, two(&[*m1, *m2])?, 0),
+        [h1, h2, b':', m1, m2, b':', second @ ..] => (two(&[*h1, *h2])?, two(&[*m1, *m2])?, decimal(second, SECOND)?),
+        _ => return None,
+    };
+    let ahead = match zone {
+        [] | [b'Z' | b'z'] => 0,
+        [sign, h1, h2, b':', m1, m2] | [sign, h1, h2, m1, m2] => {
+            let minutes = two(&[*h1, *h2])? * 60 + two(&[*m1, *m2])?;
+            if *sign == b'-' { -minutes } else { minutes }
+        }
+        _ => return None,
+    };
+    // 60 is a leap second.
+    if hour > 24 || minute > 59 || !(0..61 * i128::from(SECOND)).contains(&second) {
+        return None;
+    }
+    checked(midnight + i128::from((hour * 60 + minute - ahead) * 60) * i128::from(SECOND) + second)
+}
+
+/// `hh:mm:ss[.fff]` or seconds as a decimal number, in nanoseconds.
+pub(crate) fn span(text: &[u8]) -> Option<i64> {
+    let mut parts = text.rsplit(|&b| b == b':');
+    let seconds = decimal(parts.next()?, SECOND)?;
+    let minutes = parts.next().map_or(Some(0), |text| decimal(text, 1))?;
+    let hours = parts.next().map_or(Some(0), |text| decimal(text, 1))?;
+    if parts.next().is_some() || hours > 1_000_000 || minutes > 1_000_000 {
+        return None;
+    }
+    checked(seconds + (hours * 3600 + minutes * 60) * i128::from(SECOND))
+}
+
+/// A stamp for a message: a date if it can be one, else seconds.
+pub(crate) fn show(ns: i64) -> String {
+    let (seconds, fraction) = (ns.div_euclid(SECOND), ns.rem_euclid(SECOND));
+    if seconds.abs() < 100_000_000 {
+        return format!("{}{}.{:09} s", if ns < 0 { "-" } else { "" }, ns.abs() / SECOND, ns.abs() % SECOND);
+    }
+    let (year, month, day) = civil(seconds.div_euclid(86_400));
+    let of_day = seconds.rem_euclid(86_400);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{fraction:09}Z")
+}
+
+/// A time span for a message.
+pub(crate) fn duration(ns: u64) -> String {
+    const UNITS: [(u64, &str); 7] = [
+        (365 * 86_400 * 1_000_000_000, "years"),
+        (86_400 * 1_000_000_000, "days"),
+        (3_600 * 1_000_000_000, "h"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+        (1, "ns"),
+    ];
+    let (unit, name) = UNITS.into_iter().find(|(unit, _)| ns >= *unit).unwrap_or((1, "ns"));
+    if ns.is_multiple_of(unit) {
+        return format!("{} {name}", ns / unit);
+    }
+    format!("{:.3} {name}", ns as f64 / unit as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        assert_eq!(decimal(b"0.001340", SECOND), Some(1_340_000));
+        assert_eq!(decimal(b"1375308176", SECOND), Some(1_375_308_176_000_000_000));
+        assert_eq!(decimal(b"1700000000.123456789", SECOND), Some(1_700_000_000_123_456_789));
+        assert_eq!(decimal(b"-1.5", 1_000_000), Some(-1_500_000));
+        assert_eq!(decimal(b"33.333", 1_000_000), Some(33_333_000));
+        assert_eq!(decimal(b"1.7e3", SECOND), Some(1_700_000_000_000));
+        for bad in [&b""[..], b".", b"-", b"1.2.3", b"0x10", b"nan", b"1e99", b"99999999999999999999999999999999999"] {
+            assert_eq!(decimal(bad, SECOND), None, "{}", String::from_utf8_lossy(bad));
+        }
+    }
+
+    #[test]
+    fn dates_are_read_and_written() {
+        assert_eq!(calendar(b"1970-01-01"), Some(0));
+        assert_eq!(calendar(b"2014-04-10 00:04:00"), Some(1_397_088_240 * SECOND));
+        assert_eq!(calendar(b"2019-05-19T07:03:12.402"), Some(1_558_249_392_402_000_000));
+        assert_eq!(calendar(b"2019-05-19T09:03:12.402+02:00"), Some(1_558_249_392_402_000_000));
+        assert_eq!(calendar(b"2004-03-01 00:00"), Some(1_078_099_200 * SECOND));
+        assert_eq!(calendar(b"2000-02-29 12:00:00Z"), Some(951_825_600 * SECOND));
+        for bad in [
+            &b"2014-13-10"[..],
+            b"2014-04-10 25:00",
+            b"2014/04/10",
+            b"9999-01-01",
+            b"2014-04-10 00:04:61.5",
+            b"20140410",
+        ] {
+            assert_eq!(calendar(bad), None, "{}", String::from_utf8_lossy(bad));
+        }
+        assert_eq!(show(1_558_249_392_402_000_000), "2019-05-19 07:03:12.402000000Z");
+        assert_eq!(show(1_340_000), "0.001340000 s");
+        assert_eq!(span(b"00:00:13.871"), Some(13_871_000_000));
+        assert_eq!(span(b"3.000"), Some(3_000_000_000));
+        assert_eq!(duration(5_000_000), "5 ms");
+    }
+
+    #[test]
+    fn every_day_of_four_centuries_comes_back() {
+        for day in -80_000..80_000 {
+            let (y, m, d) = civil(day);
+            assert_eq!(days(y, m, d), day);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+"""The commands ``anabranch traffic ...``: captures to volume series."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich import box
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+
+from anabranch import units
+from anabranch.cli.common import errors, stderr, stdout
+from anabranch.cli.progress import INTERRUPTED
+from anabranch.errors import AnabranchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+    from anabranch.traffic import Binned, FileReport, Gap
+
+traffic_app = typer.Typer(
+    help="Traffic volumes: from captures to series.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
+)
+
+SHOWN = 5
+"""Gaps of a series that are written out."""
+
+EPOCH_NS = 100_000_000 * 1_000_000_000
+"""Time stamps below this are taken as time since the start of a trace, not since 1970."""
+
+
+@traffic_app.callback()
+def traffic_options() -> None:
+    """Traffic volumes: from captures to series."""
+
+
+@traffic_app.command(name="bin")
+def bin_command(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="pcap, pcapng, ERF, nfdump CSV, tables of packets, volumes or counters; as they are, or compressed by "
+            "gzip, xz or zstd. - is standard input.",
+            metavar="FILE...",
+        ),
+    ],
+    *,
+    bins: Annotated[
+        str | None,
+        typer.Option(
+            "--bin", help="Bin widths, with commas between.", metavar="T[,T...]", show_default="5ms,100ms,1s,5s"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the series to a Parquet file.", metavar="FILE")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON instead of a table.")] = False,
+    each: Annotated[bool, typer.Option("--each", help="One series for each file instead of one of all.")] = False,
+    expression: Annotated[
+        str | None,
+        typer.Option("--filter", help='Count only what matches, such as "net 10.0.0.0/8 and not tcp port 443".'),
+    ] = None,
+    direction: Annotated[
+        Literal["in", "out", "split"] | None,
+        typer.Option(help="Count what comes in or goes out; split: both, as two series."),
+    ] = None,
+    inside: Annotated[
+        str | None,
+        typer.Option(
+            help="Prefixes that are inside, with commas between.",
+            metavar="PREFIX[,...]",
+            show_default="capture's marks",
+        ),
+    ] = None,
+    overhead: Annotated[
+        bool, typer.Option("--overhead", help="Add the 24 bytes that Ethernet sends around every packet.")
+    ] = False,
+    keep_partial: Annotated[
+        bool, typer.Option("--keep-partial", help="If a file is damaged, keep what comes before the damage.")
+    ] = False,
+    gap: Annotated[
+        str | None, typer.Option(help="Silence longer than this is unknown, not zero.", metavar="TIME")
+    ] = None,
+    align: Annotated[
+        Literal["first", "clock"],
+        typer.Option(help="Begin bins with the first record, or at multiples of their width."),
+    ] = "first",
+    file_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="What the files are: pcap, pcapng, erf, nfdump, csv-packets, csv-volumes, counters.",
+            metavar="NAME",
+            show_default="what they look like",
+        ),
+    ] = None,
+    time: Annotated[str | None, typer.Option(help="Tables: column of the time.", metavar="COLUMN")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Tables: column of lengths, volumes or counters; may be repeated.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Tables: one series for each value of this column.", metavar="COLUMN")
+    ] = None,
+    row: Annotated[
+        list[str] | None, typer.Option(help="Tables: only rows in which a column has a value.", metavar="COLUMN=VALUE")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Tables of volumes: unit of the values, such as B, kbit, MB/s, Gbps.")
+    ] = None,
+    time_unit: Annotated[
+        Literal["s", "ms", "us", "ns"] | None, typer.Option(help="Tables: unit of times that are numbers.")
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(help="Tables of volumes: what a row stands for, such as 5min.", metavar="TIME")
+    ] = None,
+    counter_bits: Annotated[int | None, typer.Option(help="Counters: their width, 32 or 64.")] = None,
+    max_bins: Annotated[
+        int | None, typer.Option(min=1, help="Bins of one width at most.", show_default="20 million")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=0, help="Files read at a time; 0: one per core.")] = 0,
+) -> None:
+    """Read captures, flow records, counters or tables into volume series, for all bin widths at once."""
+    with errors():
+        options: dict[str, Any] = {
+            "align": align,
+            "each": each,
+            "filter": expression,
+            "direction": direction,
+            "inside": listed(inside),
+            "overhead": overhead,
+            "keep_partial": keep_partial,
+            "gap": gap,
+            "format": file_format,
+            "time": time,
+            "columns": column or [],
+            "by": by,
+            "rows": conditions(row or ()),
+            "unit": unit,
+            "time_unit": time_unit,
+            "interval": interval,
+            "counter_bits": counter_bits,
+            "max_bins": max_bins,
+            "threads": threads,
+        }
+        try:
+            binned = read(files, listed(bins), options, stderr())
+        except KeyboardInterrupt as interrupt:
+            stderr().print("interrupted: nothing was written", markup=False)
+            raise typer.Exit(INTERRUPTED) from interrupt
+        warn(binned, stderr())
+        if out is not None:
+            binned.write(out)
+            stderr().print(f"volumes: {out}", markup=False)
+        if as_json:
+            typer.echo(json.dumps(as_data(binned), indent=2))
+        else:
+            stdout().print(render(binned))
+    raise typer.Exit(1 if any(file.damaged for file in binned.files) else 0)
+
+
+def listed(text: str | None) -> list[str]:
+    """Split at commas.
+
+    Examples
+    --------
+    >>> listed("5ms, 1s"), listed(None)
+    (['5ms', '1s'], [])
+    """
+    return [part.strip() for part in text.split(",")] if text else []
+
+
+def conditions(rows: Sequence[str]) -> dict[str, str]:
+    """Read ``COLUMN=VALUE`` conditions.
+
+    Raises
+    ------
+    AnabranchError
+        If one has no ``=``.
+    """
+    found = {}
+    for row in rows:
+        column, equals, value = row.partition("=")
+        if not equals or not column:
+            raise AnabranchError(f"--row {row}: expected COLUMN=VALUE", hint="--row interface=Hu0/0/0/0")
+        found[column] = value
+    return found
+
+
+def read(files: Sequence[str], bins: Sequence[str], options: Mapping[str, Any], console: Console) -> Binned:
+    """Read files, drawing progress on standard error if that is a terminal."""
+    from anabranch.traffic import bin_files  # noqa: PLC0415 - pulls in Polars, which `--help` can do without
+
+    columns = (BarColumn(24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+
+        def told(state: Mapping[str, Any]) -> bool:
+            progress.update(task, completed=state["bytes_read"], total=state["bytes_total"] or None)
+            return True
+
+        return bin_files(files, bins, progress=told, **options)
+
+
+def warn(binned: Binned, console: Console) -> None:
+    """Say on standard error what should be known before the numbers are used."""
+    if not binned.volumes:
+        raise AnabranchError("nothing to count: " + "; ".join(f"{file.path}: no records" for file in binned.files))
+    for file in binned.files:
+        for text in remarks(file):
+            console.print(f"{file.path}: {text}", markup=False)
+    for volumes, twice in zip(binned.volumes, binned.claimed_twice, strict=True):
+        if twice:
+            width = units.time(volumes.bin_ns)
+            console.print(f"{volumes.name}: {twice} bins of {width} have more than one value: added up", markup=False)
+    for text in gap_lines(binned):
+        console.print(text, markup=False)
+
+
+def remarks(file: FileReport) -> list[str]:
+    """Say what is unusual about a file."""
+    said = list(file.notes)
+    if file.damaged:
+        said.append(f"damaged, read up to there: {file.damaged}")
+    if file.undecided:
+        share = f"{file.undecided} of {file.records} records"
+        said.append(f"{share} have headers that do not say whether they match, and are left out")
+    if file.records and file.left_out == file.records:
+        said.append("no record matches")
+    if file.unstamped:
+        said.append(f"{file.unstamped} packets have no time stamp: they are in no bin")
+    if file.out_of_order:
+        back = units.time(file.largest_step_back_ns)
+        said.append(f"{file.out_of_order} records out of order, by up to {back}; they are in the right bins")
+    return said
+
+
+def gap_lines(binned: Binned) -> list[str]:
+    """Say where nothing is known; series with the same gaps share the lines."""
+    alike: dict[tuple[Gap, ...], list[str]] = {}
+    named: set[str] = set()
+    for volumes, gaps in zip(binned.volumes, binned.gaps, strict=True):
+        if gaps and volumes.name not in named:
+            named.add(volumes.name)
+            alike.setdefault(gaps, []).append(volumes.name)
+    lines = []
+    for gaps, names in alike.items():
+        name = names[0] + (f" and {len(names) - 1} more series" if len(names) > 1 else "")
+        for gap in gaps[:SHOWN]:
+            length = units.time(gap.to_ns - gap.from_ns)
+            lines.append(f"{name}: nothing is known for {length} from {moment(gap.from_ns)} on ({gap.why})")
+        if len(gaps) > SHOWN:
+            lines.append(f"{name}: {len(gaps) - SHOWN} more gaps")
+    return lines
+
+
+def moment(ns: int) -> str:
+    """Write a time stamp: a date if it can be one, else seconds.
+
+    Examples
+    --------
+    >>> moment(1_558_249_392_402_000_000), moment(2_500_000_000)
+    ('2019-05-19 07:03:12.402 UTC', '2.500 s')
+    """
+    if abs(ns) < EPOCH_NS:
+        return f"{ns / 1e9:.3f} s"
+    stamp = datetime.fromtimestamp(ns // 1_000_000_000, tz=UTC)
+    return f"{stamp:%Y-%m-%d %H:%M:%S}.{ns // 1_000_000 % 1000:03} UTC"
+
+
+def rows(binned: Binned) -> list[dict[str, Any]]:
+    """Sum up every series: one row for each name and bin width."""
+    found = []
+    for index, volumes in enumerate(binned.volumes):
+        known = ~volumes.missing
+        rates = volumes.rates()
+        found.append(
+            {
+                "series": volumes.name,
+                "bin_ns": volumes.bin_ns,
+                "start_ns": volumes.start_ns,
+                "bins": len(volumes),
+                "bytes": int(volumes.bytes[known].sum()),
+                "packets": None if volumes.packets is None else int(volumes.packets[known].sum()),
+                "mean_bps": float(rates.mean()) if rates.size else None,
+                "empty_bins": int((volumes.bytes[known] == 0).sum()),
+                "unknown_bins": int(volumes.missing.sum()),
+                "last_bin_complete": volumes.complete,
+                "gaps": [asdict(gap) for gap in binned.gaps[index]],
+                "claimed_twice": binned.claimed_twice[index],
+                "out_of_order": sum(binned.files[number].out_of_order for number in binned.sources[index]),
+            }
+        )
+    return found
+
+
+def as_data(binned: Binned) -> dict[str, Any]:
+    """All reports, for ``--json``."""
+    return {"series": rows(binned), "files": [asdict(file) for file in binned.files]}
+
+
+def render(binned: Binned) -> Table:
+    """Lay the sums out for a terminal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("series", no_wrap=True)
+    columns = ("bin", "bins", "bytes", "mean rate", "empty bins", "unknown bins", "gaps", "last bin", "out of order")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows(binned):
+        table.add_row(
+            row["series"],
+            units.time(row["bin_ns"]),
+            str(row["bins"]),
+            str(row["bytes"]),
+            units.rate(row["mean_bps"]),
+            str(row["empty_bins"]),
+            str(row["unknown_bins"]),
+            str(len(row["gaps"])),
+            "complete" if row["last_bin_complete"] else "partial",
+            str(row["out_of_order"]),
+        )
+    return table
