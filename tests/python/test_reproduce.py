@@ -333,7 +333,7 @@ def test_recording_writes_record_costs_and_tables(lab: Path) -> None:
     assert "Nothing has been recorded yet." in (lab / "docs/fidelity/ndp.md").read_text()
     # What is recorded is the same for every run of the same version; times are apart.
     before, times = file.read_bytes(), json.loads(cost.read_text())
-    assert b"cpu_s" not in before
+    assert b"seconds" not in before
     assert [run["point"] for run in times["sizes"]["full"]["runs"]] == [{WINDOW: 2}, {WINDOW: 12}]
     assert invoke("scdp/toy", "--record", "--fresh").exit_code == 0
     assert file.read_bytes() == before

@@ -178,7 +178,10 @@ def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Re
     if not runs:
         return ""
     took = estimate.words(seconds)
-    return f"The recorded runs, {runs} in all, took {took} of one core, on the machines named in `data/`."
+    return (
+        f"The recorded runs, {runs} in all, took at most {took} of one core, on the machines named in `data/` (time on "
+        "a processor; on the wall for runs that tell no other, whatever ran beside them)."
+    )
 
 
 def _flow(text: str) -> str:

@@ -127,7 +127,7 @@ def read(file: Path, *, quick: bool) -> Times | None:
         data = json.loads(file.read_text(encoding="utf-8"))["sizes"].get("quick" if quick else "full")
         if data is None:
             return None
-        seconds = {point_key(run["point"]): float(run["cpu_s"]) for run in data["runs"]}
+        seconds = {point_key(run["point"]): float(run["seconds"]) for run in data["runs"]}
         return Times(float(data["packets_per_s"]), seconds, sum(float(run["packets"]) for run in data["runs"]))
     except FileNotFoundError:
         return None
@@ -153,7 +153,7 @@ def write(file: Path, manifest: Manifest, plan: api.Plan, *, quick: bool, speed:
                 "point": dict(runs[0].point),
                 "packets": packets.get(key, 0),
                 "events": round(statistics.mean(run.events for run in runs)),
-                "cpu_s": round(statistics.mean(run.cost_s for run in runs), 3),
+                "seconds": round(statistics.mean(run.cost_s for run in runs), 3),
             }
             for key, runs in points.items()
         ],

@@ -34,9 +34,10 @@ SERVED_LAST = (
 )
 
 LONG_FLOWS = (
-    "Not explained. With the long flows on hosts that other traffic uses, too "
-    "(`workload.background.exclusive=false`), they get less than the paper says and NDP's the most; on hosts of "
-    "their own, as in the authors' framework, more than it says, in its order (SCDP, NDP, PIAS)."
+    "Not explained. On hosts of their own, as in the authors' framework, the long flows get more than the paper "
+    "says, in its order (SCDP, NDP, PIAS). On hosts that other traffic uses, too "
+    "(`workload.background.exclusive=false`; writes, one seed), SCDP's get less than it says, NDP's and PIAS's "
+    "more."
 )
 
 FEW_MEET = (
@@ -60,8 +61,8 @@ TWO_MORE = (
 )
 
 ROUND_TRIP = (
-    "16 packets last for 192 µs, the round trip of an idle path of six links for 195 µs. Other flows make round trips "
-    "longer, and of the windows that are measured 20 is the next."
+    "Not explained for certain. 16 packets last for 192 µs, the round trip of an idle path of six links for 195 "
+    "µs, so that anything that lengthens round trips needs more; of the windows that are measured 20 is the next."
 )
 
 LONG_LINKS = (

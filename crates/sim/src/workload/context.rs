@@ -14,7 +14,7 @@ pub struct Context {
     /// The number in the whole fabric of each host, ascending.
     number: Vec<u32>,
     /// Hosts of the whole fabric.
-    whole: u32,
+    fabric_hosts: u32,
     /// Sum of the bit rates of all links of each host, in one direction, seen from it.
     capacity_bps: Vec<u64>,
     /// Bit rate of a host's link: the slowest, if they differ.
@@ -34,10 +34,10 @@ impl Context {
         for (host, rack) in rack_of.iter().enumerate() {
             racks[*rack as usize].push(host as u32);
         }
-        let whole = rack_of.len() as u32;
-        let number = (0..whole).collect();
+        let fabric_hosts = rack_of.len() as u32;
+        let number = (0..fabric_hosts).collect();
         let capacity_bps = vec![host_rate.bps(); rack_of.len()];
-        Self { rack_of, pod_of, racks, number, whole, capacity_bps, host_rate, base: PathBuf::new() }
+        Self { rack_of, pod_of, racks, number, fabric_hosts, capacity_bps, host_rate, base: PathBuf::new() }
     }
 
     /// The hosts of a graph. A rack is the hosts that share a first switch; a host without a pod is in pod 0. All links of
@@ -79,14 +79,14 @@ impl Context {
         let left: Vec<usize> = (0..self.number.len()).filter(|h| !taken.contains(&self.number[*h])).collect();
         let keep = |of: &[u32]| left.iter().map(|h| of[*h]).collect::<Vec<u32>>();
         let mut less = Self::new(keep(&self.rack_of), keep(&self.pod_of), self.host_rate).with_base(&self.base);
-        (less.number, less.whole) = (keep(&self.number), self.whole);
+        (less.number, less.fabric_hosts) = (keep(&self.number), self.fabric_hosts);
         less.capacity_bps = left.iter().map(|h| self.capacity_bps[*h]).collect();
         less
     }
 
     /// Hosts of the whole fabric, those that are taken included.
-    pub fn whole(&self) -> u32 {
-        self.whole
+    pub fn fabric_hosts(&self) -> u32 {
+        self.fabric_hosts
     }
 
     /// The number in the whole fabric of a host.

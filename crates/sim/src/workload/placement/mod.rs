@@ -125,7 +125,7 @@ fn need_hosts(fabric: &Context, key: &str, needed: u64, what: &str) -> Result<()
 /// If the fabric has no such host, or an exclusive workload has taken it.
 pub(super) fn known_host(fabric: &Context, key: impl Into<String>, number: u32) -> Result<u32, Fault> {
     fabric.find(number).ok_or_else(|| {
-        let last = fabric.whole().saturating_sub(1);
+        let last = fabric.fabric_hosts().saturating_sub(1);
         if number > last {
             return Fault::new(key, format!("there is no host {number}: hosts are numbered 0 to {last}"));
         }

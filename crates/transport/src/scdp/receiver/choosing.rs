@@ -6,7 +6,6 @@
 //! than two initial windows ahead of another does not wait any longer: its repair symbols replace what the slow one holds.
 
 use super::{Lane, Receiver, Session};
-use crate::scdp::block::Block;
 use crate::scdp::layout::lane_source;
 
 impl Receiver {
@@ -82,7 +81,7 @@ impl Receiver {
         let asked = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
         let reach = asked(lane).saturating_sub(2 * session.window);
         let in_reach = |other| self.in_touch(&self.lanes[other]) && reach <= asked(other);
-        let whole = self.blocks.get(index).is_some_and(|b: &Block| !b.is_lossy());
+        let whole = self.blocks.get(index).is_some_and(|b| !b.is_lossy());
         let mut holders = (0..self.lanes.len()).filter(|&other| self.holds(session, index, other)).peekable();
         whole && holders.peek().is_some() && holders.all(in_reach)
     }
