@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from anabranch import schema
+from anabranch.figures import drawing
 from anabranch.reproduce import (
     Axis,
     Figure,
@@ -16,7 +17,6 @@ from anabranch.reproduce import (
     by_seed,
     ccdf,
     cdf,
-    drawing,
     means,
     ranked,
     requests,

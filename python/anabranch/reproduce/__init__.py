@@ -4,8 +4,9 @@ An experiment (`Experiment`) is a committed scenario and a few lines of Python t
 results and which of the paper's numbers to compare (`Claim`). ``docs/how-to/add-an-experiment.md`` adds one.
 """
 
+from anabranch.figures import Axis, Figure, Panel, Series
 from anabranch.reproduce.claims import Claim
-from anabranch.reproduce.model import Axis, Experiment, Figure, Panel, Series
+from anabranch.reproduce.model import Experiment
 from anabranch.reproduce.panels import (
     bars,
     ccdf,

@@ -11,29 +11,27 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from anabranch import outputs
+from anabranch.figures import html, published
 from anabranch.notes import notes
 from anabranch.report.page import asset, in_script, script_json
-from anabranch.reproduce import comparison, drawing, record
-from anabranch.reproduce.model import published
+from anabranch.reproduce import comparison, record
 from anabranch.reproduce.papers import PAPERS
 from anabranch.reproduce.registry import of_paper
-from anabranch.reproduce.runner import csv_name
 from anabranch.styles import symbol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from anabranch.reproduce.model import Experiment, Figure, Paper
+    from anabranch.figures import Figure
+    from anabranch.reproduce.model import Experiment, Paper
     from anabranch.reproduce.record import Record
     from anabranch.reproduce.runner import Outcome
-
-BLOCKS = frozenset({"bars", "stacked"})
-"""Kinds of panels whose legend shows areas."""
 
 KEYS = {
     "curves": "Mean over seeds.",
     "steps": "Distribution over all seeds.",
+    "points": "Every value of every seed.",
     "means": "Mean over seeds; bars: 95 % confidence interval (Student’s t), cut at zero.",
     "bars": "Mean over seeds; lines: 95 % confidence interval (Student’s t), cut at zero.",
     "stacked": "Mean over seeds.",
@@ -49,7 +47,7 @@ def prose(text: str) -> Markup:
 def _environment() -> Environment:
     environment = Environment(
         loader=ChoiceLoader(
-            [PackageLoader("anabranch.reproduce", "assets"), PackageLoader("anabranch.report", "assets")]
+            [PackageLoader(f"anabranch.{name}", "assets") for name in ("reproduce", "figures", "report")]
         ),
         autoescape=True,
         undefined=StrictUndefined,
@@ -83,7 +81,7 @@ def write(outcome: Outcome) -> Path:
             experiment=experiment,
             brand=_paper(experiment).short,
             where=_where(experiment),
-            figures=[_figure(figure, specs, seeds=len(manifest.seeds)) for figure in figures],
+            figures=[html.place(figure, specs, key=_key(figure, seeds=len(manifest.seeds))) for figure in figures],
             rows=comparison.rows([experiment], {experiment.name: outcome.record}),
             notes=[*_size_notes(outcome), *notes(results)],
             manifest=manifest,
@@ -121,32 +119,11 @@ def _size_notes(outcome: Outcome) -> list[str]:
     return [note]
 
 
-def _figure(figure: Figure, specs: list[Mapping[str, Any]], *, seeds: int) -> dict[str, Any]:
-    """What the template shows of a figure; the specifications move to the page's one list."""
-    panels = []
-    shared = drawing.alike(figure)
-    for panel in figure.panels:
-        own = () if shared or len(panel.series) == 1 else panel.series
-        panels.append(
-            {
-                "key": panel.key,
-                "caption": panel.caption,
-                "spec": len(specs),
-                "csv": csv_name(figure, panel.key),
-                "series": own,
-                "blocks": panel.kind in BLOCKS,
-            }
-        )
-        specs.append(drawing.page_spec(panel))
-    kinds = list(dict.fromkeys(panel.kind for panel in figure.panels))
-    return {
-        "number": figure.number,
-        "heading": figure.heading,
-        "series": figure.panels[0].series if shared else (),
-        "blocks": all(kind in BLOCKS for kind in kinds),
-        "panels": panels,
-        "key": " ".join(dict.fromkeys(KEYS[kind] for kind in kinds)) if seeds > 1 else "One seed.",
-    }
+def _key(figure: Figure, *, seeds: int) -> str:
+    """What a figure shows, for the reader."""
+    if seeds == 1:
+        return "One seed."
+    return " ".join(dict.fromkeys(KEYS[panel.kind] for panel in figure.panels))
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from anabranch import stats, styles
+from anabranch.figures import Axis, Kind, Panel, Series
 from anabranch.report.curves import POINTS, thinned
-from anabranch.reproduce.model import Axis, Kind, Panel, Series
 from anabranch.reproduce.reduce import where
 
 if TYPE_CHECKING:

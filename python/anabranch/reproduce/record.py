@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from anabranch.reproduce.model import Experiment, Figure, Panel
+    from anabranch.figures import Figure, Panel
+    from anabranch.reproduce.model import Experiment
     from anabranch.results import Results
 
 SCHEMA = 1

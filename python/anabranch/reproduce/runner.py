@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch import api, codec, outputs
+from anabranch import api, codec, figures, outputs
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import drawing, record, registry
+from anabranch.reproduce import record, registry
 
 if TYPE_CHECKING:
-    from anabranch.reproduce.model import Experiment, Figure
+    from anabranch.figures import Figure
+    from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
     from anabranch.results import Results
 
@@ -197,25 +198,12 @@ def finish(job: Job, results: Results) -> Outcome:
             f"{job.folder}: {len(waiting)} of {len(results.manifest.runs)} runs are missing",
             hint=f"`{' '.join(job.command())}` runs them",
         )
-    figures = job.experiment.draw(results)
-    for figure in figures:
-        write_figure(job.folder / "figures", figure)
-    made = record.make(job.experiment, results, figures, quick=job.quick)
+    drawn = job.experiment.draw(results)
+    for figure in drawn:
+        figures.write(job.folder / "figures", figure)
+    made = record.make(job.experiment, results, drawn, quick=job.quick)
     record.write(job.folder / "record.json", made)
-    return Outcome(job, results, figures, made)
-
-
-def write_figure(folder: Path, figure: Figure) -> None:
-    """Write a figure as SVG and PDF, and the data of each panel as CSV."""
-    outputs.put(folder / f"fig{figure.number}.svg", drawing.svg(figure))
-    outputs.put(folder / f"fig{figure.number}.pdf", drawing.pdf(figure))
-    for panel in figure.panels:
-        outputs.put(folder / csv_name(figure, panel.key), panel.data.write_csv())
-
-
-def csv_name(figure: Figure, key: str) -> str:
-    """Name of the file that holds the data of a panel."""
-    return f"fig{figure.number}{key}.csv"
+    return Outcome(job, results, drawn, made)
 
 
 def finished(results: Path) -> set[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch.reproduce.model import Axis, Series
+from anabranch.figures import Axis, Series
 from anabranch.reproduce.panels import transports
 from anabranch.styles import SPARE, Style
 

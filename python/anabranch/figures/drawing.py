@@ -21,9 +21,9 @@ Layers: TypeAlias = alt.LayerChart | alt.FacetChart
 """What `altair.layer` returns; none of ours is faceted."""
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from anabranch.reproduce.model import Axis, Figure, Panel, Series
+    from anabranch.figures.model import Axis, Figure, Panel, Reference, Series
 
 PAGE_HEIGHT = 260
 PRINT_WIDTH = {1: 330, 2: 270, 3: 205, 4: 160}
@@ -35,6 +35,8 @@ LEVEL = 30
 """Characters of all names on a horizontal axis that fit beside each other; longer ones are turned."""
 CHARACTER = 5
 """Width of a printed character of a legend."""
+RED = "#c8332b"
+"""Lines to compare with."""
 SERIES_SIZE = 5
 """Characters of a printed legend's entry beyond its text."""
 
@@ -136,11 +138,8 @@ def _columns(labels: Sequence[str], room: int) -> int:
 def _chart(panel: Panel, *, room: int) -> Layers:
     """Draw a panel, with a legend of `room` characters a row, or none."""
     looks = _Looks(panel.series, room=room)
-    if panel.kind in {"bars", "stacked"}:
-        return _bars(panel, looks)
-    if panel.kind == "means":
-        return _means(panel, looks)
-    return _curves(panel, looks)
+    layers = KINDS[panel.kind](panel, looks)
+    return alt.layer(layers, *(_reference(line, panel) for line in panel.references)) if panel.references else layers
 
 
 def _rows(data: pl.DataFrame) -> list[dict[str, Any]]:
@@ -150,7 +149,7 @@ def _rows(data: pl.DataFrame) -> list[dict[str, Any]]:
         values = data[name]
         if values.null_count() == data.height:
             continue
-        if values.dtype == pl.String:
+        if values.dtype in {pl.String, pl.Boolean}:
             columns[name] = values.to_list()
         else:
             columns[name] = [None if value is None else rounded(np.array([value]), 5)[0] for value in values]
@@ -164,7 +163,8 @@ def _numbers(data: pl.DataFrame, *columns: str) -> np.ndarray:
 
 def _vertical(panel: Panel) -> alt.Y:
     y = alt.Y("y:Q", title=panel.y.title)
-    values, ends = _numbers(panel.data, "y"), _numbers(panel.data, "y", "low", "high")
+    lines = [line.y for line in panel.references if line.y is not None]
+    values, ends = _numbers(panel.data, "y"), np.append(_numbers(panel.data, "y", "low", "high"), lines)
     if panel.y.log:
         if panel.y.domain is not None:
             return log_axis(y, [np.array(panel.y.domain)])
@@ -207,6 +207,8 @@ def _tips(panel: Panel, *, interval: bool) -> list[alt.Tooltip]:
         alt.Tooltip(f"x:{kind}", title=panel.x.title or "x", format=alt.Undefined if kind == "N" else ".5~g"),
         alt.Tooltip("y:Q", title=panel.y.title, format=".4~g"),
     ]
+    if "name" in panel.data.columns:
+        tips.insert(0, alt.Tooltip("name:N", title="of"))
     if interval:
         tips += [alt.Tooltip(f"{end}:Q", title=f"95 % interval, {end}", format=".4~g") for end in ("low", "high")]
     return tips
@@ -289,3 +291,44 @@ def _bars(panel: Panel, looks: _Looks) -> Layers:
         # `currentColor` would not do in print, and a bar's own colour is not seen on the bar.
         layers.append(rules.mark_rule(strokeWidth=1.2, color="#555", clip=True).encode(y=as_low(y), y2="high:Q"))
     return alt.layer(*layers)
+
+
+def _points(panel: Panel, looks: _Looks) -> Layers:
+    rows = _rows(panel.data)
+    x, y = _horizontal(panel.x, panel.data, curve=True), _vertical(panel)
+    if not panel.x.log:
+        x = x.scale(zero=False, padding=8)
+    base = alt.Chart(_inline(rows)).encode(x=x, y=y, color=looks.colour)
+    dots = base.mark_point(filled=True, size=34, opacity=0.9, clip=True)
+    layers = [dots.encode(shape=looks.shape, tooltip=_tips(panel, interval=False))]
+    circled = [row for row in rows if row.get("ring")]
+    if circled:
+        rings = alt.Chart(_inline(circled)).mark_point(
+            shape="circle", filled=False, size=120, strokeWidth=1.1, clip=True
+        )
+        layers.append(rings.encode(x=x, y=y, color=looks.colour))
+    return alt.layer(*layers)
+
+
+def _reference(line: Reference, panel: Panel) -> alt.Chart:
+    """A line in red across the panel."""
+    if line.y is not None:
+        ends, chart = [{"y": line.y}], alt.Chart().mark_rule(color=RED, strokeWidth=1.2, clip=True)
+        drawn: alt.Chart = chart.encode(y=alt.Y("y:Q"))
+    else:
+        values = np.concatenate([_numbers(panel.data, "x"), _numbers(panel.data, "y")])
+        shown = values[values > 0] if panel.x.log else values
+        ends = [{"x": end, "y": end} for end in (float(shown.min()), float(shown.max()))]
+        drawn = alt.Chart().mark_line(color=RED, strokeWidth=1.2, clip=True).encode(x="x:Q", y="y:Q")
+    return drawn.properties(data=_inline(ends))
+
+
+KINDS: dict[str, Callable[[Panel, _Looks], Layers]] = {
+    "curves": _curves,
+    "steps": _curves,
+    "means": _means,
+    "points": _points,
+    "bars": _bars,
+    "stacked": _bars,
+}
+"""By kind of panel, what draws it."""
