@@ -137,7 +137,7 @@ def test_bill_of_csv_ports(tmp_path: Path) -> None:
         (("dimension", "MONTH", "--bin", "1s"), "do not make bins of 1.00 s"),
         (("bill", "MONTH", "--commit", "fast"), "--commit 'fast': expected"),
         (("bill", "MONTH", "--out", "MONTH", "--out", "MONTH"), "1 inbound files and 2 outbound"),
-        (("bill", "MONTH", "--interval", "7min"), "do not make intervals of"),
+        (("bill", "MONTH", "--every", "7min"), "do not make intervals of"),
         (("bill", "MONTH", "--month", "May"), "month 'May': expected a year and a month"),
         (("bill", "MONTH", "--out", "MONTH"), "2 series ('in', 'out'): which is the port?"),
     ],

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anabranch.errors import TrafficError
 from anabranch.traffic import quantities, reading, series
 from anabranch.traffic.series import SECOND, Volumes, VolumesError
 
@@ -133,37 +134,48 @@ def test_csv_of_times_and_bytes(tmp_path: Path) -> None:
     file = csv(tmp_path, "# made up\ntime,bytes\n2024-05-01 00:00,10\n2024-05-01 00:05,20\n2024-05-01 00:15,40\n")
     (volumes,) = reading.read(file)
     assert volumes.bin_ns == 300 * SECOND
-    assert volumes.name == "port"
+    assert volumes.name == "port.csv"
     assert volumes.start_ns == 1_714_521_600 * SECOND
     assert volumes.missing.tolist() == [False, False, True, False]
     assert volumes.known().tolist() == [10, 20, 40]
+    # The same numbers as rates, if that is what they are.
+    (rates,) = reading.read(file, unit="kbps")
+    assert rates.rates().tolist() == [10_000, 20_000, 40_000]
 
 
 def test_csv_with_late_polls_empty_fields_and_units(tmp_path: Path) -> None:
     text = "t_s,in_Mbps,out_Mbps\n0.2,8,16\n300.9,,16\n599.8,8,16\n901.1,8,16\n"
     inbound, outbound = reading.read(csv(tmp_path, text))
-    assert (inbound.name, outbound.name, inbound.bin_ns) == ("in_Mbps", "out_Mbps", 300 * SECOND)
+    assert [one.name.split()[-1] for one in (inbound, outbound)] == ["in_Mbps", "out_Mbps"]
+    assert inbound.bin_ns == 300 * SECOND
     assert inbound.missing.tolist() == [False, True, False, False]
     np.testing.assert_allclose(inbound.rates(), 8e6)
     np.testing.assert_allclose(outbound.rates(), 16e6)
 
 
+def test_packets_are_binned_to_the_widths_that_are_wanted(tmp_path: Path) -> None:
+    rows = "\n".join(f"{0.003 * i * (1 + i % 3 / 10):.4f},{60 + i % 7}" for i in range(5000))
+    file = csv(tmp_path, f"time,length\n{rows}\n", "packets.csv")
+    told: list[str] = []
+    found = reading.read(file, widths=(0.1, 0.007), tell=told.append)
+    assert [one.bin_s for one in found] == [0.005, 0.1, 1.0, 5.0, 0.007]
+    assert {int(one.bytes.sum()) for one in found} == {sum(60 + i % 7 for i in range(5000))}
+    assert len(told) == 1
+    assert "out of order" in told[0]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("time,bytes\n", "expected a header with a time and a volume, and rows"),
-        ("time,bytes\nnoon,3\nlater,4\n", "'noon' in column 'time' is no time"),
-        ("time,who\n0,a\n1,b\n", "no column of numbers beside 'time'"),
-        ("time,bytes\n0,1\n", "one row does not tell how wide a bin is"),
-        ("time,bytes\n0,1\n0,2\n0,3\n", "rows are not in order of time"),
-        ("time,bytes\n0,1\n1,2\n2,3\n1,4\n", "row 3 does not begin a bin after row 2"),
-        ("time,bytes\n0,1\n1,-2\n2,3\n", "column 'bytes', row 1: -2 is no volume"),
-        ("time,bytes\n0,1\n,2\n2,3\n", "no time in row 1 of column 'time'"),
-        ("bin,bytes\n0,1\n1,2\n", "column 'bin' counts bins: how wide are they"),
+        ("", "the file is empty"),
+        ("time,bytes\nnoon,3\nlater,4\n", '"noon" is not a time'),
+        ("time,bytes\n0,1\n0,2\n0,3\n", "the rows do not say how long a bin is"),
+        ("time,bytes\n0,1\n1,-2\n2,3\n", 'line 3 .*"-2" is not a volume'),
+        ("bin,bytes\n0,1\n1,2\n", "the rows are numbered, and nothing says how long a bin is"),
     ],
 )
 def test_csv_that_cannot_be_read_is_told_where_and_why(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(VolumesError, match=message) as caught:
+    with pytest.raises(TrafficError, match=message) as caught:
         reading.read(csv(tmp_path, text))
     assert "port.csv" in caught.value.message
 

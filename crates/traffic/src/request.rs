@@ -45,6 +45,8 @@ pub struct Request {
     pub each: bool,
     /// Format of the files, as [`formats`](crate::formats) names it, instead of what they look like.
     pub format: Option<String>,
+    /// What a table is taken for if it does not tell: `csv-packets`, `csv-volumes` or `counters`; without it, that is an error.
+    pub if_unclear: Option<String>,
     /// Count only packets or flows that match.
     pub filter: Option<String>,
     /// Count only one direction, or both apart.
@@ -114,9 +116,12 @@ impl Request {
                 ));
             }
         }
-        if let Some(name) = self.format.as_deref().filter(|name| !crate::format::names().contains(name)) {
-            let known = crate::format::names().join(", ");
-            return Err(IngestError::request(format!("format {name:?} is not known"), format!("one of {known}")));
+        for name in [&self.format, &self.if_unclear].into_iter().flatten() {
+            let known = crate::format::names();
+            if !known.contains(&name.as_str()) {
+                let hint = format!("one of {}", known.join(", "));
+                return Err(IngestError::request(format!("format {name:?} is not known"), hint));
+            }
         }
         if !self.inside.is_empty() && self.direction.is_none() {
             return Err(IngestError::request(

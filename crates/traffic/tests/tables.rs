@@ -64,6 +64,18 @@ fn volumes_keep_holes_and_join_into_wider_bins() {
 }
 
 #[test]
+fn tables_that_do_not_tell_are_what_they_are_said_to_be() {
+    let text = "time,bytes\n2024-05-01 00:00,10\n2024-05-01 00:05,20\n2024-05-01 00:15,40\n";
+    assert!(bad(&Request::default(), text).contains("cannot tell what this table holds"));
+    let volumes = Request { if_unclear: Some("csv-volumes".into()), ..Request::default() };
+    // Of the steps of 5 and 10 minutes the smaller is the width: a row is missing.
+    assert_eq!(known(&good(&volumes, text), 0), [Some(10), Some(20), None, Some(40)]);
+    assert_eq!(good(&volumes, "time,length\n0,60\n0.1,1500\n5,60\n").files[0].format, "csv-packets");
+    let unknown = Request { if_unclear: Some("table".into()), ..Request::default() };
+    assert!(bad(&unknown, text).contains("format \"table\" is not known"));
+}
+
+#[test]
 fn stamps_that_stray_are_put_onto_the_grid() {
     // As polls do: a few seconds late, more and more.
     let text: String =

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from anabranch.traffic import Binned, FileReport, Gap
+    from anabranch.traffic import Binned, Gap
 
 traffic_app = typer.Typer(
     help="Traffic volumes: from captures to series.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
@@ -213,7 +213,7 @@ def warn(binned: Binned, console: Console) -> None:
     if not binned.volumes:
         raise AnabranchError("nothing to count: " + "; ".join(f"{file.path}: no records" for file in binned.files))
     for file in binned.files:
-        for text in remarks(file):
+        for text in file.remarks:
             console.print(f"{file.path}: {text}", markup=False)
     for volumes, twice in zip(binned.volumes, binned.claimed_twice, strict=True):
         if twice:
@@ -221,24 +221,6 @@ def warn(binned: Binned, console: Console) -> None:
             console.print(f"{volumes.name}: {twice} bins of {width} have more than one value: added up", markup=False)
     for text in gap_lines(binned):
         console.print(text, markup=False)
-
-
-def remarks(file: FileReport) -> list[str]:
-    """Say what is unusual about a file."""
-    said = list(file.notes)
-    if file.damaged:
-        said.append(f"damaged, read up to there: {file.damaged}")
-    if file.undecided:
-        share = f"{file.undecided} of {file.records} records"
-        said.append(f"{share} have headers that do not say whether they match, and are left out")
-    if file.records and file.left_out == file.records:
-        said.append("no record matches")
-    if file.unstamped:
-        said.append(f"{file.unstamped} packets have no time stamp: they are in no bin")
-    if file.out_of_order:
-        back = units.time(file.largest_step_back_ns)
-        said.append(f"{file.out_of_order} records out of order, by up to {back}; they are in the right bins")
-    return said
 
 
 def gap_lines(binned: Binned) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,16 +27,32 @@ if TYPE_CHECKING:
 # The statistics pull in Polars and SciPy, which `anabranch --help` can do without: they are imported where they are
 # used.
 
-FILES = "Parquet of volumes, or CSV with a header: a time, then bytes per bin."
+FILES = "Parquet of volumes, tables of times and bytes per bin, captures, interface counters or flow records."
 
 Files = Annotated[list[Path], typer.Argument(help=FILES, metavar="FILE...")]
-Bin = Annotated[
+Interval = Annotated[
     str | None,
     typer.Option(
-        "--csv-bin",
-        help="Width of the bins of CSV files.",
+        "--interval",
+        help="Tables of volumes: what a row stands for.",
         metavar="TIME",
         show_default="the usual time between their rows",
+    ),
+]
+Form = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="What the files are: pcap, pcapng, erf, nfdump, csv-packets, csv-volumes, counters.",
+        metavar="NAME",
+        show_default="what they look like",
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        help="Tables of volumes: unit of the values, such as B, kbit, MB/s, Gbps.",
+        show_default="as the column's name ends, or bytes",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")]
@@ -77,7 +95,9 @@ def fit_command(
             show_default="5ms,100ms,1s,5s, or the file's",
         ),
     ] = None,
-    csv_bin: Bin = None,
+    row_interval: Interval = None,
+    form: Form = None,
+    unit: Unit = None,
     capacity: Annotated[
         str | None, typer.Option(help="Capacity of the link, to find saturation.", metavar="RATE")
     ] = None,
@@ -95,7 +115,7 @@ def fit_command(
         chosen = sweep.WIDTHS if widths is None else quantities.widths(widths)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         sweeps = []
-        for traces in _traces(files, csv_bin):
+        for traces in Reader(row_interval, form, unit).traces(files, chosen):
             made = sweep.sweep(traces, widths=chosen, capacity_bps=full)
             more = [_bootstrapped(_at(traces, v.bin_s), bootstrap, seed) for v in made.verdicts] if bootstrap else []
             sweeps.append((made, more))
@@ -117,7 +137,9 @@ def dimension_command(
     held_out: Annotated[
         float, typer.Option(help="Share of the series, at its end, to check on; the fit does not see it.")
     ] = 1 / 3,
-    csv_bin: Bin = None,
+    row_interval: Interval = None,
+    form: Form = None,
+    unit: Unit = None,
     as_json: Json = False,
 ) -> None:
     """Compute the capacity that a link needs, by model, and how often it is exceeded."""
@@ -126,9 +148,9 @@ def dimension_command(
         from anabranch.traffic import dimension, quantities  # noqa: PLC0415
 
         results: list[tuple[Volumes, Dimensioning]] = []
-        for traces in _traces(files, csv_bin):
-            chosen = [one.bin_s for one in traces] if widths is None else quantities.widths(widths)
-            for width in chosen:
+        wanted = () if widths is None else quantities.widths(widths)
+        for traces in Reader(row_interval, form, unit).traces(files, wanted):
+            for width in wanted or [one.bin_s for one in traces]:
                 one = _at(traces, width)
                 results.append((one, dimension.dimension(one, epsilon=epsilon, held_out=held_out)))
         if as_json:
@@ -157,7 +179,7 @@ def bill_command(
     ] = DirectionName.larger,
     percentile: Annotated[float, typer.Option(help="Percentile that is billed.")] = 95.0,
     method: Annotated[MethodName, typer.Option(help="Definition of the percentile.")] = MethodName.nearest_rank,
-    interval: Annotated[str, typer.Option(help="Width of a billing interval.", metavar="TIME")] = "5min",
+    every: Annotated[str, typer.Option(help="Width of a billing interval.", metavar="TIME")] = "5min",
     forecast_days: Annotated[
         int | None,
         typer.Option(min=1, help="Forecast the month from so many of its first days.", show_default="no forecast"),
@@ -170,7 +192,9 @@ def bill_command(
         typer.Option(help="Bill a calendar month (UTC) only.", metavar="YYYY-MM", show_default="all of the file"),
     ] = None,
     audit: Annotated[bool, typer.Option("--audit", help="List every discarded sample.")] = False,
-    csv_bin: Bin = None,
+    row_interval: Interval = None,
+    form: Form = None,
+    unit: Unit = None,
     as_json: Json = False,
 ) -> None:
     """Compute a bill by the 95th percentile: ports are summed per interval, missing polls are not zero.
@@ -184,10 +208,10 @@ def bill_command(
         from anabranch.traffic.series import SECOND  # noqa: PLC0415
         from anabranch.traffic.stationarity import DAY_NS  # noqa: PLC0415
 
-        interval_ns = round(quantities.seconds(interval, "--interval") * SECOND)
+        interval_ns = round(quantities.seconds(every, "--every") * SECOND)
         commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
         tariff = billing.Tariff(commit_bps, price, overage)
-        ports = _ports(files, outbound or [], csv_bin)
+        ports = _ports(files, outbound or [], Reader(row_interval, form, unit), interval_ns)
         days = month_days or 30
         if month is not None:
             begin, end = billing.calendar_month(month)
@@ -231,24 +255,39 @@ def _outcome(value: Forecast | Inconclusive) -> dict[str, Any]:
     return {"inconclusive": value.reason} if isinstance(value, Inconclusive) else value.as_json()
 
 
-def _traces(files: Sequence[Path], csv_bin: str | None) -> list[list[Volumes]]:
-    """The series of every file, those of one trace with different widths together."""
-    from anabranch.traffic import quantities, reading  # noqa: PLC0415
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How the files of a command are read: what they do not tell themselves."""
 
-    width = None if csv_bin is None else quantities.seconds(csv_bin, "--csv-bin")
-    traces: dict[tuple[Path, str], list[Volumes]] = {}
-    for file in files:
-        for one in reading.read(file, bin_s=width):
-            traces.setdefault((file, one.name), []).append(one)
-    return list(traces.values())
+    interval: str | None
+    form: str | None
+    unit: str | None
+
+    def traces(self, files: Sequence[Path], widths: Sequence[float] = ()) -> list[list[Volumes]]:
+        """The series of files, those of one name together: the same trace at several widths."""
+        from anabranch.traffic import quantities, reading  # noqa: PLC0415
+
+        bin_s = None if self.interval is None else quantities.seconds(self.interval, "--interval")
+        tell = partial(stderr().print, markup=False)
+        traces: dict[tuple[Path, str], list[Volumes]] = {}
+        for file in files:
+            found = reading.read(file, widths=widths, bin_s=bin_s, form=self.form, unit=self.unit, tell=tell)
+            for one in found:
+                traces.setdefault((file, one.name), []).append(one)
+        return list(traces.values())
 
 
 def _at(traces: Sequence[Volumes], width: float) -> Volumes:
-    """A trace at a width: from the widest series of which the width is a multiple."""
+    """A trace at a width."""
     from anabranch.traffic.series import SECOND  # noqa: PLC0415
 
-    fitting = [one for one in traces if round(width * SECOND) % one.bin_ns == 0]
-    return max(fitting or traces, key=lambda one: one.bin_ns).at(width)
+    return _widest(traces, round(width * SECOND)).at(width)
+
+
+def _widest(traces: Sequence[Volumes], width_ns: int) -> Volumes:
+    """Of the series of a trace the widest of which a width is a multiple; the widest of all if there is none."""
+    fitting = [one for one in traces if width_ns % one.bin_ns == 0]
+    return max(fitting or traces, key=lambda one: one.bin_ns)
 
 
 IN_OUT = ({"in", "rx", "received", "inbound", "ingress"}, {"out", "tx", "sent", "outbound", "egress"})
@@ -260,20 +299,24 @@ def _direction(name: str) -> int | None:
     return next((place for place, known in enumerate(IN_OUT) if words & known), None)
 
 
-def _ports(files: Sequence[Path], outbound: Sequence[Path], csv_bin: str | None) -> list[Port]:
+def _ports(files: Sequence[Path], outbound: Sequence[Path], reader: Reader, interval_ns: int) -> list[Port]:
     from anabranch.traffic.bill import Port  # noqa: PLC0415
+    from anabranch.traffic.series import SECOND  # noqa: PLC0415
 
     if outbound and len(outbound) != len(files):
         raise AnabranchError(
             f"{len(files)} inbound files and {len(outbound)} outbound: expected as many", hint="one --out for each FILE"
         )
+
+    def series(file: Path) -> list[Volumes]:
+        width = interval_ns / SECOND
+        return [_widest(trace, interval_ns) for trace in reader.traces([file], [width])]
+
     ports = []
     for place, file in enumerate(files):
-        found = [_finest(trace) for trace in _traces([file], csv_bin)]
+        found = series(file)
         if outbound:
-            ports.append(
-                Port(_only(found, file), _only([_finest(t) for t in _traces([outbound[place]], csv_bin)], file))
-            )
+            ports.append(Port(_only(found, file), _only(series(outbound[place]), file)))
             continue
         ways = [_direction(one.name) for one in found]
         if sorted(way for way in ways if way is not None) == [0, 1] and len(found) == 2:  # noqa: PLR2004 - in and out
@@ -295,10 +338,6 @@ def _cut(volumes: Volumes, begin_ns: int, end_ns: int) -> Volumes:
     if not len(part):
         raise AnabranchError(f"{volumes.source or volumes.name}: nothing in that month")
     return part
-
-
-def _finest(trace: Sequence[Volumes]) -> Volumes:
-    return min(trace, key=lambda one: one.bin_ns)
 
 
 def _only(found: Sequence[Volumes], file: Path) -> Volumes:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from anabranch import core
+from anabranch import core, units
 from anabranch.errors import TrafficError
 from anabranch.traffic.series import Volumes, write
 
@@ -87,6 +87,24 @@ class FileReport:
     unstamped: int
     damaged: str | None
     notes: tuple[str, ...]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is unusual about the file, a line each."""
+        said = list(self.notes)
+        if self.damaged:
+            said.append(f"damaged, read up to there: {self.damaged}")
+        if self.undecided:
+            share = f"{self.undecided} of {self.records} records"
+            said.append(f"{share} have headers that do not say whether they match, and are left out")
+        if self.records and self.left_out == self.records:
+            said.append("no record matches")
+        if self.unstamped:
+            said.append(f"{self.unstamped} packets have no time stamp: they are in no bin")
+        if self.out_of_order:
+            back = units.time(self.largest_step_back_ns)
+            said.append(f"{self.out_of_order} records out of order, by up to {back}; they are in the right bins")
+        return said
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +187,7 @@ def bin_files(
     keep_partial: bool = False,
     gap: str | None = None,
     format: str | None = None,  # noqa: A002 - the word of the command line
+    if_unclear: Literal["csv-packets", "csv-volumes", "counters"] | None = None,
     time: str | None = None,
     columns: Sequence[str] = (),
     by: str | None = None,
@@ -213,6 +232,8 @@ def bin_files(
     format
         What the files are, if they do not look it: ``pcap``, ``pcapng``, ``erf``, ``nfdump``, ``csv-packets``,
         ``csv-volumes`` or ``counters``.
+    if_unclear
+        What a table is taken for if it does not tell. Default: that is an error.
     time, columns, by, rows
         Tables: the column of the time; the columns of lengths, volumes or counters; the column that says to which
         series a row belongs; the rows to read, as column and value.
@@ -251,6 +272,7 @@ def bin_files(
         "align": align,
         "each": each,
         "format": format,
+        "if_unclear": if_unclear,
         "filter": filter,
         "direction": direction,
         "inside": list(inside),

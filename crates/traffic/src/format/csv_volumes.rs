@@ -300,12 +300,12 @@ fn value(text: &[u8]) -> Result<Option<f64>, ()> {
     if (0.0..1e18).contains(&number) { Ok(Some(number)) } else { Err(()) }
 }
 
-/// The middle of the steps forward.
+/// The middle of the steps forward, the smaller of two: rows that are missing only make steps longer.
 fn middle_step(samples: &[Sample]) -> Option<i64> {
     let mut steps: Vec<i64> = samples.windows(2).map(|pair| pair[1].at - pair[0].at).filter(|step| *step > 0).collect();
     steps.sort_unstable();
     // Numbers such as 33.333 ms are a rounded third: the mean of the steps like the middle one is closer.
-    let middle = *steps.get(steps.len() / 2)?;
+    let middle = *steps.get(steps.len().checked_sub(1)? / 2)?;
     let like: Vec<i64> =
         steps.into_iter().filter(|step| step.abs_diff(middle) <= middle.unsigned_abs() / 100).collect();
     let mean = like.iter().map(|step| i128::from(*step)).sum::<i128>() / like.len().max(1) as i128;

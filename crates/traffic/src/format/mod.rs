@@ -84,7 +84,9 @@ fn recognise(input: &mut Input<'_>, out: &Collector<'_>) -> Result<&'static dyn 
         return Err(ReadError::data(input.place(input.offset()), "the file is empty"));
     }
     let start = Start { bytes, whole, table: Preview::of(bytes, whole) };
-    if let Some(format) = FORMATS.iter().find(|format| format.recognises(&start)) {
+    let unclear = start.table.as_ref().and(out.settings.request.if_unclear.as_deref());
+    let recognised = FORMATS.iter().find(|format| format.recognises(&start));
+    if let Some(format) = recognised.or_else(|| FORMATS.iter().find(|format| unclear == Some(format.name()))) {
         return Ok(*format);
     }
     let place = input.place(input.offset());
