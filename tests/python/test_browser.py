@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import fixtures
+import numpy as np
 import pytest
 
 from anabranch import load, report
+from anabranch.traffic import report as traffic_report
+from anabranch.traffic.series import Volumes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,5 +129,26 @@ def test_panels_draw_when_they_open(browser: Browser, swept: Results, tmp_path: 
     assert closed.locator(".mark-line").count() == 0
     closed.locator("summary").click()
     closed.locator(".mark-line").first.wait_for(timeout=20_000)
+    assert watched.said == []
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_of_traces_draws_in_silence(
+    browser: Browser, tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
+    random = np.random.default_rng(1)
+    traces = [[Volumes.of(random.lognormal(9, 0.5, 3000).round(), bin_s=0.1, name=f"trace {i}")] for i in range(3)]
+    studied, _ = traffic_report.study(traces, widths=(0.1, 1.0))
+    file = tmp_path / "traces.html"
+    traffic_report.write(traffic_report.make(studied), file)
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    watched = Watched(page, file)
+    assert (watched.said, watched.asked) == ([], [watched.address])
+    charts = page.locator(".chart > .chart-wrapper svg, .chart > svg")
+    # Figures 1 and 2 with two panels each, 3, 4 with four, 5, 6 twice with twelve, 7; those of closed traces wait.
+    assert charts.count() == 2 + 2 + 1 + 4 + 1 + 12 + 12 + 1
+    page.locator("details.panel summary").first.click()
+    page.wait_for_function("count => document.querySelectorAll('.chart svg').length >= count", arg=charts.count() + 3)
     assert watched.said == []
     page.close()

@@ -11,12 +11,11 @@ import typer
 from rich.table import Table
 
 from anabranch import api, core, outputs
-from anabranch.cli import progress
+from anabranch.cli import progress, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
 from anabranch.cli.reproduce import reproduce_command
 from anabranch.cli.traffic import traffic_app
-from anabranch.cli.volumes import register
 from anabranch.errors import AnabranchError
 from anabranch.notes import STATUS
 from anabranch.results import Results, load
@@ -136,7 +135,8 @@ def schema(
 
 
 app.add_typer(codec_app, name="codec")
-register(traffic_app)
+volumes.register(traffic_app)
+volume_report.register(traffic_app)
 app.add_typer(traffic_app, name="traffic")
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anabranch.cli.common import errors, stderr, stdout
+from anabranch.cli.volume_files import Files, Form, Interval, Json, Reader, Unit, widest
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -26,36 +25,6 @@ if TYPE_CHECKING:
 
 # The statistics pull in Polars and SciPy, which `anabranch --help` can do without: they are imported where they are
 # used.
-
-FILES = "Parquet of volumes, tables of times and bytes per bin, captures, interface counters or flow records."
-
-Files = Annotated[list[Path], typer.Argument(help=FILES, metavar="FILE...")]
-Interval = Annotated[
-    str | None,
-    typer.Option(
-        "--interval",
-        help="Tables of volumes: what a row stands for.",
-        metavar="TIME",
-        show_default="the usual time between their rows",
-    ),
-]
-Form = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help="What the files are: pcap, pcapng, erf, nfdump, csv-packets, csv-volumes, counters.",
-        metavar="NAME",
-        show_default="what they look like",
-    ),
-]
-Unit = Annotated[
-    str | None,
-    typer.Option(
-        help="Tables of volumes: unit of the values, such as B, kbit, MB/s, Gbps.",
-        show_default="as the column's name ends, or bytes",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")]
 
 
 class DirectionName(StrEnum):
@@ -255,39 +224,11 @@ def _outcome(value: Forecast | Inconclusive) -> dict[str, Any]:
     return {"inconclusive": value.reason} if isinstance(value, Inconclusive) else value.as_json()
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """How the files of a command are read: what they do not tell themselves."""
-
-    interval: str | None
-    form: str | None
-    unit: str | None
-
-    def traces(self, files: Sequence[Path], widths: Sequence[float] = ()) -> list[list[Volumes]]:
-        """The series of files, those of one name together: the same trace at several widths."""
-        from anabranch.traffic import quantities, reading  # noqa: PLC0415
-
-        bin_s = None if self.interval is None else quantities.seconds(self.interval, "--interval")
-        tell = partial(stderr().print, markup=False)
-        traces: dict[tuple[Path, str], list[Volumes]] = {}
-        for file in files:
-            found = reading.read(file, widths=widths, bin_s=bin_s, form=self.form, unit=self.unit, tell=tell)
-            for one in found:
-                traces.setdefault((file, one.name), []).append(one)
-        return list(traces.values())
-
-
 def _at(traces: Sequence[Volumes], width: float) -> Volumes:
     """A trace at a width."""
     from anabranch.traffic.series import SECOND  # noqa: PLC0415
 
-    return _widest(traces, round(width * SECOND)).at(width)
-
-
-def _widest(traces: Sequence[Volumes], width_ns: int) -> Volumes:
-    """Of the series of a trace the widest of which a width is a multiple; the widest of all if there is none."""
-    fitting = [one for one in traces if width_ns % one.bin_ns == 0]
-    return max(fitting or traces, key=lambda one: one.bin_ns)
+    return widest(traces, round(width * SECOND)).at(width)
 
 
 IN_OUT = ({"in", "rx", "received", "inbound", "ingress"}, {"out", "tx", "sent", "outbound", "egress"})
@@ -310,7 +251,7 @@ def _ports(files: Sequence[Path], outbound: Sequence[Path], reader: Reader, inte
 
     def series(file: Path) -> list[Volumes]:
         width = interval_ns / SECOND
-        return [_widest(trace, interval_ns) for trace in reader.traces([file], [width])]
+        return [widest(trace, interval_ns) for trace in reader.traces([file], [width])]
 
     ports = []
     for place, file in enumerate(files):

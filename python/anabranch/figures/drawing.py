@@ -297,9 +297,11 @@ def _points(panel: Panel, looks: _Looks) -> Layers:
     rows = _rows(panel.data)
     x, y = _horizontal(panel.x, panel.data, curve=True), _vertical(panel)
     if not panel.x.log:
-        x = x.scale(zero=False, padding=8)
+        whole = bool((_numbers(panel.data, "x") % 1 == 0).all())
+        # Numbers of things have no halves between them.
+        x = x.scale(zero=False, padding=12).axis(alt.Axis(tickMinStep=1) if whole else alt.Axis())
     base = alt.Chart(_inline(rows)).encode(x=x, y=y, color=looks.colour)
-    dots = base.mark_point(filled=True, size=34, opacity=0.9, clip=True)
+    dots = base.mark_point(filled=True, size=46, opacity=0.9)
     layers = [dots.encode(shape=looks.shape, tooltip=_tips(panel, interval=False))]
     circled = [row for row in rows if row.get("ring")]
     if circled:

@@ -18,6 +18,9 @@ BLOCKS = frozenset({"bars", "stacked"})
 DOTS = frozenset({"points"})
 """Kinds of panels whose legend shows markers without a line."""
 
+PAIR = 2
+"""Panels that stand side by side rather than three in a row."""
+
 
 def place(figure: Figure, specs: list[Mapping[str, Any]], *, key: str) -> dict[str, Any]:
     """Move the specifications of a figure to the page's list, and return what ``figures.j2`` shows of it.
@@ -52,6 +55,7 @@ def place(figure: Figure, specs: list[Mapping[str, Any]], *, key: str) -> dict[s
         "series": figure.panels[0].series if shared else (),
         "look": _look({panel.kind for panel in figure.panels}),
         "panels": panels,
+        "beside": "one" if len(panels) == 1 else "pairs" if figure.columns == PAIR or len(panels) % PAIR == 0 else "",
         "key": key,
     }
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from anabranch.traffic.series import Volumes
 
-Tell = Callable[[str], None]
+Tell = Callable[[str], object]
 """Told, line by line, what should be known before the numbers are used."""
 
 VOLUMES: Literal["csv-volumes"] = "csv-volumes"

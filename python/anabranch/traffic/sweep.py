@@ -144,7 +144,7 @@ def sweep(
     verdicts: list[Verdict] = []
     skipped: list[tuple[float, str]] = []
     for width in sorted(widths):
-        made = _at(given, width)
+        made = at(given, width)
         if isinstance(made, str):
             skipped.append((width, made))
         else:
@@ -154,8 +154,8 @@ def sweep(
     return Sweep(given[0].name, verdicts, skipped)
 
 
-def _at(given: Sequence[Volumes], width: float) -> Volumes | str:
-    """The series at a width, or why it cannot be made."""
+def at(given: Sequence[Volumes], width: float) -> Volumes | str:
+    """A trace at a width in seconds: from the widest of its series that makes it; or why it cannot be made."""
     wanted = round(width * SECOND)
     fitting = [one for one in given if wanted % one.bin_ns == 0]
     if not fitting:

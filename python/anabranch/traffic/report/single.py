@@ -1,0 +1,140 @@
+"""One trace at one bin width: its density and models, its Q-Q plot, its rate over time with capacities."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anabranch.figures import Axis, Panel, Reference
+from anabranch.report.curves import thinned
+from anabranch.traffic.fit import Data, Fitted, qq
+from anabranch.traffic.report.frames import label, panel, scale, series
+from anabranch.traffic.report.study import MODELS, width
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from anabranch.traffic.report.study import Promise, Trace
+    from anabranch.traffic.series import Floats, Volumes
+
+CELLS = 80
+"""Cells of a histogram, at most."""
+
+QUANTILES = 160
+"""Points of a Q-Q plot, at most: denser towards the tail."""
+
+MOMENTS = 600
+"""Points of a rate over time, at most."""
+
+CLOCKS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
+"""Units of a time axis: seconds in each, and its name."""
+
+HISTOGRAM = "bins of the trace"
+"""Name of the data in the legend of a density."""
+
+
+def density(trace: Trace, *, key: str = "", caption: str = "") -> Panel:
+    """The density of the rates, empty bins included, and of the models where bins have traffic."""
+    rates = trace.main_volumes.rates()
+    unit, name = scale(float(rates.max()))
+    x = rates / unit
+    heights, edges = np.histogram(x, bins=_cells(x), density=True)
+    corners = [
+        (edge, height)
+        for i, height in enumerate(heights)
+        for edge, height in ((edges[i], height), (edges[i + 1], height))
+    ]
+    rows: list[dict[str, Any]] = [{"series": HISTOGRAM, "x": a, "y": b} for a, b in corners]
+    top = float(heights.max())
+    grid = np.linspace(max(edges[0], edges[-1] * 1e-3), edges[-1], 150)
+    fits = _fits(trace)
+    for model, found in fits.items():
+        values = (1 - found.zero_share) * np.exp(found.model.ln_density(grid * unit)) * unit
+        # A density may have a pole at zero: it would hide the data.
+        rows += [{"series": label(model), "x": a, "y": b} for a, b in zip(grid, values, strict=True) if b <= 1.5 * top]
+    shown = series([HISTOGRAM, *map(label, fits)])
+    return panel(
+        "curves", rows, shown, x=Axis(f"rate ({name})"), y=Axis(f"density (1/{name})"), key=key, caption=caption
+    )
+
+
+def _cells(x: Floats) -> int:
+    """Cells by Freedman and Diaconis's rule, within bounds."""
+    low, high = np.quantile(x, [0.25, 0.75])
+    cell = 2 * (high - low) / x.size ** (1 / 3)
+    spread = float(np.ptp(x))
+    return CELLS if cell <= 0 else max(10, min(CELLS, math.ceil(spread / cell)))
+
+
+def quantiles(trace: Trace, *, key: str = "", caption: str = "") -> Panel:
+    """Q-Q plot: the rates of bins with traffic against the models' quantiles (the pairs of eq. 1)."""
+    data = Data.of(trace.main_volumes)
+    unit, name = scale(float(data.ordered.max()))
+    places = thinned(data.ordered.size, QUANTILES)
+    top = 2 * float(data.ordered.max())
+    rows = []
+    for model, found in _fits(trace).items():
+        reference = qq(found.model, data.ordered)[places]
+        pairs = zip(reference, data.ordered[places], strict=True)
+        # Quantiles far beyond the data would press everything else into a corner; the table has the distance.
+        rows += [{"series": label(model), "x": a / unit, "y": b / unit} for a, b in pairs if 0 <= a <= top]
+    shown = series([HISTOGRAM, *map(label, _fits(trace))])[1:]
+    return panel(
+        "points",
+        rows,
+        shown,
+        x=Axis(f"model ({name})"),
+        y=Axis(f"measured ({name})"),
+        key=key,
+        caption=caption,
+        references=(Reference(),),
+    )
+
+
+def rate(trace: Trace, epsilon: float, methods: tuple[str, ...], *, key: str = "", caption: str = "") -> Panel:
+    """The rate over time, and the capacities that methods ask for: the paper's Figure 5."""
+    volumes, promises = trace.main_volumes, _promises(trace, epsilon, methods)
+    unit, name = scale(max([float(volumes.rates().max()), *(one.bps for one in promises.values())]))
+    times, rates, joined = _over_time(volumes)
+    long, clock = next((s, n) for s, n in CLOCKS if times[-1] >= 2 * s or s == 1)
+    times = times / long
+    of = f", largest of {joined} bins" if joined > 1 else ""
+    measured = f"measured, T = {width(volumes.bin_s)}{of}"
+    rows: list[dict[str, Any]] = [
+        {"series": measured, "x": t, "y": r / unit} for t, r in zip(times, rates, strict=True)
+    ]
+    names = []
+    for method, one in promises.items():
+        names.append(f"{label(method)}: {one.bps / unit:.4g} {name}, exceeded by {one.share:.3f}")
+        rows += [{"series": names[-1], "x": end, "y": one.bps / unit} for end in (times[0], times[-1])]
+    return panel(
+        "curves",
+        rows,
+        series([measured, *names]),
+        x=Axis(f"time ({clock})"),
+        y=Axis(f"rate ({name})"),
+        key=key,
+        caption=caption,
+    )
+
+
+def _promises(trace: Trace, epsilon: float, methods: tuple[str, ...]) -> Mapping[str, Promise]:
+    found = {method: trace.promise(method, epsilon, trace.main.bin_s) for method in methods}
+    return {method: one for method, one in found.items() if one is not None}
+
+
+def _over_time(volumes: Volumes) -> tuple[Floats, Floats, int]:
+    """Times since the start in seconds and rates; of long series the largest of neighbouring bins."""
+    known = volumes.is_known
+    times = (volumes.starts_ns()[known] - volumes.start_ns) / 1e9
+    rates = volumes.rates()
+    joined = -(-rates.size // MOMENTS)
+    starts = np.arange(0, rates.size, joined)
+    return times[starts], np.maximum.reduceat(rates, starts), joined
+
+
+def _fits(trace: Trace) -> dict[str, Fitted]:
+    fits = trace.main.study.fits
+    return {name: found for name in MODELS if isinstance(found := fits.get(name), Fitted)}
