@@ -3,7 +3,7 @@
 use crate::alternative::{Alternative, Parameters};
 use crate::fit::{Inconclusive, PowerLaw};
 use crate::sample::Sample;
-use crate::special::erfc;
+use libm::erfc;
 
 /// What the test says.
 #[derive(Debug, Clone, Copy, PartialEq)]

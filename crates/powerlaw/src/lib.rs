@@ -19,7 +19,6 @@ mod quadrature;
 mod random;
 mod sample;
 mod scan;
-mod special;
 mod tilted;
 mod weibull;
 
@@ -28,3 +27,7 @@ pub use bootstrap::{Effort, Goodness, Uncertainty, goodness, uncertainty};
 pub use compare::{Comparison, likelihood_ratio};
 pub use fit::{Inconclusive, PowerLaw, XMin};
 pub use sample::{Sample, SampleError};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -9,14 +9,24 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from anabranch import units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
 
     from rich.console import Console
@@ -121,3 +131,17 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int) 
             state = watch.latest
             if state:
                 progress.update(task, completed=state.get("runs_done", 0), description=describe(state))
+
+
+@contextmanager
+def reading(console: Console) -> Iterator[Callable[[Mapping[str, Any]], bool]]:
+    """Draw how far files have been read, if the console is a terminal; gives what the reader is to tell."""
+    columns = (BarColumn(24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+
+        def told(state: Mapping[str, Any]) -> bool:
+            progress.update(task, completed=state["bytes_read"], total=state["bytes_total"] or None)
+            return True
+
+        yield told

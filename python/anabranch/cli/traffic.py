@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich import box
-from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
 from anabranch import units
 from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.progress import INTERRUPTED
+from anabranch.cli.progress import INTERRUPTED, reading
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -197,14 +196,7 @@ def read(files: Sequence[str], bins: Sequence[str], options: Mapping[str, Any], 
     """Read files, drawing progress on standard error if that is a terminal."""
     from anabranch.traffic import bin_files  # noqa: PLC0415 - pulls in Polars, which `--help` can do without
 
-    columns = (BarColumn(24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
-
-        def told(state: Mapping[str, Any]) -> bool:
-            progress.update(task, completed=state["bytes_read"], total=state["bytes_total"] or None)
-            return True
-
+    with reading(console) as told:
         return bin_files(files, bins, progress=told, **options)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anabranch.cli import progress
 from anabranch.cli.common import stderr
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ class Reader:
         tell = self.tell or partial(stderr().print, markup=False)
         traces: dict[tuple[Path, str], list[Volumes]] = {}
         for file in files:
-            found = reading.read(file, widths=widths, bin_s=bin_s, form=self.form, unit=self.unit, tell=tell)
+            with progress.reading(stderr()) as told:
+                found = reading.read(
+                    file, widths=widths, bin_s=bin_s, form=self.form, unit=self.unit, tell=tell, progress=told
+                )
             for one in found:
                 traces.setdefault((file, one.name), []).append(one)
         return list(traces.values())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from anabranch.errors import TrafficError
 from anabranch.traffic import series
-from anabranch.traffic.bin import Binned, bin_files
+from anabranch.traffic.bin import Binned, Progress, bin_files
 from anabranch.traffic.series import SECOND, VolumesError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def read(
     form: str | None = None,
     unit: str | None = None,
     tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> list[Volumes]:
     """Read the series of a file.
 
@@ -51,6 +52,8 @@ def read(
         Format of the file and unit of its volumes, if it does not tell (``format`` and ``unit`` of `bin_files`).
     tell
         Told what is unusual about the file.
+    progress
+        Told how far reading is; see `anabranch.traffic.bin_files`.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def read(
     interval = None if bin_s is None else _text(bin_s)
 
     def binned(bins: Sequence[str]) -> Binned:
-        return bin_files(path, bins, format=form, if_unclear=VOLUMES, unit=unit, interval=interval)
+        return bin_files(path, bins, format=form, if_unclear=VOLUMES, unit=unit, interval=interval, progress=progress)
 
     try:
         usual = binned(())
