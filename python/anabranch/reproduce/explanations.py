@@ -160,7 +160,8 @@ EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
             FLOOR,
         ),
         **dict.fromkeys((f"share-{turn}" for turn in range(4)), SIZES),
-        "long-flows": TWO_THIRDS,
+        "long-flows": SIZES,
+        "long-pias": TWO_THIRDS,
     },
     "scdp/buffers": {
         **dict.fromkeys(("mean-100KB", "mean-unlimited"), NEVER_FULL),
