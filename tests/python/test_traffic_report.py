@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 run = CliRunner()
 
 EPSILONS = (0.1, 0.01)
+SETS = ("set-1", "set-1", "set-2")
 
 
 def invoke(*arguments: str | Path) -> Result:
@@ -39,15 +41,15 @@ def made_up() -> list[Volumes]:
     down = random.lognormal(9, 0.3, 9000)
     down[4000:6000] = 0
     return [
-        Volumes.of(random.lognormal(9, 0.6, 9000).round(), bin_s=0.01, name="a", source="/set-1/a"),
-        Volumes.of(8000 * random.weibull(1.4, 9000).round(3), bin_s=0.01, name="b", source="/set-1/b"),
-        Volumes.of(down.round(), bin_s=0.01, name="down", source="/set-2/down"),
+        Volumes.of(random.lognormal(9, 0.6, 9000).round(), bin_s=0.01, name="a"),
+        Volumes.of(8000 * random.weibull(1.4, 9000).round(3), bin_s=0.01, name="b"),
+        Volumes.of(down.round(), bin_s=0.01, name="down"),
     ]
 
 
 @pytest.fixture(scope="module")
 def traces() -> list[Trace]:
-    studied, without = report.study([[one] for one in made_up()], widths=(0.01, 0.1, 1.0), epsilons=EPSILONS)
+    studied, without = report.study([[one] for one in made_up()], widths=(0.01, 0.1, 1.0), epsilons=EPSILONS, sets=SETS)
     assert without == []
     return studied
 
@@ -164,10 +166,11 @@ def test_a_trace_can_be_chosen_for_the_figures_of_one(traces: list[Trace]) -> No
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("traces")
     made = []
-    for one in made_up():
-        file = folder / one.source.split("/")[1] / f"{one.name}.parquet"
+    for one, name in zip(made_up(), SETS, strict=True):
+        file = folder / name / f"{one.name}.parquet"
         file.parent.mkdir(exist_ok=True)
-        series.write(file, [Volumes.of(one.bytes, bin_s=0.01, name=one.name, source=str(file))])
+        # Where the capture lay does not matter: the sets are the folders of the files that are given.
+        series.write(file, [Volumes.of(one.bytes, bin_s=0.01, name=one.name, source="/elsewhere/capture.pcap")])
         made.append(file)
     return made
 
@@ -239,3 +242,61 @@ def test_bad_requests_write_nothing(
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
     assert not (tmp_path / "r.html").exists()
+
+
+def test_traces_that_no_model_fits_are_reported_all_the_same(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    sparse = np.where(random.uniform(size=400) < 0.97, 0, random.lognormal(9, 0.5, 400)).round()
+    flat = Volumes.of(np.full(200, 1000.0), bin_s=0.1, name="flat <b>")
+    for many in ([flat], [Volumes.of(sparse, bin_s=0.1, name="sparse")], [flat, made_up()[0]]):
+        studied, _ = report.study([[one] for one in many], widths=(0.1,))
+        made = report.make(studied)
+        page = report.render(made)
+        assert "flat <b>" not in page.split("<script", maxsplit=1)[0]
+        json.dumps(made.as_json(), allow_nan=False)
+        report.write_figures(made, tmp_path / "figures")
+
+
+def test_a_line_breaks_where_nothing_is_known() -> None:
+    values = np.arange(1.0, 101.0)
+    values[40:60] = np.nan
+    studied, _ = report.study([[Volumes.of(values, bin_s=0.1, name="gap")]], widths=(0.1,))
+    panel = single.rate(studied[0], 0.01, uses.METHODS)
+    rate = panel.data.filter(series=panel.series[0].label)
+    assert rate["y"].null_count() == 1
+    (broken,) = rate.filter(pl.col("y").is_null())["x"]
+    assert broken == pytest.approx(4.0)
+    assert rate.filter(pl.col("x").is_between(4.05, 5.95)).is_empty()
+
+
+def test_polls_that_are_nearly_alike_are_one_width() -> None:
+    random = np.random.default_rng(6)
+    many = [
+        [Volumes.of(random.lognormal(9, 0.5, 300), bin_s=bin_s, name=f"{bin_s}")] for bin_s in (299.7, 300.0, 300.4)
+    ]
+    studied, _ = report.study(many, widths=(0.1,))
+    _, two, four = distribution.figures(studied)
+    assert [one.label for one in two.panels[0].series] == ["300 s"]
+    assert four.panels[0].data["x"].to_list() == [1, 2, 3]
+    bars = next(panel for panel in four.panels if panel.kind == "bars")
+    assert bars.data.height == 2
+    assert bars.interval == "one standard deviation over traces"
+
+
+def test_the_main_width_has_capacities_whatever_figure_six_shows() -> None:
+    studied, _ = report.study([[made_up()[0]]], widths=(0.01, 0.2), epsilons=(0.01,))
+    assert studied[0].dimensioned == [0.1, 0.5, 1.0]
+    assert studied[0].promise("lognormal", 0.01, 0.2) is not None
+    assert "5" in {figure.number for figure in report.make(studied, epsilons=(0.01,)).figures}
+
+
+def test_one_anomalous_trace_says_so() -> None:
+    studied, _ = report.study([[made_up()[2]]], widths=(0.1,))
+    assert any(text.startswith("outage at T = 100 ms: ") for text in report.findings(studied))
+    normal = report.make(studied).figures[2]
+    assert normal.heading == "Figure 3: Density of the rates"
+
+
+def test_a_trace_is_read_once(files: list[Path], tmp_path: Path) -> None:
+    result = invoke(files[0], files[0], "-o", tmp_path / "r.html")
+    assert (result.exit_code, "is there twice" in result.stderr) == (2, True)

@@ -139,7 +139,7 @@ def test_csv_of_times_and_bytes(tmp_path: Path) -> None:
     assert volumes.missing.tolist() == [False, False, True, False]
     assert volumes.known().tolist() == [10, 20, 40]
     # The same numbers as rates, if that is what they are.
-    (rates,) = reading.read(file, unit="kbps")
+    (rates,) = reading.read(file, told=reading.Told(unit="kbps"))
     assert rates.rates().tolist() == [10_000, 20_000, 40_000]
 
 
@@ -151,6 +151,32 @@ def test_csv_with_late_polls_empty_fields_and_units(tmp_path: Path) -> None:
     assert inbound.missing.tolist() == [False, True, False, False]
     np.testing.assert_allclose(inbound.rates(), 8e6)
     np.testing.assert_allclose(outbound.rates(), 16e6)
+
+
+def test_averages_keep_their_fractions(tmp_path: Path) -> None:
+    values = [9.31455, 0.37583, 8.14696, 1e-3, 12.0]
+    file = csv(tmp_path, "time,bytes\n" + "".join(f"{i},{x}\n" for i, x in enumerate(values)))
+    told: list[str] = []
+    (volumes,) = reading.read(file, tell=told.append)
+    assert volumes.known().tolist() == values
+    assert told == []
+
+
+def test_two_values_for_a_bin_are_refused(tmp_path: Path) -> None:
+    file = csv(tmp_path, "time,bytes\n0,1\n1,2\n2,3\n1,4\n3,9\n")
+    with pytest.raises(TrafficError, match=r"port\.csv: 1 bins have more than one value"):
+        reading.read(file)
+
+
+def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
+    told: list[str] = []
+    file = csv(tmp_path, "time,length\n0,60\n0.3,70\n0.31,80\n9,60\n", "packets.csv")
+    reading.read(file, told=reading.Told(unit="Gbps"), tell=told.append)
+    series.write(tmp_path / "v.parquet", [Volumes.of([1, 2, 3], bin_s=1)])
+    reading.read(tmp_path / "v.parquet", told=reading.Told(bin_s=5), tell=told.append)
+    assert ["has no effect" in line or "have no effect" in line for line in told] == [True, True]
+    with pytest.raises(TrafficError, match="standard input"):
+        reading.read("-")
 
 
 def test_packets_are_binned_to_the_widths_that_are_wanted(tmp_path: Path) -> None:

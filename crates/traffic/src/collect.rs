@@ -115,6 +115,7 @@ pub(crate) struct Collector<'s> {
     pub(crate) left_out: u64,
     pub(crate) undecided: u64,
     pub(crate) unstamped: u64,
+    pub(crate) rounded: u64,
     pub(crate) notes: Vec<String>,
 }
 
@@ -137,6 +138,7 @@ impl<'s> Collector<'s> {
             left_out: 0,
             undecided: 0,
             unstamped: 0,
+            rounded: 0,
             notes: Vec::new(),
         }
     }

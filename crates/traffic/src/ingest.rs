@@ -176,6 +176,7 @@ fn read(path: &str, mut input: Input<'_>, settings: &Settings, origin: Option<i6
         left_out: collector.left_out,
         undecided: collector.undecided,
         unstamped: collector.unstamped,
+        rounded: collector.rounded,
         damaged,
         notes: collector.notes,
     };

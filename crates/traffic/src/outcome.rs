@@ -56,6 +56,8 @@ pub struct FileReport {
     pub undecided: u64,
     /// Packets without a time stamp (pcapng simple packet blocks): in `bytes`, in no bin.
     pub unstamped: u64,
+    /// Volumes of tables that were rounded to whole bytes (or [`parts`](crate::Request::parts) of bytes).
+    pub rounded: u64,
     /// Why the file was not read to its end, if that was allowed.
     pub damaged: Option<String>,
     /// What else is worth knowing.

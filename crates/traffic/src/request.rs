@@ -47,6 +47,8 @@ pub struct Request {
     pub format: Option<String>,
     /// What a table is taken for if it does not tell: `csv-packets`, `csv-volumes` or `counters`; without it, that is an error.
     pub if_unclear: Option<String>,
+    /// Tables of volumes: the parts of a byte that their series count, 1 to 10^9, so that averages keep their fractions.
+    pub parts: Option<i64>,
     /// Count only packets or flows that match.
     pub filter: Option<String>,
     /// Count only one direction, or both apart.
@@ -80,6 +82,12 @@ pub struct Request {
     /// Counters: their width, 32 or 64; found out if not given.
     pub counter_bits: Option<u8>,
 }
+
+/// Formats of tables that may look like one another.
+const TABLES: [&str; 3] = ["csv-packets", "csv-volumes", "counters"];
+
+/// Parts of a byte, at most.
+const PARTS_MAX: i64 = 1_000_000_000;
 
 /// A request that makes sense.
 #[derive(Debug)]
@@ -116,12 +124,15 @@ impl Request {
                 ));
             }
         }
-        for name in [&self.format, &self.if_unclear].into_iter().flatten() {
-            let known = crate::format::names();
-            if !known.contains(&name.as_str()) {
+        let known = [(&self.format, crate::format::names()), (&self.if_unclear, TABLES.to_vec())];
+        for (name, known) in known.iter().filter_map(|(name, known)| Some((name.as_deref()?, known))) {
+            if !known.contains(&name) {
                 let hint = format!("one of {}", known.join(", "));
                 return Err(IngestError::request(format!("format {name:?} is not known"), hint));
             }
+        }
+        if self.parts.is_some_and(|parts| !(1..=PARTS_MAX).contains(&parts)) {
+            return Err(IngestError::request("parts of a byte: expected 1 to 1000000000", "1000"));
         }
         if !self.inside.is_empty() && self.direction.is_none() {
             return Err(IngestError::request(

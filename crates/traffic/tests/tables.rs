@@ -53,7 +53,7 @@ fn volumes_keep_holes_and_join_into_wider_bins() {
     assert_eq!(known(&outcome, 1), [Some(300), None, Some(900), Some(600)]);
     assert!(outcome.series[0].complete && !outcome.series[1].complete);
     assert_eq!(outcome.series[0].packets, None);
-    assert!(outcome.files[0].notes.iter().any(|note| note == "1 volumes were rounded to whole bytes"));
+    assert_eq!(outcome.files[0].rounded, 1);
     // The file's own interval unless others are asked for.
     assert_eq!(good(&Request::default(), text).series[0].bin_ns, 5 * MINUTE);
     let error = bad(&bins(&[MINUTE]), text);
@@ -71,8 +71,19 @@ fn tables_that_do_not_tell_are_what_they_are_said_to_be() {
     // Of the steps of 5 and 10 minutes the smaller is the width: a row is missing.
     assert_eq!(known(&good(&volumes, text), 0), [Some(10), Some(20), None, Some(40)]);
     assert_eq!(good(&volumes, "time,length\n0,60\n0.1,1500\n5,60\n").files[0].format, "csv-packets");
-    let unknown = Request { if_unclear: Some("table".into()), ..Request::default() };
-    assert!(bad(&unknown, text).contains("format \"table\" is not known"));
+    let unknown = Request { if_unclear: Some("pcap".into()), ..Request::default() };
+    assert!(bad(&unknown, text).contains("format \"pcap\" is not known"));
+}
+
+#[test]
+fn fractions_are_kept_in_parts_of_a_byte() {
+    let text = "time,bytes\n0,0.25\n1,7\n2,1.5\n3,0.125\n";
+    let whole = good(&Request::default(), text);
+    assert_eq!((known(&whole, 0), whole.files[0].rounded), (vec![Some(0), Some(7), Some(2), Some(0)], 3));
+    let parts = good(&Request { parts: Some(1000), ..Request::default() }, text);
+    assert_eq!(known(&parts, 0), [Some(250), Some(7000), Some(1500), Some(125)]);
+    assert_eq!(parts.files[0].rounded, 0);
+    assert!(bad(&Request { parts: Some(0), ..Request::default() }, text).contains("parts of a byte"));
 }
 
 #[test]

@@ -15,6 +15,7 @@ from rich.table import Table
 from anabranch import units
 from anabranch.cli.common import errors, stderr, stdout
 from anabranch.cli.progress import INTERRUPTED, reading
+from anabranch.cli.volume_files import conditions
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -173,23 +174,6 @@ def listed(text: str | None) -> list[str]:
     (['5ms', '1s'], [])
     """
     return [part.strip() for part in text.split(",")] if text else []
-
-
-def conditions(rows: Sequence[str]) -> dict[str, str]:
-    """Read ``COLUMN=VALUE`` conditions.
-
-    Raises
-    ------
-    AnabranchError
-        If one has no ``=``.
-    """
-    found = {}
-    for row in rows:
-        column, equals, value = row.partition("=")
-        if not equals or not column:
-            raise AnabranchError(f"--row {row}: expected COLUMN=VALUE", hint="--row interface=Hu0/0/0/0")
-        found[column] = value
-    return found
 
 
 def read(files: Sequence[str], bins: Sequence[str], options: Mapping[str, Any], console: Console) -> Binned:

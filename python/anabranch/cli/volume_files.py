@@ -11,6 +11,7 @@ import typer
 
 from anabranch.cli import progress
 from anabranch.cli.common import stderr
+from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,33 +46,77 @@ Unit = Annotated[
         show_default="as the column's name ends, or bytes",
     ),
 ]
+Column = Annotated[
+    list[str] | None, typer.Option(help="Tables: column of volumes or counters; may be repeated.", show_default="all")
+]
+Row = Annotated[
+    list[str] | None, typer.Option(help="Tables: only rows in which a column has a value.", metavar="COLUMN=VALUE")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How the files of a command are read: what they do not tell themselves."""
+    """How the files of a command are read: what they do not tell themselves, and who is told what is unusual."""
 
     interval: str | None
     form: str | None
     unit: str | None
+    column: Sequence[str] | None
+    row: Sequence[str] | None
     tell: Callable[[str], object] | None = None
 
     def traces(self, files: Sequence[Path], widths: Sequence[float] = ()) -> list[list[Volumes]]:
         """The series of files, those of one name together: the same trace at several widths."""
+        return list(self.by_file(files, widths).values())
+
+    def by_file(self, files: Sequence[Path], widths: Sequence[float] = ()) -> dict[tuple[Path, str], list[Volumes]]:
+        """The same by file and name.
+
+        Raises
+        ------
+        AnabranchError
+            If a trace is there twice.
+        """
         from anabranch.traffic import quantities, reading  # noqa: PLC0415
 
-        bin_s = None if self.interval is None else quantities.seconds(self.interval, "--interval")
+        told = reading.Told(
+            bin_s=None if self.interval is None else quantities.seconds(self.interval, "--interval"),
+            form=self.form,
+            unit=self.unit,
+            columns=list(self.column or ()),
+            rows=conditions(self.row or ()),
+        )
         tell = self.tell or partial(stderr().print, markup=False)
         traces: dict[tuple[Path, str], list[Volumes]] = {}
         for file in files:
-            with progress.reading(stderr()) as told:
-                found = reading.read(
-                    file, widths=widths, bin_s=bin_s, form=self.form, unit=self.unit, tell=tell, progress=told
-                )
+            with progress.reading(stderr()) as shown:
+                found = reading.read(file, widths=widths, told=told, tell=tell, progress=shown)
             for one in found:
-                traces.setdefault((file, one.name), []).append(one)
-        return list(traces.values())
+                trace = traces.setdefault((file, one.name), [])
+                if any(other.bin_ns == one.bin_ns for other in trace):
+                    raise AnabranchError(
+                        f"{file}: {one.name!r} is there twice with the same bins", hint="name each file once"
+                    )
+                trace.append(one)
+        return traces
+
+
+def conditions(rows: Sequence[str]) -> dict[str, str]:
+    """Read ``COLUMN=VALUE`` conditions.
+
+    Raises
+    ------
+    AnabranchError
+        If one has no ``=``.
+    """
+    found = {}
+    for row in rows:
+        column, equals, value = row.partition("=")
+        if not equals or not column:
+            raise AnabranchError(f"--row {row}: expected COLUMN=VALUE", hint="--row interface=Hu0/0/0/0")
+        found[column] = value
+    return found
 
 
 def widest(traces: Sequence[Volumes], width_ns: int) -> Volumes:

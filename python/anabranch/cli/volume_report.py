@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.volume_files import Files, Form, Interval, Reader, Unit
+from anabranch.cli.volume_files import Column, Files, Form, Interval, Reader, Row, Unit
 from anabranch.errors import AnabranchError
 
 
@@ -33,7 +33,7 @@ def report_command(
         str | None,
         typer.Option(
             "--bin",
-            help="Bin widths T, with commas between.",
+            help="Bin widths T, with commas between; Figure 6 has its own.",
             metavar="TIMES",
             show_default="5ms,100ms,1s,5s, or the file's",
         ),
@@ -55,6 +55,8 @@ def report_command(
     interval: Interval = None,
     form: Form = None,
     unit: Unit = None,
+    column: Column = None,
+    row: Row = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON, too.")] = False,
 ) -> None:
     """Study traces and write a page: likelihood ratios, correlations, capacities and percentiles, as in the paper.
@@ -68,14 +70,23 @@ def report_command(
         shares = _shares(epsilon)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         said: list[str] = []
-        reader = Reader(interval, form, unit, said.append)
-        traces = reader.traces(files, (*chosen, *report.DIMENSION_WIDTHS))
+        reader = Reader(interval, form, unit, column, row, said.append)
+        traces = reader.by_file(files, (*chosen, *report.DIMENSION_WIDTHS))
+        if show is not None:
+            report.chosen([name for _, name in traces], show)
         with stderr().status("", spinner="dots") as status:
 
             def told(name: str) -> None:
                 status.update(f"studying {name}")
 
-            studied, without = report.study(traces, widths=chosen, epsilons=shares, capacity_bps=full, told=told)
+            studied, without = report.study(
+                list(traces.values()),
+                widths=chosen,
+                epsilons=shares,
+                capacity_bps=full,
+                sets=report.folders([file for file, _ in traces]),
+                told=told,
+            )
             status.update("drawing")
             made = report.make(
                 studied,
@@ -88,7 +99,7 @@ def report_command(
             if figures is not None:
                 report.write_figures(made, figures)
         if as_json:
-            typer.echo(json.dumps(made.as_json(), indent=2))
+            typer.echo(json.dumps(made.as_json(), indent=2, allow_nan=False))
         else:
             for text in report.findings(studied):
                 stdout().print(text, markup=False, highlight=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.volume_files import Files, Form, Interval, Json, Reader, Unit, widest
+from anabranch.cli.volume_files import Column, Files, Form, Interval, Json, Reader, Row, Unit, widest
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ def fit_command(
     row_interval: Interval = None,
     form: Form = None,
     unit: Unit = None,
+    column: Column = None,
+    row: Row = None,
     capacity: Annotated[
         str | None, typer.Option(help="Capacity of the link, to find saturation.", metavar="RATE")
     ] = None,
@@ -84,7 +86,7 @@ def fit_command(
         chosen = sweep.WIDTHS if widths is None else quantities.widths(widths)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         sweeps = []
-        for traces in Reader(row_interval, form, unit).traces(files, chosen):
+        for traces in Reader(row_interval, form, unit, column, row).traces(files, chosen):
             made = sweep.sweep(traces, widths=chosen, capacity_bps=full)
             more = [_bootstrapped(_at(traces, v.bin_s), bootstrap, seed) for v in made.verdicts] if bootstrap else []
             sweeps.append((made, more))
@@ -109,6 +111,8 @@ def dimension_command(
     row_interval: Interval = None,
     form: Form = None,
     unit: Unit = None,
+    column: Column = None,
+    row: Row = None,
     as_json: Json = False,
 ) -> None:
     """Compute the capacity that a link needs, by model, and how often it is exceeded."""
@@ -118,7 +122,7 @@ def dimension_command(
 
         results: list[tuple[Volumes, Dimensioning]] = []
         wanted = () if widths is None else quantities.widths(widths)
-        for traces in Reader(row_interval, form, unit).traces(files, wanted):
+        for traces in Reader(row_interval, form, unit, column, row).traces(files, wanted):
             for width in wanted or [one.bin_s for one in traces]:
                 one = _at(traces, width)
                 results.append((one, dimension.dimension(one, epsilon=epsilon, held_out=held_out)))
@@ -164,6 +168,8 @@ def bill_command(
     row_interval: Interval = None,
     form: Form = None,
     unit: Unit = None,
+    column: Column = None,
+    row: Row = None,
     as_json: Json = False,
 ) -> None:
     """Compute a bill by the 95th percentile: ports are summed per interval, missing polls are not zero.
@@ -180,7 +186,7 @@ def bill_command(
         interval_ns = round(quantities.seconds(every, "--every") * SECOND)
         commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
         tariff = billing.Tariff(commit_bps, price, overage)
-        ports = _ports(files, outbound or [], Reader(row_interval, form, unit), interval_ns)
+        ports = _ports(files, outbound or [], Reader(row_interval, form, unit, column, row), interval_ns)
         days = month_days or 30
         if month is not None:
             begin, end = billing.calendar_month(month)
@@ -215,7 +221,7 @@ def bill_command(
 
 
 def _echo(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2))
+    typer.echo(json.dumps(value, indent=2, allow_nan=False))
 
 
 def _outcome(value: Forecast | Inconclusive) -> dict[str, Any]:
@@ -286,7 +292,7 @@ def _only(found: Sequence[Volumes], file: Path) -> Volumes:
         names = ", ".join(repr(one.name) for one in found)
         raise AnabranchError(
             f"{file}: {len(found)} series ({names}): which is the port?",
-            hint="one series for each file, or two that are named in and out",
+            hint="choose one: --row interface=eth0, --column in_octets; or two that are named in and out",
         )
     return found[0]
 

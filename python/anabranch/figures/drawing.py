@@ -139,7 +139,8 @@ def _chart(panel: Panel, *, room: int) -> Layers:
     """Draw a panel, with a legend of `room` characters a row, or none."""
     looks = _Looks(panel.series, room=room)
     layers = KINDS[panel.kind](panel, looks)
-    return alt.layer(layers, *(_reference(line, panel) for line in panel.references)) if panel.references else layers
+    lines = [drawn for line in panel.references if (drawn := _reference(line, panel)) is not None]
+    return alt.layer(layers, *lines) if lines else layers
 
 
 def _rows(data: pl.DataFrame) -> list[dict[str, Any]]:
@@ -210,7 +211,7 @@ def _tips(panel: Panel, *, interval: bool) -> list[alt.Tooltip]:
     if "name" in panel.data.columns:
         tips.insert(0, alt.Tooltip("name:N", title="of"))
     if interval:
-        tips += [alt.Tooltip(f"{end}:Q", title=f"95 % interval, {end}", format=".4~g") for end in ("low", "high")]
+        tips += [alt.Tooltip(f"{end}:Q", title=f"{panel.interval}, {end}", format=".4~g") for end in ("low", "high")]
     return tips
 
 
@@ -223,7 +224,7 @@ def _curves(panel: Panel, looks: _Looks) -> Layers:
     rows, marks = _rows(panel.data), []
     by_y = panel.kind == "steps" and not panel.y.log
     for turn, label in enumerate(looks.labels):
-        own = [row for row in rows if row["series"] == label]
+        own = [row for row in rows if row["series"] == label and row.get("y") is not None]
         if own:
             along = np.array([row["y" if by_y else "x"] for row in own], float)
             if not by_y and panel.x.log:
@@ -312,14 +313,16 @@ def _points(panel: Panel, looks: _Looks) -> Layers:
     return alt.layer(*layers)
 
 
-def _reference(line: Reference, panel: Panel) -> alt.Chart:
-    """A line in red across the panel."""
+def _reference(line: Reference, panel: Panel) -> alt.Chart | None:
+    """A line in red across the panel; none where there is nothing to compare."""
     if line.y is not None:
         ends, chart = [{"y": line.y}], alt.Chart().mark_rule(color=RED, strokeWidth=1.2, clip=True)
         drawn: alt.Chart = chart.encode(y=alt.Y("y:Q"))
     else:
         values = np.concatenate([_numbers(panel.data, "x"), _numbers(panel.data, "y")])
         shown = values[values > 0] if panel.x.log else values
+        if not shown.size:
+            return None
         ends = [{"x": end, "y": end} for end in (float(shown.min()), float(shown.max()))]
         drawn = alt.Chart().mark_line(color=RED, strokeWidth=1.2, clip=True).encode(x="x:Q", y="y:Q")
     return drawn.properties(data=_inline(ends))

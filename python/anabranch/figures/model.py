@@ -75,14 +75,17 @@ class Panel:
     kind
         How it is drawn.
     data
-        Columns ``series`` (label), ``x``, ``y``, ``low`` and ``high`` (ends of the interval, null where there is none);
-        for ``points`` also ``ring`` (bool) and ``name`` (what a point is), if they are wanted.
+        Columns ``series`` (label), ``x``, ``y``, ``low`` and ``high`` (ends of the interval, null where there is none).
+        A ``y`` that is null breaks a curve. For ``points`` also ``ring`` (bool) and ``name`` (what a point is), if
+        they are wanted.
     x, y
         The axes.
     series
         What is drawn, in the order of the legend.
     references
         Lines to compare with, drawn in red.
+    interval
+        What ``low`` and ``high`` are the ends of.
     """
 
     key: str
@@ -93,6 +96,7 @@ class Panel:
     y: Axis
     series: tuple[Series, ...]
     references: tuple[Reference, ...] = ()
+    interval: str = "95 % interval"
 
 
 @dataclass(frozen=True, slots=True)

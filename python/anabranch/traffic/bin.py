@@ -64,6 +64,8 @@ class FileReport:
         Records whose headers do not say whether they match (cut, or of a kind not known); left out too.
     unstamped
         Packets without a time stamp: in `bytes`, in no bin.
+    rounded
+        Volumes of a table that were no whole number of bytes (or `parts` of bytes) and were rounded to one.
     damaged
         Why the file was not read to its end, if that was allowed.
     notes
@@ -85,6 +87,7 @@ class FileReport:
     left_out: int
     undecided: int
     unstamped: int
+    rounded: int
     damaged: str | None
     notes: tuple[str, ...]
 
@@ -101,6 +104,8 @@ class FileReport:
             said.append("no record matches")
         if self.unstamped:
             said.append(f"{self.unstamped} packets have no time stamp: they are in no bin")
+        if self.rounded:
+            said.append(f"{self.rounded} volumes were rounded to whole bytes")
         if self.out_of_order:
             back = units.time(self.largest_step_back_ns)
             said.append(f"{self.out_of_order} records out of order, by up to {back}; they are in the right bins")
@@ -188,6 +193,7 @@ def bin_files(
     gap: str | None = None,
     format: str | None = None,  # noqa: A002 - the word of the command line
     if_unclear: Literal["csv-packets", "csv-volumes", "counters"] | None = None,
+    parts: int = 1,
     time: str | None = None,
     columns: Sequence[str] = (),
     by: str | None = None,
@@ -234,6 +240,8 @@ def bin_files(
         ``csv-volumes`` or ``counters``.
     if_unclear
         What a table is taken for if it does not tell. Default: that is an error.
+    parts
+        Tables of volumes: parts of a byte to keep, 1 to 10^9; with more than 1 the series are of floats.
     time, columns, by, rows
         Tables: the column of the time; the columns of lengths, volumes or counters; the column that says to which
         series a row belongs; the rows to read, as column and value.
@@ -273,6 +281,7 @@ def bin_files(
         "each": each,
         "format": format,
         "if_unclear": if_unclear,
+        "parts": parts,
         "filter": filter,
         "direction": direction,
         "inside": list(inside),
@@ -292,17 +301,17 @@ def bin_files(
     }
     told = None if progress is None else lambda text: bool(progress(json.loads(text)))
     header, buffers = core.traffic_bin(json.dumps(request), told)
-    return _binned(json.loads(header), buffers)
+    return _binned(json.loads(header), buffers, parts)
 
 
-def _binned(header: Mapping[str, Any], buffers: Sequence[tuple[bytes, bytes | None, bytes]]) -> Binned:
+def _binned(header: Mapping[str, Any], buffers: Sequence[tuple[bytes, bytes | None, bytes]], parts: int) -> Binned:
     files = tuple(FileReport(**{**report, "notes": tuple(report["notes"])}) for report in header["files"])
     found = [entry["series"] for entry in header["series"]]
     volumes = tuple(
         Volumes(
             bin_ns=one["bin_ns"],
             start_ns=one["start_ns"],
-            bytes=np.frombuffer(volume, dtype="<i8"),
+            bytes=whole if parts == 1 else whole / parts,
             missing=np.frombuffer(missing, dtype=np.bool_),
             packets=None if packets is None else np.frombuffer(packets, dtype="<i8"),
             complete=one["complete"],
@@ -310,6 +319,7 @@ def _binned(header: Mapping[str, Any], buffers: Sequence[tuple[bytes, bytes | No
             source=", ".join(files[number].path for number in one["files"]),
         )
         for one, (volume, packets, missing) in zip(found, buffers, strict=True)
+        for whole in (np.frombuffer(volume, dtype="<i8"),)
     )
     return Binned(
         volumes,

@@ -1,12 +1,15 @@
 """Volume series from any file: Parquet as this package writes it, or what `anabranch.traffic.bin_files` reads.
 
 That is captures, interface counters, flow records, and tables of times and volumes. A table that could as well be one
-of packets or of counters is taken for one of volumes, because statistics are what its reader wants.
+of packets or of counters is taken for one of volumes, because statistics are what its reader wants; and volumes that
+are averages keep their fractions.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +19,7 @@ from anabranch.traffic.bin import Binned, Progress, bin_files
 from anabranch.traffic.series import SECOND, VolumesError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from anabranch.traffic.series import Volumes
 
@@ -26,14 +29,39 @@ Tell = Callable[[str], object]
 VOLUMES: Literal["csv-volumes"] = "csv-volumes"
 """The format whose bins are as wide as the file says; everything else can be binned to any width."""
 
+DIGITS = 9
+"""Decimals of a byte that fractions keep, at most."""
+
+LARGEST = 9e18
+"""Integers that the reader can count to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a file does not tell itself.
+
+    Attributes
+    ----------
+    bin_s
+        Width of the bins of a table of volumes in seconds; default: the usual time between its rows.
+    form, unit
+        Format of the file, and unit of its volumes (``format`` and ``unit`` of `bin_files`).
+    columns, rows
+        Of a table: the columns and the rows to read, as for `bin_files`.
+    """
+
+    bin_s: float | None = None
+    form: str | None = None
+    unit: str | None = None
+    columns: Sequence[str] = ()
+    rows: Mapping[str, str] = field(default_factory=dict)
+
 
 def read(
     file: str | Path,
     *,
     widths: Sequence[float] = (),
-    bin_s: float | None = None,
-    form: str | None = None,
-    unit: str | None = None,
+    told: Told = Told(),
     tell: Tell | None = None,
     progress: Progress | None = None,
 ) -> list[Volumes]:
@@ -42,14 +70,13 @@ def read(
     Parameters
     ----------
     file
-        Parquet (``.parquet``), or what `anabranch.traffic.bin_files` reads.
+        Parquet (``.parquet``), or what `anabranch.traffic.bin_files` reads; not standard input, as a file may have to
+        be read twice.
     widths
         Bin widths in seconds that will be wanted: a capture, flow records and counters are binned to those that its
         usual widths do not make. Volumes have the width that the file has.
-    bin_s
-        Width of the bins of a table of volumes in seconds; default: the usual time between its rows.
-    form, unit
-        Format of the file and unit of its volumes, if it does not tell (``format`` and ``unit`` of `bin_files`).
+    told
+        What the file does not tell itself.
     tell
         Told what is unusual about the file.
     progress
@@ -68,15 +95,30 @@ def read(
         If another file cannot be read, or holds nothing; the message names the file and the place.
     """
     path = Path(file)
+    say = tell or (lambda _: None)
     if path.suffix == ".parquet":
         found = series.read(path)
         if not found:
             raise VolumesError(f"{path}: no series in it")
+        if told != Told():
+            say(f"{path}: Parquet tells its format, unit, width and series itself: what was said of them has no effect")
         return found
-    interval = None if bin_s is None else _text(bin_s)
+    if str(file) == "-":
+        raise TrafficError("standard input cannot be read here", hint="anabranch traffic bin - -o volumes.parquet")
 
-    def binned(bins: Sequence[str]) -> Binned:
-        return bin_files(path, bins, format=form, if_unclear=VOLUMES, unit=unit, interval=interval, progress=progress)
+    def binned(bins: Sequence[float], parts: int = 1) -> Binned:
+        return bin_files(
+            path,
+            [_text(width) for width in bins],
+            format=told.form,
+            if_unclear=VOLUMES,
+            parts=parts,
+            unit=told.unit,
+            interval=None if told.bin_s is None else _text(told.bin_s),
+            columns=told.columns,
+            rows=told.rows,
+            progress=progress,
+        )
 
     try:
         usual = binned(())
@@ -84,14 +126,30 @@ def read(
         raise TrafficError(f"{path}: no such file") from error
     if not usual.volumes:
         raise TrafficError(f"{path}: no records in it")
-    if tell is not None:
-        for line in usual.files[0].remarks:
-            tell(f"{path}: {line}")
+    if usual.files[0].rounded:
+        largest = max(float(one.bytes.max()) for one in usual)
+        usual = binned((), 10 ** min(DIGITS, int(math.log10(LARGEST / max(largest, 1.0)))))
+    report = usual.files[0]
+    for line in report.remarks:
+        say(f"{path}: {line}")
+    _once(usual, path)
+    if report.format != VOLUMES and (told.bin_s is not None or told.unit is not None):
+        say(f"{path}: {report.format} has a unit and any width: what was said of them has no effect")
     made = list(usual)
     others = [width for width in widths if all(round(width * SECOND) % one.bin_ns for one in made)]
-    if others and usual.files[0].format != VOLUMES:
-        made += binned([_text(width) for width in others])
+    if others and report.format != VOLUMES:
+        made += binned(others)
     return made
+
+
+def _once(binned: Binned, path: Path) -> None:
+    """Refuse two values for one bin: a sum of them is no volume that anybody measured."""
+    for volumes, twice in zip(binned, binned.claimed_twice, strict=True):
+        if twice:
+            raise TrafficError(
+                f"{path}: {volumes.name}: {twice} bins have more than one value",
+                hint="remove what the table repeats; if it holds several series: --row COLUMN=VALUE",
+            )
 
 
 def _text(seconds: float) -> str:

@@ -150,16 +150,18 @@ def stationarity(volumes: Volumes | Floats, *, lags: int | None = None) -> Stati
     if np.ptp(values) == 0:
         return Inconclusive("all bins are equal")
     # Imported here: statsmodels takes a second, which nothing else needs.
-    from statsmodels.tools.sm_exceptions import InterpolationWarning  # noqa: PLC0415
     from statsmodels.tsa.stattools import adfuller, kpss  # noqa: PLC0415
 
     scaled = values / values.mean()  # the statistics have no unit; squares of bits per second are large
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InterpolationWarning)  # said by `bounded`
+        # That a p-value is an end of the table is said by `bounded`, and that bins hardly vary below.
+        warnings.simplefilter("ignore")
         statistic, p = adfuller(scaled, maxlag=adf_lags, autolag=None, regression="c", result_object=False)[:2]
         adf = Test(float(statistic), float(p), adf_lags)
         statistic, p = kpss(scaled, nlags=kpss_lags, regression="c", result_object=False)[:2]
         kpss_test = Test(float(statistic), float(p), kpss_lags, bounded=bool(p <= 0.01 or p >= 0.1))  # noqa: PLR2004
+    if not all(map(math.isfinite, (adf.statistic, adf.p, kpss_test.statistic, kpss_test.p))):
+        return Inconclusive("the bins vary too little for the tests")
     reading, meaning = READINGS[adf.p < SIGNIFICANCE, kpss_test.p >= SIGNIFICANCE]
     return Stationarity(adf, kpss_test, _daily(volumes), reading, meaning, joined)
 

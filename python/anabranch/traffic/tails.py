@@ -130,6 +130,15 @@ class Goodness:
         return self.p > LEVEL
 
 
+SAME = "they cannot be told apart"
+"""How the reason of a comparison ends whose alternative is best where it becomes a power law."""
+
+
+def same(outcome: Inconclusive) -> bool:
+    """Whether a comparison has no ratio because the best alternative is where it becomes a power law."""
+    return outcome.reason.endswith(SAME)
+
+
 def clauset(volumes: Volumes | Floats, rule: Rule = "fitted") -> Tail | Inconclusive:
     """Fit a power law to the bins with traffic and compare it with the alternatives.
 

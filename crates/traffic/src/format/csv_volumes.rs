@@ -110,15 +110,9 @@ struct Volumes {
     values: Vec<Value>,
     groups: BTreeMap<Vec<u8>, Group>,
     interval: Option<i64>,
-    counts: Counts,
-    unknown: u64,
-}
-
-/// What happened to rows.
-#[derive(Default)]
-struct Counts {
-    rounded: u64,
+    /// Rows that are for a bin that has one already.
     repeated: u64,
+    unknown: u64,
 }
 
 impl Volumes {
@@ -170,7 +164,7 @@ impl Volumes {
                 "say it: --interval 10ms",
             ));
         }
-        Ok(Self { values, groups: BTreeMap::new(), interval, counts: Counts::default(), unknown: 0 })
+        Ok(Self { values, groups: BTreeMap::new(), interval, repeated: 0, unknown: 0 })
     }
 
     fn take(&mut self, columns: &Columns, row: &Row<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
@@ -208,7 +202,7 @@ impl Volumes {
             }
             return Ok(());
         }
-        put(group, &self.values, &sample, &mut self.counts, columns.has_key(), out)
+        put(group, &self.values, &sample, &mut self.repeated, columns.has_key(), out)
     }
 
     /// Learns the width from the rows that wait, and puts them onto the grid.
@@ -249,7 +243,7 @@ impl Volumes {
             group.tracks.push(track);
         }
         for sample in &waiting {
-            put(group, &self.values, sample, &mut self.counts, !key.is_empty(), out)?;
+            put(group, &self.values, sample, &mut self.repeated, !key.is_empty(), out)?;
         }
         Ok(())
     }
@@ -260,11 +254,8 @@ impl Volumes {
         for key in keys {
             self.start(&key, out)?;
         }
-        if self.counts.rounded > 0 {
-            out.remark(format!("{} volumes were rounded to whole bytes", self.counts.rounded));
-        }
-        if self.counts.repeated > 0 {
-            out.remark(format!("{} rows are for a bin that has one already, and are left out", self.counts.repeated));
+        if self.repeated > 0 {
+            out.remark(format!("{} rows are for a bin that has one already, and are left out", self.repeated));
         }
         if self.unknown > 0 {
             out.remark(format!("{} values are empty or no number: unknown, not zero", self.unknown));
@@ -329,14 +320,14 @@ fn put(
     group: &mut Group,
     values: &[Value],
     sample: &Sample,
-    counts: &mut Counts,
+    repeated: &mut u64,
     keyed: bool,
     out: &mut Collector<'_>,
 ) -> Result<(), ReadError> {
     let native = group.native.unwrap_or(1);
     let step = (sample.at - group.last).saturating_mul(2).saturating_add(native).div_euclid(native.saturating_mul(2));
     if step == 0 && group.placed > ROWS as u64 {
-        counts.repeated += 1;
+        *repeated += 1;
         return Ok(());
     }
     if step == 0 && group.placed > 0 {
@@ -369,7 +360,8 @@ fn put(
     for ((value, track), known) in values.iter().zip(&group.tracks).zip(&sample.values) {
         let Some((bytes, packets)) = known else { continue };
         let bytes = if value.unit.per_second { bytes * (native as f64 / SECOND as f64) } else { *bytes };
-        counts.rounded += u64::from(bytes.fract() != 0.0);
+        let bytes = bytes * out.settings.request.parts.unwrap_or(1) as f64;
+        out.rounded += u64::from(bytes.fract() != 0.0);
         let cell = Cell { bytes: bytes.round().min(9e18) as i64, packets: *packets };
         let interval = Interval { from, to: from.saturating_add(native), cell, long: false };
         out.interval(*track, interval).map_err(|refused| refused.at(sample.place))?;

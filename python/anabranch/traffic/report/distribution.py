@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anabranch.figures import Axis, Figure, Panel, Reference
+from anabranch.traffic import tails
 from anabranch.traffic.outcome import LEVEL, Inconclusive
 from anabranch.traffic.report.frames import label, letters, panel, series
 from anabranch.traffic.report.study import datasets, gamma, width, widths
@@ -29,6 +31,8 @@ GOOD = 0.95
 
 RULES: tuple[tuple[Rule, str], ...] = (("whole", "x_min: the smallest volume"), ("fitted", "x_min fitted"))
 """Rules for where the tail begins, of which the paper does not say which it used, and their names."""
+
+SPREAD = "one standard deviation over traces"
 
 RATIO = Axis("normalised log-likelihood ratio R")
 NUMBER = Axis("trace")
@@ -55,7 +59,8 @@ def _point(trace: Trace, verdict: Verdict, rule: Rule, alternative: str) -> dict
     test = tail.against[alternative]
     if isinstance(test, Inconclusive):
         # The best alternative is where it becomes the power law: the ratio is nothing, and says nothing.
-        return {"x": trace.number, "y": 0.0, "ring": True, "name": trace.name}
+        same = {"x": trace.number, "y": 0.0, "ring": True, "name": trace.name}
+        return same if tails.same(test) else None
     return {"x": trace.number, "y": test.r, "ring": test.p >= LEVEL, "name": trace.name}
 
 
@@ -113,8 +118,7 @@ def _correlation(traces: Sequence[Trace]) -> Figure:
         made += [(f"{of}variation over T (eq. 2)", _variations(own)), (f"{of}mean over traces", _means(own))]
     rows = [(caption, one) for caption, one in made if one.data.height]
     keyed = [
-        Panel(key, caption, one.kind, one.data, one.x, one.y, one.series, one.references)
-        for key, (caption, one) in zip(letters(len(rows)), rows, strict=True)
+        replace(one, key=key, caption=caption) for key, (caption, one) in zip(letters(len(rows)), rows, strict=True)
     ]
     return Figure("4", "Linear correlation coefficient of the traces at every bin width", tuple(keyed), columns=2)
 
@@ -160,4 +164,4 @@ def _means(traces: Sequence[Trace]) -> Panel:
                 ends = {} if spread is None else {"low": mean - spread, "high": mean + spread}
                 rows.append({"series": label(model), "x": width(bin_s), "y": mean} | ends)
     shown = series(map(label, CORRELATED))
-    return panel("bars", rows, shown, x=Axis("T"), y=Axis("gamma"), references=(Reference(GOOD),))
+    return panel("bars", rows, shown, x=Axis("T"), y=Axis("gamma"), references=(Reference(GOOD),), interval=SPREAD)

@@ -46,6 +46,7 @@ def panel(
     key: str = "",
     caption: str = "",
     references: tuple[Reference, ...] = (),
+    interval: str = "",
 ) -> Panel:
     """Make a panel of rows with the columns of `SCHEMA`; what a row lacks is null."""
     schema = SCHEMA | {"x": pl.String()} if kind == "bars" else SCHEMA
@@ -54,7 +55,7 @@ def panel(
     for name in ("low", "high"):
         if name not in frame.columns:
             frame = frame.with_columns(pl.lit(None, dtype=pl.Float64()).alias(name))
-    return Panel(key, caption, kind, frame, x, y, shown, references)
+    return Panel(key, caption, kind, frame, x, y, shown, references, interval)
 
 
 def letters(count: int) -> list[str]:

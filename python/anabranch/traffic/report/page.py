@@ -16,6 +16,7 @@ from anabranch.figures import Figure, html
 from anabranch.figures import write as write_figure
 from anabranch.report.page import asset, in_script, script_json
 from anabranch.styles import symbol
+from anabranch.traffic import tails
 from anabranch.traffic.fit import KS_WARN, Fitted
 from anabranch.traffic.outcome import Inconclusive
 from anabranch.traffic.report import distribution, single, uses
@@ -39,12 +40,14 @@ EPSILON = 0.01
 
 KEYS = {
     "1": "Each point is a trace. R < 0: the other model is more likely than the power law; R > 0: less. Circled: the "
-    "test does not decide (p ≥ 0.1), or the model is most likely where it becomes the power law (R = 0).",
+    "test does not decide (p ≥ 0.1), or the model is most likely where it becomes the power law (R = 0). Where there "
+    "is no point there is no ratio.",
     "2": "Each point is a trace at one bin width; circled: the test does not decide (p ≥ 0.1).",
     "3": "Histogram of the mean rates of bins, empty ones included, and the densities of the fitted models.",
     "4": "Red: 0.95, above which the paper calls a fit good. Bars: mean and standard deviation over the traces.",
     "5": "In the legend: the capacity, and the share of the bins at or above it (epsilon-hat, eq. 7).",
-    "6": "Mean over the traces; lines: standard error of the distance from epsilon (red). Fitted to and counted on the "
+    "6": "At 100 ms, 500 ms and 1 s, or else at the trace’s own width. Mean over the traces; lines: standard error of "
+    "the distance from epsilon (red). Fitted to and counted on the "
     "same bins, as in the paper.",
     "6-held-out": "Below the red line too much capacity is bought, above it the promise is broken.",
     "7": "Each point is a trace at the width of Figure 1; red: predictions that are right. Both are of the same bins.",
@@ -118,11 +121,9 @@ def make(
     good, odd = uses.normal_and_anomalous(traces, shown)
     one, two, four = distribution.figures(traces)
     drawn = [one, two, uses.densities(good, odd), four]
-    # A trace that has none of the widths of Figure 6 closest to its main one has no capacity there.
-    if any(promise.bin_s == good.main.bin_s for promise in good.promises):
-        drawn.append(uses.capacities(good, epsilon))
+    drawn.append(uses.capacities(good, epsilon))
     drawn += [f for held_out in (False, True) if (f := uses.exceedance(traces, epsilons, held_out=held_out))]
-    drawn.append(uses.percentiles(traces))
+    drawn += [f for f in (uses.percentiles(traces),) if f]
     return Report(traces, drawn, epsilon, notes, command)
 
 
@@ -185,7 +186,9 @@ def findings(traces: Sequence[Trace]) -> list[str]:
     leaders = ", ".join(f"{label(name)} {count}" for name, count in best.most_common() if name is not None)
     badly = [trace for trace in traces if trace.main.study.fitted and trace.main.study.fitted[0].ks > KS_WARN]
     if n == 1:
-        return [f"T = {width(v.bin_s)}: {v.study.verdict}." for v in traces[0].sweep.verdicts]
+        verdicts = traces[0].sweep.verdicts
+        spells = [f"{a.kind} at T = {width(v.bin_s)}: {a.explanation}." for v in verdicts for a in v.anomalies]
+        return [*(f"T = {width(v.bin_s)}: {v.study.verdict}." for v in verdicts), *spells]
     text = [f"Best model by AIC: {leaders} (of {n})."]
     if badly:
         text.append(f"Even the best model is off by more than {KS_WARN:g} (KS distance) on {len(badly)} of {n}.")
@@ -217,7 +220,10 @@ def _facts(report: Report) -> list[tuple[str, str]]:
 def _row(trace: Trace, epsilon: float) -> dict[str, Any]:
     """A row of the table of traces."""
     verdict = trace.main
-    promise = next((p for p in trace.promises if p.method == "lognormal" and p.epsilon == epsilon), None)
+    promise = next(
+        (p for p in trace.promises if p.method == "lognormal" and p.epsilon == epsilon and p.bin_s == verdict.bin_s),
+        None,
+    )
     return {"trace": trace, "promise": promise, **_verdict(verdict)}
 
 
@@ -247,17 +253,15 @@ def _ratio(verdict: Verdict, rule: Rule) -> str:
         return "–"
     test = tail.against["lognormal"]
     if isinstance(test, Inconclusive):
-        return f"same ({tail.n_tail})"
+        return f"{'same' if tails.same(test) else '–'} ({tail.n_tail})"
     return f"{test.r:+.1f}{' ○' if test.verdict == 'inconclusive' else ''} ({tail.n_tail})"
 
 
 def _details(trace: Trace, specs: list[Mapping[str, Any]], epsilon: float) -> dict[str, Any]:
     """The charts of a trace, and its verdict at every width."""
     panels = [single.density(trace, caption="Density"), single.quantiles(trace, caption="Q-Q plot")]
-    if any(promise.bin_s == trace.main.bin_s for promise in trace.promises):
-        panels.append(
-            single.rate(trace, epsilon, uses.METHODS, caption=f"Rate, and capacities for epsilon = {epsilon:g}")
-        )
+    panels = [panel for panel in panels if panel.data.height]
+    panels.append(single.rate(trace, epsilon, uses.METHODS, caption=f"Rate, and capacities for epsilon = {epsilon:g}"))
     figure = Figure(f"trace-{trace.number}", "", tuple(panels))
     key = "Red: where measured and model quantiles are the same. Models describe bins with traffic."
     fits = [fit for fit in trace.main.study.fitted if isinstance(fit, Fitted)]

@@ -52,11 +52,16 @@ def density(trace: Trace, *, key: str = "", caption: str = "") -> Panel:
     fits = _fits(trace)
     for model, found in fits.items():
         values = (1 - found.zero_share) * np.exp(found.model.ln_density(grid * unit)) * unit
-        # A density may have a pole at zero: it would hide the data.
-        rows += [{"series": label(model), "x": a, "y": b} for a, b in zip(grid, values, strict=True) if b <= 1.5 * top]
+        rows += [{"series": label(model), "x": a, "y": b} for a, b in zip(grid, values, strict=True)]
     shown = series([HISTOGRAM, *map(label, fits)])
     return panel(
-        "curves", rows, shown, x=Axis(f"rate ({name})"), y=Axis(f"density (1/{name})"), key=key, caption=caption
+        "curves",
+        rows,
+        shown,
+        x=Axis(f"rate ({name})"),
+        y=Axis(f"density (1/{name})", domain=(0.0, 1.3 * top)),
+        key=key,
+        caption=caption,
     )
 
 
@@ -103,7 +108,7 @@ def rate(trace: Trace, epsilon: float, methods: tuple[str, ...], *, key: str = "
     of = f", largest of {joined} bins" if joined > 1 else ""
     measured = f"measured, T = {width(volumes.bin_s)}{of}"
     rows: list[dict[str, Any]] = [
-        {"series": measured, "x": t, "y": r / unit} for t, r in zip(times, rates, strict=True)
+        {"series": measured, "x": t, "y": None if np.isnan(r) else r / unit} for t, r in zip(times, rates, strict=True)
     ]
     names = []
     for method, one in promises.items():
@@ -126,13 +131,20 @@ def _promises(trace: Trace, epsilon: float, methods: tuple[str, ...]) -> Mapping
 
 
 def _over_time(volumes: Volumes) -> tuple[Floats, Floats, int]:
-    """Times since the start in seconds and rates; of long series the largest of neighbouring bins."""
+    """Times since the start in seconds and rates; of long series the largest of neighbouring bins.
+
+    Where bins are missing stands a NaN, so that no line is drawn across.
+    """
     known = volumes.is_known
     times = (volumes.starts_ns()[known] - volumes.start_ns) / 1e9
     rates = volumes.rates()
     joined = -(-rates.size // MOMENTS)
-    starts = np.arange(0, rates.size, joined)
-    return times[starts], np.maximum.reduceat(rates, starts), joined
+    gaps = np.flatnonzero(np.diff(times) > 1.5 * volumes.bin_s) + 1
+    runs = np.split(np.arange(rates.size), gaps)
+    starts = np.concatenate([run[::joined] for run in runs])
+    largest = np.maximum.reduceat(rates, starts)
+    ends = np.searchsorted(starts, gaps)
+    return np.insert(times[starts], ends, times[gaps - 1] + volumes.bin_s), np.insert(largest, ends, np.nan), joined
 
 
 def _fits(trace: Trace) -> dict[str, Fitted]:

@@ -115,13 +115,19 @@ class Trace:
         return bool(self.main.anomalies)
 
     def at(self, bin_s: float) -> Verdict | None:
-        """The verdict at a width in seconds, if there is one."""
-        return next((verdict for verdict in self.sweep.verdicts if verdict.bin_s == bin_s), None)
+        """The verdict at a nominal width in seconds, if there is one."""
+        return next((verdict for verdict in self.sweep.verdicts if nominal(verdict.bin_s) == bin_s), None)
 
     def promise(self, method: str, epsilon: float, bin_s: float) -> Promise | None:
-        """A capacity, if the method has one."""
-        wanted = (method, epsilon, bin_s)
-        return next((one for one in self.promises if (one.method, one.epsilon, one.bin_s) == wanted), None)
+        """A capacity at a nominal width in seconds, if the method has one."""
+        wanted = (method, epsilon, nominal(bin_s))
+        return next((one for one in self.promises if (one.method, one.epsilon, nominal(one.bin_s)) == wanted), None)
+
+    @property
+    def dimensioned(self) -> list[float]:
+        """The nominal widths of Figure 6: the paper's, or the trace's own if it has none of them."""
+        found = sorted({nominal(one.bin_s) for one in self.promises})
+        return [one for one in found if one in DIMENSION_WIDTHS] or found
 
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON values."""
@@ -140,9 +146,20 @@ def gamma(verdict: Verdict | None, model: str) -> float | None:
     return found.gamma if isinstance(found, Fitted) else None
 
 
+def nominal(bin_s: float) -> float:
+    """A bin width to three digits: hosts that are polled every 299.9 and every 300.1 s are polled every 300 s.
+
+    Examples
+    --------
+    >>> nominal(300.4), nominal(0.033333)
+    (300.0, 0.0333)
+    """
+    return float(f"{bin_s:.3g}")
+
+
 def width(bin_s: float) -> str:
     """Write a bin width."""
-    return units.time(bin_s * SECOND)
+    return units.time(nominal(bin_s) * SECOND)
 
 
 def datasets(traces: Sequence[Trace]) -> list[str]:
@@ -151,8 +168,8 @@ def datasets(traces: Sequence[Trace]) -> list[str]:
 
 
 def widths(traces: Sequence[Trace]) -> list[float]:
-    """Every bin width of the traces, finest first."""
-    return sorted({verdict.bin_s for trace in traces for verdict in trace.sweep.verdicts})
+    """Every nominal bin width of the traces, finest first."""
+    return sorted({nominal(verdict.bin_s) for trace in traces for verdict in trace.sweep.verdicts})
 
 
 def study(
@@ -161,6 +178,7 @@ def study(
     widths: Sequence[float] = sweeps.WIDTHS,
     epsilons: Sequence[float] = EPSILONS,
     capacity_bps: float | None = None,
+    sets: Sequence[str] | None = None,
     told: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Trace], list[str]]:
     """Study traces for a report.
@@ -175,6 +193,8 @@ def study(
         Shares of bins that may exceed a capacity, each between 0 and 1.
     capacity_bps
         Capacity of the links, if it is known.
+    sets
+        For each trace the name of the set to which it belongs; default: all to one.
     told
         Told the name of each trace before it is studied.
 
@@ -188,35 +208,33 @@ def study(
     AnabranchError
         If nothing could be studied.
     """
-    named = dict(zip(map(id, traces), _datasets([series[0] for series in traces]), strict=True))
+    named = ["all traces"] * len(traces) if sets is None else sets
     made: list[Trace] = []
     without: list[str] = []
-    for series in traces:
-        name = series[0].name
+    for dataset, given in zip(named, traces, strict=True):
+        name = given[0].name
         told(name)
-        if all(int(one.is_known.sum()) < sweeps.BINS_MIN for one in series):
+        series = [one for one in given if int(one.is_known.sum()) >= sweeps.BINS_MIN]
+        if not series:
             without.append(f"{name}: fewer than {sweeps.BINS_MIN} bins")
             continue
         if not any(one.known().any() for one in series):
             without.append(f"{name}: no traffic")
             continue
         found = sweeps.sweep(series, widths=widths, capacity_bps=capacity_bps)
-        made.append(_trace(len(made) + 1, named[id(series)], series, found, epsilons))
+        made.append(_trace(len(made) + 1, dataset, series, found, epsilons))
     if not made:
         raise AnabranchError("nothing to report: " + "; ".join(without), hint="longer series, or finer bins")
     return made, without
 
 
 def _trace(number: int, dataset: str, series: Sequence[Volumes], found: Sweep, epsilons: Sequence[float]) -> Trace:
-    volumes = {}
-    for verdict in found.verdicts:
-        made = sweeps.at(series, verdict.bin_s)
-        # A series that is studied at its own width may be too short for `at`.
-        volumes[verdict.bin_s] = (
-            next(one for one in series if one.bin_s == verdict.bin_s) if isinstance(made, str) else made
-        )
-    dimensioned = {w: one for w in DIMENSION_WIDTHS if not isinstance(one := sweeps.at(series, w), str)} or volumes
+    made = {verdict.bin_s: sweeps.at(series, verdict.bin_s) for verdict in found.verdicts}
+    volumes = {bin_s: one for bin_s, one in made.items() if not isinstance(one, str)}
     partial = Trace(number, series[0].name, dataset, volumes, found, (), 0.0, {})
+    dimensioned = {w: one for w in DIMENSION_WIDTHS if not isinstance(one := sweeps.at(series, w), str)} or volumes
+    # Figure 5 and the table show the main width, whether Figure 6 has it or not.
+    dimensioned = {**dimensioned, partial.main.bin_s: partial.main_volumes}
     rates = partial.main_volumes.rates()
     fits = partial.main.study.fits
     return Trace(
@@ -247,10 +265,16 @@ def _promises(volumes: Volumes, epsilon: float) -> list[Promise]:
     return made
 
 
-def _datasets(series: Sequence[Volumes]) -> list[str]:
-    """To which set each trace belongs: the folder of its file where there are several, and else the whole."""
-    folders = [Path(one.source.split(", ")[0]).resolve().parent for one in series]
-    names = Counter(folder.name for folder in set(folders))
-    if len(names) < 2:  # noqa: PLR2004 - one folder tells nothing apart
-        return ["all traces"] * len(series)
-    return [folder.name if names[folder.name] == 1 else str(folder) for folder in folders]
+def folders(files: Sequence[Path]) -> list[str]:
+    """Name the sets of traces by the folders of their files, where there are several.
+
+    Examples
+    --------
+    >>> folders([Path("a/x.csv"), Path("b/y.csv")]), folders([Path("a/x.csv"), Path("a/y.csv")])
+    (['a', 'b'], ['all traces', 'all traces'])
+    """
+    parents = [file.resolve().parent for file in files]
+    names = Counter(parent.name for parent in set(parents))
+    if len(set(parents)) == 1:
+        return ["all traces"] * len(files)
+    return [parent.name if names[parent.name] == 1 else str(parent) for parent in parents]

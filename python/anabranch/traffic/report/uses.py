@@ -21,8 +21,33 @@ if TYPE_CHECKING:
 METHODS = ("lognormal", "weibull", "meent")
 """Methods of Figures 5 and 6."""
 
+ERROR = "standard error of the distance from epsilon"
+
 PAIR = 2
 """Values that have a spread."""
+
+
+def chosen(names: Sequence[str], wanted: str) -> int:
+    """The place of the trace that somebody wants to see, by its name or its number from 1.
+
+    Examples
+    --------
+    >>> chosen(["a", "b"], "b"), chosen(["a", "b"], "1")
+    (1, 0)
+
+    Raises
+    ------
+    AnabranchError
+        If no trace has that name or number, or several have the name.
+    """
+    found = [place for place, name in enumerate(names) if name == wanted]
+    if not found and wanted in {str(number) for number in range(1, len(names) + 1)}:
+        return int(wanted) - 1
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise AnabranchError(f"{len(found)} traces are named {wanted!r}", hint=f"say its number: {found[0] + 1}")
+    raise AnabranchError(f"no trace {wanted!r}", hint="one of " + ", ".join(names[:8]))
 
 
 def normal_and_anomalous(traces: Sequence[Trace], shown: str | None = None) -> tuple[Trace, Trace | None]:
@@ -33,19 +58,18 @@ def normal_and_anomalous(traces: Sequence[Trace], shown: str | None = None) -> t
     traces
         All traces.
     shown
-        Name of the trace to show instead of the first.
+        Name or number of the trace to show instead of the first.
 
     Raises
     ------
     AnabranchError
-        If no trace has that name.
+        If that is not one trace.
     """
-    odd = max((t for t in traces if t.anomalous), key=lambda t: t.main.anomalies[0].share, default=None)
+    odd = max(
+        (t for t in traces if t.anomalous), key=lambda t: max(one.share for one in t.main.anomalies), default=None
+    )
     if shown is not None:
-        for trace in traces:
-            if shown in {trace.name, str(trace.number)}:
-                return trace, odd
-        raise AnabranchError(f"no trace {shown!r}", hint="one of " + ", ".join(t.name for t in traces[:8]))
+        return traces[chosen([trace.name for trace in traces], shown)], odd
     calm = [trace for trace in traces if not trace.anomalous] or list(traces)
     return max(calm, key=lambda trace: gamma(trace.main, "lognormal") or 0.0), odd
 
@@ -58,7 +82,8 @@ def densities(good: Trace, odd: Trace | None) -> Figure:
         kinds = " and ".join(dict.fromkeys(anomaly.kind for anomaly in trace.main.anomalies))
         caption = f"{trace.name}, T = {width(trace.main.bin_s)}: {kinds or 'not anomalous'}"
         panels.append(single.density(trace, key=key, caption=caption))
-    title = "Density of the rates of an anomalous and of a normal trace" if len(panels) > 1 else "Density of the rates"
+    normal = "two anomalous traces" if good.anomalous else "an anomalous and of a normal trace"
+    title = f"Density of the rates of {normal}" if len(panels) > 1 else "Density of the rates"
     return Figure("3", title, tuple(panels))
 
 
@@ -71,7 +96,7 @@ def capacities(trace: Trace, epsilon: float) -> Figure:
 def exceedance(traces: Sequence[Trace], epsilons: Sequence[float], *, held_out: bool) -> Figure | None:
     """Figure 6: mean epsilon-hat over the traces of a set, with the standard error of its distance from epsilon."""
     panels = []
-    bins = sorted({promise.bin_s for trace in traces for promise in trace.promises})
+    bins = sorted({bin_s for trace in traces for bin_s in trace.dimensioned})
     shown = series(map(width, bins))
     cells = [(method, epsilon) for method in METHODS for epsilon in epsilons]
     for key, (method, epsilon) in zip(letters(len(cells)), cells, strict=True):
@@ -79,7 +104,8 @@ def exceedance(traces: Sequence[Trace], epsilons: Sequence[float], *, held_out: 
         for dataset in datasets(traces):
             own = [trace for trace in traces if trace.dataset == dataset]
             for bin_s in bins:
-                found = [p for trace in own if (p := trace.promise(method, epsilon, bin_s)) is not None]
+                at = [trace for trace in own if bin_s in trace.dimensioned]
+                found = [p for trace in at if (p := trace.promise(method, epsilon, bin_s)) is not None]
                 shares = [share for p in found if (share := _share(p, held_out=held_out)) is not None]
                 if not shares:
                     continue
@@ -99,6 +125,7 @@ def exceedance(traces: Sequence[Trace], epsilons: Sequence[float], *, held_out: 
                 key=key,
                 caption=caption,
                 references=(Reference(epsilon),),
+                interval=ERROR,
             )
         )
     if not any(one.data.height for one in panels):
@@ -113,14 +140,15 @@ def _share(promise: Promise, *, held_out: bool) -> float | None:
     return promise.held_out if held_out else promise.share
 
 
-def percentiles(traces: Sequence[Trace]) -> Figure:
-    """Figure 7: the 95th percentile that models predict against the actual one."""
-    sets = datasets(traces)
+def percentiles(traces: Sequence[Trace]) -> Figure | None:
+    """Figure 7: the 95th percentile that models predict against the actual one; None if no model predicts one."""
+    told = [trace for trace in traces if trace.actual_bps > 0 and any(bps > 0 for bps in trace.predicted_bps.values())]
+    if not told:
+        return None
+    sets = datasets(told)
     panels = []
     for key, dataset in zip(letters(len(sets)), sets, strict=True):
-        own = [trace for trace in traces if trace.dataset == dataset and trace.actual_bps > 0]
-        if not own:
-            continue
+        own = [trace for trace in told if trace.dataset == dataset]
         unit, name = scale(max(trace.actual_bps for trace in own))
         rows = [
             {"series": label(model), "x": trace.actual_bps / unit, "y": bps / unit, "name": trace.name}
