@@ -65,7 +65,7 @@ class FileReport:
     unstamped
         Packets without a time stamp: in `bytes`, in no bin.
     rounded
-        Volumes of a table that were no whole number of bytes (or `parts` of bytes) and were rounded to one.
+        Volumes of a table that were rounded to whole bytes.
     damaged
         Why the file was not read to its end, if that was allowed.
     notes
@@ -305,13 +305,17 @@ def bin_files(
 
 
 def _binned(header: Mapping[str, Any], buffers: Sequence[tuple[bytes, bytes | None, bytes]], parts: int) -> Binned:
-    files = tuple(FileReport(**{**report, "notes": tuple(report["notes"])}) for report in header["files"])
+    whole_bytes = parts == 1
+    files = tuple(
+        FileReport(**{**report, "notes": tuple(report["notes"]), "rounded": report["rounded"] if whole_bytes else 0})
+        for report in header["files"]
+    )
     found = [entry["series"] for entry in header["series"]]
     volumes = tuple(
         Volumes(
             bin_ns=one["bin_ns"],
             start_ns=one["start_ns"],
-            bytes=whole if parts == 1 else whole / parts,
+            bytes=whole if whole_bytes else whole / parts,
             missing=np.frombuffer(missing, dtype=np.bool_),
             packets=None if packets is None else np.frombuffer(packets, dtype="<i8"),
             complete=one["complete"],
