@@ -51,6 +51,7 @@ TRANSPORTS: dict[str, Style] = {
     "mptcp": Style("MPTCP", "#178a99", (12, 4), "triangle-left"),
     "pias": Style("PIAS", "#7a6f67", (1, 3), "triangle-right"),
     "ndp+": Style("NDP+", "#a85a2e", (6, 2), STAR),
+    "udp": Style("UDP", "#6b5fc4", (3, 3, 1, 3), "triangle-left"),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }
 """Name in results to look."""

@@ -15,6 +15,7 @@ from anabranch.cli import progress
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
 from anabranch.cli.reproduce import reproduce_command
+from anabranch.cli.synthetic import register as register_synthetic
 from anabranch.cli.traffic import traffic_app
 from anabranch.cli.volumes import register
 from anabranch.errors import AnabranchError
@@ -137,6 +138,7 @@ def schema(
 
 app.add_typer(codec_app, name="codec")
 register(traffic_app)
+register_synthetic(traffic_app)
 app.add_typer(traffic_app, name="traffic")
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The statistics pull in Polars and SciPy, which `anabranch --help` can do without: they are imported where they are
 # used.
 
-FILES = "Parquet of volumes, or CSV with a header: a time, then bytes per bin."
+FILES = "Parquet of volumes, CSV with a header: a time, then bytes per bin; or a results folder of the simulator."
 
 Files = Annotated[list[Path], typer.Argument(help=FILES, metavar="FILE...")]
 Bin = Annotated[
@@ -36,6 +36,9 @@ Bin = Annotated[
         metavar="TIME",
         show_default="the usual time between their rows",
     ),
+]
+Link = Annotated[
+    str | None, typer.Option("--link", help="Link of a results folder, such as h0-edge0.0.", show_default="all in use")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")]
 
@@ -78,6 +81,7 @@ def fit_command(
         ),
     ] = None,
     csv_bin: Bin = None,
+    link: Link = None,
     capacity: Annotated[
         str | None, typer.Option(help="Capacity of the link, to find saturation.", metavar="RATE")
     ] = None,
@@ -95,7 +99,7 @@ def fit_command(
         chosen = sweep.WIDTHS if widths is None else quantities.widths(widths)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         sweeps = []
-        for traces in _traces(files, csv_bin):
+        for traces in _traces(files, csv_bin, link):
             made = sweep.sweep(traces, widths=chosen, capacity_bps=full)
             more = [_bootstrapped(_at(traces, v.bin_s), bootstrap, seed) for v in made.verdicts] if bootstrap else []
             sweeps.append((made, more))
@@ -118,6 +122,7 @@ def dimension_command(
         float, typer.Option(help="Share of the series, at its end, to check on; the fit does not see it.")
     ] = 1 / 3,
     csv_bin: Bin = None,
+    link: Link = None,
     as_json: Json = False,
 ) -> None:
     """Compute the capacity that a link needs, by model, and how often it is exceeded."""
@@ -126,7 +131,7 @@ def dimension_command(
         from anabranch.traffic import dimension, quantities  # noqa: PLC0415
 
         results: list[tuple[Volumes, Dimensioning]] = []
-        for traces in _traces(files, csv_bin):
+        for traces in _traces(files, csv_bin, link):
             chosen = [one.bin_s for one in traces] if widths is None else quantities.widths(widths)
             for width in chosen:
                 one = _at(traces, width)
@@ -171,6 +176,7 @@ def bill_command(
     ] = None,
     audit: Annotated[bool, typer.Option("--audit", help="List every discarded sample.")] = False,
     csv_bin: Bin = None,
+    link: Link = None,
     as_json: Json = False,
 ) -> None:
     """Compute a bill by the 95th percentile: ports are summed per interval, missing polls are not zero.
@@ -187,7 +193,7 @@ def bill_command(
         interval_ns = round(quantities.seconds(interval, "--interval") * SECOND)
         commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
         tariff = billing.Tariff(commit_bps, price, overage)
-        ports = _ports(files, outbound or [], csv_bin)
+        ports = _ports(files, outbound or [], csv_bin, link)
         days = month_days or 30
         if month is not None:
             begin, end = billing.calendar_month(month)
@@ -231,14 +237,14 @@ def _outcome(value: Forecast | Inconclusive) -> dict[str, Any]:
     return {"inconclusive": value.reason} if isinstance(value, Inconclusive) else value.as_json()
 
 
-def _traces(files: Sequence[Path], csv_bin: str | None) -> list[list[Volumes]]:
+def _traces(files: Sequence[Path], csv_bin: str | None, link: str | None) -> list[list[Volumes]]:
     """The series of every file, those of one trace with different widths together."""
     from anabranch.traffic import quantities, reading  # noqa: PLC0415
 
     width = None if csv_bin is None else quantities.seconds(csv_bin, "--csv-bin")
     traces: dict[tuple[Path, str], list[Volumes]] = {}
     for file in files:
-        for one in reading.read(file, bin_s=width):
+        for one in reading.read(file, bin_s=width, link=link):
             traces.setdefault((file, one.name), []).append(one)
     return list(traces.values())
 
@@ -260,7 +266,7 @@ def _direction(name: str) -> int | None:
     return next((place for place, known in enumerate(IN_OUT) if words & known), None)
 
 
-def _ports(files: Sequence[Path], outbound: Sequence[Path], csv_bin: str | None) -> list[Port]:
+def _ports(files: Sequence[Path], outbound: Sequence[Path], csv_bin: str | None, link: str | None) -> list[Port]:
     from anabranch.traffic.bill import Port  # noqa: PLC0415
 
     if outbound and len(outbound) != len(files):
@@ -269,10 +275,10 @@ def _ports(files: Sequence[Path], outbound: Sequence[Path], csv_bin: str | None)
         )
     ports = []
     for place, file in enumerate(files):
-        found = [_finest(trace) for trace in _traces([file], csv_bin)]
+        found = [_finest(trace) for trace in _traces([file], csv_bin, link)]
         if outbound:
             ports.append(
-                Port(_only(found, file), _only([_finest(t) for t in _traces([outbound[place]], csv_bin)], file))
+                Port(_only(found, file), _only([_finest(t) for t in _traces([outbound[place]], csv_bin, link)], file))
             )
             continue
         ways = [_direction(one.name) for one in found]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
-from anabranch.traffic import series
+from anabranch.traffic import series, simulated
 from anabranch.traffic.quantities import RATES
 from anabranch.traffic.series import SECOND, Grid, Volumes, VolumesError
 
@@ -34,15 +34,17 @@ LATE = 0.01
 """How much is a little."""
 
 
-def read(file: str | Path, *, bin_s: float | None = None) -> list[Volumes]:
+def read(file: str | Path, *, bin_s: float | None = None, link: str | None = None) -> list[Volumes]:
     """Read the series of a file.
 
     Parameters
     ----------
     file
-        Parquet (``.parquet``), or CSV, compressed or not.
+        Parquet (``.parquet``), or CSV, compressed or not; or a results folder of the simulator.
     bin_s
         Width of the bins of a CSV file in seconds; default: the usual time between its rows.
+    link
+        Which link of a results folder (`simulated.link_volumes`); default: all that sent anything.
 
     Returns
     -------
@@ -55,6 +57,8 @@ def read(file: str | Path, *, bin_s: float | None = None) -> list[Volumes]:
         If the file cannot be read; the message names file, row and column.
     """
     path = Path(file)
+    if path.is_dir():
+        return simulated.link_volumes(path, link=link)
     if path.suffix == ".parquet":
         found = series.read(path)
         if not found:

@@ -57,7 +57,10 @@ impl UdpConfig {
             return fail("header", "must be at least 1 B".into());
         }
         if packet <= header || packet.0 > LARGEST_PACKET {
-            return fail("packet", format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"));
+            return fail(
+                "packet",
+                format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"),
+            );
         }
         if self.priority > LAST_PRIORITY {
             return fail("priority", format!("{} is not 0 to {LAST_PRIORITY}", self.priority));

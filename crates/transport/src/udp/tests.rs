@@ -106,13 +106,8 @@ fn packets_look_as_configured_and_marks_are_counted() {
 #[test]
 fn a_receiver_believes_nothing() {
     let mut receiver = Receiver::new(&UdpConfig::default());
-    let arrival = |seq, object| Arrival {
-        header: Header { seq, object },
-        from: 0,
-        trimmed: false,
-        ce: false,
-        returned: false,
-    };
+    let arrival =
+        |seq, object| Arrival { header: Header { seq, object }, from: 0, trimmed: false, ce: false, returned: false };
     receiver.receive(Time::ZERO, &arrival(1, PAYLOAD));
     receiver.receive(Time::ZERO, &arrival(u64::MAX, u64::MAX));
     assert_eq!(receiver.stats().data_received, 0);
