@@ -24,16 +24,16 @@ pub struct Volumes {
     /// bin, headers included; relative to the scenario file. `anabranch traffic generate` writes such files.
     pub file: String,
     /// Factor of all volumes, above 0.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one")]
     pub scale: f64,
     /// The bin with which sessions begin.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub start: Start,
     /// Where in its bin a chunk is written.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub spread: Spread,
     /// Bytes on the wire that the application writes at once: above 0, at most 1 GB. Default 1500 B, a full packet.
-    #[serde(default = "packet", skip_serializing_if = "is_packet")]
+    #[serde(default = "packet")]
     pub chunk: Bytes,
 }
 
@@ -52,7 +52,7 @@ pub enum Start {
 const PACKET: Bytes = Bytes(1500);
 /// Largest chunk; keeps sums far from overflow.
 const CHUNK_MAX: Bytes = Bytes(1_000_000_000);
-/// Volumes of a bin, and of all bins together, are limited to 1 EB: far above any link, and sums stay exact.
+/// Volumes of a bin, and of all bins together, are limited to 1 EB: far above any link, and below what 64 bits hold.
 const BYTES_MAX: f64 = 1e18;
 
 fn one() -> f64 {
@@ -61,20 +61,6 @@ fn one() -> f64 {
 
 fn packet() -> Bytes {
     PACKET
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, clippy::float_cmp, reason = "as serde calls it; exactly the default")]
-fn is_one(scale: &f64) -> bool {
-    *scale == 1.0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_packet(chunk: &Bytes) -> bool {
-    *chunk == PACKET
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// A file of volumes.
