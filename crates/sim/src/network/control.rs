@@ -31,6 +31,7 @@ pub enum Change {
 
 /// What to record over time. Recording never changes behaviour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each series")]
 pub struct Sampling {
     /// Time between samples; zero records nothing.
     pub interval: Duration,
