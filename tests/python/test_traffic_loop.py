@@ -65,7 +65,7 @@ def test_what_goes_in_comes_out(model: Model, spread: str, tmp_path: Path) -> No
     put_in = generate(model, BINS, BIN_S, seed=7, zero_share=0.1)
     results = simulate(put_in, tmp_path, spread)
     assert results.runs["status"].to_list() == ["complete"]
-    (got_out,) = link_volumes(results, link="h0-s0")
+    (got_out,) = link_volumes(results, link="h0-edge0")
 
     assert (len(got_out), got_out.bin_ns, got_out.start_ns) == (BINS, put_in.bin_ns, 0)
     assert abs(int(got_out.bytes.sum()) - int(put_in.bytes.sum())) <= HEADER
@@ -88,8 +88,8 @@ def test_the_other_end_of_the_wire_sees_the_same(tmp_path: Path) -> None:
     put_in = generate(MODELS[0], 100, BIN_S, seed=1)
     results = simulate(put_in, tmp_path, "even")
     both = {volumes.name: volumes for volumes in link_volumes(results)}
-    assert sorted(both) == ["h0-s0", "s0-h1"], "nothing comes back"
-    assert both["h0-s0"].bytes.tolist() == both["s0-h1"].bytes.tolist()
+    assert sorted(both) == ["edge0-h1", "h0-edge0"], "nothing comes back"
+    assert both["h0-edge0"].bytes.tolist() == both["edge0-h1"].bytes.tolist()
 
 
 def test_generated_volumes_follow_the_fit() -> None:
@@ -143,9 +143,9 @@ def test_what_cannot_be_generated_is_refused(tmp_path: Path) -> None:
 
 def test_results_without_volumes_or_without_the_link_say_so(tmp_path: Path) -> None:
     results = simulate(generate(MODELS[0], 5, BIN_S, seed=1), tmp_path, "even")
-    with pytest.raises(VolumesError, match=r"no link 'h0-s1'") as caught:
-        link_volumes(results, link="h0-s1")
-    assert "h0-s0" in (caught.value.hint or "")
+    with pytest.raises(VolumesError, match=r"no link 'h0-edge1'") as caught:
+        link_volumes(results, link="h0-edge1")
+    assert "h0-edge0" in (caught.value.hint or "")
     with pytest.raises(VolumesError, match="no run called"):
         link_volumes(results, run="p009-s1")
     silent = anabranch.run(tmp_path / "loop.toml", ["measure={}", "run.time_limit=1s"], out=tmp_path / "silent")
@@ -164,12 +164,12 @@ def test_the_commands_go_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     Path("loop.toml").write_text(SCENARIO.format(spread="poisson"))
     anabranch.run("loop.toml", ["run.time_limit=10s"], out="out")
     for command in (["fit", "out"], ["dimension", "out"], ["bill", "out", "--interval", "100ms"]):
-        shown = runner.invoke(app, ["traffic", *command, "--link", "h0-s0"])
+        shown = runner.invoke(app, ["traffic", *command, "--link", "h0-edge0"])
         assert shown.exit_code == 0, shown.output
         assert shown.stdout.strip()
     again = runner.invoke(app, ["traffic", "generate", "out", "-o", "again.csv"])
     assert again.exit_code == 2
-    assert "2 series ('h0-s0', 's0-h1'): which one?" in again.stderr
+    assert "2 series ('h0-edge0', 'edge0-h1'): which one?" in again.stderr
     assert runner.invoke(app, ["traffic", "generate", "out", "--link", "0", "-o", "again.csv"]).exit_code == 0
 
 

@@ -195,7 +195,7 @@ mod tests {
             for n in 0..bytes.len() {
                 let volume = bytes[(first + n) % bytes.len()];
                 let in_bin = |chunk: &&(Duration, u64)| chunk.0.ps() / BIN.ps() == n as u64;
-                let up_to = found.iter().filter(in_bin).next_back().map_or(written, |chunk| chunk.1);
+                let up_to = found.iter().rfind(in_bin).map_or(written, |chunk| chunk.1);
                 prop_assert!(volume > 0 || up_to == written, "an empty bin stays empty");
                 (written, asked) = (up_to, asked + volume);
                 prop_assert!(written <= asked && asked - written < 1500);
