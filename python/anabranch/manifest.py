@@ -47,6 +47,8 @@ class RunEntry:
         Events processed.
     simulated_ns
         Simulated time in nanoseconds.
+    interval_ns
+        Time between the samples of the time series in nanoseconds; None without any, and in older results.
     wall_s
         Wall-clock time in seconds.
     cpu_s
@@ -66,6 +68,7 @@ class RunEntry:
     scenario_hash: str = ""
     events: int = 0
     simulated_ns: float = 0.0
+    interval_ns: float | None = None
     wall_s: float = 0.0
     cpu_s: float | None = None
     conservation: Mapping[str, int] = field(default_factory=dict)
@@ -189,6 +192,7 @@ def _run(entry: Mapping[str, Any], where: str) -> RunEntry:
         scenario_hash=str(entry.get("scenario_hash", "")),
         events=int(entry.get("events") or 0),
         simulated_ns=float(entry.get("simulated_ns") or 0.0),
+        interval_ns=entry.get("interval_ns"),
         wall_s=float(entry.get("wall_s") or 0.0),
         cpu_s=entry.get("cpu_s"),
         conservation=dict(entry.get("conservation") or {}),

@@ -37,6 +37,7 @@ class Style:
 
 
 STAR = "M0-1L.29-.4L.95-.31L.48.15L.59.81L0 .5L-.59.81L-.48.15L-.95-.31L-.29-.4Z"
+SALTIRE = "M-.7-.9L0-.25L.7-.9L.9-.7L.25 0L.9.7L.7.9L0 .25L-.7.9L-.9.7L-.25 0L-.9-.7Z"
 HEXAGON = "M0-.9L.78-.45L.78.45L0 .9L-.78.45L-.78-.45Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
@@ -51,6 +52,7 @@ TRANSPORTS: dict[str, Style] = {
     "mptcp": Style("MPTCP", "#178a99", (12, 4), "triangle-left"),
     "pias": Style("PIAS", "#7a6f67", (1, 3), "triangle-right"),
     "ndp+": Style("NDP+", "#a85a2e", (6, 2), STAR),
+    "udp": Style("UDP", "#6b5fc4", (3, 3, 1, 3), SALTIRE),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }
 """Name in results to look."""
@@ -119,6 +121,7 @@ _SYMBOLS = {
     "diamond": "M0-5L4.2 0L0 5L-4.2 0Z",
     STAR: "M0-4.8L1.4-1.9L4.6-1.5L2.3.7L2.8 3.9L0 2.4L-2.8 3.9L-2.3.7L-4.6-1.5L-1.4-1.9Z",
     HEXAGON: "M0-4.3L3.7-2.2L3.7 2.2L0 4.3L-3.7 2.2L-3.7-2.2Z",
+    SALTIRE: "M-3.2-4.1L0-1.1L3.2-4.1L4.1-3.2L1.1 0L4.1 3.2L3.2 4.1L0 1.1L-3.2 4.1L-4.1 3.2L-1.1 0L-4.1-3.2Z",
     "cross": "M-1.5-4.4H1.5V-1.5H4.4V1.5H1.5V4.4H-1.5V1.5H-4.4V-1.5H-1.5Z",
 }
 

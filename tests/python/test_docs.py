@@ -50,6 +50,12 @@ def test_python_about_volumes_runs(name: str) -> None:
         exec(code, {})
 
 
+def test_python_about_driving_the_simulator_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks(ROOT / "docs/how-to/drive-the-simulator-with-traffic.md", "python")
+    exec(code, {})
+
+
 def test_the_example_of_an_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ROOT / "docs/how-to/add-an-experiment.md"
     (scenario,) = blocks(page, "toml")

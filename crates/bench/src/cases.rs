@@ -107,6 +107,7 @@ impl Case {
         let session = |source: u32, sink: u32| Session {
             start: Time::ZERO,
             size: Some(Bytes(self.bytes)),
+            supply: None,
             mode: Mode::Unicast,
             sources: vec![source],
             sinks: vec![sink],

@@ -129,6 +129,7 @@ impl RunEntry {
             fingerprint: String::new(),
             events: 0,
             simulated_ns: 0.0,
+            interval_ns: None,
             wall_s: 0.0,
             cpu_s: None,
             scenario_hash: run.hash.clone(),

@@ -120,7 +120,16 @@ fn flow(random: &mut Stream, source: u32, sink: u32, size: Option<u64>, window: 
     // Whole nanoseconds, which is ns-3's clock.
     let start = Time::ZERO + Duration::from_ns(random.random_range(0..window.ps() / 1000));
     let size = size.map(Bytes);
-    Session { start, size, mode: Mode::Unicast, sources: vec![source], sinks: vec![sink], group: 0, request: 0 }
+    Session {
+        start,
+        size,
+        supply: None,
+        mode: Mode::Unicast,
+        sources: vec![source],
+        sinks: vec![sink],
+        group: 0,
+        request: 0,
+    }
 }
 
 /// Endless flows, each from its own sender to its own receiver.

@@ -6,7 +6,7 @@
 use crate::host::stack::Stack;
 use crate::measure::ideal::Packets;
 use crate::random;
-use anabranch_transport::{Bytes, Time, ndp, scdp, tcp};
+use anabranch_transport::{Bytes, Time, ndp, scdp, tcp, udp};
 
 /// A protocol with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub enum Protocol {
     Ndp(ndp::NdpConfig),
     /// SCDP, or Polyraptor.
     Scdp(scdp::ScdpConfig),
+    /// UDP.
+    Udp(udp::UdpConfig),
 }
 
 /// A transport: what a scenario's name for it stands for.
@@ -34,12 +36,23 @@ impl Transport {
         matches!(self.protocol, Protocol::Scdp(_))
     }
 
+    /// Whether its senders wait for an application that provides an object little by little.
+    pub fn waits(&self) -> bool {
+        !self.multicasts()
+    }
+
+    /// Whether lost packets are sent again, so that every object arrives.
+    pub fn repeats(&self) -> bool {
+        !matches!(self.protocol, Protocol::Udp(_))
+    }
+
     /// Bytes on the wire of a full packet.
     pub fn packet_bytes(&self) -> u64 {
         match &self.protocol {
             Protocol::Tcp(c) => c.packet.0,
             Protocol::Ndp(c) => c.packet.0,
             Protocol::Scdp(c) => c.packet.0,
+            Protocol::Udp(c) => c.packet.0,
         }
     }
 
@@ -48,6 +61,7 @@ impl Transport {
             Protocol::Tcp(c) => c.header.0,
             Protocol::Ndp(c) => c.header.0,
             Protocol::Scdp(c) => c.header.0,
+            Protocol::Udp(c) => c.header.0,
         }
     }
 
@@ -60,6 +74,13 @@ impl Transport {
         let rest = size - (count - 1) * payload;
         let last = if count > 1 && matches!(self.protocol, Protocol::Scdp(_)) { payload } else { rest };
         Packets { count, full, last: header + last }
+    }
+
+    /// Bytes of the object whose packets have `wire` bytes, headers included: what full packets carry, and a shorter one
+    /// at the end.
+    pub fn object(&self, wire: u64) -> u64 {
+        let (full, header) = (self.packet_bytes(), self.header_bytes());
+        wire / full * (full - header) + (wire % full).saturating_sub(header)
     }
 
     /// The two ends of a unicast session: sender, receiver. `size` is `None` for a flow without end.
@@ -76,6 +97,10 @@ impl Transport {
             }
             Protocol::Scdp(c) => {
                 (scdp_sender(scdp::Sender::unicast(c, bytes)), scdp_receiver(scdp::Receiver::new(c, 1, seed)))
+            }
+            Protocol::Udp(c) => {
+                let sender = udp::Connection::Sender(udp::Sender::new(c, bytes));
+                (Stack::Udp(sender), Stack::Udp(udp::Connection::Receiver(udp::Receiver::new(c))))
             }
         }
     }

@@ -17,16 +17,18 @@ use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Group, Network, Sampling, Setup, Target};
 use anabranch_sim::random;
 use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Fallback, Mode, Session};
+use anabranch_sim::workload::supply::{Series, Spread};
+use anabranch_sim::workload::{Fallback, Mode, Session, Supply};
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, Rate};
 use common::*;
 use rand::Rng as _;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/determinism.txt");
 
@@ -106,6 +108,28 @@ fn beside_dctcp(setup: Setup) -> Setup {
     Setup { groups: vec![setup.groups[0].clone(), dctcp], sessions, host_classes: 2, ..setup }
 }
 
+/// Traffic that follows a volume series at random instants, beside NewReno.
+fn volumes() -> Setup {
+    let udp = Protocol::Udp(UdpConfig::default());
+    let transport = Transport { name: "udp".to_owned(), protocol: udp.clone() };
+    let bytes = vec![90_000, 0, 31_234, 180_000, 5];
+    let series = Arc::new(Series { bin: us(2000), bytes, chunk: 1500, spread: Spread::Poisson });
+    let size = Some(Bytes(transport.object(series.total())));
+    let follow = |first| Session {
+        supply: Some(Supply { series: Arc::clone(&series), first }),
+        size,
+        ..unicast(first, first + 8, 1)
+    };
+    let sessions = (0..4).map(follow).collect();
+    let udp = setup(fat_tree(), drop_tail(100), udp, PathMode::PerFlow, sessions);
+    let transport = Transport { name: "newreno".to_owned(), protocol: tcp_with(Algorithm::NewReno, |_| {}) };
+    let newreno = Group { transport, ..udp.groups[0].clone() };
+    let beside = strided(16, 6).into_iter().map(|s| Session { group: 1, ..s });
+    let mut sessions: Vec<Session> = udp.sessions.into_iter().chain(beside).collect();
+    sessions.sort_by_key(|s| s.start);
+    Setup { groups: vec![udp.groups[0].clone(), newreno], sessions, ..udp }
+}
+
 /// One run for each transport, with everything that draws random numbers or decides between equals.
 fn runs() -> Vec<(&'static str, Setup)> {
     use PathMode::{PerFlow, PerPacket, PerPacketPermuted, Single};
@@ -159,6 +183,7 @@ fn runs() -> Vec<(&'static str, Setup)> {
             },
         ),
         ("fair-scdp-and-dctcp", beside_dctcp(fair)),
+        ("udp-volumes-beside-newreno", volumes()),
     ]
 }
 
@@ -204,7 +229,14 @@ fn on_threads(threads: usize) -> Vec<RunRecord> {
     let records: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
     let build = |i: usize| {
         let (_, setup) = runs().swap_remove(i / SEEDS);
-        let sampling = Sampling { interval: us(200), queues: true, links: true, windows: vec![0, 1], goodput: true };
+        let sampling = Sampling {
+            interval: us(200),
+            queues: true,
+            links: true,
+            windows: vec![0, 1],
+            goodput: true,
+            volumes: true,
+        };
         Ok::<_, Infallible>(Network::new(Setup { seed: (i % SEEDS) as u64, sampling, ..setup }))
     };
     let progress = Progress::new(count);

@@ -332,7 +332,7 @@ fn mixture(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
                 Mode::OneToMany => (one, others),
                 Mode::ManyToOne => (others, one),
             };
-            Session { start, size: Some(size), mode, sources, sinks, group, request: 0 }
+            Session { start, size: Some(size), supply: None, mode, sources, sinks, group, request: 0 }
         },
     );
     prop::collection::vec(session, 1..12)
@@ -446,7 +446,7 @@ proptest! {
         // A run lasts up to seconds of waiting: no more than about 1000 samples.
         let interval = Duration(interval.max(first.simulated.ps() / 1_000));
         let windows = (0..world.sessions.len() as u32).collect();
-        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows, goodput: true }, ..world.setup() };
+        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows, goodput: true, volumes: true }, ..world.setup() };
         let watched = finish(watched);
         prop_assert_eq!(first.fingerprint, watched.fingerprint);
         prop_assert_eq!(&first.flows, &watched.flows);

@@ -16,6 +16,7 @@ pub mod pull;
 mod round_trip;
 pub mod scdp;
 pub mod tcp;
+pub mod udp;
 pub mod units;
 
 #[cfg(test)]

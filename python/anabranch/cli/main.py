@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from anabranch import api, core, outputs
-from anabranch.cli import progress, volume_report, volumes
+from anabranch.cli import progress, synthetic, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
 from anabranch.cli.reproduce import reproduce_command
@@ -135,8 +135,8 @@ def schema(
 
 
 app.add_typer(codec_app, name="codec")
-volumes.register(traffic_app)
-volume_report.register(traffic_app)
+for commands in (volumes, volume_report, synthetic):
+    commands.register(traffic_app)
 app.add_typer(traffic_app, name="traffic")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from anabranch.traffic.series import Volumes
 
-FILES = "Parquet of volumes, tables of times and bytes per bin, captures, interface counters or flow records."
+FILES = "Parquet of volumes, tables of times and bytes, captures, counters, flow records; results of the simulator."
 
 Files = Annotated[list[Path], typer.Argument(help=FILES, metavar="FILE...")]
 Interval = Annotated[
@@ -52,6 +52,9 @@ Column = Annotated[
 Row = Annotated[
     list[str] | None, typer.Option(help="Tables: only rows in which a column has a value.", metavar="COLUMN=VALUE")
 ]
+Link = Annotated[
+    str | None, typer.Option("--link", help="Link of a results folder, such as h0-edge0.0.", show_default="all in use")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")]
 
 
@@ -64,6 +67,7 @@ class Reader:
     unit: str | None
     column: Sequence[str] | None
     row: Sequence[str] | None
+    link: str | None = None
     tell: Callable[[str], object] | None = None
 
     def traces(self, files: Sequence[Path], widths: Sequence[float] = ()) -> list[list[Volumes]]:
@@ -86,6 +90,7 @@ class Reader:
             unit=self.unit,
             columns=list(self.column or ()),
             rows=conditions(self.row or ()),
+            link=self.link,
         )
         tell = self.tell or partial(stderr().print, markup=False)
         traces: dict[tuple[Path, str], list[Volumes]] = {}

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.volume_files import Column, Files, Form, Interval, Reader, Row, Unit
+from anabranch.cli.volume_files import Column, Files, Form, Interval, Link, Reader, Row, Unit
 from anabranch.errors import AnabranchError
 
 
@@ -57,6 +57,7 @@ def report_command(
     unit: Unit = None,
     column: Column = None,
     row: Row = None,
+    link: Link = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON, too.")] = False,
 ) -> None:
     """Study traces and write a page: likelihood ratios, correlations, capacities and percentiles, as in the paper.
@@ -70,7 +71,7 @@ def report_command(
         shares = _shares(epsilon)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         said: list[str] = []
-        reader = Reader(interval, form, unit, column, row, said.append)
+        reader = Reader(interval, form, unit, column, row, link, said.append)
         traces = reader.by_file(files, (*chosen, *report.DIMENSION_WIDTHS))
         if show is not None:
             report.chosen([name for _, name in traces], show)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.volume_files import Column, Files, Form, Interval, Json, Reader, Row, Unit, widest
+from anabranch.cli.volume_files import Column, Files, Form, Interval, Json, Link, Reader, Row, Unit, widest
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def fit_command(
     unit: Unit = None,
     column: Column = None,
     row: Row = None,
+    link: Link = None,
     capacity: Annotated[
         str | None, typer.Option(help="Capacity of the link, to find saturation.", metavar="RATE")
     ] = None,
@@ -86,7 +87,7 @@ def fit_command(
         chosen = sweep.WIDTHS if widths is None else quantities.widths(widths)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         sweeps = []
-        for traces in Reader(row_interval, form, unit, column, row).traces(files, chosen):
+        for traces in Reader(row_interval, form, unit, column, row, link).traces(files, chosen):
             made = sweep.sweep(traces, widths=chosen, capacity_bps=full)
             more = [_bootstrapped(_at(traces, v.bin_s), bootstrap, seed) for v in made.verdicts] if bootstrap else []
             sweeps.append((made, more))
@@ -113,6 +114,7 @@ def dimension_command(
     unit: Unit = None,
     column: Column = None,
     row: Row = None,
+    link: Link = None,
     as_json: Json = False,
 ) -> None:
     """Compute the capacity that a link needs, by model, and how often it is exceeded."""
@@ -122,7 +124,7 @@ def dimension_command(
 
         results: list[tuple[Volumes, Dimensioning]] = []
         wanted = () if widths is None else quantities.widths(widths)
-        for traces in Reader(row_interval, form, unit, column, row).traces(files, wanted):
+        for traces in Reader(row_interval, form, unit, column, row, link).traces(files, wanted):
             for width in wanted or [one.bin_s for one in traces]:
                 one = _at(traces, width)
                 results.append((one, dimension.dimension(one, epsilon=epsilon, held_out=held_out)))
@@ -170,6 +172,7 @@ def bill_command(
     unit: Unit = None,
     column: Column = None,
     row: Row = None,
+    link: Link = None,
     as_json: Json = False,
 ) -> None:
     """Compute a bill by the 95th percentile: ports are summed per interval, missing polls are not zero.
@@ -186,7 +189,7 @@ def bill_command(
         interval_ns = round(quantities.seconds(every, "--every") * SECOND)
         commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
         tariff = billing.Tariff(commit_bps, price, overage)
-        ports = _ports(files, outbound or [], Reader(row_interval, form, unit, column, row), interval_ns)
+        ports = _ports(files, outbound or [], Reader(row_interval, form, unit, column, row, link), interval_ns)
         days = month_days or 30
         if month is not None:
             begin, end = billing.calendar_month(month)

@@ -1,8 +1,8 @@
-"""Volume series from any file: Parquet as this package writes it, or what `anabranch.traffic.bin_files` reads.
+"""Volume series from any file: Parquet as this package writes it, what `anabranch.traffic.bin_files` reads, or results.
 
-That is captures, interface counters, flow records, and tables of times and volumes. A table that could as well be one
-of packets or of counters is taken for one of volumes, because statistics are what its reader wants; and volumes that
-are averages keep their fractions.
+The second are captures, interface counters, flow records, and tables of times and volumes. A table that could as well
+be one of packets or of counters is taken for one of volumes, because statistics are what its reader wants; and volumes
+that are averages keep their fractions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anabranch.errors import TrafficError
-from anabranch.traffic import series
+from anabranch.traffic import series, simulated
 from anabranch.traffic.bin import Binned, Progress, bin_files
 from anabranch.traffic.series import SECOND, VolumesError
 
@@ -48,6 +48,8 @@ class Told:
         Format of the file, and unit of its volumes (``format`` and ``unit`` of `bin_files`).
     columns, rows
         Of a table: the columns and the rows to read, as for `bin_files`.
+    link
+        Of a results folder: the link (`anabranch.traffic.simulated.link_volumes`); default: all that sent anything.
     """
 
     bin_s: float | None = None
@@ -55,6 +57,7 @@ class Told:
     unit: str | None = None
     columns: Sequence[str] = ()
     rows: Mapping[str, str] = field(default_factory=dict)
+    link: str | None = None
 
 
 def read(
@@ -70,8 +73,8 @@ def read(
     Parameters
     ----------
     file
-        Parquet (``.parquet``), or what `anabranch.traffic.bin_files` reads; not standard input, as a file may have to
-        be read twice.
+        Parquet (``.parquet``), what `anabranch.traffic.bin_files` reads, or a results folder of the simulator; not
+        standard input, as a file may have to be read twice.
     widths
         Bin widths in seconds that will be wanted: a capture, flow records and counters are binned to those that its
         usual widths do not make. Volumes have the width that the file has.
@@ -90,11 +93,13 @@ def read(
     Raises
     ------
     VolumesError
-        If a Parquet file cannot be read.
+        If a Parquet file or a results folder cannot be read.
     TrafficError
         If another file cannot be read, or holds nothing; the message names the file and the place.
     """
     path = Path(file)
+    if path.is_dir():
+        return simulated.link_volumes(path, link=told.link)
     say = tell or (lambda _: None)
     if path.suffix == ".parquet":
         found = series.read(path)
@@ -105,6 +110,11 @@ def read(
         return found
     if str(file) == "-":
         raise TrafficError("standard input cannot be read here", hint="anabranch traffic bin - -o volumes.parquet")
+    return _measured(path, widths, told, say, progress)
+
+
+def _measured(path: Path, widths: Sequence[float], told: Told, say: Tell, progress: Progress | None) -> list[Volumes]:
+    """What `bin_files` reads."""
 
     def binned(bins: Sequence[float], parts: int = 1) -> Binned:
         return bin_files(

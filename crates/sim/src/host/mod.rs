@@ -2,11 +2,13 @@
 
 pub mod path;
 pub mod stack;
+pub mod supply;
 
 use crate::random::Stream;
 use anabranch_transport::Peer;
 use path::PathPicker;
 use stack::Stack;
+use supply::Supplied;
 
 /// Index of an endpoint in the run; never used again.
 pub type EndpointId = u32;
@@ -69,6 +71,8 @@ pub struct Hosted {
     pub remotes: Remotes,
     /// Sender on the same host that forwards what this receiver gets (daisy chain).
     pub feeds: Option<EndpointId>,
+    /// The application of a sender that gets its object little by little.
+    pub supply: Option<Box<Supplied>>,
     /// Multicast group that it may send to.
     pub group: Option<u32>,
     /// Class of its packets, where transports have queues of their own.

@@ -3,7 +3,7 @@
 //! One line in the registry per protocol; dispatch is static. What a scenario calls a transport (`dctcp`, `newreno` ...)
 //! is a protocol and its settings: [`Transport`](crate::transport::Transport).
 
-use anabranch_transport::{Arrival, Endpoint, Event, Stats, Time, Transmit, ndp, scdp, tcp};
+use anabranch_transport::{Arrival, Endpoint, Event, Stats, Time, Transmit, ndp, scdp, tcp, udp};
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty),)+) => {
@@ -78,6 +78,8 @@ protocols! {
     Ndp(ndp::Connection),
     /// SCDP.
     Scdp(scdp::Connection),
+    /// UDP.
+    Udp(udp::Connection),
 }
 
 #[inline]

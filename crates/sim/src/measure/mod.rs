@@ -26,7 +26,7 @@ pub struct FlowRow {
     pub src_host: u32,
     /// Receiving host.
     pub dst_host: u32,
-    /// Object size; for background flows what was delivered.
+    /// Object size; for flows without end, and for those that follow volumes and were cut short, what was delivered.
     pub size_bytes: u64,
     /// Request time.
     pub start: Time,
@@ -138,7 +138,9 @@ fn flows(network: &Network) -> Vec<FlowRow> {
         for (r, (receiver, &dst_host)) in row.receivers.iter().zip(&spec.sinks).enumerate() {
             let src_host = row.senders[r];
             let background = group.background;
-            let size_bytes = spec.size.map_or(receiver.stats.bytes_delivered, |s| s.0);
+            // What follows volumes may have been cut short.
+            let whole = spec.supply.is_none() || receiver.completed.is_some();
+            let size_bytes = spec.size.filter(|_| whole).map_or(receiver.stats.bytes_delivered, |s| s.0);
             let path = network.routes().ideal_path(network.graph(), src_host, dst_host);
             let sources = if spec.mode == Mode::ManyToOne { &spec.sources[..] } else { &[src_host] };
             let ways = network.disjoint_ways(sources, dst_host);

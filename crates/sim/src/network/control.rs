@@ -31,6 +31,7 @@ pub enum Change {
 
 /// What to record over time. Recording never changes behaviour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each series")]
 pub struct Sampling {
     /// Time between samples; zero records nothing.
     pub interval: Duration,
@@ -42,6 +43,8 @@ pub struct Sampling {
     pub windows: Vec<u32>,
     /// Bytes delivered by every session.
     pub goodput: bool,
+    /// Bytes sent by every link that was used.
+    pub volumes: bool,
 }
 
 /// One recorded value.
@@ -138,6 +141,14 @@ impl Network {
                     self.sampled_busy[port as usize] = total;
                     let value = (total - before) as f64 / interval as f64;
                     self.samples.push(Sample { time: self.now, metric: "utilisation", id: port, value });
+                }
+            }
+            if self.sampling.volumes {
+                let total = p.counters().bytes;
+                let news = total - std::mem::replace(&mut self.sampled_sent[port as usize], total);
+                if news > 0 {
+                    let value = news as f64;
+                    self.samples.push(Sample { time: self.now, metric: "bytes", id: port, value });
                 }
             }
         }

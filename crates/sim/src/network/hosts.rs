@@ -55,11 +55,16 @@ impl Network {
     /// An endpoint's wake-up. Endpoints move their deadline on every packet, so the event may be early: timers are lazy.
     pub(super) fn timer_fires(&mut self, id: EndpointId) {
         let now = Time(self.now);
+        let supplied = self.take_supply(id);
         self.with_endpoint(id, |stack, _| {
+            if let Some(bytes) = supplied {
+                stack.set_available(now, bytes);
+            }
             if stack.poll_timeout().is_some_and(|deadline| deadline <= now) {
                 stack.handle_timeout(now);
             }
         });
+        self.await_supply(id);
     }
 
     /// Lets something happen to an endpoint, then does what it asks for. Nothing if it has closed.
@@ -103,15 +108,21 @@ impl Network {
             self.interfaces.pulls[hosted.interface as usize].push(id);
         }
         if let Some(deadline) = hosted.stack.poll_timeout() {
-            let timer = self.entities.timers + id;
-            let deadline = deadline.ps().max(self.now);
-            match self.wheel.due(timer) {
-                None => self.wheel.schedule(timer, deadline),
-                Some(due) if due > deadline => self.wheel.reschedule(timer, deadline),
-                Some(_) => {}
-            }
+            self.wake(id, deadline);
         }
         self.endpoints[id as usize] = Some(hosted);
+    }
+
+    /// Wakes an endpoint at a time, or before.
+    #[inline]
+    pub(super) fn wake(&mut self, id: EndpointId, when: Time) {
+        let timer = self.entities.timers + id;
+        let when = when.ps().max(self.now);
+        match self.wheel.due(timer) {
+            None => self.wheel.schedule(timer, when),
+            Some(due) if due > when => self.wheel.reschedule(timer, when),
+            Some(_) => {}
+        }
     }
 
     /// Grants the turns that are due in an interface's pull queue, and schedules the next.

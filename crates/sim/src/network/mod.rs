@@ -1,14 +1,15 @@
 //! A run: fabric, hosts, sessions and the event loop that joins them.
 //!
 //! [`Network`] owns everything that moves. Its parts: this file (state and event loop), `forward` (what happens to a
-//! packet between hosts), `hosts` (what happens at hosts), `sessions` (opening and closing transfers), `control`
-//! (failures and sampling).
+//! packet between hosts), `hosts` (what happens at hosts), `sessions` (opening and closing transfers), `supply`
+//! (objects that become available little by little), `control` (failures and sampling).
 
 mod control;
 mod fallback;
 mod forward;
 mod hosts;
 mod sessions;
+mod supply;
 
 use crate::engine::arena::Arena;
 use crate::engine::wheel::Wheel;
@@ -241,6 +242,8 @@ pub struct Network {
     samples: Vec<Sample>,
     /// Time that each port had been busy at the last sample.
     sampled_busy: Vec<u64>,
+    /// Bytes that each port had sent at the last sample.
+    sampled_sent: Vec<u64>,
     /// Bytes that each session had delivered at the last sample.
     sampled_bytes: Vec<u64>,
     seed: u64,
@@ -317,6 +320,7 @@ impl Network {
             sampling: setup.sampling,
             samples: Vec::new(),
             sampled_busy: vec![0; graph.ports() as usize],
+            sampled_sent: vec![0; graph.ports() as usize],
             sampled_bytes: Vec::new(),
             seed: setup.seed,
             stop: setup.stop,

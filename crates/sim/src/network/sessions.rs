@@ -131,9 +131,15 @@ impl Network {
         }
         let row = &mut self.sessions[session as usize];
         row.endpoints = self.endpoints.len() as u32 - first_endpoint;
+        if let Some(supply) = &spec.supply {
+            self.supply(session, first_endpoint, supply.clone(), spec.size, &transport);
+        }
         // Receivers are passive until spoken to, so the order of waking does not matter.
         for id in first_endpoint..self.endpoints.len() as EndpointId {
             self.with_endpoint(id, |_, _| {});
+        }
+        if spec.supply.is_some() {
+            self.await_supply(first_endpoint);
         }
     }
 
@@ -262,6 +268,7 @@ impl Network {
             receiver,
             remotes,
             feeds: None,
+            supply: None,
             group,
             class,
             path,
@@ -300,6 +307,8 @@ impl Network {
                 true
             }
             Event::PeerDropped(peer) => {
+                // A receiver that is gone has everything.
+                let Some(peer) = self.row_of(hosted, peer) else { return true };
                 let row = &mut self.sessions[hosted.session as usize].receivers[usize::from(peer)];
                 // It may have everything, and its word of it be on the way.
                 let waited_for = row.completed.is_none() && row.straggler != Some(Straggler::Dropped);
@@ -318,6 +327,14 @@ impl Network {
                 false
             }
             Event::Connected | Event::PeerCompleted(_) => true,
+        }
+    }
+
+    /// Which receiver of its session a sender knows as `peer`: of several connections each has one receiver, number 0.
+    fn row_of(&self, hosted: &Hosted, peer: Peer) -> Option<Peer> {
+        match &hosted.remotes {
+            Remotes::Many(_) => Some(peer),
+            Remotes::One(remote) => self.endpoints[remote.endpoint as usize].as_ref().and_then(|r| r.receiver),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::host::path::PathMode;
 use crate::network::{Change, Group, Network, Sampling, Setup, Stop, Target};
 use crate::random;
 use crate::transport::{Protocol, Transport};
-use crate::workload::{Context, Fault, Session, generate};
+use crate::workload::{Context, Fault, Session, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
 use std::sync::Arc;
 
@@ -34,8 +34,9 @@ impl Plan {
             .build(&self.base)
             .map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))?;
         let context = Context::from_graph(&graph).with_base(&self.base);
-        let sessions =
-            generate(&scenario.workload, &context, run.seed).map_err(|e| Box::new(self.workload_error(run, &e)))?;
+        let sessions = generate(&scenario.workload, &context, run.seed)
+            .and_then(|sessions| cut_to_packets(sessions, scenario))
+            .map_err(|e| Box::new(self.workload_error(run, &e)))?;
         Ok(Prepared { graph: Arc::new(graph), sessions })
     }
 
@@ -48,6 +49,25 @@ impl Plan {
         let changes = changes(&run.scenario, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
         Ok(Network::new(setup(&run.scenario, graph, sessions, run.seed, changes)))
     }
+}
+
+/// Sessions that follow volumes are told by bytes on the wire: makes them objects of their transports. Refuses what a
+/// transport cannot carry.
+fn cut_to_packets(mut sessions: Vec<Session>, scenario: &Scenario) -> Result<Vec<Session>, WorkloadError> {
+    let transport_of = |workload| scenario.transport.transport(scenario.transport_of(workload));
+    let transports: Vec<Transport> = scenario.workload.iter().map(transport_of).collect();
+    for session in &mut sessions {
+        let workload = usize::from(session.group);
+        let transport = &transports[workload];
+        match (session.size, &session.supply) {
+            (Some(wire), Some(_)) => session.size = Some(Bytes(transport.object(wire.0).max(1))),
+            (None, _) if !transport.repeats() => {
+                return Err(WorkloadError { workload, fault: super::validate::never_ends(&transport.name) });
+            }
+            _ => {}
+        }
+    }
+    Ok(sessions)
 }
 
 fn setup(
@@ -101,6 +121,7 @@ fn setup(
             links: measure.links,
             windows,
             goodput: measure.goodput,
+            volumes: measure.volumes,
         },
         multicast_trees: scenario.routing.multicast_trees,
         host_jitter: scenario.host.jitter,

@@ -156,6 +156,9 @@ impl Scenario {
             if let Some(SizesConfig::Cdf(cdf)) = &workload.sizes {
                 files.extend(cdf.file.as_deref());
             }
+            if let Some(SizesConfig::Volumes(volumes)) = &workload.sizes {
+                files.push(&volumes.file);
+            }
             files.extend(workload.trace.as_ref().map(|t| t.file.as_str()));
         }
         if let TopologyConfig::FileTopology(file) = &self.fabric {

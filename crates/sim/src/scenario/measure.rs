@@ -21,12 +21,15 @@ pub struct Measure {
     pub cwnd: bool,
     /// Goodput of every session: what its receivers delivered to their applications since the last sample.
     pub goodput: bool,
+    /// Bytes that every link has sent since the last sample, headers included; nothing for those that sent none. A packet
+    /// counts as a whole when its transmission starts.
+    pub volumes: bool,
 }
 
 impl Measure {
     /// Whether any series is asked for.
     pub fn any(&self) -> bool {
-        self.queues || self.links || self.cwnd || self.goodput
+        self.queues || self.links || self.cwnd || self.goodput || self.volumes
     }
 
     /// What is wrong.

@@ -79,13 +79,13 @@ fn keys_of_tagged_tables_are_those_of_the_variant() {
     assert_eq!(
         error(&with("\"fixed\"", "\"fixd\"")),
         "error: test.toml:9:17: workload[0].sizes.law: unknown value \"fixd\"; expected one of \"fixed\", \"cdf\", \"pareto\", \
-         \"log-normal\", \"endless\"\n  |\n9 | sizes = { law = \"fixd\", size = \"1MB\" }\n  |                 ^^^^^^\n\
+         \"log-normal\", \"endless\", \"volumes\"\n  |\n9 | sizes = { law = \"fixd\", size = \"1MB\" }\n  |                 ^^^^^^\n\
          hint: did you mean \"fixed\"?"
     );
     assert_eq!(
         error(&with("law = \"fixed\", ", "")),
         "error: test.toml:9:1: workload[0].sizes.law: is missing; expected one of \"fixed\", \"cdf\", \"pareto\", \
-         \"log-normal\", \"endless\"\n  |\n9 | sizes = { size = \"1MB\" }\n  | ^^^^^"
+         \"log-normal\", \"endless\", \"volumes\"\n  |\n9 | sizes = { size = \"1MB\" }\n  | ^^^^^"
     );
 }
 

@@ -6,6 +6,7 @@ use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, ConfigError, PriorityBy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,8 @@ transports! {
     Polyraptor = "polyraptor": Trim, PerPacket, TransportConfig::polyraptor;
     /// NDP whose packets fall in priority with the bytes sent (SCDP §V).
     NdpPlus = "ndp+": MlfqTrim, PerPacket, TransportConfig::ndp_plus;
+    /// No acknowledgement, repetition or congestion control: for traffic that follows a volume series.
+    Udp = "udp": DropTail, PerFlow, |c| Protocol::Udp(c.udp.clone());
 }
 
 /// Which transport, and the parameters of all of them: a sweep over `transport.name` uses each in its turn.
@@ -82,12 +85,16 @@ pub struct TransportConfig {
     /// Parameters of TCP with any congestion control, and of PIAS.
     #[serde(default)]
     pub tcp: TcpConfig,
+    /// Parameters of UDP.
+    #[serde(default)]
+    pub udp: UdpConfig,
 }
 
 impl TransportConfig {
     /// This transport, all parameters as by default.
     pub fn by_default(name: TransportName) -> Self {
-        Self { name, scdp: ScdpConfig::default(), ndp: NdpConfig::default(), tcp: TcpConfig::default() }
+        let (scdp, ndp, tcp) = (ScdpConfig::default(), NdpConfig::default(), TcpConfig::default());
+        Self { name, scdp, ndp, tcp, udp: UdpConfig::default() }
     }
 
     /// What a transport's name stands for, with the parameters given.
@@ -138,10 +145,13 @@ impl TransportConfig {
         let fault = |table: &str, result: Result<(), ConfigError>| {
             result.err().map(|e| Fault::new(format!("{table}.{}", e.field), e.problem))
         };
-        [fault("scdp", self.scdp.validate()), fault("ndp", self.ndp.validate()), fault("tcp", self.tcp.validate())]
-            .into_iter()
-            .flatten()
-            .collect()
+        let tables = [
+            fault("scdp", self.scdp.validate()),
+            fault("ndp", self.ndp.validate()),
+            fault("tcp", self.tcp.validate()),
+            fault("udp", self.udp.validate()),
+        ];
+        tables.into_iter().flatten().collect()
     }
 }
 
@@ -151,12 +161,7 @@ mod tests {
     use anabranch_transport::Duration;
 
     fn config() -> TransportConfig {
-        TransportConfig {
-            name: TransportName::Scdp,
-            scdp: ScdpConfig::default(),
-            ndp: NdpConfig::default(),
-            tcp: TcpConfig::default(),
-        }
+        TransportConfig::by_default(TransportName::Scdp)
     }
 
     #[test]
@@ -189,7 +194,7 @@ mod tests {
                     tcp.priority_thresholds
                 }
                 Protocol::Ndp(ndp) => ndp.priority_thresholds,
-                Protocol::Scdp(_) => unreachable!("neither is SCDP"),
+                Protocol::Scdp(_) | Protocol::Udp(_) => unreachable!("neither is SCDP or UDP"),
             })
         };
         let mut c = config();

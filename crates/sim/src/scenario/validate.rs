@@ -1,7 +1,7 @@
 //! Checks that a decoded scenario makes sense.
 
 use super::{QueueKind, Scenario, TransportName};
-use crate::workload::{Fault, WorkloadConfig};
+use crate::workload::{Fallback, Fault, SizesConfig, WorkloadConfig};
 use std::path::Path;
 
 impl Scenario {
@@ -40,6 +40,7 @@ impl Scenario {
         under("routing", self.routing.check());
         for (i, workload) in self.workload.iter().enumerate() {
             under(&format!("workload.{i}"), check_workload(workload, base));
+            under(&format!("workload.{i}"), self.check_transport(workload));
         }
         for (i, failure) in self.failure.iter().enumerate() {
             under(&format!("failure.{i}"), failure.check());
@@ -53,6 +54,26 @@ impl Scenario {
     /// The transport of a workload.
     pub fn transport_of(&self, workload: &WorkloadConfig) -> TransportName {
         workload.transport.unwrap_or(self.transport.name)
+    }
+
+    /// What the transport of a workload cannot carry.
+    fn check_transport(&self, workload: &WorkloadConfig) -> Vec<Fault> {
+        let name = self.transport_of(workload);
+        let transport = self.transport.transport(name);
+        let mut faults = Vec::new();
+        if workload.has_volumes() && !transport.waits() {
+            let message = format!("{} needs the whole object at the start: it cannot follow volumes", name.name());
+            faults.push(Fault::new("sizes.law", message).hint("in this workload: transport = \"udp\""));
+        }
+        if !transport.repeats() && matches!(workload.sizes, Some(SizesConfig::Endless(_))) {
+            faults.push(never_ends(name.name()).under("sizes.law"));
+        }
+        if !transport.repeats() && workload.fallback == Some(Fallback::DaisyChain) {
+            let message =
+                format!("{} sends nothing again: what one receiver lost, those after it never get", name.name());
+            faults.push(Fault::new("fallback", message).hint("fallback = \"multi-unicast\""));
+        }
+        faults
     }
 
     fn check_document(&self) -> Vec<Fault> {
@@ -87,6 +108,12 @@ impl Scenario {
         }
         faults
     }
+}
+
+/// The fault of a session without end on a transport that nothing holds back.
+pub(super) fn never_ends(transport: &str) -> Fault {
+    let message = format!("{transport} sends all that there is at once, which never ends for objects without end");
+    Fault::new("", message).hint("sizes = { law = \"volumes\", file = \"series.csv\" }")
 }
 
 fn check_workload(workload: &WorkloadConfig, base: &Path) -> Vec<Fault> {

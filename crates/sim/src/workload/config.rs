@@ -50,7 +50,7 @@ pub struct WorkloadConfig {
     /// Keeps the hosts of these sessions for them: the placements of all other workloads choose among the rest, which counts
     /// as the fabric for them (loads are of the rest's links). Hosts on which only long flows run are an example.
     pub exclusive: bool,
-    /// Background traffic: `run.stop = "foreground"` does not wait for it. Default: true for endless sizes.
+    /// Background traffic: `run.stop = "foreground"` does not wait for it. Default: true for endless sizes and volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
 }
@@ -69,6 +69,11 @@ impl WorkloadConfig {
         matches!(self.sizes, Some(SizesConfig::Endless(_))) && self.duration().is_none()
     }
 
+    /// Whether the objects become available along a volume series.
+    pub fn has_volumes(&self) -> bool {
+        matches!(self.sizes, Some(SizesConfig::Volumes(_)))
+    }
+
     /// How long each session lasts, if that is what ends it.
     pub fn duration(&self) -> Option<Duration> {
         match &self.sizes {
@@ -79,7 +84,7 @@ impl WorkloadConfig {
 
     /// Whether the run may stop before these sessions are done.
     pub fn is_background(&self) -> bool {
-        self.background.unwrap_or_else(|| self.is_endless())
+        self.background.unwrap_or_else(|| self.is_endless() || self.has_volumes())
     }
 
     /// What is wrong, whatever the fabric.
@@ -95,6 +100,10 @@ impl WorkloadConfig {
             let mode = placement.law().mode(self.mode);
             let unfit = |mode: &Mode| self.fallback.and_then(|fallback| fallback.check(*mode));
             under("", mode.as_ref().ok().and_then(unfit).into_iter().collect());
+            if self.has_volumes() && mode.as_ref().is_ok_and(|&mode| mode != Mode::Unicast) {
+                let fault = Fault::new("sizes.law", "volumes are for sessions with one sender and one receiver");
+                under("", vec![fault.hint("placement = { pattern = \"random\" }")]);
+            }
             under("", mode.err().into_iter().collect());
         }
         if let Some(trace) = &self.trace {

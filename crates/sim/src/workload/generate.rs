@@ -103,6 +103,7 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
             sessions.push(Session {
                 start: start + Duration(later),
                 size: size.flatten(),
+                supply: sizes.supply(&mut size_draws),
                 mode,
                 sources: numbers(session.sources),
                 sinks: numbers(session.sinks),

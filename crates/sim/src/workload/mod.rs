@@ -17,6 +17,7 @@ mod generate;
 pub mod placement;
 mod registry;
 pub mod sizes;
+pub mod supply;
 pub mod trace;
 
 pub use arrivals::ArrivalsConfig;
@@ -28,6 +29,7 @@ pub use generate::generate;
 pub use placement::{Access, PlacementConfig, Policy};
 pub(crate) use registry::registry;
 pub use sizes::SizesConfig;
+pub use supply::Supply;
 pub use trace::TraceConfig;
 
 /// How the ends of a session relate.
@@ -60,6 +62,8 @@ pub struct Session {
     pub start: Time,
     /// Object size, at least one byte. `None`: a long flow without end (background), which lasts until the run ends.
     pub size: Option<Bytes>,
+    /// How the object becomes available to its sender; `None`: all of it at the start.
+    pub supply: Option<Supply>,
     /// Relation of the ends.
     pub mode: Mode,
     /// Sending hosts: one, or several for many-to-one.

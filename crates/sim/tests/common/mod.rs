@@ -56,6 +56,7 @@ pub(crate) fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
     Session {
         start: Time::ZERO,
         size: Some(Bytes(bytes)),
+        supply: None,
         mode: Mode::Unicast,
         sources: vec![source],
         sinks: vec![sink],

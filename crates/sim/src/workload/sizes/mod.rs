@@ -1,6 +1,7 @@
 //! How large objects are. To add a law: a file beside this one, and one line in the registry below.
 
 use super::error::Fault;
+use super::supply::Supply;
 use crate::random::Stream;
 use anabranch_transport::Bytes;
 use std::path::Path;
@@ -10,12 +11,14 @@ mod endless;
 mod fixed;
 mod log_normal;
 mod pareto;
+mod volumes;
 
 pub use cdf::{BUILT_IN, Cdf, CdfTable, Interpolation};
 pub use endless::Endless;
 pub use fixed::Fixed;
 pub use log_normal::LogNormal;
 pub use pareto::Pareto;
+pub use volumes::{Start, Volumes};
 
 /// A law of sizes, ready to be drawn from.
 pub trait Sizes {
@@ -24,6 +27,11 @@ pub trait Sizes {
 
     /// One size, at least one byte; `None` for an object without end.
     fn draw(&self, rng: &mut Stream) -> Option<Bytes>;
+
+    /// How a session's object becomes available, if it does so little by little; its size then counts bytes on the wire.
+    fn supply(&self, _: &mut Stream) -> Option<Supply> {
+        None
+    }
 }
 
 /// The configuration of a law of sizes.
@@ -51,6 +59,8 @@ super::registry! {
         LogNormal(LogNormal),
         /// No end: long flows that last until the run ends.
         Endless(Endless),
+        /// Little by little, along a volume series.
+        Volumes(Volumes),
     }
 }
 

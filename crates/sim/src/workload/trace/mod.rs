@@ -112,6 +112,7 @@ impl TraceConfig {
             Ok(Session {
                 start: request.start,
                 size: request.size,
+                supply: None,
                 mode: Mode::Unicast,
                 sources: vec![request.source],
                 sinks: vec![request.sink],
