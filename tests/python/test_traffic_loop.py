@@ -123,7 +123,7 @@ def test_the_file_is_read_back(tmp_path: Path) -> None:
     volumes = Volumes.of([1500, 0, 2999.6], bin_s=0.005, name="a\nb", source="here")
     write_csv(volumes, tmp_path / "series.csv")
     text = (tmp_path / "series.csv").read_text().splitlines()
-    assert text == ["# a b: here", "# bin: 5ms", "start_ns,bytes", "0,1500", "5000000,0", "10000000,3000"]
+    assert text == ["# of a b: here", "# bin: 5ms", "start_ns,bytes", "0,1500", "5000000,0", "10000000,3000"]
     (back,) = reading.read(tmp_path / "series.csv")
     assert (back.bin_ns, back.bytes.tolist()) == (5_000_000, [1500, 0, 3000])
 
@@ -149,7 +149,7 @@ def test_results_without_volumes_or_without_the_link_say_so(tmp_path: Path) -> N
     with pytest.raises(VolumesError, match="no run called"):
         link_volumes(results, run="p009-s1")
     silent = anabranch.run(tmp_path / "loop.toml", ["measure={}", "run.time_limit=1s"], out=tmp_path / "silent")
-    with pytest.raises(VolumesError, match="no volumes of links"):
+    with pytest.raises(VolumesError, match="no link of these runs has a volume"):
         link_volumes(silent)
 
 

@@ -116,7 +116,7 @@ fn volumes() -> Setup {
     let series = Arc::new(Series { bin: us(2000), bytes, chunk: 1500, spread: Spread::Poisson });
     let size = Some(Bytes(transport.object(series.total())));
     let follow = |first| Session {
-        supply: Some(Supply { series: Arc::clone(&series), first }),
+        supply: Some(Supply { series: Arc::clone(&series), first, seed: u64::from(first) }),
         size,
         ..unicast(first, first + 8, 1)
     };

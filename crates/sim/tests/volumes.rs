@@ -32,7 +32,11 @@ fn series(bytes: &[u64], spread: Spread) -> Arc<Series> {
 fn following(series: &Arc<Series>, first: u32, protocol: &Protocol) -> Session {
     let transport = Transport { name: "test".to_owned(), protocol: protocol.clone() };
     let size = Some(Bytes(transport.object(series.total())));
-    Session { size, supply: Some(Supply { series: Arc::clone(series), first }), ..unicast(0, 1, 1) }
+    Session {
+        size,
+        supply: Some(Supply { series: Arc::clone(series), first, seed: u64::from(first) }),
+        ..unicast(0, 1, 1)
+    }
 }
 
 fn unlimited(_: u32) -> Queue {
@@ -177,8 +181,10 @@ fn what_cannot_work_is_refused() {
     assert!(found.contains("scdp needs the whole object at the start") && found.contains("udp"), "{found}");
     let found = error("", &[endless, "workload.0.sizes={ law = \"endless\" }"]);
     assert!(found.contains("udp sends all that there is at once"), "{found}");
-    let found = error("", &[endless, "workload.0.placement={ pattern = \"outcast\", receivers = 3 }"]);
-    assert!(found.contains("one sender and one receiver") || found.contains("outcast"), "{found}");
+    let replicas =
+        r#"workload.0.placement={ pattern = "replicas", replicas = 3, policy = "random", access = "write" }"#;
+    let found = error("", &[endless, replicas, "workload.0.mode=one_to_many", "fabric.hosts=5"]);
+    assert!(found.contains("volumes are for sessions with one sender and one receiver"), "{found}");
     let found = error("", &[endless, "workload.0.sizes.file=gone.csv"]);
     assert!(found.contains("gone.csv"), "{found}");
     assert!(error("", &[]).contains("the run waits for no session"));
@@ -188,4 +194,22 @@ fn what_cannot_work_is_refused() {
 fn the_series_is_part_of_the_hash() {
     let plan = scenario("", &["run.time_limit=1s"]).unwrap();
     assert_eq!(plan.runs[0].scenario.data_files(), ["volumes.csv"]);
+}
+
+/// 250 MB take two seconds at 1 Gbps, longer than `linger`: what waits in the host's queue is not lost.
+#[test]
+fn what_has_not_left_the_host_is_not_taken_for_lost() {
+    let large = Session { size: Some(Bytes(250_000_000)), ..unicast(0, 1, 1) };
+    let record = complete(setup(star(2), unlimited, udp(), PathMode::PerFlow, vec![large]));
+    assert!(record.flows[0].end.is_some(), "{:?}", record.flows[0]);
+    assert_eq!(record.flows[0].straggler, None);
+}
+
+/// The run ends with a bin: that bin counts.
+#[test]
+fn the_last_bin_of_a_run_is_measured() {
+    let series = series(&[15_000; 4], Spread::Even);
+    let record = measured(udp(), following(&series, 0, &udp()));
+    let all: u64 = sent(&record, 0, (record.simulated.ps() / BIN.ps()) as usize + 1).iter().sum();
+    assert!(all >= 45_000, "{all}");
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anabranch import units
 from anabranch.cli.common import errors, stderr
 from anabranch.cli.volume_files import FILES, Column, Form, Interval, Link, Reader, Row, Unit, widest
 from anabranch.errors import AnabranchError
@@ -65,9 +66,13 @@ def generate_command(
     """Fit a model to volumes and draw a series from it that a workload of the simulator can follow."""
     with errors():
         from anabranch.traffic import synthetic  # noqa: PLC0415
+        from anabranch.traffic.fit import KS_WARN  # noqa: PLC0415
 
         measured = _series(file, width, Reader(row_interval, form, unit, column, row, link))
         fitted = _fitted(measured, model)
+        if fitted.ks > KS_WARN:
+            what = f"the {fitted.model.label} fits badly (KS {fitted.ks:.2f})"
+            stderr().print(f"note: {what}: the series is not like {measured.name}", markup=False)
         drawn = synthetic.generate(
             fitted,
             bins or measured.known().size,
@@ -98,8 +103,11 @@ def _series(file: Path, width: str | None, reader: Reader) -> Volumes:
         shown = ", ".join(map(repr, names[:5])) + (" ..." if len(names) > 5 else "")  # noqa: PLR2004 - as many as fit
         raise AnabranchError(f"{file}: {len(names)} series ({shown}): which one?", hint="--link, --row or --column")
     (trace,) = traces
+    if asked is None and len(trace) > 1:
+        shown = ", ".join(units.time(one.bin_ns) for one in trace)
+        raise AnabranchError(f"{file}: bins of which width? It has {shown}", hint="--bin 100ms")
     if asked is None:
-        return min(trace, key=lambda one: one.bin_ns)
+        return trace[0]
     return widest(trace, round(asked * SECOND)).at(asked)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -98,14 +98,20 @@ def read(
         If another file cannot be read, or holds nothing; the message names the file and the place.
     """
     path = Path(file)
-    if path.is_dir():
-        return simulated.link_volumes(path, link=told.link)
     say = tell or (lambda _: None)
+    if path.is_dir():
+        if replace(told, link=None) != Told():
+            say(
+                f"{path}: a results folder tells its format, unit and width itself: what was said of them has no effect"
+            )
+        return simulated.link_volumes(path, link=told.link)
+    if told.link is not None:
+        say(f"{path}: only results folders have links: --link has no effect")
     if path.suffix == ".parquet":
         found = series.read(path)
         if not found:
             raise VolumesError(f"{path}: no series in it")
-        if told != Told():
+        if replace(told, link=None) != Told():
             say(f"{path}: Parquet tells its format, unit, width and series itself: what was said of them has no effect")
         return found
     if str(file) == "-":

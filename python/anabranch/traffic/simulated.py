@@ -56,21 +56,20 @@ def link_volumes(
     samples = opened.scan("series").filter(pl.col("metric") == METRIC).select("run", "time_ns", "id", "value").collect()
     names = _names(opened)
     found, several = [], len(runs) > 1
-    known = set()
+    known, measured = set(), False
     for entry in runs:
-        own = samples.filter(pl.col("run") == entry.run)
-        if own.is_empty():
-            continue
+        own = samples.filter(pl.col("run") == entry.run).partition_by("id", as_dict=True)
+        measured |= bool(own)
         for number, name in names[entry.run].items():
             full = f"{entry.run}/{name}"
             known |= {name, full}
-            if link is None or str(link) in {name, full, str(number)}:
-                volumes = _bins(own.filter(pl.col("id") == number), entry, full if several else name, where)
-                if link is not None or volumes.bytes.any():
-                    found.append(volumes)
-    if samples.is_empty() or not known:
+            sent = own.get((number,), samples.clear())
+            if str(link) in {name, full, str(number)} or (link is None and not sent.is_empty()):
+                found.append(_bins(sent, entry, full if several else name, where))
+    if not measured:
         raise VolumesError(
-            f"{where}: the runs have no volumes of links",
+            f"{where}: no link of these runs has a volume: none was measured, none sent anything, or the runs are "
+            "shorter than a bin",
             hint='in the scenario: [measure] volumes = true, interval = "1ms"',
         )
     if not found:
@@ -94,6 +93,8 @@ def _bins(samples: pl.DataFrame, entry: RunEntry, name: str, where: str) -> Volu
     """The whole bins of a run."""
     if entry.interval_ns is None:
         raise VolumesError(f"{where}: the manifest does not tell the interval of run {entry.run}")
+    if entry.interval_ns != round(entry.interval_ns):
+        raise VolumesError(f"{where}: bins of {entry.interval_ns} ns are no whole number of nanoseconds")
     # A sample is the end of its bin, so the run has as many bins as it had times to look.
     count = int(entry.simulated_ns / entry.interval_ns + 1e-9)
     numbers = np.zeros(count, dtype=np.int64)

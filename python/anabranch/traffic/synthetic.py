@@ -119,7 +119,7 @@ def write_csv(volumes: Volumes, file: str | Path) -> None:
     path = Path(file)
     name, scale = next((unit, ns) for unit, ns in UNITS if volumes.bin_ns % ns == 0)
     about = f"{volumes.name}: {volumes.source}" if volumes.source else volumes.name
-    lines = ["# " + " ".join(about.split()), f"# bin: {volumes.bin_ns // scale}{name}", "start_ns,bytes"]
+    lines = ["# of " + " ".join(about.split()), f"# bin: {volumes.bin_ns // scale}{name}", "start_ns,bytes"]
     whole = np.round(np.asarray(volumes.bytes, dtype=float)).astype(np.int64)
     lines += [f"{start},{count}" for start, count in zip(volumes.starts_ns().tolist(), whole.tolist(), strict=True)]
     partial = path.with_name(f".{path.name}.part")

@@ -121,9 +121,18 @@ impl Network {
         }
     }
 
+    /// The last look, if the run ends when one is due.
+    pub(super) fn sample_at_the_end(&mut self) {
+        let interval = self.sampling.interval.ps();
+        if interval > 0 && self.now.is_multiple_of(interval) && self.sampled_at < self.now {
+            self.sample();
+        }
+    }
+
     /// Records what the scenario asked for, and schedules the next look while anything else is going on.
     pub(super) fn sample(&mut self) {
         let interval = self.sampling.interval.ps();
+        self.sampled_at = self.now;
         for port in 0..self.ports.len() as u32 {
             let p = &mut self.ports[port as usize];
             p.settle(port, self.packets.hots(), &mut self.wheel, self.now);

@@ -3,9 +3,10 @@
 use super::Network;
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::PortId;
+use crate::fabric::queue::Discipline as _;
 use crate::host::stack::{Header, Seen, Stack};
 use crate::host::{EndpointId, Hosted};
-use anabranch_transport::{GROUP, Time, Transmit};
+use anabranch_transport::{Duration, GROUP, Time, Transmit};
 
 impl Network {
     /// A packet has reached its host.
@@ -83,6 +84,13 @@ impl Network {
         }
     }
 
+    /// When the packets that wait at a host will have left it; of a host with several links nobody can tell.
+    fn drained(&self, host: u32) -> Time {
+        let port = &self.ports[self.interfaces.ports[host as usize] as usize];
+        let waiting = u64::from(port.queue().bytes()) + u64::from(u16::MAX); // and the packet on the wire
+        Time(self.now) + if self.interfaces.several { Duration::ZERO } else { port.rate().transmit_time(waiting) }
+    }
+
     /// More of its object has arrived at a relay's host.
     fn feed(&mut self, relay: EndpointId, bytes: u64) {
         self.with_endpoint(relay, |stack, now| stack.set_available(now, bytes));
@@ -102,6 +110,9 @@ impl Network {
         }
         if !open {
             return self.close(id, &hosted);
+        }
+        if let Stack::Udp(end) = &mut hosted.stack {
+            end.leaves_by(self.drained(hosted.host));
         }
         if !hosted.pulling && hosted.stack.pending_pulls() > 0 {
             hosted.pulling = true;

@@ -244,6 +244,7 @@ pub struct Network {
     sampled_busy: Vec<u64>,
     /// Bytes that each port had sent at the last sample.
     sampled_sent: Vec<u64>,
+    sampled_at: u64,
     /// Bytes that each session had delivered at the last sample.
     sampled_bytes: Vec<u64>,
     seed: u64,
@@ -321,6 +322,7 @@ impl Network {
             samples: Vec::new(),
             sampled_busy: vec![0; graph.ports() as usize],
             sampled_sent: vec![0; graph.ports() as usize],
+            sampled_at: 0,
             sampled_bytes: Vec::new(),
             seed: setup.seed,
             stop: setup.stop,
@@ -497,9 +499,9 @@ impl Network {
         &self.samples
     }
 
-    /// The time at which the last object was complete, or now if none was.
+    /// The time at which the last object was complete; now if none was, or if the run waited for none.
     pub fn measured_until(&self) -> Time {
-        if self.last_completion == 0 || self.stop == Stop::Foreground && self.unfinished > 0 {
+        if self.last_completion == 0 || self.stop == Stop::Limit || self.unfinished > 0 {
             return Time(self.now);
         }
         Time(self.last_completion.max(1))

@@ -132,7 +132,7 @@ impl Network {
         let row = &mut self.sessions[session as usize];
         row.endpoints = self.endpoints.len() as u32 - first_endpoint;
         if let Some(supply) = &spec.supply {
-            self.supply(session, first_endpoint, supply.clone(), spec.size, &transport);
+            self.supply(first_endpoint, supply.clone(), spec.size, &transport);
         }
         // Receivers are passive until spoken to, so the order of waking does not matter.
         for id in first_endpoint..self.endpoints.len() as EndpointId {
@@ -294,7 +294,8 @@ impl Network {
                     }
                     let row = &mut row.receivers[usize::from(receiver)];
                     row.completed = Some(at);
-                    let waited_for = row.straggler != Some(Straggler::Dropped);
+                    // What was taken for lost was late.
+                    let waited_for = row.straggler.take_if(|s| *s == Straggler::Dropped).is_none();
                     self.last_completion = self.last_completion.max(at.ps());
                     self.unfinished -= u64::from(waited_for && self.awaited(hosted.session));
                 }
@@ -363,6 +364,7 @@ impl Network {
 
     /// Collects the counters of the endpoints that are still open. Call once, at the end.
     pub fn finish(&mut self) {
+        self.sample_at_the_end();
         for id in 0..self.endpoints.len() {
             if let Some(hosted) = self.endpoints[id].take() {
                 self.keep_stats(&hosted);

@@ -11,15 +11,8 @@ use anabranch_transport::{Bytes, Time};
 
 impl Network {
     /// Gives the sender of a unicast session an application that provides its object little by little.
-    pub(super) fn supply(
-        &mut self,
-        session: u32,
-        sender: EndpointId,
-        supply: Supply,
-        object: Option<Bytes>,
-        transport: &Transport,
-    ) {
-        let (now, random) = (Time(self.now), random::substream(self.seed, "volumes", u64::from(session)));
+    pub(super) fn supply(&mut self, sender: EndpointId, supply: Supply, object: Option<Bytes>, transport: &Transport) {
+        let (now, random) = (Time(self.now), random::stream(supply.seed, "volumes"));
         if let Some(hosted) = &mut self.endpoints[sender as usize] {
             hosted.stack.set_available(now, 0);
             hosted.supply = Some(Box::new(Supplied::new(supply, object, transport, now, random)));

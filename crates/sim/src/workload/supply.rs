@@ -48,6 +48,8 @@ pub struct Supply {
     pub series: Arc<Series>,
     /// The bin at which it begins.
     pub first: u32,
+    /// Of the random instants: drawn with the session, so that they do not depend on other workloads.
+    pub seed: u64,
 }
 
 /// A supply that is being written. Needs no memory for what it has written or will write.
@@ -133,7 +135,7 @@ mod tests {
 
     fn writing(bytes: &[u64], first: u32, spread: Spread) -> Writing {
         let series = Arc::new(Series { bin: BIN, bytes: bytes.to_vec(), chunk: 1500, spread });
-        Writing::new(Supply { series, first }, stream(1, "volumes"))
+        Writing::new(Supply { series, first, seed: 0 }, stream(1, "volumes"))
     }
 
     fn all(mut writing: Writing) -> Vec<(Duration, u64)> {

@@ -45,6 +45,16 @@ pub enum Connection {
     Receiver(Receiver),
 }
 
+impl Connection {
+    /// Tells a sender when the packets that it has handed over will have left the host's own queue, so that it does not take
+    /// for lost what has not been sent. A driver whose queue is short need not tell.
+    pub fn leaves_by(&mut self, at: Time) {
+        if let Self::Sender(end) = self {
+            end.leaves_by(at);
+        }
+    }
+}
+
 impl Endpoint for Connection {
     type Header = Header;
 

@@ -7,7 +7,7 @@ use crate::{Event, Stats, Transmit};
 /// The receiver, for the sender.
 const RECEIVER: crate::Peer = 0;
 
-/// The sending end. `linger` after its last packet it reports what has not arrived for lost (`PeerDropped`) and `Closed`.
+/// The sending end. `linger` after its last packet has left the host it reports what has not arrived for lost (`PeerDropped`) and `Closed`.
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// Packets of the object, and the next one to be sent.
@@ -67,6 +67,13 @@ impl Sender {
             control: false,
             ect: self.config.ect,
         })
+    }
+
+    /// What was handed over until now leaves the host at this time, as far as the host knows.
+    pub(super) fn leaves_by(&mut self, at: Time) {
+        if self.deadline.is_some() && self.next == self.total {
+            self.deadline = self.deadline.max(Some(at + self.config.linger));
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

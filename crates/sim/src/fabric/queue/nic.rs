@@ -1,6 +1,6 @@
 //! A host's own egress queue: unlimited, control packets first, then data by priority.
 //!
-//! The host never drops what its own transports send: they are window-limited.
+//! The host never drops what its own transports send: they are window-limited, but for UDP, which hands over all it has.
 
 use super::bands::Bands;
 use super::mlfq::MAX_PRIORITIES;

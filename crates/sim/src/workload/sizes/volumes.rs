@@ -55,6 +55,9 @@ const CHUNK_MAX: Bytes = Bytes(1_000_000_000);
 /// Volumes of a bin, and of all bins together, are limited to 1 EB: far above any link, and below what 64 bits hold.
 const BYTES_MAX: f64 = 1e18;
 
+/// All bins together last at most so long: times are counted in 64 bits of picoseconds.
+const SPAN_MAX: Duration = Duration::from_secs(10_000_000);
+
 fn one() -> f64 {
     1.0
 }
@@ -75,6 +78,7 @@ impl Table {
     fn parse(text: &str, file: &Path) -> Result<Self, Fault> {
         let fault = |line: usize, message: String| Fault::in_file(file, line, message);
         let (mut bin, mut column, mut bytes) = (None, None, Vec::new());
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text); // as spreadsheets write it
         for (number, line) in (1..).zip(text.lines().map(str::trim)) {
             if let Some(comment) = line.strip_prefix('#') {
                 if let Some(width) = comment.trim().strip_prefix("bin:") {
@@ -82,7 +86,9 @@ impl Table {
                     if width == Duration::ZERO {
                         return Err(fault(number, "a bin must be wider than 0".to_owned()));
                     }
-                    bin = Some(width);
+                    if bin.replace(width).is_some() {
+                        return Err(fault(number, "the width of a bin is told twice".to_owned()));
+                    }
                 }
                 continue;
             }
@@ -138,15 +144,28 @@ impl SizeLaw for Volumes {
         let file = Path::new(&self.file);
         let text = crate::workload::read_file(base, &self.file).map_err(|f| f.under("file"))?;
         let table = Table::parse(&text, file).map_err(|f| f.under("file"))?;
-        let scaled: Vec<f64> = table.bytes.iter().map(|volume| (volume * self.scale).round()).collect();
-        let total: f64 = scaled.iter().sum();
+        let offered: f64 = table.bytes.iter().sum();
+        let total = offered * self.scale;
         if total > BYTES_MAX {
             return Err(Fault::new("scale", format!("{total:e} bytes in all are more than {BYTES_MAX:e}")));
         }
-        if total < 1.0 {
+        if offered < 1.0 {
             return Err(Fault::in_file(file, 0, "all volumes are 0: there is nothing to send").under("file"));
         }
-        let bytes = scaled.into_iter().map(|volume| volume as u64).collect();
+        if total.round() < 1.0 {
+            return Err(Fault::new("scale", format!("of {offered} bytes in all less than one is left")));
+        }
+        if u128::from(table.bin.ps()) * table.bytes.len() as u128 > u128::from(SPAN_MAX.ps()) {
+            return Err(Fault::in_file(file, 0, format!("the bins last longer than {SPAN_MAX}")).under("file"));
+        }
+        // Sums are rounded, not volumes: small ones add up to what they are.
+        let (mut sum, mut before) = (0.0, 0);
+        let mut whole = |volume: &f64| {
+            sum += volume * self.scale;
+            let up_to = sum.round() as u64;
+            up_to - std::mem::replace(&mut before, up_to)
+        };
+        let bytes = table.bytes.iter().map(&mut whole).collect();
         let series = Series { bin: table.bin, bytes, chunk: self.chunk.0, spread: self.spread };
         Ok(Box::new(Opened { series: Arc::new(series), start: self.start }))
     }
@@ -173,7 +192,7 @@ impl Sizes for Opened {
             Start::Begin => 0,
             Start::Random => rng.random_range(0..self.series.bytes.len()) as u32,
         };
-        Some(Supply { series: Arc::clone(&self.series), first })
+        Some(Supply { series: Arc::clone(&self.series), first, seed: rng.random() })
     }
 }
 
@@ -202,6 +221,19 @@ mod tests {
             "# drawn, seed 1\n# bin: 100ms\nstart_ns, bytes ,packets\n\n0,100,1\n100000000,0,0\n200000000,25e1,2\n";
         assert_eq!(parse(text), Ok(Table { bin: Duration::from_ms(100), bytes: vec![100.0, 0.0, 250.0] }));
         assert_eq!(parse("bytes\n# bin: 5 us\n7").map(|t| t.bin), Ok(Duration::from_us(5)));
+    }
+
+    #[test]
+    fn scaling_loses_nothing() {
+        let many = format!("# bin: 1ms\nbytes\n{}", "125\n".repeat(1000));
+        let total = |scale: f64| law(&many, scale, Start::Begin).unwrap().mean().unwrap();
+        assert_eq!((total(0.01), total(1.0), total(0.33)), (1250.0, 125_000.0, 41_250.0));
+        assert!(law(&many, 1e-9, Start::Begin).is_err_and(|e| e.contains("less than one is left")));
+        assert!(law("# bin: 1s\nbytes\n0\n", 1.0, Start::Begin).is_err_and(|e| e.contains("all volumes are 0")));
+        let long = format!("# bin: 10000s\nbytes\n{}", "125\n".repeat(1001));
+        assert!(law(&long, 1.0, Start::Begin).is_err_and(|e| e.contains("the bins last longer than")));
+        assert_eq!(parse("\u{feff}# bin: 1s\nbytes\n7").map(|t| t.bytes), Ok(vec![7.0]));
+        assert!(parse("# bin: 1s\nbytes\n7\n# bin: 2s").is_err_and(|e| e.contains("told twice")));
     }
 
     #[test]
@@ -251,7 +283,7 @@ mod tests {
     fn a_series_without_traffic_and_impossible_parameters_are_refused() {
         let error = |text, scale| law(text, scale, Start::Begin).err().unwrap_or_default();
         assert!(error("# bin: 1s\nbytes\n0\n0\n", 1.0).ends_with("all volumes are 0: there is nothing to send"));
-        assert!(error("# bin: 1s\nbytes\n1\n", 0.1).contains("nothing to send"));
+        assert!(error("# bin: 1s\nbytes\n1\n", 0.1).contains("less than one is left"));
         assert!(error("# bin: 1s\nbytes\n1e17\n", 100.0).starts_with("scale: "));
         let bad =
             Volumes { file: String::new(), scale: -1.0, start: Start::Begin, spread: Spread::Even, chunk: Bytes(0) };
