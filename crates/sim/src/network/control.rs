@@ -125,12 +125,19 @@ impl Network {
     pub(super) fn sample_at_the_end(&mut self) {
         let interval = self.sampling.interval.ps();
         if interval > 0 && self.now.is_multiple_of(interval) && self.sampled_at < self.now {
-            self.sample();
+            self.look();
         }
     }
 
     /// Records what the scenario asked for, and schedules the next look while anything else is going on.
     pub(super) fn sample(&mut self) {
+        self.look();
+        if !self.wheel.is_empty() {
+            self.wheel.schedule(self.entities.sampler, self.now + self.sampling.interval.ps());
+        }
+    }
+
+    fn look(&mut self) {
         let interval = self.sampling.interval.ps();
         self.sampled_at = self.now;
         for port in 0..self.ports.len() as u32 {
@@ -177,9 +184,6 @@ impl Network {
                     self.samples.push(Sample { time: self.now, metric: "goodput_bps", id: session as u32, value });
                 }
             }
-        }
-        if !self.wheel.is_empty() {
-            self.wheel.schedule(self.entities.sampler, self.now + interval);
         }
     }
 }
