@@ -6,7 +6,7 @@ use crate::fabric::graph::PortId;
 use crate::fabric::queue::Discipline as _;
 use crate::host::stack::{Header, Seen, Stack};
 use crate::host::{EndpointId, Hosted};
-use anabranch_transport::{Duration, GROUP, Time, Transmit};
+use anabranch_transport::{GROUP, Time, Transmit};
 
 impl Network {
     /// A packet has reached its host.
@@ -84,11 +84,14 @@ impl Network {
         }
     }
 
-    /// When the packets that wait at a host will have left it; of a host with several links nobody can tell.
+    /// When the packets that wait at a host will have left it; now, if it has several links, of which nobody can tell.
     fn drained(&self, host: u32) -> Time {
+        if self.interfaces.several {
+            return Time(self.now);
+        }
         let port = &self.ports[self.interfaces.ports[host as usize] as usize];
-        let waiting = u64::from(port.queue().bytes()) + u64::from(u16::MAX); // and the packet on the wire
-        Time(self.now) + if self.interfaces.several { Duration::ZERO } else { port.rate().transmit_time(waiting) }
+        let waiting = u64::from(port.queue().bytes()) + u64::from(u16::MAX); // the packet on the wire, too
+        Time(self.now) + port.rate().transmit_time(waiting)
     }
 
     /// More of its object has arrived at a relay's host.

@@ -244,6 +244,7 @@ pub struct Network {
     sampled_busy: Vec<u64>,
     /// Bytes that each port had sent at the last sample.
     sampled_sent: Vec<u64>,
+    /// When the last sample was taken, in picoseconds.
     sampled_at: u64,
     /// Bytes that each session had delivered at the last sample.
     sampled_bytes: Vec<u64>,

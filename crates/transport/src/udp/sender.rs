@@ -7,7 +7,8 @@ use crate::{Event, Stats, Transmit};
 /// The receiver, for the sender.
 const RECEIVER: crate::Peer = 0;
 
-/// The sending end. `linger` after its last packet has left the host it reports what has not arrived for lost (`PeerDropped`) and `Closed`.
+/// The sending end. `linger` after its last packet has left the host it reports what has not arrived for lost
+/// (`PeerDropped`) and `Closed`.
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// Packets of the object, and the next one to be sent.
