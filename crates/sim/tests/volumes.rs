@@ -204,12 +204,3 @@ fn what_has_not_left_the_host_is_not_taken_for_lost() {
     assert!(record.flows[0].end.is_some(), "{:?}", record.flows[0]);
     assert_eq!(record.flows[0].straggler, None);
 }
-
-/// The run ends with a bin: that bin counts.
-#[test]
-fn the_last_bin_of_a_run_is_measured() {
-    let series = series(&[15_000; 4], Spread::Even);
-    let record = measured(udp(), following(&series, 0, &udp()));
-    let all: u64 = sent(&record, 0, (record.simulated.ps() / BIN.ps()) as usize + 1).iter().sum();
-    assert!(all >= 45_000, "{all}");
-}
