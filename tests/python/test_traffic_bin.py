@@ -19,8 +19,8 @@ from typer.testing import CliRunner, Result
 
 from anabranch import traffic
 from anabranch.cli import app
-from anabranch.errors import TrafficError
-from anabranch.traffic.bin import duration_ns
+from anabranch.errors import AnabranchError
+from anabranch.traffic.quantities import nanoseconds
 from anabranch.traffic.series import read
 
 SHARED = Path(__file__).parents[3] / "shared/data/traces/pcap"
@@ -145,10 +145,27 @@ def waiting(pipe: int) -> int:
     return int(count)
 
 
-@pytest.mark.parametrize("text", ["", "5", "ms", "5 parsecs", "0s", "0.1ns", "-1s", "1e3s"])
-def test_bad_time_spans_are_refused(text: str) -> None:
-    with pytest.raises(TrafficError, match="is not a"):
-        duration_ns(text)
+@pytest.mark.parametrize("text", ["", "5", "ms", "5 parsecs", "0s", "-1s", "1.2.3s", "1e999999999s", "٣s"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(AnabranchError, match="expected a number above zero and a unit"):
+        nanoseconds(text)
+
+
+def test_times_that_no_clock_counts_are_refused() -> None:
+    with pytest.raises(AnabranchError, match=r"'0\.1ns': not a whole number of nanoseconds"):
+        nanoseconds("0.1ns")
+    with pytest.raises(AnabranchError, match="longer than a clock of 64 bits counts"):
+        nanoseconds("1e6d")
+
+
+def test_times_are_read_as_decimals() -> None:
+    # 0.3 * 10^9 and 4.35 * 10^9 are no whole numbers in binary floating point.
+    assert [nanoseconds(text) for text in ("0.3s", "4.35 s", "1e3s", "1.5h")] == [
+        300_000_000,
+        4_350_000_000,
+        10**12,
+        5_400 * 10**9,
+    ]
 
 
 def test_the_program_prints_a_table_and_writes_a_file(file: Path, tmp_path: Path) -> None:
@@ -198,7 +215,7 @@ def test_damage_is_an_error_unless_it_is_allowed(file: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (["--bin", "1parsec"], "'1parsec' is not a time span", "a number and a unit"),
+        (["--bin", "1parsec"], "bin width '1parsec': expected a number above zero and a unit", "100ms"),
         (["--filter", "tcp porridge"], 'filter "tcp porridge": at "porridge" (column 5)', "for example"),
         (["--inside", "10.0.0.0/8"], "prefixes are inside, but no direction is asked for", "add --direction"),
         (["--inside", "10.0.0.1/8", "--direction", "in"], "the address has bits behind the prefix", "for example"),

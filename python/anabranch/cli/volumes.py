@@ -183,10 +183,9 @@ def bill_command(
         from anabranch.cli import volumes_tables as tables  # noqa: PLC0415
         from anabranch.traffic import bill as billing  # noqa: PLC0415
         from anabranch.traffic import forecast, quantities  # noqa: PLC0415
-        from anabranch.traffic.series import SECOND  # noqa: PLC0415
         from anabranch.traffic.stationarity import DAY_NS  # noqa: PLC0415
 
-        interval_ns = round(quantities.seconds(every, "--every") * SECOND)
+        interval_ns = quantities.nanoseconds(every, "--every")
         commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
         tariff = billing.Tariff(commit_bps, price, overage)
         ports = _ports(files, outbound or [], Reader(row_interval, form, unit, column, row, link), interval_ns)

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from anabranch import core, units
-from anabranch.errors import TrafficError
+from anabranch.traffic.quantities import nanoseconds
 from anabranch.traffic.series import Volumes, write
 
 Progress = Callable[[Mapping[str, Any]], bool]
 """Told a few times per second ``files_done``, ``files_total``, ``bytes_read`` and ``bytes_total``; False stops."""
-
-_UNITS = {
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "min": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "d": 86_400 * 10**9,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,33 +139,6 @@ class Binned:
         write(file, self.volumes)
 
 
-def duration_ns(text: str) -> int:
-    """Read a time span such as ``5ms``, ``0.5s``, ``5min`` or ``1h``.
-
-    Returns
-    -------
-    int
-        Nanoseconds.
-
-    Raises
-    ------
-    TrafficError
-        If it is none, or not a whole number of nanoseconds above 0.
-
-    Examples
-    --------
-    >>> duration_ns("5ms"), duration_ns("0.5 s"), duration_ns("5min")
-    (5000000, 500000000, 300000000000)
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)\s*", text)
-    if found is None or found[2] not in _UNITS:
-        raise TrafficError(f"{text!r} is not a time span", hint=f"a number and a unit: {', '.join(_UNITS)}; 100ms")
-    span = Decimal(found[1]) * _UNITS[found[2]]
-    if span != int(span) or span <= 0:
-        raise TrafficError(f"{text!r} is not a whole number of nanoseconds above 0", hint="100ms")
-    return int(span)
-
-
 def bin_files(
     files: str | Path | Sequence[str | Path],
     bins: Sequence[str] = (),
@@ -270,13 +230,15 @@ def bin_files(
     ------
     TrafficError
         If a file is damaged or none of ours, or the request makes no sense.
+    AnabranchError
+        If a width, `gap` or `interval` is no time.
     OSError
         If a file cannot be opened.
     """
     paths = [files] if isinstance(files, str | Path) else list(files)
     request: dict[str, Any] = {
         "files": [str(path) for path in paths],
-        "bins_ns": list(dict.fromkeys(duration_ns(width) for width in bins)),
+        "bins_ns": list(dict.fromkeys(nanoseconds(width, "bin width") for width in bins)),
         "align": align,
         "each": each,
         "format": format,
@@ -287,7 +249,7 @@ def bin_files(
         "inside": list(inside),
         "overhead": overhead,
         "keep_partial": keep_partial,
-        "gap_ns": None if gap is None else duration_ns(gap),
+        "gap_ns": None if gap is None else nanoseconds(gap, "gap"),
         "max_bins": max_bins,
         "threads": threads,
         "time": time,
@@ -296,7 +258,7 @@ def bin_files(
         "rows": list((rows or {}).items()),
         "unit": unit,
         "time_unit": time_unit,
-        "interval_ns": None if interval is None else duration_ns(interval),
+        "interval_ns": None if interval is None else nanoseconds(interval, "interval"),
         "counter_bits": counter_bits,
     }
     told = None if progress is None else lambda text: bool(progress(json.loads(text)))

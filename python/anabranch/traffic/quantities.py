@@ -1,44 +1,81 @@
-"""Times, rates and shares as people type them: ``5ms``, ``1Gbps``, ``1/3``."""
+"""Times, rates and shares as people type them: ``5ms``, ``1Gbps``.
+
+Numbers are read as decimals: ``0.3s`` are 300 000 000 ns, whatever binary floating point makes of 0.3.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 from anabranch.errors import AnabranchError
 
-TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-"""Units of time, in seconds."""
+TIMES = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+}
+"""Units of time, in nanoseconds."""
 
-RATES = {"bps": 1.0, "kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9, "Tbps": 1e12}
+RATES = {"bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 """Units of rate, in bits per second."""
 
-_PATTERN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zA-Zµ]+)\s*")
+LONGEST_NS = 2**63
+"""Times are counted in signed 64-bit integers: 292 years."""
+
+_PATTERN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zA-Zµ]+)\s*", re.ASCII)
 
 
-def _quantity(text: str, units: dict[str, float], what: str, example: str) -> float:
+def _quantity(text: str, units: dict[str, int], what: str, example: str) -> Decimal:
     match = _PATTERN.fullmatch(text)
     known = {name.lower(): scale for name, scale in units.items()}
-    try:
-        if match is not None and match[2].lower() in known:
-            value = float(match[1]) * known[match[2].lower()]
-            if math.isfinite(value) and value > 0:
-                return value
-    except ValueError:
-        pass
+    if match is not None and match[2].lower() in known:
+        try:
+            value = Decimal(match[1]) * known[match[2].lower()]
+        except ArithmeticError:
+            value = Decimal(0)
+        if value > 0 and math.isfinite(float(value)):
+            return value
     expected = f"expected a number above zero and a unit ({', '.join(units)})"
     raise AnabranchError(f"{what} {text!r}: {expected}", hint=example)
 
 
-def seconds(text: str, what: str = "time") -> float:
+def nanoseconds(text: str, what: str = "time") -> int:
     """Read a time; `what` begins the message of an error.
+
+    Raises
+    ------
+    AnabranchError
+        If it is none, not a whole number of nanoseconds, or longer than a 64-bit clock counts.
+
+    Examples
+    --------
+    >>> nanoseconds("5ms"), nanoseconds("0.5 s"), nanoseconds("5min")
+    (5000000, 500000000, 300000000000)
+    """
+    value = _quantity(text, TIMES, what, "100ms, 1s, 5min")
+    if value >= LONGEST_NS:
+        raise AnabranchError(f"{what} {text!r}: longer than a clock of 64 bits counts, 292 years", hint="1d")
+    if value != int(value):
+        raise AnabranchError(f"{what} {text!r}: not a whole number of nanoseconds", hint="1ns is the least; 100ms")
+    return int(value)
+
+
+def seconds(text: str, what: str = "time") -> float:
+    """Read a time as seconds; errors as those of `nanoseconds`.
 
     Examples
     --------
     >>> seconds("5ms"), seconds("5 min")
     (0.005, 300.0)
     """
-    return _quantity(text, TIMES, what, "100ms, 1s, 5min")
+    return nanoseconds(text, what) / 10**9
 
 
 def widths(text: str) -> list[float]:
@@ -60,4 +97,4 @@ def bps(text: str, what: str = "rate") -> float:
     >>> bps("1Gbps"), bps("940 Mbps")
     (1000000000.0, 940000000.0)
     """
-    return _quantity(text, RATES, what, "1Gbps, 250Mbps")
+    return float(_quantity(text, RATES, what, "1Gbps, 250Mbps"))
