@@ -9,7 +9,7 @@ import fixtures
 import polars as pl
 import pytest
 
-from anabranch import ResultError, Results, load
+from anabranch import ResultError, Results, load, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,3 +144,36 @@ def test_a_bad_fabric_is_refused(tmp_path: Path, text: str) -> None:
     (folder / "fabric.json").write_text(text)
     with pytest.raises(ResultError):
         _ = load(folder).fabric
+
+
+ONE_TRANSFER = """
+[fabric]
+topology = "star"
+hosts = 2
+rate = "1Gbps"
+delay = "1us"
+
+[transport]
+name = "udp"
+
+[[workload]]
+sizes = { law = "fixed", size = "125KB" }
+placement = { pattern = "pairs", pairs = [[0, 1]] }
+
+[run]
+time_limit = "10ms"
+"""
+
+
+@pytest.mark.parametrize(("background", "measured_ns"), [("true", 10e6), ("false", None)])
+def test_links_are_measured_to_the_last_completion_or_to_the_end(
+    background: str, measured_ns: float | None, tmp_path: Path
+) -> None:
+    (tmp_path / "one.toml").write_text(ONE_TRANSFER)
+    results = run(tmp_path / "one.toml", [f"workload.0.background={background}"], out=tmp_path / "out")
+    if measured_ns is None:
+        measured_ns = float(results.flows["end_ns"][0])
+        assert 1e6 < measured_ns < 1.1e6
+    sender = results.links.filter(pl.col("src") == "h0").row(0, named=True)
+    # A byte takes 8 ns at 1 Gbps.
+    assert sender["utilisation"] == pytest.approx(8 * sender["bytes"] / measured_ns, rel=1e-9)
