@@ -5,7 +5,8 @@ use crate::{Manifest, RunEntry, SCHEMA, Store, StoreError};
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::network::Conservation;
 use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -44,7 +45,8 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
         store.write_fabric(&plan.prepare(first)?.graph)?;
     }
     let entries: Vec<Mutex<Option<RunEntry>>> = adopt(&store, plan, kept)?.into_iter().map(Mutex::new).collect();
-    let missing: Vec<usize> = (0..plan.runs.len()).filter(|&i| lock(&entries[i]).is_none()).collect();
+    let missing = (0..plan.runs.len()).filter(|&i| lock(&entries[i]).is_none());
+    let missing = longest_first(plan, missing.collect())?;
     progress.keep(plan.runs.len() - missing.len());
     let outcome = run_all::<LabError>(
         &missing,
@@ -79,12 +81,29 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
     outcome.map(|()| manifest)
 }
 
+/// Puts the runs that should take longest first, so that at the end no thread waits for one that began late.
+fn longest_first(plan: &Plan, mut runs: Vec<usize>) -> Result<Vec<usize>, LabError> {
+    let mut cost = vec![0; plan.runs.len()];
+    for &i in &runs {
+        cost[i] = plan.prepare(&plan.runs[i])?.packets(&plan.runs[i].scenario);
+    }
+    runs.sort_by_key(|&i| Reverse(cost[i]));
+    Ok(runs)
+}
+
 /// Finds the runs of the plan among those that are there, by their hashes, and gives them the names that they have in the
 /// plan. Runs that the plan does not have stay, for another plan, unless they are in the way.
-fn adopt(store: &Store, plan: &Plan, kept: Vec<RunEntry>) -> Result<Vec<Option<RunEntry>>, StoreError> {
-    let mut by_hash: BTreeMap<String, RunEntry> = kept.into_iter().map(|e| (e.scenario_hash.clone(), e)).collect();
-    let found: Vec<Option<RunEntry>> = plan.runs.iter().map(|run| by_hash.remove(&run.hash)).collect();
-    let strangers: BTreeMap<&str, &RunEntry> = by_hash.values().map(|entry| (entry.run.as_str(), entry)).collect();
+fn adopt(store: &Store, plan: &Plan, mut kept: Vec<RunEntry>) -> Result<Vec<Option<RunEntry>>, StoreError> {
+    kept.sort_by(|a, b| a.run.cmp(&b.run));
+    // Points that differ in name only have one hash.
+    let mut by_hash: BTreeMap<String, VecDeque<RunEntry>> = BTreeMap::new();
+    for entry in kept {
+        by_hash.entry(entry.scenario_hash.clone()).or_default().push_back(entry);
+    }
+    let found: Vec<Option<RunEntry>> =
+        plan.runs.iter().map(|run| by_hash.get_mut(&run.hash).and_then(VecDeque::pop_front)).collect();
+    let strangers: BTreeMap<&str, &RunEntry> =
+        by_hash.values().flatten().map(|entry| (entry.run.as_str(), entry)).collect();
     for run in &plan.runs {
         if let Some(stranger) = strangers.get(run.name().as_str()) {
             store.remove_run(&stranger.run)?;
@@ -93,10 +112,10 @@ fn adopt(store: &Store, plan: &Plan, kept: Vec<RunEntry>) -> Result<Vec<Option<R
     // All step aside before any takes its place: two may have to change places.
     let moves = || found.iter().zip(&plan.runs).filter_map(|(e, run)| e.as_ref().map(|e| (e, run)));
     for (entry, _) in moves().filter(|(entry, run)| entry.run != run.name()) {
-        store.rename_run(&entry.run, &format!(".{}", entry.scenario_hash))?;
+        store.rename_run(&entry.run, &format!(".{}", entry.run))?;
     }
     for (entry, run) in moves().filter(|(entry, run)| entry.run != run.name()) {
-        store.rename_run(&format!(".{}", entry.scenario_hash), &run.name())?;
+        store.rename_run(&format!(".{}", entry.run), &run.name())?;
     }
     let mut adopted = Vec::new();
     for (entry, run) in found.into_iter().zip(&plan.runs) {
@@ -134,6 +153,48 @@ impl RunEntry {
             cpu_s: None,
             scenario_hash: run.hash.clone(),
             conservation: Conservation::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_sim::scenario::parse;
+
+    #[test]
+    fn runs_begin_in_the_order_of_what_they_will_take() {
+        let text = r#"
+            [fabric]
+            topology = "star"
+            hosts = 4
+            [transport]
+            name = "ndp"
+            [[workload]]
+            sizes = { law = "fixed", size = "20KB" }
+            placement = { pattern = "permutation" }
+            [sweep]
+            "workload.0.sizes.size" = ["20KB", "2MB", "20KB", "200KB"]
+        "#;
+        let plan = parse("test.toml", text, &[]).expect("the scenario is right");
+        let order = longest_first(&plan, vec![0, 1, 2, 3]).expect("all can be run");
+        assert_eq!(order, [1, 3, 0, 2]);
+        assert_eq!(longest_first(&plan, vec![2, 3]).expect("all can be run"), [3, 2]);
+        for threads in [1, 3] {
+            let ended = Mutex::new(Vec::new());
+            let note = |i, _, _| {
+                ended.lock().expect("nobody panics").push(i);
+                Ok(())
+            };
+            let build = |i: usize| Ok(plan.network(&plan.runs[i])?);
+            run_all::<LabError>(&order, threads, &Progress::new(4), build, note).expect("nothing fails");
+            let mut ended = ended.into_inner().expect("nobody panics");
+            if threads > 1 {
+                ended.sort_unstable();
+                assert_eq!(ended, [0, 1, 2, 3]);
+            } else {
+                assert_eq!(ended, order);
+            }
         }
     }
 }

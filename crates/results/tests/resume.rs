@@ -111,6 +111,18 @@ fn runs_are_known_by_their_hash_whatever_their_name() {
 }
 
 #[test]
+fn points_that_are_the_same_are_kept_one_by_one() {
+    let out = folder("twins");
+    let sweep = |values: &str| plan(&["repeat=1", &format!("sweep.\"run.time_limit\"={values}")]);
+    let (first, _) = complete(&sweep(r#"["1s", "1000ms"]"#), &out, false);
+    assert_eq!(first.runs[0].scenario_hash, first.runs[1].scenario_hash);
+    assert_eq!(complete(&sweep(r#"["1s", "1000ms"]"#), &out, true).1, 2);
+    // Both move on, one to the place of the other.
+    assert_eq!(complete(&sweep(r#"["5s", "1s", "1000ms"]"#), &out, true).1, 2);
+    assert_eq!(complete(&sweep(r#"["5s", "1s", "1000ms"]"#), &out, true).1, 3);
+}
+
+#[test]
 fn kept_runs_tell_of_their_decoder_even_if_an_older_version_did_not() {
     let out = folder("older");
     let (first, _) = complete(&plan(&[]), &out, false);

@@ -6,8 +6,10 @@ use crate::measure::RunRecord;
 use crate::network::Network;
 pub use crate::stopwatch::Spent;
 use crate::stopwatch::Stopwatch;
-use rayon::prelude::*;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 /// Shared view of an experiment while it runs.
 #[derive(Debug, Default)]
@@ -64,7 +66,7 @@ impl Progress {
     }
 }
 
-/// Runs the networks that `runs` numbers, on `threads` threads (0: one per core). `build` makes the one of a number; `ended`
+/// Runs the networks that `runs` numbers, in that order, on `threads` threads (0: one per core). `build` makes the one of a number; `ended`
 /// receives each record with the time that the run took, on whichever thread ran it, in order of ending. Runs
 /// interrupted before they began are not reported.
 ///
@@ -99,10 +101,18 @@ pub fn run_all<E: Send>(
         progress.done.fetch_add(1, Relaxed);
         outcome
     };
-    let guarded = |i: usize| one(i).inspect_err(|_| progress.interrupt());
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-        // One at a time from the front, so that the first sweep points are complete first.
-        Ok(pool) => pool.install(|| runs.par_iter().copied().with_max_len(1).try_for_each(guarded)),
-        Err(_) => runs.iter().copied().try_for_each(guarded),
-    }
+    let next = AtomicUsize::new(0);
+    // From the front, one at a time: what comes first is done first, and no thread waits while runs are left.
+    let work = || -> Result<(), E> {
+        while let Some(&run) = runs.get(next.fetch_add(1, Relaxed)) {
+            one(run).inspect_err(|_| progress.interrupt())?;
+        }
+        Ok(())
+    };
+    let threads = if threads == 0 { thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.min(runs.len())).map(|_| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.fold(Ok(()), Result::and)
+    })
 }
