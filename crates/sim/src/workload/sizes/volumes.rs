@@ -21,7 +21,8 @@ use std::sync::Arc;
 #[serde(deny_unknown_fields)]
 pub struct Volumes {
     /// A CSV file with a comment `# bin: 100ms` (any time), a line of names, and a column `bytes`: bytes on the wire in each
-    /// bin, headers included; relative to the scenario file. `anabranch traffic generate` writes such files.
+    /// bin, headers included; relative to the scenario file. A column `start_ns`, if there is one, must rise by a bin from
+    /// row to row. `anabranch traffic generate` writes such files.
     pub file: String,
     /// Factor of all volumes, above 0.
     #[serde(default = "one")]
@@ -77,7 +78,7 @@ impl Table {
     /// Reads a table; `file` is its name for error messages.
     fn parse(text: &str, file: &Path) -> Result<Self, Fault> {
         let fault = |line: usize, message: String| Fault::in_file(file, line, message);
-        let (mut bin, mut column, mut bytes) = (None, None, Vec::new());
+        let (mut bin, mut columns, mut bytes, mut starts) = (None, None, Vec::new(), Vec::new());
         let text = text.strip_prefix('\u{feff}').unwrap_or(text); // as spreadsheets write it
         for (number, line) in (1..).zip(text.lines().map(str::trim)) {
             if let Some(comment) = line.strip_prefix('#') {
@@ -95,15 +96,25 @@ impl Table {
             if line.is_empty() {
                 continue;
             }
-            let mut fields = line.split(',').map(str::trim);
-            let Some(place) = column else {
-                column = fields.position(|name| name == "bytes");
-                if column.is_none() {
+            let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+            let Some((place, start)) = columns else {
+                let named = |wanted| fields.iter().position(|&name| name == wanted);
+                let Some(place) = named("bytes") else {
                     return Err(fault(number, format!("expected names of columns, one of them `bytes`, not {line:?}")));
-                }
+                };
+                columns = Some((place, named("start_ns")));
                 continue;
             };
-            match fields.nth(place).map(str::parse::<f64>) {
+            if let Some(start) = start {
+                match fields.get(start).map(|start| start.parse::<i64>()) {
+                    Some(Ok(start)) => starts.push((number, start)),
+                    _ => {
+                        let message = format!("expected whole nanoseconds in the column `start_ns`, found {line:?}");
+                        return Err(fault(number, message));
+                    }
+                }
+            }
+            match fields.get(place).map(|volume| volume.parse::<f64>()) {
                 Some(Ok(volume)) if (0.0..=BYTES_MAX).contains(&volume) => bytes.push(volume),
                 Some(Ok(volume)) => {
                     return Err(fault(number, format!("bytes must be from 0 to {BYTES_MAX:e}, not {volume}")));
@@ -117,11 +128,21 @@ impl Table {
         let bin = bin.ok_or_else(|| {
             fault(0, "the width of a bin is missing".to_owned()).hint("add a line like `# bin: 100ms` at the top")
         })?;
-        if column.is_none() || bytes.is_empty() {
+        if bytes.is_empty() {
             return Err(fault(0, "no volumes: expected a line of names, one of them `bytes`, and rows".to_owned()));
+        }
+        if let Some((number, message)) = out_of_step(&starts, bin) {
+            return Err(fault(number, message).hint("every row is one bin; write those without traffic, too, with 0"));
         }
         Ok(Self { bin, bytes })
     }
+}
+
+/// The line of the first row that does not begin where the one before it ends, and what is wrong.
+fn out_of_step(starts: &[(usize, i64)], bin: Duration) -> Option<(usize, String)> {
+    let step = |pair: &[(usize, i64)]| i128::from(pair[1].1) - i128::from(pair[0].1);
+    let wrong = starts.windows(2).find(|pair| step(pair) * 1000 != i128::from(bin.ps()))?;
+    Some((wrong[1].0, format!("start_ns is {} after the row before, but the bins are {bin} wide", step(wrong))))
 }
 
 impl SizeLaw for Volumes {
@@ -257,6 +278,19 @@ mod tests {
                 "{missing}"
             );
         }
+    }
+
+    #[test]
+    fn rows_follow_one_another() {
+        let error = |starts: [&str; 3]| {
+            let rows: String = starts.iter().map(|start| format!("7,{start}\n")).collect();
+            parse(&format!("# bin: 5us\nbytes,start_ns\n{rows}")).unwrap_err().lines().next().unwrap().to_owned()
+        };
+        assert!(parse("# bin: 5us\nbytes,start_ns\n7,-5000\n7,0\n7,5000\n").is_ok());
+        let message = "start_ns is 10000 after the row before, but the bins are 5us wide";
+        assert_eq!(error(["0", "5000", "15000"]), format!("series.csv:5: {message}"));
+        assert!(error(["5000", "0", "5000"]).contains("start_ns is -5000 after"));
+        assert!(error(["0", "0.5", "1"]).starts_with("series.csv:4: expected whole nanoseconds"));
     }
 
     #[test]
