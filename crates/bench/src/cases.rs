@@ -1,4 +1,4 @@
-//! The benchmark's cases: permutation and incast on fat-trees, 1500-byte packets, 1 Gbps, 10 us links.
+//! The benchmark's cases: permutation, incast and storage requests on fat-trees, 1500-byte packets, 1 Gbps, 10 us links.
 
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
@@ -19,6 +19,9 @@ enum Pattern {
     Permutation,
     /// All hosts but one send to that one.
     Incast,
+    /// Ten storage requests a host at once, over 100 ms: half of them writes to three random hosts, half reads from one of
+    /// them, or from all three where the transport can.
+    Storage,
 }
 
 /// One case.
@@ -54,6 +57,8 @@ pub(crate) const CASES: &[Case] = &[
     case("scdp-k16", "SCDP, permutation, 1024 hosts, 5 MB", "scdp", 16, 5 * MB, Pattern::Permutation),
     case("ndp-incast", "NDP, incast 127:1, 2 MB each", "ndp", 8, 2 * MB, Pattern::Incast),
     case("scdp-incast", "SCDP, incast 127:1, 2 MB each", "scdp", 8, 2 * MB, Pattern::Incast),
+    case("ndp-storage", "NDP, 2500 requests of 1 MB, 250 hosts", "ndp", 10, MB, Pattern::Storage),
+    case("scdp-storage", "SCDP, 2500 requests of 1 MB, 250 hosts", "scdp", 10, MB, Pattern::Storage),
     case("tcp-small", "TCP NewReno, permutation, 16 hosts, 1 MB", "newreno", 4, MB, Pattern::Permutation),
     case("ndp-small", "NDP, permutation, 16 hosts, 1 MB", "ndp", 4, MB, Pattern::Permutation),
     case("scdp-small", "SCDP, permutation, 16 hosts, 1 MB", "scdp", 4, MB, Pattern::Permutation),
@@ -122,7 +127,43 @@ impl Case {
                 (0..order.len()).map(|i| session(order[i], order[(i + 1) % order.len()])).collect()
             }
             Pattern::Incast => (1..hosts).map(|h| session(h, 0)).collect(),
+            Pattern::Storage => self.requests(hosts),
         }
+    }
+
+    fn requests(&self, hosts: u32) -> Vec<Session> {
+        let groups = self.transport == "scdp";
+        let mut sessions = Vec::new();
+        for request in 0..10 * hosts {
+            let mut draws = (0..).map(|n| random::mix(SEED ^ random::mix(u64::from(request) << 32 | n)));
+            let start = Time(draws.next().unwrap_or_default() % Duration::from_ms(100).ps());
+            let mut members: Vec<u32> = Vec::with_capacity(4);
+            while members.len() < 4 {
+                let host = (draws.next().unwrap_or_default() % u64::from(hosts)) as u32;
+                if !members.contains(&host) {
+                    members.push(host);
+                }
+            }
+            let (client, replicas) = (members[0], &members[1..4]);
+            let one = |mode, sources: &[u32], sinks: &[u32]| Session {
+                start,
+                size: Some(Bytes(self.bytes)),
+                supply: None,
+                mode,
+                sources: sources.to_vec(),
+                sinks: sinks.to_vec(),
+                group: 0,
+                request,
+            };
+            match (request % 2 == 0, groups) {
+                (true, true) => sessions.push(one(Mode::OneToMany, &[client], replicas)),
+                (true, false) => sessions.extend(replicas.iter().map(|&sink| one(Mode::Unicast, &[client], &[sink]))),
+                (false, true) => sessions.push(one(Mode::ManyToOne, replicas, &[client])),
+                (false, false) => sessions.push(one(Mode::Unicast, &replicas[..1], &[client])),
+            }
+        }
+        sessions.sort_by_key(|session| session.start);
+        sessions
     }
 
     /// The network, ready to run.
@@ -144,7 +185,7 @@ impl Case {
             time_limit: Time::MAX,
             changes: Vec::new(),
             sampling: Sampling::default(),
-            multicast_trees: 1,
+            multicast_trees: 16,
             host_jitter: Duration::ZERO,
             pull_pace: 1.0,
             return_to_sender: false,
@@ -156,13 +197,12 @@ impl Case {
     /// Full-size data packets delivered to applications, times the links on their paths.
     pub(crate) fn packet_hops(&self, network: &Network) -> u64 {
         let transport = Transport { name: String::new(), protocol: self.protocol() };
-        let finished =
-            network.sessions().iter().zip(network.specs()).filter(|(r, _)| r.receivers[0].completed.is_some());
-        finished
-            .map(|(_, s)| {
-                let packets = transport.packets(self.bytes).count;
-                packets * u64::from(network.routes().hop_count(s.sources[0], s.sinks[0]))
-            })
-            .sum()
+        let packets = transport.packets(self.bytes).count;
+        let sessions = network.sessions().iter().zip(network.specs());
+        let ends = sessions.flat_map(|(row, spec)| {
+            let complete = row.receivers.iter().zip(&spec.sinks).filter(|(receiver, _)| receiver.completed.is_some());
+            complete.map(|(_, &sink)| (spec.sources[0], sink))
+        });
+        ends.map(|(source, sink)| packets * u64::from(network.routes().hop_count(source, sink))).sum()
     }
 }
