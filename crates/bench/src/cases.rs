@@ -84,7 +84,9 @@ impl Case {
             "dctcp" => tcp(Algorithm::Dctcp),
             "newreno" => tcp(Algorithm::NewReno),
             "ndp" => Protocol::Ndp(ndp::NdpConfig { initial_window: INITIAL_WINDOW, ..ndp::NdpConfig::default() }),
-            _ => Protocol::Scdp(scdp::ScdpConfig { initial_window: INITIAL_WINDOW, ..scdp::ScdpConfig::default() }),
+            _ => Protocol::Scdp(
+                scdp::ScdpConfig { initial_window: INITIAL_WINDOW, ..scdp::ScdpConfig::default() }.into(),
+            ),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::host::stack::Stack;
 use crate::measure::ideal::Packets;
 use crate::random;
 use anabranch_transport::{Bytes, Time, ndp, scdp, tcp, udp};
+use std::sync::Arc;
 
 /// A protocol with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +17,7 @@ pub enum Protocol {
     /// NDP, or NDP+ with priority thresholds.
     Ndp(ndp::NdpConfig),
     /// SCDP, or Polyraptor.
-    Scdp(scdp::ScdpConfig),
+    Scdp(Arc<scdp::ScdpConfig>),
     /// UDP.
     Udp(udp::UdpConfig),
 }
@@ -95,9 +96,10 @@ impl Transport {
                 let sender = ndp::Connection::Sender(ndp::Sender::new(c, bytes));
                 (Stack::Ndp(sender), Stack::Ndp(ndp::Connection::Receiver(ndp::Receiver::new(c))))
             }
-            Protocol::Scdp(c) => {
-                (scdp_sender(scdp::Sender::unicast(c, bytes)), scdp_receiver(scdp::Receiver::new(c, 1, seed)))
-            }
+            Protocol::Scdp(c) => (
+                scdp_sender(scdp::Sender::unicast(Arc::clone(c), bytes)),
+                scdp_receiver(scdp::Receiver::new(Arc::clone(c), 1, seed)),
+            ),
             Protocol::Udp(c) => {
                 let sender = udp::Connection::Sender(udp::Sender::new(c, bytes));
                 (Stack::Udp(sender), Stack::Udp(udp::Connection::Receiver(udp::Receiver::new(c))))
@@ -109,8 +111,8 @@ impl Transport {
     /// [have such](Self::multicasts).
     pub fn one_to_many(&self, size: Option<Bytes>, receivers: u16, seed: u64) -> Option<(Stack, Vec<Stack>)> {
         let Protocol::Scdp(c) = &self.protocol else { return None };
-        let sender = scdp::Sender::one_to_many(c, size.map(|s| s.0), receivers);
-        let receiver = |i: u16| scdp_receiver(scdp::Receiver::new(c, 1, random::mix(seed ^ u64::from(i))));
+        let sender = scdp::Sender::one_to_many(Arc::clone(c), size.map(|s| s.0), receivers);
+        let receiver = |i: u16| scdp_receiver(scdp::Receiver::new(Arc::clone(c), 1, random::mix(seed ^ u64::from(i))));
         Some((scdp_sender(sender), (0..receivers).map(receiver).collect()))
     }
 
@@ -118,10 +120,10 @@ impl Transport {
     pub fn many_to_one(&self, size: Option<Bytes>, senders: u16, seed: u64) -> Option<(Vec<Stack>, Stack)> {
         let Protocol::Scdp(c) = &self.protocol else { return None };
         let sender = |i: u16| {
-            let sender = scdp::Sender::many_to_one(c, size.map(|s| s.0), i, senders);
+            let sender = scdp::Sender::many_to_one(Arc::clone(c), size.map(|s| s.0), i, senders);
             scdp_sender(sender.with_repair_seed(random::mix(seed ^ random::mix(u64::from(i)))))
         };
-        Some(((0..senders).map(sender).collect(), scdp_receiver(scdp::Receiver::new(c, senders, seed))))
+        Some(((0..senders).map(sender).collect(), scdp_receiver(scdp::Receiver::new(Arc::clone(c), senders, seed))))
     }
 }
 

@@ -89,7 +89,7 @@ fn carried_by(fallback: Fallback, mut setup: Setup) -> Setup {
 /// SCDP that detaches stragglers.
 fn detaching() -> Protocol {
     let straggler = Straggler { policy: StragglerPolicy::Detach, time: us(300), ..Straggler::default() };
-    Protocol::Scdp(ScdpConfig { straggler, ..ScdpConfig::default() })
+    Protocol::Scdp(ScdpConfig { straggler, ..ScdpConfig::default() }.into())
 }
 
 /// Fair queues for SCDP and DCTCP.
@@ -146,7 +146,7 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let pias = setup(fat_tree(), mlfq_trim(10), pias, PerFlow, groups());
     let chains = setup(fat_tree(), trim(6), ndp(12), PerPacket, groups());
     let random = ScdpConfig { repair: Repair::Random, block_symbols: 1000, ..ScdpConfig::default() };
-    let polyraptor = setup(fat_tree(), trim(4), Protocol::Scdp(random), PerPacket, groups());
+    let polyraptor = setup(fat_tree(), trim(4), Protocol::Scdp(random.into()), PerPacket, groups());
     let relayed = setup(bcube(), mlfq_trim(8), scdp(12), PerPacket, groups());
     let failing = setup(fat_tree(), drop_tail(6), ndp(10), PerPacket, strided(16, 8));
     let detaching = setup(fat_tree(), mlfq_trim(8), detaching(), PerPacket, groups());

@@ -296,7 +296,7 @@ fn protocols() -> impl Strategy<Value = Protocol> {
     let scdp = (windows, select(vec![3, 100, MAX_BLOCK_SYMBOLS]), select(vec![0, 1, 24]), repair, straggler).prop_map(
         |(windows, block_symbols, reorder_tolerance, repair, straggler)| {
             let (initial_window, initial_window_many_to_one) = windows;
-            Protocol::Scdp(ScdpConfig {
+            let config = ScdpConfig {
                 initial_window,
                 initial_window_many_to_one,
                 block_symbols,
@@ -304,7 +304,8 @@ fn protocols() -> impl Strategy<Value = Protocol> {
                 repair,
                 straggler,
                 ..ScdpConfig::default()
-            })
+            };
+            Protocol::Scdp(config.into())
         },
     );
     // Boxed: all strategies together would not fit on a test thread's stack.

@@ -29,7 +29,7 @@ fn write(policy: StragglerPolicy) -> Setup {
         ..scdp::Straggler::default()
     };
     let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1436 * SYMBOLS) };
-    let protocol = Protocol::Scdp(ScdpConfig { straggler, ..ScdpConfig::default() });
+    let protocol = Protocol::Scdp(ScdpConfig { straggler, ..ScdpConfig::default() }.into());
     Setup { stop: Stop::Foreground, ..setup(slow_host(), mlfq_trim(20), protocol, Single, vec![session]) }
 }
 

@@ -18,11 +18,14 @@ pub enum PriorityBy {
 
 /// Switches have eight priorities at most, so seven demotions.
 const MOST_THRESHOLDS: usize = 7;
+/// More than any flow sends.
+const NEVER: u64 = u64::MAX;
 
-/// The thresholds of a flow's demotion.
+/// The thresholds of a flow's demotion, in place: they are looked at for every packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Demotion {
-    thresholds: Box<[u64]>,
+    /// Those that there are not lie at the end, beyond any size.
+    thresholds: [u64; MOST_THRESHOLDS],
     /// What counts as sent before the first packet.
     from: u64,
 }
@@ -34,14 +37,16 @@ impl Demotion {
             PriorityBy::Sent => 0,
             PriorityBy::Size => size.saturating_sub(1),
         };
-        Self { thresholds: thresholds.iter().map(|t| t.0).collect(), from }
+        let mut all = [NEVER; MOST_THRESHOLDS];
+        all.iter_mut().zip(thresholds).for_each(|(place, threshold)| *place = threshold.0);
+        Self { thresholds: all, from }
     }
 
     /// Priority of the packet that leaves when `sent` bytes have been sent before it; 0 is the highest.
     #[inline]
     pub(crate) fn priority(&self, sent: u64) -> u8 {
         let sent = sent.max(self.from);
-        self.thresholds.iter().take_while(|&&t| t <= sent).count() as u8
+        self.thresholds.iter().take_while(|&&t| t <= sent && t < NEVER).count() as u8
     }
 }
 

@@ -11,15 +11,31 @@ use crate::random::mix;
 #[cfg(test)]
 mod tests;
 
+/// A link of a tree: the node that sends (the source, a switch, a host that relays), and by which port.
+pub type Branch = (NodeId, PortId);
+
+/// Where no tree has a branch: fills up the shorter trees of a group.
+const NOWHERE: Branch = (NodeId::MAX, PortId::MAX);
+
 /// One way for the packets of a group from the source to all receivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Nodes that send (the source, switches, and hosts that relay), in ascending order.
-    nodes: Vec<NodeId>,
-    /// Where the ports of each node begin in `ports`; one more entry ends the last.
-    starts: Vec<u32>,
-    ports: Vec<PortId>,
+    /// In order of nodes, and of ports.
+    branches: Vec<Branch>,
     unreached: Vec<u32>,
+}
+
+/// The branches of a tree, to look them up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branches<'a>(&'a [Branch]);
+
+impl<'a> Branches<'a> {
+    /// Where `node` sends each packet of the group; empty if it has none to send.
+    #[inline]
+    pub fn of(self, node: NodeId) -> &'a [Branch] {
+        let from = &self.0[self.0.partition_point(|branch| branch.0 < node)..];
+        &from[..from.iter().take_while(|branch| branch.0 == node).count()]
+    }
 }
 
 impl Tree {
@@ -66,35 +82,19 @@ impl Tree {
                 node = graph.port_peer(port);
             }
         }
-        egress.sort_unstable_by_key(|&p| (graph.port_owner(p), p));
-        Self::from_sorted(graph, egress, unreached)
+        let mut branches: Vec<Branch> = egress.into_iter().map(|port| (graph.port_owner(port), port)).collect();
+        branches.sort_unstable();
+        Self { branches, unreached }
     }
 
-    fn from_sorted(graph: &Graph, ports: Vec<PortId>, unreached: Vec<u32>) -> Self {
-        let (mut nodes, mut starts) = (Vec::new(), Vec::new());
-        for (i, &p) in ports.iter().enumerate() {
-            let node = graph.port_owner(p);
-            if nodes.last() != Some(&node) {
-                nodes.push(node);
-                starts.push(i as u32);
-            }
-        }
-        starts.push(ports.len() as u32);
-        Self { nodes, starts, ports, unreached }
-    }
-
-    /// The ports on which `node` (a switch, the source, a relaying host) sends each packet of the group; empty if it has none to send.
-    #[inline]
-    pub fn ports(&self, node: NodeId) -> &[PortId] {
-        match self.nodes.binary_search(&node) {
-            Ok(i) => &self.ports[self.starts[i] as usize..self.starts[i + 1] as usize],
-            Err(_) => &[],
-        }
+    /// Its branches, to look them up.
+    pub fn branches(&self) -> Branches<'_> {
+        Branches(&self.branches)
     }
 
     /// All egress ports of the tree: one for each link that it uses.
-    pub fn links(&self) -> &[PortId] {
-        &self.ports
+    pub fn links(&self) -> impl ExactSizeIterator<Item = PortId> {
+        self.branches.iter().map(|branch| branch.1)
     }
 
     /// Receivers that no path reached when the tree was built.
@@ -123,30 +123,47 @@ impl Marks {
     }
 }
 
-/// The trees of one group; never empty.
+/// The trees of one group. They lie in one piece of memory, as large as the longest of them for each: every switch looks
+/// something up for every packet, and what the trees of many groups take does not fit a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// All from the same source to the same receivers.
-    pub trees: Vec<Tree>,
+    branches: Box<[Branch]>,
+    longest: usize,
+    trees: u32,
 }
 
 impl MulticastGroup {
     /// A group of `trees` trees (at least one) that take different ways as far as there are.
+    pub fn build(graph: &Graph, routes: &Routes, source: u32, receivers: &[u32], trees: u32, hash: u64) -> Self {
+        Self::of(&Self::plan(graph, routes, source, receivers, trees, hash))
+    }
+
+    /// The trees of such a group.
     ///
     /// Tree `i` takes a way from the `i`-th of `trees` equal shares of the path fractions; `hash` picks which. In a
     /// fat-tree, `(k/2)^2` trees go through one core switch each.
-    pub fn build(graph: &Graph, routes: &Routes, source: u32, receivers: &[u32], trees: u32, hash: u64) -> Self {
+    fn plan(graph: &Graph, routes: &Routes, source: u32, receivers: &[u32], trees: u32, hash: u64) -> Vec<Tree> {
         let trees = trees.max(1);
         // Away from the end of the share, which rounding would otherwise cross.
         let within = (mix(hash) >> 32).min(u64::from(u32::MAX - trees));
         let fraction = |i: u32| ((u64::from(i) << 32) + within).div_ceil(u64::from(trees)) as u32;
-        let tree = |i| Tree::along(graph, routes, source, receivers, fraction(i));
-        Self { trees: (0..trees).map(tree).collect() }
+        (0..trees).map(|i| Tree::along(graph, routes, source, receivers, fraction(i))).collect()
+    }
+
+    fn of(trees: &[Tree]) -> Self {
+        let longest = trees.iter().map(|tree| tree.branches.len()).max().unwrap_or(0);
+        let mut branches = Vec::with_capacity(longest * trees.len());
+        for (end, tree) in (1..).zip(trees) {
+            branches.extend_from_slice(&tree.branches);
+            branches.resize(end * longest, NOWHERE);
+        }
+        Self { branches: branches.into(), longest, trees: trees.len() as u32 }
     }
 
     /// The tree that a packet with the path fraction `path` takes: random or permuted spraying as for unicast packets.
     #[inline]
-    pub fn tree(&self, path: u32) -> &Tree {
-        &self.trees[((u64::from(path) * self.trees.len() as u64) >> 32) as usize]
+    pub fn tree(&self, path: u32) -> Branches<'_> {
+        let tree = ((u64::from(path) * u64::from(self.trees)) >> 32) as usize;
+        Branches(&self.branches[tree * self.longest..][..self.longest])
     }
 }

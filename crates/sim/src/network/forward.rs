@@ -42,8 +42,8 @@ impl Network {
         let index = self.packets.hot(id).destination as usize;
         let Some(group) = self.multicast[index].take() else { return self.drop_packet(id) };
         let tree = group.group.tree(self.packets.hot(id).path);
-        let branches = tree.ports(node);
-        for (n, &port) in branches.iter().enumerate() {
+        let branches = tree.of(node);
+        for (n, &(_, port)) in branches.iter().enumerate() {
             let copy = if n + 1 < branches.len() {
                 self.counts.replicated += 1;
                 self.packets.duplicate(id)
@@ -52,7 +52,7 @@ impl Network {
             };
             let peer = self.ports[port as usize].peer();
             // The last link of its way; hosts with several links may also be in the middle.
-            if peer < self.graph.hosts && (!self.interfaces.several || tree.ports(peer).is_empty()) {
+            if peer < self.graph.hosts && (!self.interfaces.several || tree.of(peer).is_empty()) {
                 let at = group.receivers.partition_point(|r| r.0 < peer);
                 self.packets.hot_mut(copy).address(peer, group.receivers[at].1);
             }
@@ -71,7 +71,7 @@ impl Network {
         hot.flags |= flag::RELAYED;
         let own = self.multicast[hot.destination as usize].as_deref().and_then(|group| {
             let at = group.receivers.binary_search_by_key(&host, |r| r.0).ok()?;
-            Some((group.receivers[at].1, group.group.tree(hot.path).ports(host).is_empty()))
+            Some((group.receivers[at].1, group.group.tree(hot.path).of(host).is_empty()))
         });
         let Some((endpoint, last)) = own else {
             self.replicate(host, id);

@@ -49,7 +49,7 @@ macro_rules! transports {
 // The registry: one line per transport. Name, the queue and the routing that `auto` stands for, the protocol.
 transports! {
     /// Receiver-driven and rateless; also one-to-many and many-to-one.
-    Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp(c.scdp.clone());
+    Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp((&c.scdp).into());
     /// Receiver-driven over trimming switches.
     Ndp = "ndp": Trim, PerPacket, |c| Protocol::Ndp(c.ndp.clone());
     /// TCP NewReno (RFC 6582).
@@ -120,14 +120,15 @@ impl TransportConfig {
     /// Thesis, chapter 3 (the Polyraptor poster): two queues, so no priorities; "statistically unique" repair symbols; blocks
     /// are not pipelined, and decoding takes no time.
     fn polyraptor(&self) -> Protocol {
-        Protocol::Scdp(ScdpConfig {
+        let config = ScdpConfig {
             priority_thresholds: Vec::new(),
             block_symbols: MAX_BLOCK_SYMBOLS,
             repair: Repair::Random,
             decode_table: DecodeTable::default(),
             decode_polynomial: vec![0.0],
             ..self.scdp.clone()
-        })
+        };
+        Protocol::Scdp(config.into())
     }
 
     /// "For uniformity, we use the same priority demoting thresholds for PIAS as in SCDP and NDP+" (SCDP §V), unless the

@@ -74,7 +74,7 @@ pub(crate) fn ndp(initial_window: u32) -> Protocol {
 }
 
 pub(crate) fn scdp(initial_window: u32) -> Protocol {
-    Protocol::Scdp(scdp::ScdpConfig { initial_window, ..scdp::ScdpConfig::default() })
+    Protocol::Scdp(scdp::ScdpConfig { initial_window, ..scdp::ScdpConfig::default() }.into())
 }
 
 pub(crate) fn drop_tail(packets: u32) -> impl Fn(u32) -> Queue + Send {

@@ -6,6 +6,7 @@ use crate::PriorityBy;
 use crate::{Bytes, ConfigError, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Source symbols of a block at most: RFC 6330 §5.1.2.
 pub const MAX_BLOCK_SYMBOLS: u32 = 56_403;
@@ -69,6 +70,13 @@ pub enum Repair {
     Partitioned,
     /// Each starts at a random number of its own, so that they are statistically unique (SCDP §IV-E: randomness; Polyraptor).
     Random,
+}
+
+/// For a single session. Sessions that are alike share one, which saves memory, and time: it stays in the cache.
+impl From<&ScdpConfig> for Arc<ScdpConfig> {
+    fn from(config: &ScdpConfig) -> Self {
+        Self::new(config.clone())
+    }
 }
 
 impl Default for ScdpConfig {

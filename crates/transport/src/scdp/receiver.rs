@@ -6,6 +6,7 @@ use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Transmit};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 mod asking;
 mod choosing;
@@ -73,12 +74,12 @@ pub struct Receiver {
     stats: Stats,
     seed: u64,
     decoder: Option<Box<dyn BlockDecoder>>,
-    config: Box<ScdpConfig>,
+    config: Arc<ScdpConfig>,
 }
 
 impl Receiver {
     /// Waits for a session of up to `senders` senders. `config` must be valid. `seed` decides which decodings fail.
-    pub fn new(config: &ScdpConfig, senders: u16, seed: u64) -> Self {
+    pub fn new(config: impl Into<Arc<ScdpConfig>>, senders: u16, seed: u64) -> Self {
         Self {
             session: None,
             base: 0,
@@ -97,7 +98,7 @@ impl Receiver {
             stats: Stats::default(),
             seed,
             decoder: None,
-            config: Box::new(config.clone()),
+            config: config.into(),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::demotion::Demotion;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
 use apart::Apart;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 mod apart;
 
@@ -67,7 +68,7 @@ pub struct Sender {
     symbol_size: u32,
     header_size: u32,
     repair_seed: u64,
-    config: Box<ScdpConfig>,
+    config: Arc<ScdpConfig>,
     /// Of a one-to-many session that does not just wait for stragglers.
     apart: Option<Box<Apart>>,
 }
@@ -77,25 +78,35 @@ impl Sender {
     ///
     /// # Panics
     /// If the object exceeds [`ScdpConfig::max_object_bytes`].
-    pub fn unicast(config: &ScdpConfig, object_bytes: Option<u64>) -> Self {
-        Self::new(config, object_bytes, Mode::Unicast, config.initial_window, 1, 0, 1)
+    pub fn unicast(config: impl Into<Arc<ScdpConfig>>, object_bytes: Option<u64>) -> Self {
+        let config = config.into();
+        let window = config.initial_window;
+        Self::new(config, object_bytes, Mode::Unicast, window, 1, 0, 1)
     }
 
     /// Sends an object to `receivers` receivers at once, as peers 0, 1 ...; symbols go to [`GROUP`].
     ///
     /// # Panics
     /// If the object exceeds [`ScdpConfig::max_object_bytes`], or there is no receiver.
-    pub fn one_to_many(config: &ScdpConfig, object_bytes: Option<u64>, receivers: u16) -> Self {
+    pub fn one_to_many(config: impl Into<Arc<ScdpConfig>>, object_bytes: Option<u64>, receivers: u16) -> Self {
         assert!(receivers > 0, "a session has a receiver");
-        Self::new(config, object_bytes, Mode::OneToMany, config.initial_window, receivers, 0, 1)
+        let config = config.into();
+        let window = config.initial_window;
+        Self::new(config, object_bytes, Mode::OneToMany, window, receivers, 0, 1)
     }
 
     /// Sends the share of sender `index` of `senders` of an object that all of them have.
     ///
     /// # Panics
     /// If the object exceeds [`ScdpConfig::max_object_bytes`], or `index` is not below `senders`.
-    pub fn many_to_one(config: &ScdpConfig, object_bytes: Option<u64>, index: u16, senders: u16) -> Self {
+    pub fn many_to_one(
+        config: impl Into<Arc<ScdpConfig>>,
+        object_bytes: Option<u64>,
+        index: u16,
+        senders: u16,
+    ) -> Self {
         assert!(index < senders, "sender {index} of {senders}");
+        let config = config.into();
         let window = config.initial_window_many_to_one;
         Self::new(config, object_bytes, Mode::ManyToOne, window, 1, u32::from(index), senders)
     }
@@ -108,7 +119,7 @@ impl Sender {
     }
 
     fn new(
-        config: &ScdpConfig,
+        config: Arc<ScdpConfig>,
         object_bytes: Option<u64>,
         mode: Mode,
         window: u32,
@@ -164,8 +175,8 @@ impl Sender {
             symbol_size: (config.header.0 + symbol_bytes.min(object_bytes)) as u32,
             header_size: config.header.0 as u32,
             repair_seed: 0,
-            config: Box::new(config.clone()),
             apart: watch.map(|watch| Box::new(Apart::new(watch, config.straggler.quorum(usize::from(receivers))))),
+            config,
         };
         initial_window(&layout, lane, u32::from(lanes), window, |block, count| {
             sender.reach(block);

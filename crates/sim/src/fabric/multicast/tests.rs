@@ -14,7 +14,7 @@ fn deliver(g: &Graph, tree: &Tree, source: u32) -> BTreeMap<u32, u8> {
     let (mut delivered, mut links, mut seen) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::from([source]));
     let mut open = vec![(source, 0)];
     while let Some((node, hops)) = open.pop() {
-        for &port in tree.ports(node) {
+        for &(_, port) in tree.branches().of(node) {
             assert_eq!(g.port_owner(port), node);
             assert!(links.insert(port / 2), "link {} twice", port / 2);
             let peer = g.port_peer(port);
@@ -37,7 +37,7 @@ fn fat_tree(k: u32) -> (Graph, Routes) {
 
 /// The core switches that a tree uses.
 fn cores(g: &Graph, tree: &Tree) -> BTreeSet<NodeId> {
-    let ends = tree.links().iter().map(|&p| g.port_peer(p));
+    let ends = tree.links().map(|p| g.port_peer(p));
     ends.filter(|&n| g.nodes[n as usize].level == Level::Core).collect()
 }
 
@@ -106,12 +106,13 @@ fn one_tree_for_each_core() {
         let (g, r) = fat_tree(k);
         let (count, receivers) = (k * k / 4, [g.hosts - 1, g.hosts / 2, 1, g.hosts - 2]);
         for hash in 0..40 {
+            let trees = MulticastGroup::plan(&g, &r, 0, &receivers, count, hash);
             let group = MulticastGroup::build(&g, &r, 0, &receivers, count, hash);
-            let used: BTreeSet<_> = group.trees.iter().flat_map(|t| cores(&g, t)).collect();
+            let used: BTreeSet<_> = trees.iter().flat_map(|t| cores(&g, t)).collect();
             assert_eq!(used.len(), count as usize);
-            for (i, tree) in group.trees.iter().enumerate() {
+            for (i, tree) in trees.iter().enumerate() {
                 assert_eq!(deliver(&g, tree, 0).len(), 4);
-                assert_eq!(group.tree(crate::fabric::routing::path_fraction(i as u32, count)), tree);
+                assert_eq!(group.tree(crate::fabric::routing::path_fraction(i as u32, count)), tree.branches());
             }
         }
     }
@@ -120,8 +121,8 @@ fn one_tree_for_each_core() {
 #[test]
 fn few_trees_spread_over_the_cores_too() {
     let (g, r) = fat_tree(10);
-    let groups = (0..200).map(|hash| MulticastGroup::build(&g, &r, 0, &[200, 249], 3, hash));
-    let used: BTreeSet<_> = groups.flat_map(|group| cores(&g, &group.trees[2])).collect();
+    let groups = (0..200).map(|hash| MulticastGroup::plan(&g, &r, 0, &[200, 249], 3, hash));
+    let used: BTreeSet<_> = groups.flat_map(|trees| cores(&g, &trees[2])).collect();
     // The third of three trees comes from the last third of 25 cores.
     assert!((8..=9).contains(&used.len()), "{used:?}");
 }
@@ -156,7 +157,7 @@ fn repeated_receivers_the_source_and_the_unreachable() {
     assert_eq!(deliver(&g, &tree, 0), BTreeMap::from([(1, 2)]));
     assert_eq!(tree.unreached(), [3]);
     let nobody = Tree::build(&g, &whole, 0, &[], 1);
-    assert!(nobody.links().is_empty() && nobody.ports(0).is_empty());
+    assert!(nobody.links().len() == 0 && nobody.branches().of(0).is_empty());
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn trees_go_through_hosts_that_relay() {
         assert_eq!(deliver(&g, &tree, 0).len(), 15);
         // One link to each host, to the source's two switches, and to the switches of one level of the three other rows.
         assert_eq!(tree.links().len(), 15 + 2 + 3);
-        used.insert(tree.links().to_vec());
+        used.insert(tree.links().collect::<Vec<_>>());
     }
     assert_eq!(used.len(), 2, "first digit or second digit first");
 }
@@ -202,13 +203,19 @@ proptest! {
         let (reached, cut_off): (BTreeSet<u32>, BTreeSet<u32>) =
             receivers.iter().filter(|&&h| h != source).partition(|&&h| r.path_count(source, h) > 0);
         let expected: BTreeMap<u32, u8> = reached.iter().map(|&h| (h, r.hop_count(source, h))).collect();
-        for tree in &MulticastGroup::build(&g, &r, source, &receivers, trees, hash).trees {
+        let group = MulticastGroup::build(&g, &r, source, &receivers, trees, hash);
+        for (i, tree) in (0..).zip(&MulticastGroup::plan(&g, &r, source, &receivers, trees, hash)) {
             let mut delivered = deliver(&g, tree, source);
             // Who is neither a receiver nor relays should not get any.
-            delivered.retain(|h, _| reached.contains(h) || tree.ports(*h).is_empty());
+            delivered.retain(|h, _| reached.contains(h) || tree.branches().of(*h).is_empty());
             prop_assert_eq!(delivered, expected.clone());
             prop_assert_eq!(tree.unreached().iter().copied().collect::<BTreeSet<_>>(), cut_off.clone());
-            prop_assert!(tree.links().iter().all(|p| !cuts.contains(&(p / 2))));
+            prop_assert!(tree.links().all(|p| !cuts.contains(&(p / 2))));
+            // The group has the same, although its trees may differ in length.
+            let packed = group.tree(crate::fabric::routing::path_fraction(i, trees));
+            for node in 0..g.nodes.len() as u32 {
+                prop_assert_eq!(packed.of(node), tree.branches().of(node));
+            }
         }
     }
 }
