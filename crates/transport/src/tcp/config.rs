@@ -53,7 +53,8 @@ pub struct TcpConfig {
     /// What priorities follow: the bytes sent, or the size of the flow.
     pub priority_by: PriorityBy,
     /// Consecutive timeouts after which a flow counts its bytes from zero again, so that a starved one regains the highest
-    /// priority; 0: never. Default 3 (PIAS's kernel module, `PIAS_TIMEOUT_THRESH`). Of no effect where priorities follow sizes.
+    /// priority; 0: never. Default 3 (PIAS's kernel module, `PIAS_TIMEOUT_THRESH`). Of no effect where priorities follow
+    /// sizes.
     pub priority_reset: u8,
     /// Simulate the three-way handshake. Default true; without it data leaves at once and both ends agree beforehand.
     pub handshake: bool,
