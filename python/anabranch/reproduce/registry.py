@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.experiments import (
+    background,
     beyond,
     delay,
     incast,
@@ -36,6 +37,7 @@ _ALL: tuple[Experiment, ...] = (
     storage.FIG1,
     storage.FIG5,
     storage.FIG6,
+    background.BACKGROUND,
     realistic.FIG7,
     realistic.FIG8,
     realistic.BUFFERS,
