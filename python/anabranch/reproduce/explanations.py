@@ -182,7 +182,10 @@ EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
     "scdp/published": {
         "writes-90": MEETS.removesuffix(" Besides, "),
         "writes-60": MEETS.removesuffix(" Besides, "),
-        **dict.fromkeys(("reads-90-ndp", "reads-90-pias"), LONG_LINKS),
+        **dict.fromkeys(
+            ("reads-90-ndp", "reads-90-pias", "reads-90-ndp-shared-1us", "reads-90-pias-shared-1us"), LONG_LINKS
+        ),
+        "reads-90-ndp-shared": PIPE,
         "trimmed-paced": FEW_MEET,
         "trimmed-fast": FEW_MEET,
         "hit-fast": "Pulls that ask for more than the link carries trim packets for as long as a session lasts.",
