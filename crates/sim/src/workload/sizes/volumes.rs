@@ -106,13 +106,11 @@ impl Table {
                 continue;
             };
             if let Some(start) = start {
-                match fields.get(start).map(|start| start.parse::<i64>()) {
-                    Some(Ok(start)) => starts.push((number, start)),
-                    _ => {
-                        let message = format!("expected whole nanoseconds in the column `start_ns`, found {line:?}");
-                        return Err(fault(number, message));
-                    }
-                }
+                let Some(Ok(start)) = fields.get(start).map(|start| start.parse()) else {
+                    let message = format!("expected whole nanoseconds in the column `start_ns`, found {line:?}");
+                    return Err(fault(number, message));
+                };
+                starts.push((number, start));
             }
             match fields.get(place).map(|volume| volume.parse::<f64>()) {
                 Some(Ok(volume)) if (0.0..=BYTES_MAX).contains(&volume) => bytes.push(volume),
@@ -283,7 +281,7 @@ mod tests {
     #[test]
     fn rows_follow_one_another() {
         let error = |starts: [&str; 3]| {
-            let rows: String = starts.iter().map(|start| format!("7,{start}\n")).collect();
+            let rows = starts.map(|start| format!("7,{start}")).join("\n");
             parse(&format!("# bin: 5us\nbytes,start_ns\n{rows}")).unwrap_err().lines().next().unwrap().to_owned()
         };
         assert!(parse("# bin: 5us\nbytes,start_ns\n7,-5000\n7,0\n7,5000\n").is_ok());

@@ -47,7 +47,7 @@ fn options_that_make_no_sense_open_no_session() {
     for change in bad {
         let mut o = options();
         change(&mut o);
-        let mut r = Receiver::new(&ScdpConfig::default(), 1, 0);
+        let mut r = Receiver::new(ScdpConfig::default(), 1, 0);
         r.handle_packet(Time(1), &symbol(0, 0, o));
         assert_eq!((r.poll_event(), r.poll_timeout(), r.pending_pulls(), drain(&mut r, Time(1))), (None, None, 0, 0));
     }
@@ -55,7 +55,7 @@ fn options_that_make_no_sense_open_no_session() {
 
 #[test]
 fn symbols_that_no_sender_sends_are_ignored() {
-    let mut r = Receiver::new(&ScdpConfig::default(), 1, 0);
+    let mut r = Receiver::new(ScdpConfig::default(), 1, 0);
     r.handle_packet(Time(1), &symbol(0, 0, options()));
     let before = r.stats();
     r.handle_packet(Time(2), &symbol(0, u32::MAX, options()));
@@ -77,7 +77,7 @@ fn symbols_that_no_sender_sends_are_ignored() {
 
 #[test]
 fn no_pull_brings_without_bound() {
-    let mut s = Sender::unicast(&ScdpConfig::default(), None);
+    let mut s = Sender::unicast(ScdpConfig::default(), None);
     assert_eq!(drain(&mut s, Time::ZERO), 12);
     for (block, upto) in [(0, u32::MAX), (64, u32::MAX), (65, 5), (u32::MAX, 5), (u32::MAX - 1, u32::MAX)] {
         s.handle_packet(Time(1), &arrival(Header::Pull(pull(block, upto, 0)), 0));
@@ -92,7 +92,7 @@ fn no_pull_brings_without_bound() {
 #[test]
 fn a_block_has_no_more_symbols_than_can_be_numbered() {
     for senders in [1, 3, u16::MAX] {
-        let mut s = Sender::many_to_one(&ScdpConfig::default(), Some(100), senders - 1, senders);
+        let mut s = Sender::many_to_one(ScdpConfig::default(), Some(100), senders - 1, senders);
         let mut sent = drain(&mut s, Time::ZERO);
         for _ in 0..3000 {
             s.handle_packet(Time(1), &arrival(Header::Pull(pull(0, u32::MAX, 0)), 0));
@@ -121,7 +121,7 @@ fn one_sender_alone_of_very_many_has_enough_symbols() {
 
 #[test]
 fn a_receiver_that_gave_up_stays_quiet() {
-    let mut r = Receiver::new(&config(|c| c.retries = 2), 1, 0);
+    let mut r = Receiver::new(config(|c| c.retries = 2), 1, 0);
     r.handle_packet(Time(1), &symbol(0, 0, options()));
     while let Some(at) = r.poll_timeout() {
         r.handle_timeout(at);
@@ -174,7 +174,7 @@ fn objects_of_any_size_are_cut_into_blocks() {
 #[test]
 #[should_panic(expected = "max_object_bytes")]
 fn an_object_too_large_to_number_is_refused() {
-    drop(Sender::unicast(&ScdpConfig::default(), Some(u64::MAX - 1)));
+    drop(Sender::unicast(ScdpConfig::default(), Some(u64::MAX - 1)));
 }
 
 #[test]
@@ -200,7 +200,7 @@ proptest! {
         ),
         window in 1u16..30,
     ) {
-        let mut r = Receiver::new(&ScdpConfig::default(), 3, 0);
+        let mut r = Receiver::new(ScdpConfig::default(), 3, 0);
         let o = Options { window, lanes: 3, mode: Mode::ManyToOne, ..options() };
         for (i, (block, esi, from, trimmed)) in packets.into_iter().enumerate() {
             let now = Time::ZERO + Duration::from_us(i as u64 * 50);
@@ -229,7 +229,7 @@ proptest! {
         ),
         done in 0usize..400,
     ) {
-        let mut s = Sender::one_to_many(&ScdpConfig::default(), Some(1000 * SYMBOL), 3);
+        let mut s = Sender::one_to_many(ScdpConfig::default(), Some(1000 * SYMBOL), 3);
         drain(&mut s, Time::ZERO);
         for (i, (block, upto, base, from, (fin, retry))) in pulls.into_iter().enumerate() {
             let now = Time::ZERO + Duration::from_us(i as u64 * 500);
