@@ -258,7 +258,8 @@ EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
         "reduction-pias": NO_MORE_TO_SAVE,
     },
     "scdp/fig10": {
-        **dict.fromkeys(("tail-scdp", "tail-ndp", "tail-pias"), f"{FLOOR} {TURNS}"),
+        **dict.fromkeys(("tail-scdp", "tail-ndp"), f"{FLOOR} {TURNS}"),
+        "tail-pias": FLOOR,
         "pushed-ndp": NO_PRIORITIES,
         "pushed-pias": HANDSHAKE,
         "space-pias-load0.8": TURNS,

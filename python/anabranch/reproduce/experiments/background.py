@@ -39,13 +39,13 @@ def draw(results: Results) -> tuple[Figure, ...]:
             x=Axis("measured for (s)"),
             y=Axis("mean goodput until then (Gbps)"),
             key=key,
-            caption=f"{what}, background flows on hosts {whose}",
+            caption=f"{what}, background flows on {whose}",
         )
         for key, mode, what, own, whose in (
-            ("a", "one_to_many", "Writes", True, "of their own"),
-            ("b", "one_to_many", "Writes", False, "shared"),
-            ("c", "many_to_one", "Reads", True, "of their own"),
-            ("d", "many_to_one", "Reads", False, "shared"),
+            ("a", "one_to_many", "Writes", True, "hosts of their own"),
+            ("b", "one_to_many", "Writes", False, "shared hosts"),
+            ("c", "many_to_one", "Reads", True, "hosts of their own"),
+            ("d", "many_to_one", "Reads", False, "shared hosts"),
         )
     )
     return (Figure("background", "Goodput of background traffic by how long it is measured", panels, columns=2),)
