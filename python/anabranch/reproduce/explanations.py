@@ -34,16 +34,16 @@ SERVED_LAST = (
 )
 
 LONG_FLOWS = (
-    "Two things that the paper does not state decide this: whether the hosts of these flows do anything else, and "
-    "for how long it is measured. On hosts of their own, as here and in the authors' framework, they get more "
-    "than the paper says, in its order (SCDP, NDP, PIAS). On hosts that requests use, too, they get little while "
-    "requests are under way and as much as alone thereafter: `scdp/background` draws both against the time that "
-    "is measured. There the mean passes through the paper's number, or nearly, within two seconds."
+    "Not explained. Two things that the paper does not state matter: whether the hosts of these flows do anything "
+    "else, and for how long it is measured. On hosts of their own, as here and in the authors' framework, they "
+    "get more than the paper says, in its order (SCDP, NDP, PIAS). On hosts that requests use, too, they get "
+    "little while requests are under way and as much as alone thereafter: `scdp/background` draws both against "
+    "the time that is measured. No one time fits all transports."
 )
 
 PASSES = (
-    "It grows with the time that is measured, once the requests are done, and passes through the paper's number "
-    "before (see the figure)."
+    "Not explained. It grows with the time that is measured, once the requests are done; the paper's number is "
+    "passed before, but by each transport at another time (see the figure)."
 )
 
 NEVER_SO_LITTLE = (
@@ -52,12 +52,11 @@ NEVER_SO_LITTLE = (
 )
 
 FEW_MEET = (
-    "The load allows no such average over all sessions. 2000 sessions a second of 12 ms each on 175 receivers "
-    "meet another one at their start in 14 % of the cases; the others have an idle link, which the sender's own "
-    "link cannot overrun. Averaged over the sessions that had packets trimmed at all, it is of the paper's order "
-    "(the rows *of those that had any*, here and in `scdp/published`): near it for the largest window, and for w "
-    "= 12 on both sides of it with links of 1 µs and the two paces of pulls that the text and the published code "
-    "have. So the paper's average seems to be of those sessions."
+    "Not explained. The load allows no such average over all sessions: 2000 sessions a second of 12 ms each on "
+    "175 receivers meet another one at their start in 14 % of the cases; the others have an idle link, which the "
+    "sender's own link cannot overrun. Averaged over the sessions that had packets trimmed at all it is of the "
+    "paper's order (rows *of those that had any*, here and in `scdp/published`), but for w = 20 a third of it: a "
+    "guess at what was averaged, no more."
 )
 
 FEW_HIT = (
@@ -110,10 +109,10 @@ DECODED = (
 
 FLOOR = (
     "The paper's number is below what these flows need on an idle network (rows *on an idle fabric*): with the "
-    "sizes of the web-search workload a flow of up to 100 KB takes that long at 1 Gbps for its bytes alone. It is "
-    "what flows take that fit the initial window: for SCDP within a tenth in Figures 7 and 10 (rows *which fit "
-    "the initial window*), and by as much more in the second as in the paper. Otherwise compare the ratios "
-    "between transports, not the times."
+    "sizes of the web-search workload a flow of up to 100 KB takes that long at 1 Gbps for its bytes alone. Of "
+    "shorter flows, those that fit the initial window (chosen afterwards), SCDP's 99th percentile is near the "
+    "paper's in Figures 7 and 10, NDP's and PIAS's are above it (rows *which fit the initial window*). Compare "
+    "the ratios between transports, not the times."
 )
 
 TURNS = (

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, time_series, transports
-from anabranch.reproduce.experiments.common import MODE
+from anabranch.reproduce.experiments.common import MODE, OWN
 
 if TYPE_CHECKING:
     from anabranch.results import Results
-
-OWN = "workload.background.exclusive"
-"""Whether hosts of background flows do nothing else."""
 
 
 def so_far(results: Results) -> pl.DataFrame:

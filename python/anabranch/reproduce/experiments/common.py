@@ -27,6 +27,8 @@ GOODPUT = Axis("goodput (Gbps)")
 RATE = "workload.requests.arrivals.rate"
 """Requests per second, of workloads called ``requests``."""
 MODE = "workload.requests.mode"
+OWN = "workload.background.exclusive"
+"""Whether hosts of background flows do nothing else."""
 REPLICAS = "workload.requests.placement.replicas"
 BACKGROUND = "workload.background.placement.share"
 """Share of the hosts that exchange long flows on a permutation: the load of background traffic."""

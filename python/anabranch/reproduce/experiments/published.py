@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed, requests, transports
-from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE, OF_THOSE_HIT, TRIMMED
+from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE, OF_THOSE_HIT, OWN, TRIMMED
 from anabranch.reproduce.experiments.storage import AVAILABLE, BANDWIDTH_NOTE
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 DELAY = "fabric.delay"
 PACE = "host.pull_pace"
-OWN = "workload.background.exclusive"
-"""Whether hosts of background flows do nothing else."""
 SETTINGS = {
     ("10us", 1.0, True): "10 µs (text)",
     ("1us", 1.0, True): "1 µs",
