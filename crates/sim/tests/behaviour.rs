@@ -3,12 +3,15 @@
 mod common;
 
 use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::queue::Queue;
+use anabranch_sim::fabric::queue::express::Express;
 use anabranch_sim::fabric::topology::{BCube, DCell, TopologyConfig};
 use anabranch_sim::host::path::PathMode::{PerPacket, Single};
 use anabranch_sim::measure::{LinkRow, RunRecord};
-use anabranch_sim::network::{Change, Ending, Network, Sampling, Stop, Target};
+use anabranch_sim::network::{Change, Ending, Network, Sampling, Setup, Stop, Target};
 use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::tcp::Algorithm::{Dctcp, NewReno as Newreno};
 use anabranch_transport::tcp::TcpConfig;
 use anabranch_transport::{Bytes, Duration, Time};
@@ -294,4 +297,54 @@ fn pulls_that_are_too_fast_fill_the_queue_and_slow_ones_waste_the_link() {
     assert!((same / ideal - 1.0).abs() < 0.02, "{same} {ideal}");
     let (few, slow) = paced(0.8);
     assert!(few < 48.0 && (slow / ideal - 1.25).abs() < 0.01, "{few} {slow} {ideal}");
+}
+
+#[test]
+fn pushed_windows_that_go_first_are_never_trimmed_and_wait_for_nobody() {
+    // One long object, and ten of one initial window that meet it.
+    let sessions = || {
+        let short = |host| Session { start: at(2_000), ..unicast(host, 0, 17_000) };
+        std::iter::once(unicast(11, 0, 2_000_000)).chain((1..=10).map(short)).collect::<Vec<_>>()
+    };
+    for protocol in [ndp(12), scdp(12)] {
+        let last = |record: &RunRecord| {
+            let short = record.flows.iter().filter(|f| f.size_bytes == 17_000);
+            short.map(|f| f.end.expect("complete").since(f.start)).max().expect("there are short flows")
+        };
+        let plain = complete(setup(star(12), trim(8), protocol.clone(), PerPacket, sessions()));
+        let inner = trim(8);
+        let first = move |port| Queue::Express(Box::new(Express::new(inner(port))));
+        let express = complete(setup(star(12), first, protocol, PerPacket, sessions()));
+        let trimmed =
+            |r: &RunRecord| r.flows.iter().filter(|f| f.size_bytes == 17_000).map(|f| f.packets_trimmed).sum();
+        let counts: (u64, u64) = (trimmed(&plain), trimmed(&express));
+        assert!(counts.0 > 50 && counts.1 == 0, "{counts:?}");
+        // 120 packets of 12 us, and less than 100 us to get there.
+        assert!(last(&express) < Duration::from_us(120 * 12 + 100), "{:?}", last(&express));
+        assert!(last(&plain) > last(&express), "{:?}", last(&plain));
+    }
+}
+
+#[test]
+fn pulls_by_priority_let_a_short_object_pass_long_ones() {
+    // Eight long objects share the link; one of 60 KB, five windows, comes later.
+    let sessions = || {
+        let short = Session { start: at(10_000), ..unicast(9, 0, 60_000) };
+        (1..=8).map(|host| unicast(host, 0, 3_000_000)).chain([short]).collect::<Vec<_>>()
+    };
+    let thresholds = vec![Bytes(10_000), Bytes(100_000), Bytes(1_000_000)];
+    let ndp_plus = NdpConfig { priority_thresholds: thresholds, ..NdpConfig::default() };
+    for protocol in [scdp(12), Protocol::Ndp(ndp_plus)] {
+        let completed = |pulls_by_priority| {
+            let run = setup(star(10), mlfq_trim(20), protocol.clone(), PerPacket, sessions());
+            let record = complete(Setup { pulls_by_priority, ..run });
+            let short = record.flows.iter().find(|f| f.size_bytes == 60_000).expect("the short one");
+            (short.end.expect("complete").since(short.start), last_end(&record))
+        };
+        let ((in_turns, all), (first, same)) = (completed(false), completed(true));
+        // 42 packets of 12 us alone on the link, against one in nine of it beyond the first window.
+        assert!(in_turns > Duration::from_ms(2) && first < Duration::from_us(800), "{in_turns:?} {first:?}");
+        let ratio = same.as_secs_f64() / all.as_secs_f64();
+        assert!((ratio - 1.0).abs() < 0.02, "the link is as busy as ever: {all:?} {same:?}");
+    }
 }

@@ -8,7 +8,9 @@ mod common;
 
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, Victim};
-use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, fair::Fair, trim::Trim};
+use anabranch_sim::fabric::queue::{
+    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, trim::Trim,
+};
 use anabranch_sim::fabric::routing::Routes;
 use anabranch_sim::fabric::topology::{
     BCube, DCell, Dumbbell, FatTree, Jellyfish, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig, Vl2,
@@ -40,6 +42,7 @@ struct World {
     multicast_trees: u32,
     return_to_sender: bool,
     trim_multicast: bool,
+    pulls_by_priority: bool,
     fair_hosts: bool,
     seed: u64,
 }
@@ -66,6 +69,8 @@ enum Discipline {
     Mlfq(MlfqParameters),
     /// Queues of their own for two groups.
     Fair(Box<[Discipline; 2]>),
+    /// Pushed packets before all others.
+    Express(Box<Discipline>),
 }
 
 impl Discipline {
@@ -75,6 +80,7 @@ impl Discipline {
             Self::Ecn(limit, threshold) => Queue::Ecn(Ecn::new(*limit, *threshold)),
             Self::Trim(data, headers) => Queue::Trim(Trim::new(*data, *headers, 10, u64::from(port))),
             Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(*parameters)),
+            Self::Express(others) => Queue::Express(Box::new(Express::new(others.queue(port)))),
             Self::Fair(classes) => Queue::Fair(Fair::new(classes.each_ref().map(|d| d.queue(port)), 1500)),
         }
     }
@@ -106,6 +112,7 @@ impl World {
             multicast_trees: self.multicast_trees,
             return_to_sender: self.return_to_sender,
             trim_multicast: self.trim_multicast,
+            pulls_by_priority: self.pulls_by_priority,
             ..base
         }
     }
@@ -242,7 +249,8 @@ fn limits() -> impl Strategy<Value = Limit> {
 
 fn disciplines() -> impl Strategy<Value = Discipline> {
     let fair = [single_queues(), single_queues()].prop_map(|classes| Discipline::Fair(Box::new(classes)));
-    prop_oneof![4 => single_queues(), 1 => fair].boxed()
+    let express = single_queues().prop_map(|others| Discipline::Express(Box::new(others)));
+    prop_oneof![4 => single_queues(), 1 => fair, 1 => express].boxed()
 }
 
 fn single_queues() -> impl Strategy<Value = Discipline> {
@@ -361,7 +369,7 @@ fn worlds() -> impl Strategy<Value = World> {
     let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
     let group = move || (protocols(), paths(), fallbacks());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
-    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let rest = (troubles(), jitter, 1..5_u32, switches, any::<u64>());
     let fabric = fabrics().prop_flat_map(|fabric| {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
@@ -380,6 +388,7 @@ fn worlds() -> impl Strategy<Value = World> {
             return_to_sender: switches.0,
             trim_multicast: switches.1,
             fair_hosts: switches.2,
+            pulls_by_priority: switches.3,
             seed,
         },
     )

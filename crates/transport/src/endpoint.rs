@@ -28,6 +28,8 @@ pub struct Transmit<H> {
     pub control: bool,
     /// ECN-capable transport (RFC 3168): a switch may mark instead of dropping.
     pub ect: bool,
+    /// Belongs to an initial window that was pushed before anything was heard of the receiver (*syn*; NDP §3.2, SCDP §IV-C).
+    pub pushed: bool,
 }
 
 /// One packet that arrived.
@@ -157,6 +159,11 @@ pub trait Endpoint {
 
     /// Pulls that this endpoint wants to send and has not yet been allowed to.
     fn pending_pulls(&self) -> u32 {
+        0
+    }
+    /// How urgent its next pull is, where a host grants pulls by priority: the priority that the packets have that it asks
+    /// for, 0 the highest.
+    fn pull_priority(&self) -> u8 {
         0
     }
     /// The next pull; called when the host's pull queue grants this endpoint a turn. `None` if it wants none any more.

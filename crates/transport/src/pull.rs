@@ -1,17 +1,20 @@
 //! The pull queue that all receiver-driven sessions of a host share (NDP §3.2, SCDP §IV-C).
 //!
-//! It decides *whose* pull leaves next (round robin over the sessions that want one) and *when* (paced, so that the
-//! packets pulled fill the host's incoming link and no more). It does not know what a pull looks like: the driver asks
-//! the session for it with [`Endpoint::poll_pull`](crate::Endpoint::poll_pull).
+//! It decides *whose* pull leaves next (the most urgent session that wants one, round robin among equals) and *when*
+//! (paced, so that the packets pulled fill the host's incoming link and no more). It does not know what a pull looks like:
+//! the driver asks the session for it with [`Endpoint::poll_pull`](crate::Endpoint::poll_pull).
 
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// Round-robin, paced queue of sessions that want to send pulls. `K` is the driver's handle of a session.
+/// As many as switches tell apart.
+const URGENCIES: usize = 8;
+
+/// Paced queue of sessions that want to send pulls. `K` is the driver's handle of a session.
 #[derive(Clone, Debug)]
 pub struct PullQueue<K> {
-    /// Each session at most once.
-    turns: VecDeque<K>,
+    /// By urgency, the most urgent first; each session at most once.
+    turns: [VecDeque<K>; URGENCIES],
     interval: Duration,
     next_at: Time,
 }
@@ -19,28 +22,24 @@ pub struct PullQueue<K> {
 impl<K: Copy + PartialEq> PullQueue<K> {
     /// A queue that lets one pull leave every `interval`: the time that a full-size packet takes on the incoming link.
     pub fn new(interval: Duration) -> Self {
-        Self { turns: VecDeque::new(), interval, next_at: Time::ZERO }
+        Self { turns: Default::default(), interval, next_at: Time::ZERO }
     }
 
-    /// `session` wants pulls and is not in the queue yet: it joins at the end of the round.
-    pub fn push(&mut self, session: K) {
-        debug_assert!(!self.turns.contains(&session), "a session queues once");
-        self.turns.push_back(session);
-    }
-
-    /// Forget a session that wants no more pulls.
-    pub fn remove(&mut self, session: K) {
-        self.turns.retain(|&k| k != session);
+    /// `session` wants pulls and is not in the queue yet: it joins at the end of the round of those that are as urgent, 0
+    /// the most; from 7 on all are alike. If all have the same, sessions take turns, as the papers have it.
+    pub fn push(&mut self, session: K, urgency: u8) {
+        debug_assert!(self.turns.iter().all(|round| !round.contains(&session)), "a session queues once");
+        self.turns[usize::from(urgency).min(URGENCIES - 1)].push_back(session);
     }
 
     /// Whether no session waits.
     pub fn is_empty(&self) -> bool {
-        self.turns.is_empty()
+        self.turns.iter().all(VecDeque::is_empty)
     }
 
     /// When the next pull may leave; `None` if nobody wants one.
     pub fn poll_timeout(&self) -> Option<Time> {
-        (!self.turns.is_empty()).then_some(self.next_at)
+        (!self.is_empty()).then_some(self.next_at)
     }
 
     /// The session whose turn it is, if one may send now. The caller sends one pull of that session, and pushes it
@@ -49,7 +48,7 @@ impl<K: Copy + PartialEq> PullQueue<K> {
         if now < self.next_at {
             return None;
         }
-        let session = self.turns.pop_front()?;
+        let session = self.turns.iter_mut().find_map(VecDeque::pop_front)?;
         self.next_at = now + self.interval;
         Some(session)
     }
@@ -68,14 +67,25 @@ mod tests {
     fn sessions_take_turns_at_the_pace_of_the_link() {
         let pace = Duration::from_us(12);
         let mut q = PullQueue::new(pace);
-        q.push('a');
-        q.push('b');
+        q.push('a', 0);
+        q.push('b', 0);
         assert_eq!(q.poll(Time::ZERO), Some('a'));
-        q.push('a');
+        q.push('a', 0);
         assert_eq!(q.poll(Time::ZERO), None);
         assert_eq!(q.poll_timeout(), Some(Time::ZERO + pace));
         assert_eq!(q.poll(Time::ZERO + pace), Some('b'));
         assert_eq!(q.poll(Time::ZERO + pace * 2), Some('a'));
         assert_eq!(q.poll_timeout(), None);
+    }
+
+    #[test]
+    fn the_urgent_go_first_and_equals_take_turns() {
+        let mut q = PullQueue::new(Duration::ZERO);
+        for (session, urgency) in [('d', 200), ('c', 7), ('a', 1), ('b', 1)] {
+            q.push(session, urgency);
+        }
+        let order: Vec<char> = std::iter::from_fn(|| q.poll(Time::ZERO)).collect();
+        assert_eq!(order, ['a', 'b', 'd', 'c'], "beyond the last urgency all are alike");
+        assert!(q.is_empty());
     }
 }

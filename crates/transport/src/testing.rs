@@ -130,7 +130,7 @@ impl<E: Endpoint> Pair<E> {
                 progress = true;
             }
             if self.nodes[node].pending_pulls() > 0 && self.pulls[node].is_empty() {
-                self.pulls[node].push(());
+                self.pulls[node].push((), 0);
             }
             if self.pulls[node].poll(self.now).is_some() {
                 if let Some(t) = self.nodes[node].poll_pull(self.now) {

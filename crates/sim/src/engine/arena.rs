@@ -56,16 +56,22 @@ pub struct Hot {
 }
 
 impl Hot {
-    /// A packet's class and its priority in one byte. The class, up to 31, tells transports apart where they have queues
-    /// of their own; the priority is that of the data bands, 0 highest, and 7 stands for all beyond.
+    /// A packet's class, its priority, and whether it was pushed, in one byte. The class, up to 15, tells transports apart
+    /// where they have queues of their own; the priority is that of the data bands, 0 highest, and 7 stands for all beyond;
+    /// pushed packets belong to an initial window.
     #[inline]
-    pub fn tag(class: u8, priority: u8) -> u8 {
-        class << 3 | priority.min(7)
+    pub fn tag(class: u8, priority: u8, pushed: bool) -> u8 {
+        u8::from(pushed) << 7 | (class & 15) << 3 | priority.min(7)
+    }
+    /// Whether it belongs to an initial window.
+    #[inline]
+    pub fn pushed(&self) -> bool {
+        self.tag >> 7 == 1
     }
     /// Which of a port's fair queues it belongs to.
     #[inline]
     pub fn class(&self) -> u8 {
-        self.tag >> 3
+        self.tag >> 3 & 15
     }
     /// Priority of the data bands, 0 highest, at most 7.
     #[inline]

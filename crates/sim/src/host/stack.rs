@@ -53,6 +53,10 @@ macro_rules! protocols {
             pub fn pending_pulls(&self) -> u32 {
                 match self { $(Self::$name(e) => e.pending_pulls(),)+ }
             }
+            /// See [`Endpoint::pull_priority`].
+            pub fn pull_priority(&self) -> u8 {
+                match self { $(Self::$name(e) => e.pull_priority(),)+ }
+            }
             /// See [`Endpoint::poll_pull`].
             #[inline]
             pub fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
@@ -92,6 +96,7 @@ fn wrap<H>(t: Transmit<H>, header: impl Fn(H) -> Header) -> Transmit<Header> {
         priority: t.priority,
         control: t.control,
         ect: t.ect,
+        pushed: t.pushed,
     }
 }
 

@@ -119,7 +119,8 @@ impl Network {
         }
         if !hosted.pulling && hosted.stack.pending_pulls() > 0 {
             hosted.pulling = true;
-            self.interfaces.pulls[hosted.interface as usize].push(id);
+            let urgency = if self.pulls_by_priority { hosted.stack.pull_priority() } else { 0 };
+            self.interfaces.pulls[hosted.interface as usize].push(id, urgency);
         }
         if let Some(deadline) = hosted.stack.poll_timeout() {
             self.wake(id, deadline);
@@ -207,7 +208,7 @@ impl Network {
             size: transmit.size as u16,
             trimmed_size: trimmed_size as u16,
             from,
-            tag: Hot::tag(hosted.class, transmit.priority),
+            tag: Hot::tag(hosted.class, transmit.priority, transmit.pushed),
             flags,
         };
         self.counts.sent += 1;

@@ -119,6 +119,8 @@ pub struct Setup {
     pub host_classes: u8,
     /// Switches that trim cut multicast packets as well. If not, one that would be cut is dropped.
     pub trim_multicast: bool,
+    /// Whether hosts grant pulls to the most urgent sessions first. Otherwise sessions take turns.
+    pub pulls_by_priority: bool,
 }
 
 /// How a run ended.
@@ -253,6 +255,7 @@ pub struct Network {
     time_limit: u64,
     return_to_sender: bool,
     trim_multicast: bool,
+    pulls_by_priority: bool,
     multicast_trees: u32,
     fingerprint: u64,
     events: u64,
@@ -330,6 +333,7 @@ impl Network {
             time_limit: setup.time_limit.ps(),
             return_to_sender: setup.return_to_sender,
             trim_multicast: setup.trim_multicast,
+            pulls_by_priority: setup.pulls_by_priority,
             multicast_trees: setup.multicast_trees,
             fingerprint: 0x616e_6162_7261_6e63,
             events: 0,

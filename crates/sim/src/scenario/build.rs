@@ -1,11 +1,13 @@
 //! From a resolved scenario to a network that is ready to run.
 
 use super::{
-    Action, BufferSize, Failure, Plan, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch, SwitchConfig,
-    TransportName, Victim,
+    Action, BufferSize, Failure, Plan, PullOrder, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch,
+    SwitchConfig, TransportName, Victim,
 };
 use crate::fabric::graph::{Graph, NodeId, PortId};
-use crate::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, fair::Fair, mlfq, trim::Trim};
+use crate::fabric::queue::{
+    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, mlfq, trim::Trim,
+};
 use crate::host::path::PathMode;
 use crate::network::{Change, Group, Network, Sampling, Setup, Stop, Target};
 use crate::random;
@@ -109,6 +111,7 @@ fn setup(
         host_classes: if scenario.switch.queue == QueueKind::Fair { classes.len() as u8 } else { 1 },
         return_to_sender: groups.iter().any(|g| returns_headers(&g.transport)),
         trim_multicast: scenario.switch.trim_multicast,
+        pulls_by_priority: scenario.host.pull_order == PullOrder::Priority,
         groups,
         sessions,
         seed,
@@ -182,7 +185,7 @@ fn queue(switch: &Switch, seed: u64) -> Queue {
     let buffer = limit(switch.buffer);
     let header_buffer = limit(switch.header_buffer);
     let threshold = switch.ecn_threshold.map(limit);
-    match switch.queue {
+    let queue = match switch.queue {
         // Fair queues are made of the others, above.
         QueueKind::Auto | QueueKind::Fair | QueueKind::DropTail => Queue::DropTail(DropTail::new(buffer)),
         QueueKind::Ecn => Queue::Ecn(Ecn::new(buffer, threshold.unwrap_or(Limit::NONE))),
@@ -199,7 +202,8 @@ fn queue(switch: &Switch, seed: u64) -> Queue {
             },
             mark: threshold,
         })),
-    }
+    };
+    if switch.pushed_first { Queue::Express(Box::new(Express::new(queue))) } else { queue }
 }
 
 fn limit(size: BufferSize) -> Limit {

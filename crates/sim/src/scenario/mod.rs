@@ -37,7 +37,9 @@ pub use expand::{Plan, RunPlan, load, parse};
 pub use failure::{Action, Failure};
 pub use measure::{Measure, Run, Stop};
 pub use reference::{reference, schema};
-pub use switch::{BufferSize, HostConfig, QueueKind, RoutingConfig, RoutingMode, Switch, SwitchConfig, Victim};
+pub use switch::{
+    BufferSize, HostConfig, PullOrder, QueueKind, RoutingConfig, RoutingMode, Switch, SwitchConfig, Victim,
+};
 pub use transport::{TransportConfig, TransportName};
 
 /// One experiment.

@@ -149,6 +149,9 @@ pub struct SwitchConfig {
     /// Whether trimming disciplines cut multicast packets, too. `false`: a multicast packet that would be trimmed is
     /// dropped, as by the switches of today that can trim.
     pub trim_multicast: bool,
+    /// Whether the packets of initial windows (SCDP, NDP) go before all others, in a queue of their own without limit, and so
+    /// are never trimmed. In no paper; the simulators that SCDP's authors published do so.
+    pub pushed_first: bool,
 }
 
 impl Default for SwitchConfig {
@@ -162,6 +165,7 @@ impl Default for SwitchConfig {
             priorities: 5,
             victim: Victim::Auto,
             trim_multicast: true,
+            pushed_first: false,
         }
     }
 }
@@ -183,6 +187,8 @@ pub struct Switch {
     pub priorities: u8,
     /// Which packet is dropped or trimmed; never `Auto`.
     pub victim: Victim,
+    /// Whether pushed packets go before all others.
+    pub pushed_first: bool,
 }
 
 impl SwitchConfig {
@@ -229,6 +235,7 @@ impl SwitchConfig {
                 Victim::Auto => Victim::Lowest,
                 given => given,
             },
+            pushed_first: self.pushed_first,
         }
     }
 
@@ -292,11 +299,25 @@ pub struct HostConfig {
     /// Pace of a receiver's pulls: full packets that they ask for, over those that its link carries. Above 0, at most 10. 1 fills
     /// the link; less leaves room for traffic that is not pulled, more makes a queue in front of the host grow until it trims.
     pub pull_pace: f64,
+    /// Which of a receiver's sessions may pull next.
+    pub pull_order: PullOrder,
+}
+
+/// Which of the sessions of a host may pull next (SCDP, NDP).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PullOrder {
+    /// They take turns (NDP §3.2, SCDP §IV-C).
+    #[default]
+    Turns,
+    /// The one whose packets have the highest priority, by the thresholds of its transport; those that have the same take
+    /// turns. SCDP §V-I: priorities at the receiver "would be straightforward".
+    Priority,
 }
 
 impl Default for HostConfig {
     fn default() -> Self {
-        Self { jitter: Duration::ZERO, pull_pace: 1.0 }
+        Self { jitter: Duration::ZERO, pull_pace: 1.0, pull_order: PullOrder::Turns }
     }
 }
 

@@ -83,6 +83,12 @@ impl Endpoint for Connection {
             Self::Receiver(end) => end.pending_pulls(),
         }
     }
+    fn pull_priority(&self) -> u8 {
+        match self {
+            Self::Sender(end) => end.pull_priority(),
+            Self::Receiver(end) => end.pull_priority(),
+        }
+    }
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
         match self {
             Self::Sender(end) => end.poll_pull(now),

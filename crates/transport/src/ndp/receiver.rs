@@ -5,6 +5,7 @@ use super::arrived::Arrived;
 use super::header::{ENDLESS, Header, packets};
 use super::patience::{NEVER, Patience};
 use super::pulls::Pulls;
+use crate::demotion::{Demotion, PriorityBy};
 use crate::units::{Duration, Time};
 use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::collections::VecDeque;
@@ -50,6 +51,9 @@ pub struct Receiver {
     /// When pulls last aged.
     aged_at: Time,
 
+    demotion: Demotion,
+    priority_by: PriorityBy,
+
     completed: Option<Event>,
     ended: Option<Event>,
     timeouts: u64,
@@ -78,6 +82,9 @@ impl Receiver {
             linger: cfg.linger,
             active_at: Time::ZERO,
             aged_at: Time::ZERO,
+            // The size of the object is not known yet.
+            demotion: Demotion::new(&cfg.priority_thresholds, PriorityBy::Sent, 0),
+            priority_by: cfg.priority_by,
             completed: None,
             ended: None,
             timeouts: 0,
@@ -148,7 +155,16 @@ impl Receiver {
     }
 
     fn control(&self, header: Header) -> Transmit<Header> {
-        Transmit { header, to: 0, size: self.header, trimmed_size: self.header, priority: 0, control: true, ect: false }
+        Transmit {
+            header,
+            to: 0,
+            size: self.header,
+            trimmed_size: self.header,
+            priority: 0,
+            control: true,
+            ect: false,
+            pushed: false,
+        }
     }
 }
 
@@ -225,6 +241,14 @@ impl Endpoint for Receiver {
         let missing = self.total - self.arrived.count();
         let wanted = u64::from(self.window).min(missing) as u32;
         wanted.saturating_sub(self.pulls.outstanding())
+    }
+
+    /// By what has arrived whole.
+    fn pull_priority(&self) -> u8 {
+        match self.priority_by {
+            PriorityBy::Sent => self.demotion.priority(self.arrived.count().saturating_mul(self.payload)),
+            PriorityBy::Size => self.demotion.priority(self.object.saturating_sub(1)),
+        }
     }
 
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {

@@ -234,6 +234,7 @@ impl Sender {
             priority: self.demotion.priority(offset),
             control: false,
             ect: false,
+            pushed: syn.is_some(),
         }
     }
 }

@@ -98,6 +98,9 @@ impl Endpoint for Connection {
     fn pending_pulls(&self) -> u32 {
         either!(self, end => end.pending_pulls())
     }
+    fn pull_priority(&self) -> u8 {
+        either!(self, end => end.pull_priority())
+    }
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
         either!(self, end => end.poll_pull(now))
     }

@@ -4,6 +4,7 @@ use super::block::{Block, BlockDecoder};
 use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
+use crate::demotion::Demotion;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Transmit};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -373,6 +374,15 @@ impl Endpoint for Receiver {
     #[inline]
     fn pending_pulls(&self) -> u32 {
         self.pulls_wanted()
+    }
+
+    /// By what has arrived whole. With several senders each tags by its own share, which is less: those packets are more
+    /// urgent to switches than their pulls are here.
+    fn pull_priority(&self) -> u8 {
+        let Some(session) = self.session else { return 0 };
+        let received = self.stats.data_received.saturating_mul(session.symbol_bytes);
+        let config = &self.config;
+        Demotion::new(&config.priority_thresholds, config.priority_by, session.object_bytes).priority(received)
     }
 
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {

@@ -333,6 +333,7 @@ impl Sender {
             priority,
             control: false,
             ect: false,
+            pushed: syn,
         }
     }
 

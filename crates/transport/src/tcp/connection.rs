@@ -146,6 +146,7 @@ impl Connection {
             priority,
             control: false,
             ect,
+            pushed: false,
         }
     }
 

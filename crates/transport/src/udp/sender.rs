@@ -67,6 +67,7 @@ impl Sender {
             priority: self.config.priority,
             control: false,
             ect: self.config.ect,
+            pushed: false,
         })
     }
 

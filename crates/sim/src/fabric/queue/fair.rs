@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn of_class(hot: Hot, class: u8) -> Hot {
-        Hot { tag: Hot::tag(class, hot.priority()), ..hot }
+        Hot { tag: Hot::tag(class, hot.priority(), false), ..hot }
     }
 
     fn drop_tail(packets: u32) -> Queue {

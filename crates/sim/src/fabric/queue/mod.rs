@@ -10,6 +10,7 @@ use crate::engine::arena::{Hot, NO_PACKET, PacketId};
 mod bands;
 pub mod drop_tail;
 pub mod ecn;
+pub mod express;
 pub mod fair;
 pub mod mlfq;
 pub mod nic;
@@ -145,6 +146,8 @@ disciplines! {
     Nic(nic::Nic),
     /// A queue of any of these for each transport, in fair turns.
     Fair(fair::Fair),
+    /// Any of these, with pushed packets before all others.
+    Express(Box<express::Express>),
     /// The queue of a host that relays: its own packets as in `Nic`, those of others as in a switch.
     Relay(Box<relay::Relay>),
 }
@@ -165,7 +168,7 @@ pub(crate) mod testing {
             size: 1500,
             trimmed_size: 64,
             from: 0,
-            tag: Hot::tag(0, priority),
+            tag: Hot::tag(0, priority, false),
             flags: flag::DATA,
         }
     }

@@ -16,13 +16,14 @@ use std::path::Path;
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("websearch_pfabric", include_str!("../../../data/workloads/websearch_pfabric.csv")),
     ("datamining_pfabric", include_str!("../../../data/workloads/datamining_pfabric.csv")),
+    ("websearch_scdp", include_str!("../../../data/workloads/websearch_scdp.csv")),
 ];
 
 /// An empirical distribution: give either `name` or `file`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cdf {
-    /// A built-in distribution: `websearch_pfabric` or `datamining_pfabric`.
+    /// A built-in distribution: `websearch_pfabric`, `datamining_pfabric` or `websearch_scdp`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A CSV file with the columns `size_bytes,cdf` and a comment `# interpolation: linear` or `step`; relative to the
@@ -186,7 +187,7 @@ impl SizeLaw for Cdf {
             (None, Some(_)) => Vec::new(),
             (None, None) => vec![
                 Fault::new("", "a cdf needs `name` (built in) or `file`")
-                    .hint("built in: websearch_pfabric, datamining_pfabric"),
+                    .hint("built in: websearch_pfabric, datamining_pfabric, websearch_scdp"),
             ],
             (Some(_), Some(_)) => vec![Fault::new("file", "give either `name` or `file`, not both")],
         }

@@ -97,6 +97,25 @@ fn ndp_plus_demotes_by_bytes_sent() {
 }
 
 #[test]
+fn ndp_plus_pulls_are_as_urgent_as_what_they_ask_for() {
+    for by in [PriorityBy::Sent, PriorityBy::Size] {
+        let cfg = config(|c| {
+            (c.priority_thresholds, c.priority_by) = ([10, 100, 1000, 10_000].map(kilobytes).to_vec(), by);
+        });
+        let mut p = pair_with(&cfg, Some(12_000_000), DELAY, deliver);
+        for ms in 1..90 {
+            p.run(Time::ZERO + Duration::from_ms(ms));
+            let received = match by {
+                PriorityBy::Sent => p.nodes[1].stats().data_received * PAYLOAD,
+                PriorityBy::Size => 12_000_000,
+            };
+            let expected = [10_000, 100_000, 1_000_000, 10_000_000].iter().filter(|t| **t <= received).count();
+            assert_eq!(usize::from(p.nodes[1].pull_priority()), expected, "{ms} ms");
+        }
+    }
+}
+
+#[test]
 fn a_window_of_one_packet_is_stop_and_wait() {
     let cfg = config(|c| c.initial_window = 1);
     let mut p = pair_with(&cfg, Some(5 * PAYLOAD), DELAY, deliver);

@@ -97,7 +97,7 @@ impl Incast {
         }
         if self.receivers[i].pending_pulls() > 0 && !self.queued[i] {
             self.queued[i] = true;
-            self.turns.push(i);
+            self.turns.push(i, 0);
         }
     }
 

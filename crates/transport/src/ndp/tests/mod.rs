@@ -11,7 +11,7 @@ mod returned;
 
 use super::{Connection, Header, NdpConfig, Receiver, Sender};
 use crate::testing::{Fate, Pair};
-use crate::{Bytes, Duration, Endpoint, Event, Stats, Time, Transmit};
+use crate::{Bytes, Duration, Endpoint, Event, PriorityBy, Stats, Time, Transmit};
 
 /// The sender's and the receiver's places in a [`Pair`].
 const SENDER: usize = 0;

@@ -16,6 +16,7 @@ impl Receiver {
             priority: 0,
             control: true,
             ect: false,
+            pushed: false,
         }
     }
 

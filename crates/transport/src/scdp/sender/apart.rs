@@ -56,6 +56,7 @@ impl Apart {
             priority: 0,
             control: true,
             ect: false,
+            pushed: false,
         })
     }
 

@@ -123,6 +123,24 @@ fn priority_falls_with_the_bytes_sent() {
 }
 
 #[test]
+fn pulls_are_as_urgent_as_the_symbols_that_they_ask_for() {
+    let urgencies = |priority_by| {
+        let mut p = unicast(&ScdpConfig { priority_by, ..ScdpConfig::default() }, 12_000_000, deliver);
+        let at = |ms| Time::ZERO + Duration::from_ms(ms);
+        let urgency = |ms| {
+            p.run(at(ms));
+            (p.nodes[1].pull_priority(), stats(&p, 1).data_received * SYMBOL)
+        };
+        (0..90).map(urgency).collect::<Vec<_>>()
+    };
+    for (urgency, received) in urgencies(PriorityBy::Sent) {
+        let expected = [10_000, 100_000, 1_000_000, 10_000_000].iter().filter(|t| **t <= received).count();
+        assert_eq!(usize::from(urgency), expected, "{received}");
+    }
+    assert!(urgencies(PriorityBy::Size).iter().all(|&(urgency, received)| urgency == 4 || received == 0));
+}
+
+#[test]
 fn an_endless_object_fills_the_link_in_bounded_memory() {
     let cfg = ScdpConfig::default();
     let nodes = vec![Connection::Sender(Sender::unicast(&cfg, None)), Connection::Receiver(Receiver::new(&cfg, 1, 0))];

@@ -12,7 +12,7 @@ mod stragglers;
 
 use super::{Connection, Header, Receiver, ScdpConfig, Sender, Symbol};
 use crate::testing::{Fate, Pair};
-use crate::{Duration, Endpoint, Event, Stats, Time, Transmit};
+use crate::{Duration, Endpoint, Event, PriorityBy, Stats, Time, Transmit};
 use std::collections::BTreeSet;
 
 /// T: bytes of a symbol.
