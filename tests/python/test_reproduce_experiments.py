@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,8 +13,10 @@ from anabranch.reproduce import registry, requests
 from anabranch.reproduce.experiments import (
     common,
     incast,
+    models,
     ndp_ecmp,
     ndp_short_flows,
+    published,
     realistic,
     sharing,
     storage,
@@ -54,6 +57,32 @@ def test_an_experiment_says_what_it_is(experiment: Experiment) -> None:
     keys = [claim.key for claim in experiment.claims]
     assert len(keys) == len(set(keys))
     assert all(claim.where and claim.statement for claim in experiment.claims)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "keys", "names"),
+    [
+        (models.MODEL_STEPS, models.KEYS, models.STEPS),
+        (published.PUBLISHED, published.KEYS, published.SETTINGS),
+    ],
+    ids=["models", "published"],
+)
+def test_every_point_of_a_sweep_has_its_name(
+    experiment: Experiment, keys: tuple[str, ...], names: dict[tuple[object, ...], str]
+) -> None:
+    sweep = tomllib.loads(registry.scenario(experiment).read_text("utf-8"))["sweep"]
+    # In the order of the scenario, which is that of the bars.
+    assert [tuple(point) for point in sweep[", ".join(keys)]] == list(names)
+    assert len(set(names.values())) == len(names)
+
+
+def test_the_quick_requests_are_those_of_the_scenario_for_fewer_hosts() -> None:
+    sweep = tomllib.loads(registry.scenario(published.PUBLISHED).read_text("utf-8"))["sweep"][published.REQUESTS]
+    (rows,) = tomllib.loads(published.quick_requests())["sweep"].values()
+    rate = published.REQUESTS.split(", ").index("workload.requests.arrivals.rate")
+    for row, full in zip(rows, sweep, strict=True):
+        assert [*row[:rate], *row[rate + 1 :]] == [*full[:rate], *full[rate + 1 :]]
+        assert row[rate] / 54 == pytest.approx(full[rate] / 250)
 
 
 FLOW: dict[str, Any] = {

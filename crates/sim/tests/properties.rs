@@ -32,6 +32,7 @@ use std::path::Path;
 
 /// Everything that makes a run.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a switch each")]
 struct World {
     fabric: TopologyConfig,
     queue: Discipline,

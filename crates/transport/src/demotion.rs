@@ -17,7 +17,7 @@ pub enum PriorityBy {
 }
 
 /// Switches have eight priorities at most, so seven demotions.
-const MOST_THRESHOLDS: usize = 7;
+pub(crate) const MOST_THRESHOLDS: usize = 7;
 /// More than any flow sends.
 const NEVER: u64 = u64::MAX;
 

@@ -161,8 +161,8 @@ pub trait Endpoint {
     fn pending_pulls(&self) -> u32 {
         0
     }
-    /// How urgent its next pull is, where a host grants pulls by priority: the priority that the packets have that it asks
-    /// for, 0 the highest.
+    /// How urgent its next pull is, where a host grants pulls by priority, 0 the most: the priority that senders give to
+    /// packets after as many bytes as have arrived. Those that it asks for are further by what is on its way.
     fn pull_priority(&self) -> u8 {
         0
     }

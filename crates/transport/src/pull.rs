@@ -4,17 +4,20 @@
 //! (paced, so that the packets pulled fill the host's incoming link and no more). It does not know what a pull looks like:
 //! the driver asks the session for it with [`Endpoint::poll_pull`](crate::Endpoint::poll_pull).
 
+use crate::demotion::MOST_THRESHOLDS;
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// As many as switches tell apart.
-const URGENCIES: usize = 8;
+/// As many as there are priorities.
+const URGENCIES: usize = MOST_THRESHOLDS + 1;
 
 /// Paced queue of sessions that want to send pulls. `K` is the driver's handle of a session.
 #[derive(Clone, Debug)]
 pub struct PullQueue<K> {
     /// By urgency, the most urgent first; each session at most once.
     turns: [VecDeque<K>; URGENCIES],
+    /// Bit `u` is set when somebody of urgency `u` waits.
+    waiting: u8,
     interval: Duration,
     next_at: Time,
 }
@@ -22,19 +25,21 @@ pub struct PullQueue<K> {
 impl<K: Copy + PartialEq> PullQueue<K> {
     /// A queue that lets one pull leave every `interval`: the time that a full-size packet takes on the incoming link.
     pub fn new(interval: Duration) -> Self {
-        Self { turns: Default::default(), interval, next_at: Time::ZERO }
+        Self { turns: Default::default(), waiting: 0, interval, next_at: Time::ZERO }
     }
 
     /// `session` wants pulls and is not in the queue yet: it joins at the end of the round of those that are as urgent, 0
-    /// the most; from 7 on all are alike. If all have the same, sessions take turns, as the papers have it.
+    /// the most; from 7 on all are alike. If all have the same, they take turns, as the papers have it.
     pub fn push(&mut self, session: K, urgency: u8) {
         debug_assert!(self.turns.iter().all(|round| !round.contains(&session)), "a session queues once");
-        self.turns[usize::from(urgency).min(URGENCIES - 1)].push_back(session);
+        let urgency = usize::from(urgency).min(URGENCIES - 1);
+        self.turns[urgency].push_back(session);
+        self.waiting |= 1 << urgency;
     }
 
     /// Whether no session waits.
     pub fn is_empty(&self) -> bool {
-        self.turns.iter().all(VecDeque::is_empty)
+        self.waiting == 0
     }
 
     /// When the next pull may leave; `None` if nobody wants one.
@@ -48,7 +53,11 @@ impl<K: Copy + PartialEq> PullQueue<K> {
         if now < self.next_at {
             return None;
         }
-        let session = self.turns.iter_mut().find_map(VecDeque::pop_front)?;
+        let round = self.turns.get_mut(self.waiting.trailing_zeros() as usize)?;
+        let session = round.pop_front()?;
+        if round.is_empty() {
+            self.waiting &= self.waiting - 1; // the lowest bit
+        }
         self.next_at = now + self.interval;
         Some(session)
     }

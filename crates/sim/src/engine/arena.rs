@@ -61,6 +61,7 @@ impl Hot {
     /// pushed packets belong to an initial window.
     #[inline]
     pub fn tag(class: u8, priority: u8, pushed: bool) -> u8 {
+        debug_assert!(class < 16, "class {class} of 16");
         u8::from(pushed) << 7 | (class & 15) << 3 | priority.min(7)
     }
     /// Whether it belongs to an initial window.

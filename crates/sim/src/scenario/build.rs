@@ -189,7 +189,10 @@ fn queue(switch: &Switch, seed: u64) -> Queue {
         // Fair queues are made of the others, above.
         QueueKind::Auto | QueueKind::Fair | QueueKind::DropTail => Queue::DropTail(DropTail::new(buffer)),
         QueueKind::Ecn => Queue::Ecn(Ecn::new(buffer, threshold.unwrap_or(Limit::NONE))),
-        QueueKind::Trim => Queue::Trim(Trim::new(buffer, header_buffer, switch.weight, seed)),
+        QueueKind::Trim => {
+            let trim = Trim::new(buffer, header_buffer, switch.weight, seed);
+            Queue::Trim(if switch.victim == Victim::Arriving { trim.of_arrivals() } else { trim })
+        }
         QueueKind::Mlfq | QueueKind::MlfqTrim => Queue::Mlfq(mlfq::Mlfq::new(mlfq::MlfqParameters {
             priorities: switch.priorities,
             buffer,

@@ -115,7 +115,8 @@ pub enum Victim {
     /// `lowest` where packets are trimmed, `arriving` with `mlfq`: the switches that PIAS was made for drop what does not fit.
     #[default]
     Auto,
-    /// The newest packet of the lowest priority that waits, if that is lower than the arrival's.
+    /// The newest packet of the lowest priority that waits, if that is lower than the arrival's. With `trim`, which has no
+    /// priorities, a coin decides between the newest packet and the arrival (NDP §3.1).
     Lowest,
     /// The packet that arrives.
     Arriving,
@@ -144,13 +145,14 @@ pub struct SwitchConfig {
     /// Number of priorities of `mlfq` and `mlfq-trim`, 1 to 8. SCDP §V: 5.
     #[schemars(range(min = 1, max = 8))]
     pub priorities: u8,
-    /// Which packet `mlfq` drops, and `mlfq-trim` trims, when the buffer is full.
+    /// Which packet `mlfq` drops, and `trim` and `mlfq-trim` trim, when the buffer is full.
     pub victim: Victim,
     /// Whether trimming disciplines cut multicast packets, too. `false`: a multicast packet that would be trimmed is
     /// dropped, as by the switches of today that can trim.
     pub trim_multicast: bool,
     /// Whether the packets of initial windows (SCDP, NDP) go before all others, in a queue of their own without limit, and so
-    /// are never trimmed. In no paper; the simulators that SCDP's authors published do so.
+    /// are never trimmed. In no paper; the simulators that SCDP's authors published do so. Other transports push nothing; with
+    /// `fair` a transport's pushed packets go first in its own queue.
     pub pushed_first: bool,
 }
 
@@ -311,7 +313,7 @@ pub enum PullOrder {
     #[default]
     Turns,
     /// The one whose packets have the highest priority, by the thresholds of its transport; those that have the same take
-    /// turns. SCDP §V-I: priorities at the receiver "would be straightforward".
+    /// turns. SCDP §V-I: it "would be straightforward". Where a transport has no thresholds (NDP) all have the same.
     Priority,
 }
 

@@ -419,9 +419,15 @@ fn the_examples_generate_their_sessions() {
 
 #[test]
 fn scenarios_beyond_the_papers_are_possible() {
-    for (name, runs) in
-        [("trimming", 20), ("stragglers", 15), ("coexistence", 60), ("fast-links", 36), ("k16", 4), ("topologies", 54)]
-    {
+    for (name, runs) in [
+        ("trimming", 20),
+        ("stragglers", 15),
+        ("coexistence", 60),
+        ("fast-links", 36),
+        ("k16", 4),
+        ("topologies", 54),
+        ("pull-order", 30),
+    ] {
         let plan = load(&repository(&format!("scenarios/scdp/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((plan.runs.len(), &plan.warnings), (runs, &vec![]), "{name}");
         for run in plan.runs.iter().filter(|run| run.seed == 1 && name != "k16") {

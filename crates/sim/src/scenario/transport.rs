@@ -107,13 +107,15 @@ impl TransportConfig {
     }
 
     fn pias(&self) -> Protocol {
-        let (priority_thresholds, priority_by) = self.priorities(&self.tcp.priority_thresholds, self.tcp.priority_by);
-        let tcp = self.tcp.clone();
-        Protocol::Tcp(TcpConfig { congestion: Algorithm::Dctcp, priority_thresholds, priority_by, ..tcp })
+        // By bytes sent, as it is defined (NSDI 2015 §3), unless its own parameters say otherwise.
+        let priority_thresholds = self.thresholds(&self.tcp.priority_thresholds);
+        Protocol::Tcp(TcpConfig { congestion: Algorithm::Dctcp, priority_thresholds, ..self.tcp.clone() })
     }
 
     fn ndp_plus(&self) -> Protocol {
-        let (priority_thresholds, priority_by) = self.priorities(&self.ndp.priority_thresholds, self.ndp.priority_by);
+        let priority_thresholds = self.thresholds(&self.ndp.priority_thresholds);
+        let own = !self.ndp.priority_thresholds.is_empty() || self.ndp.priority_by != PriorityBy::default();
+        let priority_by = if own { self.ndp.priority_by } else { self.scdp.priority_by };
         Protocol::Ndp(NdpConfig { priority_thresholds, priority_by, ..self.ndp.clone() })
     }
 
@@ -133,12 +135,8 @@ impl TransportConfig {
 
     /// "For uniformity, we use the same priority demoting thresholds for PIAS as in SCDP and NDP+" (SCDP §V), unless the
     /// transport has its own.
-    fn priorities(&self, own: &[Bytes], by: PriorityBy) -> (Vec<Bytes>, PriorityBy) {
-        if own.is_empty() {
-            let by = if by == PriorityBy::default() { self.scdp.priority_by } else { by };
-            return (self.scdp.priority_thresholds.clone(), by);
-        }
-        (own.to_vec(), by)
+    fn thresholds(&self, own: &[Bytes]) -> Vec<Bytes> {
+        if own.is_empty() { self.scdp.priority_thresholds.clone() } else { own.to_vec() }
     }
 
     /// What is wrong with the parameters.

@@ -7,7 +7,7 @@ use super::patience::{NEVER, Patience};
 use super::pulls::Pulls;
 use crate::demotion::{Demotion, PriorityBy};
 use crate::units::{Duration, Time};
-use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
+use crate::{Arrival, Bytes, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Receiver {
     /// When pulls last aged.
     aged_at: Time,
 
-    demotion: Demotion,
+    thresholds: Vec<Bytes>,
     priority_by: PriorityBy,
 
     completed: Option<Event>,
@@ -82,8 +82,7 @@ impl Receiver {
             linger: cfg.linger,
             active_at: Time::ZERO,
             aged_at: Time::ZERO,
-            // The size of the object is not known yet.
-            demotion: Demotion::new(&cfg.priority_thresholds, PriorityBy::Sent, 0),
+            thresholds: cfg.priority_thresholds.clone(),
             priority_by: cfg.priority_by,
             completed: None,
             ended: None,
@@ -243,12 +242,9 @@ impl Endpoint for Receiver {
         wanted.saturating_sub(self.pulls.outstanding())
     }
 
-    /// By what has arrived whole.
     fn pull_priority(&self) -> u8 {
-        match self.priority_by {
-            PriorityBy::Sent => self.demotion.priority(self.arrived.count().saturating_mul(self.payload)),
-            PriorityBy::Size => self.demotion.priority(self.object.saturating_sub(1)),
-        }
+        let received = self.arrived.count().saturating_mul(self.payload);
+        Demotion::new(&self.thresholds, self.priority_by, self.object).priority(received)
     }
 
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {

@@ -376,8 +376,8 @@ impl Endpoint for Receiver {
         self.pulls_wanted()
     }
 
-    /// By what has arrived whole. With several senders each tags by its own share, which is less: those packets are more
-    /// urgent to switches than their pulls are here.
+    /// With several senders each tags by its own share, which is less: to switches those packets are more urgent than their
+    /// pulls are here.
     fn pull_priority(&self) -> u8 {
         let Some(session) = self.session else { return 0 };
         let received = self.stats.data_received.saturating_mul(session.symbol_bytes);

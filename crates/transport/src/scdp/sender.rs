@@ -427,7 +427,8 @@ impl Endpoint for Sender {
             self.emitted[(block - self.base) as usize] = 1;
         }
         self.stats.retransmitted += 1;
-        Some(self.symbol(due, silent as Peer, true))
+        // It shows the options like the initial window, but does not belong to it.
+        Some(Transmit { pushed: false, ..self.symbol(due, silent as Peer, true) })
     }
 
     fn poll_timeout(&self) -> Option<Time> {

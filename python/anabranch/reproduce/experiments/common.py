@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TRIMMED = pl.col("packets_trimmed")
-OF_THOSE_HIT = TRIMMED.filter(TRIMMED > 0).mean()
-"""Mean over the sessions that had packets trimmed, and no others."""
 GBPS = pl.col("goodput_bps") / 1e9
 """Goodput of a row in Gbps."""
 FCT_MS = pl.col("fct_ns") / 1e6

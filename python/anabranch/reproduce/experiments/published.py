@@ -6,36 +6,99 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed, requests, transports
-from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE, OF_THOSE_HIT, OWN, TRIMMED
+from anabranch.reproduce import (
+    Axis,
+    Claim,
+    Experiment,
+    Figure,
+    at,
+    bars,
+    by_seed,
+    ratio_by_seed,
+    requests,
+    transports,
+    values_of,
+    where,
+)
+from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE, OWN, TRIMMED, in_order
 from anabranch.reproduce.experiments.storage import AVAILABLE, BANDWIDTH_NOTE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from anabranch.results import Results
 
-DELAY = "fabric.delay"
-PACE = "host.pull_pace"
+KEYS = (
+    "fabric.delay",
+    "host.pull_pace",
+    OWN,
+    "switch.pushed_first",
+    "switch.victim",
+    "transport.scdp.priority_by",
+)
+TEXT, SHORT_LINKS, FAST, SHARED, SHORT_SHARED, QUEUES, QUEUES_SHARED = (
+    "10 µs (text)",
+    "1 µs",
+    "1 µs, fast pulls",
+    "10 µs, shared hosts",
+    "1 µs, shared hosts",
+    "published queues",
+    "published queues, shared hosts",
+)
 SETTINGS = {
-    ("10us", 1.0, True): "10 µs (text)",
-    ("1us", 1.0, True): "1 µs",
-    ("1us", 1.0313, True): "1 µs, fast pulls",
-    ("10us", 1.0, False): "10 µs, shared hosts",
-    ("1us", 1.0, False): "1 µs, shared hosts",
+    ("10us", 1.0, True, False, "auto", "sent"): TEXT,
+    ("1us", 1.0, True, False, "auto", "sent"): SHORT_LINKS,
+    ("1us", 1.0313, True, False, "auto", "sent"): FAST,
+    ("10us", 1.0, False, False, "auto", "sent"): SHARED,
+    ("1us", 1.0, False, False, "auto", "sent"): SHORT_SHARED,
+    ("1us", 1.0313, True, True, "arriving", "size"): QUEUES,
+    ("1us", 1.0313, False, True, "arriving", "size"): QUEUES_SHARED,
 }
-KINDS = {
-    "one_to_many": "Writes of 1 MB to 3 replicas",
-    "many_to_one": "Reads of 1 MB from 3 replicas",
-    "unicast": "Unicast, 1.5 MB",
-}
+WINDOW = "transport.scdp.initial_window"
+SIZE = "workload.requests.sizes.size"
+WRITES = {MODE: "one_to_many"}
+READS = {MODE: "many_to_one", SIZE: "1MB"}
+HEAVY = {MODE: "many_to_one", SIZE: "4MB"}
+REQUESTS = ", ".join(
+    (
+        MODE,
+        "workload.requests.placement",
+        SIZE,
+        "workload.requests.arrivals.rate",
+        "transport.name",
+        "switch.buffer",
+        WINDOW,
+    )
+)
+"""What the scenario sweeps besides the settings."""
+
+
+def quick_requests() -> str:
+    """The requests of the quick size: as many a second for each of its 54 hosts as the scenario has for each of 250."""
+    replicas = '{{ pattern = "replicas", replicas = 3, policy = "hdfs", access = "{}" }}'
+    write, read = (replicas.format(access) for access in ("write", "read"))
+    storage = (("one_to_many", write, "1MB", 432), ("many_to_one", read, "1MB", 432), ("many_to_one", read, "4MB", 864))
+    names = (("scdp", "20 packets"), ("ndp", "20 packets"), ("pias", "100KB"))
+    rows = [(*what, *name, 12) for what in storage for name in names]
+    rows += [("unicast", '{ pattern = "random" }', "1.5MB", 432, *names[0], window) for window in (12, 20, 52)]
+    listed = (
+        f'["{mode}", {placement}, "{size}", {rate}, "{name}", "{buffer}", {window}]'
+        for mode, placement, size, rate, name, buffer, window in rows
+    )
+    return f'sweep."{REQUESTS}"=[{", ".join(listed)}]'
+
+
+def settled(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of results, with the name of their settings."""
+    named = pl.DataFrame(
+        [dict(zip((*KEYS, "settings"), (*point, name), strict=True)) for point, name in SETTINGS.items()]
+    )
+    return rows.join(named, on=KEYS, how="left", maintain_order="left")
 
 
 def sessions(results: Results) -> pl.DataFrame:
     """The requests, with the name of their settings."""
-    keys = (DELAY, PACE, OWN)
-    named = pl.DataFrame(
-        [dict(zip((*keys, "settings"), (*point, name), strict=True)) for point, name in SETTINGS.items()]
-    )
-    return requests(results).join(named, on=keys, how="left", maintain_order="left")
+    return settled(requests(results))
 
 
 def above(share: float) -> pl.Expr:
@@ -44,62 +107,115 @@ def above(share: float) -> pl.Expr:
 
 
 def draw_settings(results: Results) -> tuple[Figure, ...]:
-    """Goodput, and the share of fast requests, by settings."""
+    """Goodput, the share of fast requests, and trimmed packets, by settings."""
     frame = sessions(results)
-    asked = [(mode, name) for mode, name in KINDS.items() if mode in frame[MODE].unique().to_list()]
-    measures = (
-        (GBPS.fill_null(0.0).mean(), Axis(f"mean {GOODPUT.title}")),
-        (above(0.9), Axis("sessions above 90 % (%)", domain=(0, 100))),
+    goodput = (GBPS.fill_null(0.0).mean(), Axis(f"mean {GOODPUT.title}"))
+    fast_ones = (above(0.9), Axis("sessions above 90 % (%)", domain=(0, 100)))
+    shown: tuple[tuple[str, Mapping[str, object], tuple[pl.Expr, Axis]], ...] = (
+        ("Writes of 1 MB to 3 replicas", WRITES, goodput),
+        ("Reads of 1 MB from 3 replicas", READS, goodput),
+        ("Reads of 4 MB, λ = 4000", HEAVY, goodput),
+        ("Writes of 1 MB to 3 replicas", WRITES, fast_ones),
+        ("Reads of 1 MB from 3 replicas", READS, fast_ones),
     )
     panels = [
         bars(
-            frame.filter(at(**{MODE: mode})),
+            frame.filter(where(kind)),
             transports("scdp", "ndp", "pias"),
             value,
             over="settings",
             y=axis,
-            key="abcdef"[row * len(asked) + column],
-            caption=name,
+            key="abcdef"[turn],
+            caption=caption,
         )
-        for row, (value, axis) in enumerate(measures)
-        for column, (mode, name) in enumerate(asked)
+        for turn, (caption, kind, (value, axis)) in enumerate(shown)
     ]
+    unicast = frame.filter(at(**{MODE: "unicast"}))
+    windows = values_of(WINDOW, in_order(unicast, WINDOW), label="w = {}")
+    trimmed_ones = bars(
+        unicast,
+        windows,
+        TRIMMED.mean(),
+        over="settings",
+        y=Axis("trimmed packets per session"),
+        key="f",
+        caption="Unicast, 1.5 MB, SCDP",
+    )
     return (
-        Figure("settings", "Settings that the text states and that the published code has", tuple(panels), columns=3),
+        Figure(
+            "settings",
+            "Settings that the text states and that the published code has",
+            (*panels, trimmed_ones),
+            columns=3,
+        ),
     )
 
 
-def fast(
-    key: str, transport: str, mode: str, share: float, *, paper: float, delay: str = "1us", own: bool = True
-) -> Claim:
-    """Share of a transport's requests above a share of the bandwidth, with such links and hosts of background flows."""
+def fast(key: str, transport: str, kind: Mapping[str, object], share: float, *, paper: float, settings: str) -> Claim:
+    """Share of a transport's requests above a share of the bandwidth, with these settings."""
     (series,) = transports(transport)
-    settings = f"links of {delay.replace('us', ' µs')}" + ("" if own else ", shared hosts")
-    what, figure = ("writes", 5) if mode == "one_to_many" else ("reads", 6)
+    what, figure = ("writes", 5) if kind is WRITES else ("reads", 6)
     return Claim(
         key=key,
-        statement=f"{settings}: {series.label}, {what} above {share:.0%} of the available bandwidth",
+        statement=f"{settings}: {series.label}, {what} of 1 MB above {share:.0%} of the available bandwidth",
         where=f"§V-A, Fig. {figure}",
         paper=paper,
         unit="%",
         measure=lambda results: by_seed(
-            requests(results).filter(at(transport=transport, **{DELAY: delay, PACE: 1.0, MODE: mode, OWN: own})),
-            above(share),
+            sessions(results).filter(at(transport=transport, settings=settings), where(kind)), above(share)
         ),
     )
 
 
-def trimmed(name: str, pace: float, value: pl.Expr, key: str, whose: str = "") -> Claim:
-    """Trimmed packets of a unicast session with the default window, with the delay of the published simulator."""
+def trimmed(window: int, paper: float) -> Claim:
+    """Trimmed packets of a unicast session with an initial window, on published queues and shared hosts."""
     return Claim(
-        key=f"{key}-{name}",
-        statement=f"links of 1 µs, {name} pulls: trimmed packets per 1.5 MB session{whose} at w = 12",
+        key=f"trimmed-w{window}",
+        statement=f"{QUEUES_SHARED}: trimmed packets per 1.5 MB session at w = {window}",
         where="§V-F, Fig. 13b",
-        paper=13,
+        paper=paper,
         unit="packets",
         measure=lambda results: by_seed(
-            requests(results).filter(at(**{DELAY: "1us", PACE: pace, MODE: "unicast", OWN: True})), value
+            sessions(results).filter(at(settings=QUEUES_SHARED, **{MODE: "unicast", WINDOW: window})), TRIMMED.mean()
         ),
+    )
+
+
+def gain(transport: str, paper: float) -> Claim:
+    """By how much SCDP's mean goodput of reads is above another's, at the heaviest load."""
+
+    def measure(results: Results) -> dict[int, float]:
+        reads = sessions(results).filter(at(settings=QUEUES), where(HEAVY))
+        mean = pl.col("goodput_bps").fill_null(0.0).mean()
+        both = (by_seed(reads.filter(at(transport=name)), mean) for name in ("scdp", transport))
+        return {seed: 100 * (ratio - 1) for seed, ratio in ratio_by_seed(*both).items()}
+
+    return Claim(
+        key=f"gain-over-{transport}",
+        statement=f"{QUEUES}: SCDP improves goodput by this, compared to {transports(transport)[0].label}, reads, "
+        "4 MB, λ = 4000",
+        where="§I",
+        paper=paper,
+        unit="%",
+        measure=measure,
+    )
+
+
+def background(transport: str, paper: float) -> Claim:
+    """Mean goodput of background flows beside the heaviest reads, until these are done."""
+    (series,) = transports(transport)
+
+    def measure(results: Results) -> dict[int, float]:
+        flows = settled(results.flows).filter(at(workload="background", transport=transport, settings=QUEUES_SHARED))
+        return by_seed(flows.filter(where(HEAVY)), GBPS.mean())
+
+    return Claim(
+        key=f"background-{transport}",
+        statement=f"{QUEUES_SHARED}: mean goodput of background traffic, {series.label}, reads, 4 MB, λ = 4000",
+        where="§V-A",
+        paper=paper,
+        unit="Gbps",
+        measure=measure,
     )
 
 
@@ -111,22 +227,25 @@ PUBLISHED = Experiment(
     figures=("settings",),
     draw=draw_settings,
     claims=(
-        fast("writes-90", "scdp", "one_to_many", 0.9, paper=50),
-        fast("writes-60", "scdp", "one_to_many", 0.6, paper=100),
+        fast("writes-90", "scdp", WRITES, 0.9, paper=50, settings=SHORT_LINKS),
+        fast("writes-60", "scdp", WRITES, 0.6, paper=100, settings=SHORT_LINKS),
         *(
-            fast(f"reads-90-{transport}{key}", transport, "many_to_one", 0.9, paper=paper, delay=delay, own=own)
-            for key, delay, own in (("", "1us", True), ("-shared", "10us", False), ("-shared-1us", "1us", False))
+            fast(f"reads-90-{transport}{key}", transport, READS, 0.9, paper=paper, settings=settings)
+            for key, settings in (
+                ("", SHORT_LINKS),
+                ("-shared", SHARED),
+                ("-shared-1us", SHORT_SHARED),
+            )
             for transport, paper in (("scdp", 82), ("ndp", 10), ("pias", 23))
         ),
-        trimmed("paced", 1.0, TRIMMED.mean(), "trimmed"),
-        trimmed("fast", 1.0313, TRIMMED.mean(), "trimmed"),
-        trimmed("paced", 1.0, OF_THOSE_HIT, "hit", ", of those that had any,"),
-        trimmed("fast", 1.0313, OF_THOSE_HIT, "hit", ", of those that had any,"),
+        *(gain(transport, paper) for transport, paper in (("ndp", 50), ("pias", 60))),
+        *(background(transport, paper) for transport, paper in (("ndp", 0.342), ("pias", 0.152))),
+        *(trimmed(window, paper) for window, paper in ((12, 13), (20, 32), (52, 39))),
     ),
     quick=(
         "fabric.k=6",  # HDFS places replicas in racks of three hosts at least
-        "workload.requests.arrivals.rate=432",  # the same rate per host
         "workload.requests.sessions=54",
+        quick_requests(),
         "repeat=2",
     ),
     notes=(
@@ -134,6 +253,10 @@ PUBLISHED = Experiment(
         "(Polyraptor). NDP’s paces pulls by 12 µs while a packet takes 12.376 µs, 1547 bytes with the headers of NDP, "
         "IPv4 and PPP: its pulls ask for 3.1 % more than the link carries (*fast pulls*). SCDP’s own simulator is not "
         "published. In the published ones, hosts of background flows do nothing else; with *shared hosts* they send "
-        f"and receive requests, too, as the text may be read. {BANDWIDTH_NOTE}"
+        "and receive requests, too, as the text may be read. The *published queues* put packets of initial windows, "
+        "which bear *syn*, before all others and never trim them, trim what arrives at a full buffer, and have "
+        "priorities by size, but PIAS’s (`scdp/models` adds one after the other); they come with links of 1 µs and "
+        "fast pulls. "
+        f"{BANDWIDTH_NOTE}"
     ),
 )

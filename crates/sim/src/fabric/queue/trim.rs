@@ -53,7 +53,8 @@ pub struct Trim {
     header_limit: Limit,
     data_limit: Limit,
     schedule: WeightedRoundRobin,
-    coin: u64,
+    /// State of the coin; `None`: what arrives is trimmed.
+    coin: Option<u64>,
 }
 
 impl Trim {
@@ -66,13 +67,20 @@ impl Trim {
             header_limit,
             data_limit,
             schedule: WeightedRoundRobin::new(weight),
-            coin: random::mix(seed),
+            coin: Some(random::mix(seed)),
         }
     }
 
+    /// The same, but without a coin: what arrives at a full queue is trimmed.
+    #[must_use]
+    pub fn of_arrivals(self) -> Self {
+        Self { coin: None, ..self }
+    }
+
     fn heads(&mut self) -> bool {
-        self.coin = random::mix(self.coin);
-        self.coin >> 63 == 1
+        let Some(coin) = &mut self.coin else { return false };
+        *coin = random::mix(*coin);
+        *coin >> 63 == 1
     }
 
     fn enqueue_header(&mut self, hots: &mut [Hot], id: PacketId) -> PacketId {
@@ -155,6 +163,17 @@ mod tests {
         assert_eq!(queue.packets(), 200);
         assert_eq!(queue.bytes(), 8 * 1500 + 192 * 64);
         assert!(victims[0] > 60 && victims[1] > 60, "a fair coin: {victims:?}");
+    }
+
+    #[test]
+    fn without_a_coin_it_is_always_the_arrival() {
+        let mut arena = Arena::new();
+        let mut queue = Trim::new(Limit::Packets(8), Limit::Packets(1000), 10, 1).of_arrivals();
+        for label in 0..200 {
+            let id = insert(&mut arena, data(0), label);
+            let trimmed = queue.enqueue(arena.hots(), id).trimmed;
+            assert_eq!(trimmed, if label < 8 { NO_PACKET } else { id });
+        }
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn ndp_plus_demotes_by_bytes_sent() {
 }
 
 #[test]
-fn ndp_plus_pulls_are_as_urgent_as_what_they_ask_for() {
+fn the_urgency_of_pulls_follows_from_what_has_arrived() {
     for by in [PriorityBy::Sent, PriorityBy::Size] {
         let cfg = config(|c| {
             (c.priority_thresholds, c.priority_by) = ([10, 100, 1000, 10_000].map(kilobytes).to_vec(), by);

@@ -123,7 +123,7 @@ fn priority_falls_with_the_bytes_sent() {
 }
 
 #[test]
-fn pulls_are_as_urgent_as_the_symbols_that_they_ask_for() {
+fn the_urgency_of_pulls_follows_from_what_has_arrived() {
     let urgencies = |priority_by| {
         let mut p = unicast(&ScdpConfig { priority_by, ..ScdpConfig::default() }, 12_000_000, deliver);
         let at = |ms| Time::ZERO + Duration::from_ms(ms);

@@ -112,6 +112,12 @@ fn a_first_window_that_is_lost_is_probed_for_and_pulled() {
     finish(&mut p);
     assert_eq!(stats(&p, 0).timeouts, 1);
     assert!(completed(&p, 1) < Duration::from_ms(8 + 2 + 2));
+    // What is repeated shows the options again, but is no part of the initial window.
+    assert_eq!(
+        p.log.iter().map(|sent| sent.3.pushed).take(13).collect::<Vec<_>>(),
+        [vec![true; 12], vec![false]].concat()
+    );
+    assert_eq!(p.log.iter().filter(|sent| sent.3.pushed).count(), 12);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn errors_name_file_and_line() {
 
 #[test]
 fn names_are_checked_and_files_are_found_relative_to_the_base() {
-    let fault = named("websearch").check().remove(0);
+    let fault = named("websearch_fabric").check().remove(0);
     assert_eq!((fault.key.as_str(), fault.hint.as_deref()), ("name", Some("did you mean \"websearch_pfabric\"?")));
     assert_eq!(Cdf::default().check()[0].key, "");
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/workloads");
