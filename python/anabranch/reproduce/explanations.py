@@ -91,8 +91,9 @@ TWO_MORE = (
 )
 
 ROUND_TRIP = (
-    "Not explained for certain. 16 packets last for 192 µs, the round trip of an idle path of six links for 195 "
-    "µs, so that anything that lengthens round trips needs more; of the windows that are measured 20 is the next."
+    "Not explained for certain. 16 packets last for 192 µs, the round trip of an idle path of six links for 195 µs, so "
+    "that anything that lengthens round trips needs more: mean goodput is 88 % of the largest at 16, 94 % at 18 and 97 "
+    "% at 20."
 )
 
 LONG_LINKS = (

@@ -97,7 +97,7 @@ PULL_ORDER = Experiment(
         # HDFS wants racks of three hosts; those of k = 4 have two.
         "workload.writes.placement.policy=random",
         "workload.reads.placement.policy=random",
-        "repeat=2",
+        "repeat=3",
     ),
     notes=(
         "Not in the paper, which says that priorities at the receiver would be straightforward. At load 0.8 the hosts "
