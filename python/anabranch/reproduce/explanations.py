@@ -197,7 +197,7 @@ NEVER_FULL = (
     "The buffer changes nothing here: with marks from 20 packets on, as DCTCP and so PIAS has them, 100 KB are hardly "
     "ever full (147 packets of 948 million are dropped, and without a bound none). An idle network needs 0.38 ms for "
     "these flows, more than the paper's 0.32 ms. With the sizes and links of the authors' simulators, and the long "
-    "flows on the same hosts, it is 0.47 ms with either buffer (`anabranch run scenarios/scdp/buffers.toml "
+    "flows on the same hosts, it is 0.49 ms with either buffer (`anabranch run scenarios/scdp/buffers.toml "
     "workload.flows.sizes.name=websearch_scdp fabric.delay=1us workload.background.exclusive=false`)."
 )
 
@@ -210,7 +210,7 @@ TWO_THIRDS = (
 NO_LOSS_OF_GOODPUT = (
     "Not explained is why a larger buffer should cost long flows anything: marks from 20 packets on keep 100 KB from "
     "filling, and the buffer changes nothing here. With the sizes of the authors' simulators, and the long flows on "
-    "the same hosts, it is 0.61 Gbps with either (`anabranch run scenarios/scdp/buffers.toml "
+    "the same hosts, it is 0.63 Gbps with either (`anabranch run scenarios/scdp/buffers.toml "
     "workload.flows.sizes.name=websearch_scdp fabric.delay=1us workload.background.exclusive=false`), between the "
     "paper's two numbers."
 )
