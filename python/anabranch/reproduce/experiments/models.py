@@ -136,12 +136,12 @@ def long_goodput(paper: float, step: str) -> Claim:
     )
 
 
-def pushed(transport: str, paper: float) -> Claim:
-    """Tail of the flows that are pushed as a whole at load 0.5, as the text has it but for the sizes."""
-    flows, label = _of(transport, 0.5, "sizes"), transports(transport)[0].label
+def pushed(transport: str, step: str, paper: float) -> Claim:
+    """Tail of the flows that are pushed as a whole at load 0.5."""
+    flows, label = _of(transport, 0.5, step), transports(transport)[0].label
     return Claim(
-        key=f"pushed-{transport}",
-        statement=f"{_settings('sizes')}: 99th percentile FCT of {PUSHED.label}, {label}, load 0.5",
+        key=f"pushed-{transport}-{step.replace(' ', '-')}",
+        statement=f"{_settings(step)}: 99th percentile FCT of {PUSHED.label}, {label}, load 0.5",
         where="§V-D, Fig. 7b",
         paper=paper,
         unit="ms",
@@ -165,7 +165,11 @@ MODEL_STEPS = Experiment(
         floor(0.292),
         *(reduction(name, paper, step) for step in (MODELS, SHARED) for name, paper in (("ndp", 45), ("pias", 70))),
         *(long_goodput(0.7, step) for step in (MODELS, SHARED)),
-        *(pushed(name, paper) for name, paper in (("scdp", 0.277), ("ndp", 0.306), ("pias", 0.386))),
+        *(
+            pushed(name, step, paper)
+            for step in ("sizes", MODELS, SHARED)
+            for name, paper in (("scdp", 0.277), ("ndp", 0.306), ("pias", 0.386))
+        ),
     ),
     quick=(
         "fabric.k=4",

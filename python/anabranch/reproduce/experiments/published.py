@@ -167,16 +167,16 @@ def fast(key: str, transport: str, kind: Mapping[str, object], share: float, *, 
     )
 
 
-def trimmed(window: int, paper: float) -> Claim:
-    """Trimmed packets of a unicast session with an initial window, on published queues and shared hosts."""
+def trimmed(window: int, settings: str, paper: float) -> Claim:
+    """Trimmed packets of a unicast session with an initial window."""
     return Claim(
-        key=f"trimmed-w{window}",
-        statement=f"{QUEUES_SHARED}: trimmed packets per 1.5 MB session at w = {window}",
+        key=f"trimmed-w{window}, {settings}",
+        statement=f"{settings}: trimmed packets per 1.5 MB session at w = {window}",
         where="§V-F, Fig. 13b",
         paper=paper,
         unit="packets",
         measure=lambda results: by_seed(
-            sessions(results).filter(at(settings=QUEUES_SHARED, **{MODE: "unicast", WINDOW: window})), TRIMMED.mean()
+            sessions(results).filter(at(settings=settings, **{MODE: "unicast", WINDOW: window})), TRIMMED.mean()
         ),
     )
 
@@ -192,7 +192,7 @@ def gain(transport: str, settings: str, paper: float) -> Claim:
 
     label = transports(transport)[0].label
     return Claim(
-        key=f"gain-over-{transport}-{'shared' if settings == SHARED else 'queues'}",
+        key=f"gain-over-{transport}, {settings}",
         statement=f"{settings}: SCDP improves goodput by this, compared to {label}, reads of one block, 4 MB, λ = 4000",
         where="§I",
         paper=paper,
@@ -235,16 +235,22 @@ PUBLISHED = Experiment(
                 ("", SHORT_LINKS),
                 ("-shared", SHARED),
                 ("-shared-1us", SHORT_SHARED),
+                ("-queues", QUEUES),
+                ("-queues-shared", QUEUES_SHARED),
             )
             for transport, paper in (("scdp", 82), ("ndp", 10), ("pias", 23))
         ),
         *(
             gain(transport, settings, paper)
-            for settings in (SHARED, QUEUES)
+            for settings in (TEXT, SHARED, QUEUES, QUEUES_SHARED)
             for transport, paper in (("ndp", 50), ("pias", 60))
         ),
         *(background(transport, paper) for transport, paper in (("ndp", 0.342), ("pias", 0.152))),
-        *(trimmed(window, paper) for window, paper in ((12, 13), (20, 32), (52, 39))),
+        *(
+            trimmed(window, settings, paper)
+            for settings in (QUEUES, QUEUES_SHARED)
+            for window, paper in ((12, 13), (20, 32), (52, 39))
+        ),
     ),
     quick=(
         "fabric.k=6",  # HDFS places replicas in racks of three hosts at least

@@ -2,7 +2,7 @@
 //!
 //! No paper has it. The simulators that SCDP's authors published do: whatever bears *syn*, which every packet of an
 //! initial window does, waits in a queue without limit that is served before headers and data. A pushed window is then
-//! never trimmed and never waits for other data, and the traffic that is pulled pays for it.
+//! never trimmed and never waits for data that was pulled.
 
 use super::bands::Bands;
 use super::{Discipline, Outcome, Queue};
