@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -142,10 +143,30 @@ def test_a_record_reads_back(tmp_path: Path) -> None:
     kept = record.read(file)
     assert kept is not None
     assert kept.claims["goodput"].values == {1: 9.12346, 2: 11.0}
+    assert kept.commit is None
     assert (kept.experiment, kept.quick, kept.seeds, kept.scenario) == ("scdp/fig99", False, (1, 2, 3), made.scenario)
     before = file.read_bytes()
     record.write(file, kept)
     assert file.read_bytes() == before
+
+
+def test_a_record_names_the_commit_that_made_it(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        return subprocess.run(["git", "-C", tmp_path, *who, *words], capture_output=True, text=True, check=True).stdout
+
+    assert record.commit(tmp_path) is None
+    git("init", "--quiet")
+    (tmp_path / "a").write_text("one")
+    git("add", "a")
+    git("commit", "--quiet", "--message", "one")
+    made = record.commit(tmp_path)
+    assert made is not None
+    assert git("rev-parse", "HEAD").startswith(made)
+    (tmp_path / "a").write_text("two")
+    assert record.commit(tmp_path) == f"{made}-dirty"
+    old = recorded({1: 9.0}, commit=made)
+    assert f"- {made}: `scdp/fig99`" in comparison.markdown([EXPERIMENT], {"scdp/fig99": old})
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 7}', '{"schema": 1, "claims": 3}'])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -215,7 +216,7 @@ def _keep(outcome: Outcome, err: Console) -> None:
     if outcome.job.quick and there is not None and not there.quick:
         err.print(f"  {file} holds the full size and is kept; only the times are recorded", markup=False)
         return
-    record.write(file, outcome.record)
+    record.write(file, replace(outcome.record, commit=record.commit(root)))
     err.print(f"  recorded: {file}", markup=False)
 
 

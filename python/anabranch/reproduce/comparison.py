@@ -161,10 +161,23 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     if decisions:
         lines += ["", "Decisions where the paper is silent:", ""]
         lines += [f"- `{one.name}`: {_flow(one.notes)}" for one in decisions]
+    lines += _commits(experiments, records)
     waiting = [f"`{one.name}`" for one in experiments if one.name not in records]
     if waiting and table:
         lines += ["", f"Not recorded yet: {', '.join(waiting)}."]
     return "\n".join(lines)
+
+
+def _commits(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
+    """Say which commit recorded what: results of an older one can differ from what the code does now."""
+    by_commit: dict[str, list[str]] = {}
+    for one in experiments:
+        if one.name in records:
+            by_commit.setdefault(records[one.name].commit or "a commit not known", []).append(f"`{one.name}`")
+    if not by_commit:
+        return []
+    said = (f"{key}: {', '.join(names)}" for key, names in by_commit.items())
+    return ["", "Recorded with the code of", "", *(f"- {text}" for text in said)]
 
 
 def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,8 @@ class Record:
         Claim key to what was measured.
     figures
         Points of the figures, thinned.
+    commit
+        Commit of the code that recorded it, as ``git describe --always --dirty`` writes it; None outside a repository.
     """
 
     experiment: str
@@ -65,6 +68,7 @@ class Record:
     incomplete: int
     claims: Mapping[str, Measured]
     figures: Sequence[Mapping[str, Any]] = field(default=())
+    commit: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -75,6 +79,7 @@ class Record:
             "seeds": list(self.seeds),
             "scenario": self.scenario,
             "version": self.version,
+            "commit": self.commit,
             "incomplete_runs": self.incomplete,
             "claims": {
                 key: {
@@ -109,6 +114,16 @@ def fingerprint(experiment: Experiment, text: str, *, quick: bool) -> str:
     data = {"scenario": content, "quick": list(experiment.quick) if quick else []}
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def commit(root: Path) -> str | None:
+    """Commit of the repository at `root`, with ``-dirty`` if files differ from it; None if git cannot tell."""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603 - our own words
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return told.stdout.strip() or None
 
 
 def make(experiment: Experiment, results: Results, figures: Sequence[Figure], *, quick: bool) -> Record:
@@ -209,6 +224,7 @@ def read(file: Path) -> Record | None:
                 for key, claim in data["claims"].items()
             },
             figures=data["figures"],
+            commit=data["commit"],
         )
     except FileNotFoundError:
         return None
