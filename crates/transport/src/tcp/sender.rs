@@ -39,6 +39,8 @@ pub(super) struct Sender {
     initial_window: u64,
     /// When a data segment was last sent.
     sent_at: Time,
+    /// Since when application or receive window, not the congestion window, are the limit; [`Time::MAX`] if they are not.
+    limited_since: Time,
     /// Bytes that the receiver accepts beyond `una`.
     peer_window: u64,
     control: Controller,
@@ -96,6 +98,7 @@ impl Sender {
             window: Window::new(u64::from(config.initial_window) * mss, mss),
             initial_window: u64::from(config.initial_window) * mss,
             sent_at: Time::ZERO,
+            limited_since: Time::MAX,
             peer_window: config.receive_window.0,
             control: Controller::new(config),
             mode: Mode::Open,
@@ -148,6 +151,12 @@ impl Sender {
     /// RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
     pub(super) fn start_with_one_segment(&mut self) {
         self.window.set(self.window.mss);
+    }
+
+    /// As after a loss at this window: growth is congestion avoidance's.
+    #[cfg(test)]
+    pub(super) fn leave_slow_start(&mut self) {
+        self.window.ssthresh = self.window.cwnd;
     }
 
     pub(super) fn cwnd(&self) -> u64 {
@@ -401,7 +410,7 @@ impl Sender {
         } else if self.mode == Mode::SackRecovery {
             self.next_in_sack_recovery()?
         } else {
-            self.next_in_window()?
+            self.next_in_window(now)?
         };
         timer.start(now);
         Some(self.send(now, seq, end))
@@ -416,7 +425,7 @@ impl Sender {
 
     /// The segment at SND.NXT, if the congestion window and the receive window have room for it.
     #[inline]
-    fn next_in_window(&mut self) -> Option<(u64, u64)> {
+    fn next_in_window(&mut self, now: Time) -> Option<(u64, u64)> {
         let (mut in_flight, mut bound) = (self.nxt - self.una, u64::MAX);
         if let Some(board) = &self.board
             && !board.is_empty()
@@ -434,6 +443,11 @@ impl Sender {
         let len = seq_end.min(self.end) - self.nxt;
         let over = (in_flight + len).saturating_sub(self.window.cwnd);
         if self.nxt + len > self.una + self.peer_window || !self.is_available(seq_end) {
+            if over > 0 {
+                self.window_is_full(now);
+            } else {
+                self.limited_since = self.limited_since.min(now);
+            }
             return None;
         }
         if over > 0 {
@@ -441,6 +455,7 @@ impl Sender {
             let allowed = u64::from(self.dup_acks.min(DUP_THRESHOLD - 1)) * self.window.mss;
             let limited = self.limited_transmit && self.mode == Mode::Open && self.board.is_none();
             if !limited || self.nxt < self.max || self.limited_sent + len > allowed || over > allowed {
+                self.window_is_full(now);
                 return None;
             }
         }
@@ -449,6 +464,15 @@ impl Sender {
             self.limited_sent += len;
         }
         Some((self.nxt, seq_end))
+    }
+
+    /// The congestion window is the limit, from now on if it was not before.
+    #[inline]
+    fn window_is_full(&mut self, now: Time) {
+        if self.limited_since != Time::MAX {
+            self.control.on_limited(self.limited_since, now);
+            self.limited_since = Time::MAX;
+        }
     }
 
     /// RFC 6675 §5 step C: as long as the pipe leaves room for a segment.

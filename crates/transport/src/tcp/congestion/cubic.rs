@@ -25,7 +25,8 @@ pub(crate) struct Cubic {
     w_est: f64,
     /// Window before the last reduction, in segments.
     cwnd_prior: f64,
-    /// Start of the current congestion avoidance stage; `Time::MAX` before its first ACK.
+    /// Start of the current congestion avoidance stage, later by the time in which the window was not the limit; `Time::MAX`
+    /// before its first ACK.
     epoch: Time,
     /// The part of a byte that the window could not take yet.
     carry: f64,
@@ -67,6 +68,8 @@ impl Cubic {
 impl Control for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
         if window.in_slow_start() {
+            // After an idle time (RFC 5681 §4.1) another stage of congestion avoidance follows: §4.2's t is its time.
+            self.epoch = Time::MAX;
             window.slow_start(ack.bytes);
             return;
         }
@@ -92,6 +95,14 @@ impl Control for Cubic {
         let whole = growth as u64;
         self.carry = growth - whole as f64;
         window.cwnd += whole;
+    }
+
+    /// §4.2: t must not include periods in which the flow was limited by the application, or idle; §5.8 counts the receive
+    /// window to these.
+    fn on_limited(&mut self, from: Time, to: Time) {
+        if self.epoch != Time::MAX {
+            self.epoch += to.since(from.max(self.epoch));
+        }
     }
 
     fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {

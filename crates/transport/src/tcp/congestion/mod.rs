@@ -101,6 +101,10 @@ pub(super) trait Control {
         }
     }
 
+    /// From one time to the other the application or the receive window was the limit, and the congestion window was not full:
+    /// for controls that grow with time (RFC 9438 §5.8).
+    fn on_limited(&mut self, _from: Time, _to: Time) {}
+
     /// A loss was detected by duplicate or selective ACKs, with `flight` bytes outstanding: the new `ssthresh`
     /// (RFC 5681 §3.1 eq. 4). The caller moves the window there as its recovery demands.
     fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
@@ -170,6 +174,9 @@ macro_rules! registry {
             #[inline]
             fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
                 match self { $(Self::$variant(c) => c.on_ack(window, ack),)* }
+            }
+            fn on_limited(&mut self, from: Time, to: Time) {
+                match self { $(Self::$variant(c) => c.on_limited(from, to),)* }
             }
             fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
                 match self { $(Self::$variant(c) => c.on_loss(window, flight),)* }

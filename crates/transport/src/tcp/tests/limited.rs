@@ -1,5 +1,7 @@
 //! Senders whose application has not the whole object yet.
 
+use super::super::sender::Sender;
+use super::super::timer::RetransmitTimer;
 use super::*;
 use crate::Bytes;
 use crate::testing::Slow;
@@ -81,6 +83,59 @@ fn a_trickle_does_not_grow_the_window() {
     let steps = (1..=100).map(|i| (at(i), i * MSS)).collect();
     let pair = provided(&config, 100 * MSS, steps, |_, _, _| Fate::Deliver);
     assert_eq!(pair.nodes[SENDER].end.cwnd(), Some(10 * MSS));
+}
+
+/// RFC 9438 §4.2, §5.8: time in which application or receive window limit the flow is no part of `t`. A flow that lost
+/// something, paused for half a minute of its congestion avoidance and goes on must have the window that it would have
+/// had without the pause, not one from far up the cubic.
+#[test]
+fn cubic_s_clock_stands_still_while_the_application_provides_nothing() {
+    let window_after = |pause: u64| {
+        let config = TcpConfig {
+            congestion: Algorithm::Cubic,
+            receive_window: Bytes(1 << 20),
+            // Longer than the pause: no restart of an idle window.
+            rto_min: Duration::from_secs(100),
+            rto_max: Duration::from_secs(100),
+            ..TcpConfig::default()
+        };
+        // Half of the object is there at once; the rest `pause` after the first half has been acknowledged.
+        let steps = vec![(Time::ZERO, 2_000 * MSS), (at(30 + pause), 4_000 * MSS)];
+        let pair = provided(&config, 4_000 * MSS, steps, lose(&[(60 * MSS, 1)]));
+        assert_eq!(pair.nodes[SENDER].stats().timeouts, 0);
+        pair.nodes[SENDER].end.cwnd().unwrap()
+    };
+    let (without, with) = (window_after(0), window_after(30_000));
+    assert!(with.abs_diff(without) <= 2 * MSS, "{} and {} segments", without / MSS, with / MSS);
+}
+
+/// The same for the receive window: it holds the flow for twenty seconds, and then opens.
+#[test]
+fn cubic_s_clock_stands_still_while_the_receive_window_is_the_limit() {
+    let config = TcpConfig { congestion: Algorithm::Cubic, initial_window: 30, ..TcpConfig::default() };
+    let mut sender = Sender::new(&config, None);
+    let mut timer = RetransmitTimer::new(&config);
+    // One round trip after the other: each ACK lets new segments go, which are acknowledged in the next.
+    let (mut now, mut sent) = (at(1), vec![0]);
+    let mut drive = |sender: &mut Sender, rounds: u64, peer_window: u64| {
+        for _ in 0..rounds {
+            now += Duration::from_ms(10);
+            for ack in std::mem::take(&mut sent) {
+                let window = (peer_window * MSS) as u32;
+                let segment = Segment { ack, window, flags: Flags::ACK, ..Segment::default() };
+                sender.on_ack(&mut timer, now, &segment);
+                while let Some(out) = sender.poll_transmit(&mut timer, now) {
+                    sent.push(out.segment.seq + u64::from(out.segment.len));
+                }
+            }
+        }
+        sender.cwnd() / MSS
+    };
+    sender.leave_slow_start();
+    assert_eq!(drive(&mut sender, 2_000, 30), 31, "as large as the receive window lets it grow");
+    let after = drive(&mut sender, 20, 1_000);
+    // Twenty round trips of the Reno-friendly region. Half a window each would be 30 * 1.5^20.
+    assert!((49..=53).contains(&after), "{after} segments");
 }
 
 #[test]
