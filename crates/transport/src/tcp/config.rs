@@ -27,6 +27,10 @@ pub struct TcpConfig {
     /// Retransmission timeout before the first round-trip sample; `rto_min` if that is longer.
     /// Default 1 s (RFC 6298 §2.1).
     pub rto_initial: Duration,
+    /// Timeout of a SYN or SYN-ACK, doubled each time: above 0, at most `rto_max`. Default: that of `rto_initial`. Data that
+    /// follows a repeated SYN begins with three times `rto_initial` (RFC 6298 §5.7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syn_timeout: Option<Duration>,
     /// Upper bound of the backed-off retransmission timeout, at least `rto_min`. Default 60 s (RFC 6298 §2.5).
     pub rto_max: Duration,
     /// Clock granularity G of RFC 6298 §2: the least margin between the smoothed round-trip time and the timeout.
@@ -40,6 +44,17 @@ pub struct TcpConfig {
     pub sack: bool,
     /// Send a new segment on each of the first two duplicate ACKs (RFC 3042). Default true.
     pub limited_transmit: bool,
+    /// Proportional rate reduction in recovery (RFC 9937), with any congestion control, with and without `sack`. Default false:
+    /// recovery as in RFC 6675 and RFC 6582.
+    pub prr: bool,
+    /// `HyStart++` in the initial slow start (RFC 9406), with any congestion control. Default false: standard slow start.
+    pub hystart: bool,
+    /// Least rise of the round-trip time in a round that `HyStart++` heeds: above 0. Default 4 ms (RFC 9406 §4.3), which is longer
+    /// than the queues of most data centres: it has to be shorter than a full queue lasts.
+    pub hystart_min_rtt_thresh: Duration,
+    /// The rise that it always heeds, however long the round-trip time; between these two, an eighth of it. At least
+    /// `hystart_min_rtt_thresh`. Default 16 ms (RFC 9406 §4.3).
+    pub hystart_max_rtt_thresh: Duration,
     /// Explicit congestion notification (RFC 3168). Default false; DCTCP uses ECN whatever this says.
     pub ecn: bool,
     /// Congestion control. Default `newreno`.
@@ -71,12 +86,17 @@ impl Default for TcpConfig {
             receive_window: Bytes(65_535),
             rto_min: Duration::from_ms(200),
             rto_initial: Duration::from_secs(1),
+            syn_timeout: None,
             rto_max: Duration::from_secs(60),
             clock_granularity: Duration::from_us(1),
             delayed_ack: false,
             delayed_ack_timeout: Duration::from_ms(40),
             sack: false,
             limited_transmit: true,
+            prr: false,
+            hystart: false,
+            hystart_min_rtt_thresh: Duration::from_ms(4),
+            hystart_max_rtt_thresh: Duration::from_ms(16),
             ecn: false,
             congestion: Algorithm::NewReno,
             dctcp_gain: 1.0 / 16.0,
@@ -115,6 +135,20 @@ impl TcpConfig {
         check(window.0 <= 1 << 30, "receive_window", format!("{window} is above the 1GiB that RFC 7323 allows"))?;
         check(self.rto_min > Duration::ZERO, "rto_min", "must be above 0".into())?;
         check(self.rto_initial > Duration::ZERO, "rto_initial", "must be above 0".into())?;
+        check(self.syn_timeout != Some(Duration::ZERO), "syn_timeout", "must be above 0".into())?;
+        if let Some(timeout) = self.syn_timeout {
+            let problem = format!("{timeout} is above rto_max = {}", self.rto_max);
+            check(timeout <= self.rto_max, "syn_timeout", problem)?;
+        }
+        check(self.hystart_min_rtt_thresh > Duration::ZERO, "hystart_min_rtt_thresh", "must be above 0".into())?;
+        check(
+            self.hystart_max_rtt_thresh >= self.hystart_min_rtt_thresh,
+            "hystart_max_rtt_thresh",
+            format!(
+                "{} is below hystart_min_rtt_thresh = {}",
+                self.hystart_max_rtt_thresh, self.hystart_min_rtt_thresh
+            ),
+        )?;
         check(
             self.rto_max >= self.rto_min,
             "rto_max",

@@ -73,6 +73,7 @@ pub struct Connection {
     /// When SYN or SYN-ACK was sent; later, when the object was complete.
     since: Time,
     rto_initial: Duration,
+    syn_timeout: Option<Duration>,
     header: u32,
     /// The window that this end advertises.
     window: u32,
@@ -115,6 +116,7 @@ impl Connection {
             timer: RetransmitTimer::new(config),
             since: Time::ZERO,
             rto_initial: config.rto_initial,
+            syn_timeout: config.syn_timeout,
             header: config.header.0 as u32,
             window: config.receive_window.0 as u32,
             timeouts: 0,
@@ -279,7 +281,7 @@ impl Connection {
     /// SYN or SYN-ACK.
     fn poll_syn(&mut self, now: Time) -> Transmit<Segment> {
         self.syn_due = false;
-        self.timer.restart(now);
+        self.timer.start_with(now, self.syn_timeout);
         self.since = now;
         // RFC 3168 §6.1.1: ECE and CWR on the SYN, ECE alone on the SYN-ACK.
         let role = match self.half {

@@ -2,8 +2,8 @@
 //!
 //! Implemented: three-way handshake and teardown (RFC 9293), sliding window, slow start and congestion avoidance
 //! (RFC 5681), fast retransmit and recovery in the Reno, NewReno (RFC 6582) and SACK (RFC 2018, RFC 6675) manner,
-//! limited transmit (RFC 3042), the retransmission timer (RFC 6298), delayed ACKs, ECN (RFC 3168) and the congestion
-//! controls of [`congestion`].
+//! limited transmit (RFC 3042), proportional rate reduction (RFC 9937), the retransmission timer (RFC 6298), delayed ACKs,
+//! ECN (RFC 3168), and the congestion controls of [`congestion`] with standard slow start or `HyStart++` (RFC 9406).
 //!
 //! Not implemented, on purpose: data in both directions (the receiver only acknowledges), urgent data, RST, wrapping
 //! sequence numbers (offsets are `u64`), TIME-WAIT, zero-window probes (the receiving application reads at once, so the
@@ -14,6 +14,7 @@
 mod config;
 pub mod congestion;
 mod connection;
+mod prr;
 mod ranges;
 mod receiver;
 mod scoreboard;

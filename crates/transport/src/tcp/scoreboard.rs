@@ -64,6 +64,13 @@ impl Scoreboard {
         self.lost_below
     }
 
+    /// [`assess_losses`](Self::assess_losses), and whether anything that was not acknowledged is newly lost.
+    pub(super) fn find_losses(&mut self, una: u64, mss: u64) -> bool {
+        let before = self.lost_below.max(una);
+        let after = self.assess_losses(mss);
+        after > before && after - before > self.sacked.count_between(before, after)
+    }
+
     /// `SetPipe()`: octets that are neither sacked nor lost, and octets retransmitted since.
     pub(super) fn set_pipe(&mut self, una: u64, max: u64) {
         let unsacked = |from: u64, to: u64| (to.max(from) - from) - self.sacked.count_between(from, to);

@@ -2,9 +2,11 @@
 //!
 //! One of three modes: *open* (slow start or congestion avoidance; also go-back-N after a timeout), *fast recovery*
 //! (RFC 5681 and 6582: the window is inflated by duplicate ACKs) and *SACK recovery* (RFC 6675: the scoreboard decides).
+//! In either recovery proportional rate reduction (RFC 9937), if it is on, says how much may be sent.
 
 use super::config::TcpConfig;
 use super::congestion::{Acked, Control, Controller, Window};
+use super::prr::{Feedback, ProportionalRateReduction};
 use super::scoreboard::{Next, Scoreboard};
 use super::segment::{Flags, Segment};
 use super::timer::RetransmitTimer;
@@ -51,6 +53,12 @@ pub(super) struct Sender {
     dup_acks: u32,
     /// Bytes sent beyond the window on duplicate ACKs before recovery (RFC 3042; RFC 6675 §5 step 3).
     limited_sent: u64,
+    /// Whether recoveries reduce the window in proportion.
+    wants_prr: bool,
+    /// Present during such a recovery.
+    prr: Option<Box<ProportionalRateReduction>>,
+    /// Without SACK: bytes beyond `una` of whose arrival duplicate ACKs tell.
+    duplicated: u64,
     /// The segment at `una` must be retransmitted whatever the window says.
     retransmit_first: bool,
     /// The timer was restarted by a partial ACK of this recovery.
@@ -95,7 +103,7 @@ impl Sender {
             max: 0,
             end: size.unwrap_or(u64::MAX),
             available: u64::MAX,
-            window: Window::new(u64::from(config.initial_window) * mss, mss),
+            window: Window::new(u64::from(config.initial_window) * mss, mss).with_hystart(config),
             initial_window: u64::from(config.initial_window) * mss,
             sent_at: Time::ZERO,
             limited_since: Time::MAX,
@@ -105,6 +113,9 @@ impl Sender {
             recover: 0,
             dup_acks: 0,
             limited_sent: 0,
+            wants_prr: config.prr,
+            prr: None,
+            duplicated: 0,
             retransmit_first: false,
             seen_partial_ack: false,
             limited_transmit: config.limited_transmit,
@@ -159,6 +170,11 @@ impl Sender {
         self.window.ssthresh = self.window.cwnd;
     }
 
+    #[cfg(test)]
+    pub(super) fn in_slow_start(&self) -> bool {
+        self.window.cwnd < self.window.ssthresh
+    }
+
     pub(super) fn cwnd(&self) -> u64 {
         self.window.cwnd
     }
@@ -209,6 +225,7 @@ impl Sender {
             self.timed_end = 0;
         }
         let acked = Acked { now, bytes, una: ack, nxt: self.nxt, ece, srtt: timer.srtt() };
+        self.window.observe(&acked);
         self.control.on_feedback(&acked);
         let mut restart = true;
         match self.mode {
@@ -225,7 +242,7 @@ impl Sender {
                 }
             }
             Mode::FastRecovery => restart = self.on_ack_in_fast_recovery(bytes),
-            Mode::SackRecovery => self.on_ack_in_sack_recovery(segment),
+            Mode::SackRecovery => self.on_ack_in_sack_recovery(segment, bytes),
         }
         if self.una == self.max {
             timer.stop();
@@ -250,13 +267,23 @@ impl Sender {
             self.on_echo();
         }
         // With SACK an ACK is a duplicate when it tells of new octets (RFC 6675 §2).
+        let before = self.sacked();
         let news = self.update_board(segment);
+        let newly_sacked = self.sacked() - before;
         match self.mode {
-            Mode::FastRecovery => {
+            Mode::FastRecovery => match &self.prr {
+                Some(prr) if prr.believes_duplicates() => {
+                    self.duplicated += self.window.mss;
+                    self.reduce_proportionally(self.window.mss, false);
+                }
+                Some(_) => {}
                 // RFC 5681 §3.2 step 4: a segment has left the network.
-                self.window.cwnd += self.window.mss;
+                None => self.window.cwnd += self.window.mss,
+            },
+            Mode::SackRecovery => {
+                self.measure_pipe();
+                self.reduce_proportionally(newly_sacked, false);
             }
-            Mode::SackRecovery => self.measure_pipe(),
             Mode::Open => {
                 self.dup_acks += u32::from(news);
                 let lost = match &mut self.board {
@@ -264,7 +291,7 @@ impl Sender {
                     None => false,
                 };
                 if (self.dup_acks >= DUP_THRESHOLD || lost) && self.may_enter_recovery() {
-                    self.enter_recovery();
+                    self.enter_recovery(newly_sacked);
                 }
             }
         }
@@ -277,7 +304,8 @@ impl Sender {
         self.recover == 0 || self.una > self.recover || (self.board.is_some() && self.una == self.recover)
     }
 
-    fn enter_recovery(&mut self) {
+    /// `newly_sacked`: by the ACK that says so.
+    fn enter_recovery(&mut self, newly_sacked: u64) {
         // RFC 5681 §3.2 step 2, RFC 6675 §5 step 4.2: what limited transmit sent does not count.
         let flight = self.nxt - self.una - self.limited_sent;
         self.window.ssthresh = self.control.on_loss(&self.window, flight);
@@ -292,16 +320,55 @@ impl Sender {
         self.retransmit_first = true;
         let ssthresh = self.window.ssthresh;
         let first_end = self.segment_end(self.una).min(self.max);
-        if let Some(board) = &mut self.board {
+        if self.board.is_some() {
             // RFC 6675 §5 step 4.
             self.mode = Mode::SackRecovery;
             self.window.set(ssthresh);
-            board.begin_recovery(first_end);
+            self.measure_pipe();
+            self.begin_proportional_reduction(newly_sacked);
+            if let Some(board) = &mut self.board {
+                board.begin_recovery(first_end);
+            }
             self.measure_pipe();
         } else {
             // RFC 5681 §3.2 step 3: the three segments that caused the duplicates have left the network.
             self.mode = Mode::FastRecovery;
             self.window.set(ssthresh + u64::from(DUP_THRESHOLD) * self.window.mss);
+            self.duplicated = u64::from(self.dup_acks) * self.window.mss;
+            self.begin_proportional_reduction(self.window.mss);
+        }
+    }
+
+    /// RFC 9937 §6: recovery begins with an ACK that told of `delivered` bytes.
+    fn begin_proportional_reduction(&mut self, delivered: u64) {
+        if !self.wants_prr {
+            return;
+        }
+        let sacked = self.board.as_ref().map_or(self.duplicated, |board| board.count_between(self.una, self.nxt));
+        // §6.1: in flight before this ACK, without what was known to have arrived.
+        let flight = (self.nxt - self.una + delivered).saturating_sub(sacked);
+        let prr = ProportionalRateReduction::new(flight, self.window.ssthresh, self.window.mss);
+        self.prr = Some(Box::new(prr));
+        self.reduce_proportionally(delivered, false);
+    }
+
+    /// RFC 9937 §6: an ACK in recovery has told of `delivered` bytes; `safe`, if it told of progress and of no further loss.
+    fn reduce_proportionally(&mut self, delivered: u64, safe: bool) {
+        let Some(prr) = self.prr.as_mut().filter(|_| delivered > 0) else { return };
+        let mss = self.window.mss;
+        match &self.board {
+            Some(board) => {
+                let in_flight = board.pipe();
+                self.window.set(in_flight + prr.on_ack(&Feedback { delivered, in_flight, safe }));
+            }
+            None => {
+                // The first segment is lost, and not in the network before it has been repeated.
+                let (outstanding, first) = (self.nxt - self.una, if self.retransmit_first { mss } else { 0 });
+                let in_flight = outstanding.saturating_sub(self.duplicated + first);
+                let may_send = prr.on_ack(&Feedback { delivered, in_flight, safe });
+                // The window is inflated by what has left the network, as it is in RFC 5681 §3.2.
+                self.window.set(outstanding + may_send.saturating_sub(first));
+            }
         }
     }
 
@@ -321,24 +388,43 @@ impl Sender {
         }
         // Partial acknowledgement: the next hole; deflate by what left, add back one segment.
         self.retransmit_first = true;
+        if self.prr.is_some() {
+            // RFC 9937 §6.2: what duplicate ACKs have told of is not delivered again.
+            let known = self.duplicated.min(bytes.saturating_sub(mss));
+            self.duplicated -= known;
+            self.reduce_proportionally(bytes - known, false);
+            return !std::mem::replace(&mut self.seen_partial_ack, true);
+        }
         let added = if bytes >= mss { mss } else { 0 };
         self.window.cwnd = (self.window.cwnd.saturating_sub(bytes) + added).max(mss);
         // Only the first one restarts the timer (the "Impatient" variant of RFC 6582 §4).
         !std::mem::replace(&mut self.seen_partial_ack, true)
     }
 
-    fn on_ack_in_sack_recovery(&mut self, segment: &Segment) {
+    /// `bytes`: cumulatively acknowledged.
+    fn on_ack_in_sack_recovery(&mut self, segment: &Segment, bytes: u64) {
+        let before = self.sacked();
         self.update_board(segment);
         if self.una >= self.recover {
             // RFC 6675 §5 step A.
-            self.leave_recovery(self.window.cwnd);
+            self.leave_recovery(self.window.ssthresh);
         } else {
-            self.measure_pipe();
+            let more_lost = self.measure_pipe();
+            self.reduce_proportionally(bytes + self.sacked() - before, !more_lost);
         }
+    }
+
+    /// Bytes that the scoreboard knows to have arrived; only where proportional rate reduction has to know.
+    fn sacked(&self) -> u64 {
+        if !self.wants_prr {
+            return 0;
+        }
+        self.board.as_ref().map_or(0, |board| board.count_between(0, u64::MAX))
     }
 
     fn leave_recovery(&mut self, cwnd: u64) {
         self.mode = Mode::Open;
+        self.prr = None;
         self.dup_acks = 0;
         self.retransmit_first = false;
         self.window.set(cwnd);
@@ -350,11 +436,12 @@ impl Sender {
         board.update(segment, self.una)
     }
 
-    fn measure_pipe(&mut self) {
-        if let Some(board) = &mut self.board {
-            board.assess_losses(self.window.mss);
-            board.set_pipe(self.una, self.max);
-        }
+    /// Whether more is lost than was known.
+    fn measure_pipe(&mut self) -> bool {
+        let Some(board) = &mut self.board else { return false };
+        let more_lost = board.find_losses(self.una, self.window.mss);
+        board.set_pipe(self.una, self.max);
+        more_lost
     }
 
     /// Bytes that may still be in the network. Recovery keeps sending for as long as duplicate ACKs come, so that all that
@@ -387,6 +474,7 @@ impl Sender {
             self.young_from = self.max.min(self.end);
         }
         self.mode = Mode::Open;
+        self.prr = None;
         self.nxt = self.una;
         self.recover = self.max;
         self.reduced_until = self.max;
@@ -511,6 +599,12 @@ impl Sender {
             // Not while a hole is open: the ACK would wait for its repair.
             self.timed_end = end;
             self.timed_at = now;
+        }
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(end - seq);
+        }
+        if !retransmission {
+            self.window.on_sent(end, now);
         }
         self.nxt = self.nxt.max(end);
         self.max = self.max.max(end);

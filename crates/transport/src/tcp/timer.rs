@@ -27,6 +27,7 @@ impl RetransmitTimer {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             deadline: Time::MAX,
+            // RFC 6298 §2.1: 1 s until there is a sample, for the SYN and whatever follows.
             rto: config.rto_initial.max(config.rto_min).min(config.rto_max),
             srtt: Duration::ZERO,
             variance: Duration::ZERO,
@@ -51,6 +52,16 @@ impl RetransmitTimer {
     #[inline]
     pub(super) fn srtt(&self) -> Duration {
         self.srtt
+    }
+
+    /// RFC 6298 §5.1: the SYN is sent, for the first time with the timeout of SYNs.
+    pub(super) fn start_with(&mut self, now: Time, timeout: Option<Duration>) {
+        if self.consecutive == 0
+            && let Some(timeout) = timeout
+        {
+            self.rto = timeout;
+        }
+        self.restart(now);
     }
 
     #[inline]
@@ -106,10 +117,11 @@ impl RetransmitTimer {
         true
     }
 
-    /// RFC 6298 §5.7: when a SYN had to be repeated there is no sample, and data starts with 3 s where the initial
-    /// timeout is 1 s. Written as a multiple, so that a scenario with a small initial timeout keeps its scale.
+    /// RFC 6298 §5.7: when a SYN had to be repeated there is no sample, and data starts with 3 s. Three times an initial
+    /// timeout that is shorter than the 1 s of §2.1, so that a scenario with such a one keeps its scale; no less than a
+    /// longer one.
     pub(super) fn reset_after_lost_syn(&mut self, initial: Duration) {
-        self.rto = (initial * 3).max(self.min).min(self.max);
+        self.rto = (initial * 3).min(Duration::from_secs(3)).max(initial).max(self.min).min(self.max);
     }
 }
 

@@ -2,12 +2,16 @@
 //!
 //! To add one: write `congestion/<name>.rs` with a type that implements `Control` and has `new(&TcpConfig)`, and add
 //! its line to the registry below. The defaults of `Control` are Reno's (RFC 5681), so a file states only what differs.
-//! Loss *detection* and recovery are not here: they are the sender's, the same for all (RFC 5681, 6582, 6675).
+//! Loss *detection* and recovery are not here: they are the sender's, the same for all (RFC 5681, 6582, 6675). Slow start is
+//! the same for all, too: the standard one, or [`hystart`].
 
 use super::config::TcpConfig;
 use crate::units::{Duration, Time};
+use hystart::HyStart;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+mod hystart;
 
 /// Congestion window and slow-start threshold, in bytes.
 #[derive(Clone, Debug)]
@@ -18,12 +22,41 @@ pub(super) struct Window {
     counted: u64,
     /// Payload of a full segment.
     pub(super) mss: u64,
+    /// Present during the initial slow start, where it is asked for.
+    hystart: Option<Box<HyStart>>,
 }
 
 impl Window {
     pub(super) fn new(initial: u64, mss: u64) -> Self {
         // RFC 5681 §3.1: the initial ssthresh SHOULD be arbitrarily high.
-        Self { cwnd: initial, ssthresh: u64::MAX, counted: 0, mss }
+        Self { cwnd: initial, ssthresh: u64::MAX, counted: 0, mss, hystart: None }
+    }
+
+    /// With `HyStart++`, if the configuration wants it.
+    pub(super) fn with_hystart(mut self, config: &TcpConfig) -> Self {
+        self.hystart = config.hystart.then(|| Box::new(HyStart::new(config)));
+        self
+    }
+
+    /// A new segment leaves; it ends at this offset.
+    #[inline]
+    pub(super) fn on_sent(&mut self, end: u64, now: Time) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_sent(end, now);
+        }
+    }
+
+    /// Every ACK of new data, before the control has it.
+    #[inline]
+    pub(super) fn observe(&mut self, ack: &Acked) {
+        let Some(hystart) = &mut self.hystart else { return };
+        if self.ssthresh != u64::MAX {
+            // RFC 9406 §4.3: a loss or a mark has ended the initial slow start.
+            self.hystart = None;
+        } else if hystart.on_ack(ack) {
+            self.ssthresh = self.cwnd;
+            self.hystart = None;
+        }
     }
 
     #[inline]
@@ -31,10 +64,13 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// RFC 5681 §3.1 eq. 2: by the bytes acknowledged, at most one segment per ACK.
+    /// RFC 5681 §3.1 eq. 2: by the bytes acknowledged, at most one segment per ACK; or as `HyStart++` says.
     #[inline]
     fn slow_start(&mut self, acked: u64) {
-        self.cwnd += acked.min(self.mss);
+        self.cwnd += match &self.hystart {
+            None => acked.min(self.mss),
+            Some(hystart) => hystart.growth(acked, self.mss),
+        };
     }
 
     /// RFC 5681 §3.1: one segment per window of acknowledged bytes, counted in bytes.

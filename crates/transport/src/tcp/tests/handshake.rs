@@ -55,6 +55,42 @@ fn data_after_a_lost_syn_starts_with_a_long_timeout() {
     assert_eq!(sent[1] - sent[0], Duration::from_secs(3));
 }
 
+/// The SYN's timeout is its own, whatever bounds that of data: a SYN and its repetition are lost.
+#[test]
+fn the_syn_has_a_timeout_of_its_own() {
+    for (syn_ms, rto_min_ms, rto_initial_ms, data_ms) in
+        [(50, 200, 1_000, 3_000), (1_000, 1, 10, 30), (3_000, 200, 3_000, 3_000)]
+    {
+        let config = TcpConfig {
+            syn_timeout: Some(Duration::from_ms(syn_ms)),
+            rto_min: Duration::from_ms(rto_min_ms),
+            rto_initial: Duration::from_ms(rto_initial_ms),
+            ..TcpConfig::default()
+        };
+        let (mut syns, mut data) = (2, 1);
+        let pair = transfer(&config, 100, move |_, from, packet| {
+            let left = if packet.header.flags.has(Flags::SYN) { &mut syns } else { &mut data };
+            let lost = from == SENDER && *left > 0;
+            *left -= u32::from(lost);
+            if lost { Fate::Drop } else { Fate::Deliver }
+        });
+        assert_delivered(&pair, 100);
+        let round_trip = (DELAY + ACK_TIME) * 2;
+        assert_eq!(connected_at(&pair, SENDER), Time::ZERO + Duration::from_ms(3 * syn_ms) + round_trip);
+        let sent = sent_at(&pair, 0);
+        assert_eq!(sent[1] - sent[0], Duration::from_ms(data_ms), "RFC 6298 §5.7");
+    }
+}
+
+/// Without a lost SYN the handshake's sample counts, and nothing is left of the SYN's timeout.
+#[test]
+fn a_short_syn_timeout_does_not_shorten_that_of_data() {
+    let config = TcpConfig { syn_timeout: Some(Duration::from_ms(5)), ..TcpConfig::default() };
+    let pair = transfer(&config, 100, lose(&[(0, 1)]));
+    let sent = sent_at(&pair, 0);
+    assert_eq!(sent[1] - sent[0], config.rto_min);
+}
+
 #[test]
 fn a_lost_fin_is_repeated() {
     // The FIN travels with the last segment.
@@ -143,6 +179,10 @@ fn configurations_that_cannot_work_are_refused() {
     assert_eq!(bad(TcpConfig { receive_window: Bytes(1459), ..good() }), "receive_window");
     assert_eq!(bad(TcpConfig { receive_window: Bytes(2 << 30), ..good() }), "receive_window");
     assert_eq!(bad(TcpConfig { rto_min: Duration::ZERO, ..good() }), "rto_min");
+    assert_eq!(bad(TcpConfig { syn_timeout: Some(Duration::ZERO), ..good() }), "syn_timeout");
+    assert_eq!(bad(TcpConfig { syn_timeout: Some(Duration::from_secs(61)), ..good() }), "syn_timeout");
+    assert_eq!(bad(TcpConfig { hystart_min_rtt_thresh: Duration::ZERO, ..good() }), "hystart_min_rtt_thresh");
+    assert_eq!(bad(TcpConfig { hystart_max_rtt_thresh: Duration::from_ms(3), ..good() }), "hystart_max_rtt_thresh");
     assert_eq!(bad(TcpConfig { rto_max: Duration::from_ms(1), ..good() }), "rto_max");
     assert_eq!(bad(TcpConfig { delayed_ack_timeout: Duration::from_secs(1), ..good() }), "delayed_ack_timeout");
     assert_eq!(bad(TcpConfig { dctcp_gain: f64::NAN, ..good() }), "dctcp_gain");

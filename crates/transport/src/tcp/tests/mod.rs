@@ -3,8 +3,10 @@
 mod delivery;
 mod ecn;
 mod handshake;
+mod hystart;
 mod idle;
 mod limited;
+mod prr;
 mod receiving;
 mod recovery;
 mod sack;
