@@ -9,7 +9,7 @@ use anabranch_sim::network::{Setup, Stop, Straggler};
 use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::scdp::{self, ScdpConfig, StragglerPolicy};
-use anabranch_transport::{Duration, Rate};
+use anabranch_transport::{Bytes, Duration, Rate};
 use common::*;
 
 const SYMBOLS: u64 = 1000;
@@ -21,13 +21,15 @@ fn slow_host() -> Graph {
     graph
 }
 
+fn straggler(policy: StragglerPolicy) -> scdp::Straggler {
+    scdp::Straggler { policy, time: Duration::from_ms(1), grace: Duration::from_ms(5), ..scdp::Straggler::default() }
+}
+
 fn write(policy: StragglerPolicy) -> Setup {
-    let straggler = scdp::Straggler {
-        policy,
-        time: Duration::from_ms(1),
-        grace: Duration::from_ms(5),
-        ..scdp::Straggler::default()
-    };
+    write_with(straggler(policy))
+}
+
+fn write_with(straggler: scdp::Straggler) -> Setup {
     let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1436 * SYMBOLS) };
     let protocol = Protocol::Scdp(ScdpConfig { straggler, ..ScdpConfig::default() }.into());
     Setup { stop: Stop::Foreground, ..setup(slow_host(), mlfq_trim(20), protocol, Single, vec![session]) }
@@ -93,6 +95,81 @@ fn trees_of_a_group_that_a_receiver_has_left_follow_failures() {
     let record = complete(setup);
     assert!(record.flows.iter().all(|f| f.end.is_some()));
     assert!(record.conservation.dropped > 0);
+}
+
+/// Symbols of 200 blocks: three times as many as are under way at once.
+const MANY_SYMBOLS: u64 = 20_000;
+
+/// A write of [`MANY_SYMBOLS`] to three hosts, the last of them at `mbps`.
+fn long_write(policy: StragglerPolicy, mbps: u64) -> RunRecord {
+    complete_but(long_write_with(straggler(policy), mbps))
+}
+
+fn long_write_with(straggler: scdp::Straggler, mbps: u64) -> Setup {
+    let mut setup = write_with(straggler);
+    let mut graph = slow_host();
+    graph.links[3].rate = Rate::from_mbps(mbps);
+    setup.graph = graph.into();
+    setup.sessions[0].size = Some(Bytes(1436 * MANY_SYMBOLS));
+    setup
+}
+
+const SLOW_MBPS: [u64; 5] = [10, 100, 500, 900, 990];
+
+/// What the object takes on a link, at least.
+fn least(mbps: u64) -> f64 {
+    Rate::from_mbps(mbps).transmit_time(1500 * MANY_SYMBOLS).as_secs_f64()
+}
+
+#[test]
+fn a_group_of_many_blocks_goes_at_the_pace_of_its_slowest() {
+    for mbps in SLOW_MBPS {
+        let record = long_write(StragglerPolicy::Wait, mbps);
+        for n in 0..3 {
+            let pace = fct(&record, n).as_secs_f64() / least(mbps);
+            assert!((0.98..1.05).contains(&pace), "{mbps} Mbps, receiver {n}: {pace}");
+        }
+        assert!(record.flows.iter().map(|f| f.timeouts).sum::<u64>() < 10, "{mbps} Mbps");
+    }
+}
+
+#[test]
+fn a_straggler_of_many_blocks_is_detached_and_served() {
+    for mbps in SLOW_MBPS {
+        let record = long_write(StragglerPolicy::Detach, mbps);
+        let alone = fct(&record, 2).as_secs_f64() / least(mbps);
+        assert!(alone > 0.98 && alone < 1.1 * (mbps as f64 / 500.0).max(1.0), "{mbps} Mbps: {alone}");
+        for n in 0..2 {
+            // The sender's link carries the straggler's symbols, too: half of it at most.
+            let pace = fct(&record, n).as_secs_f64() / least(1000);
+            let most = (1.0 / (1.0 - mbps as f64 / 1000.0)).min(2.0);
+            assert!(pace < 1.05 * most, "{mbps} Mbps, receiver {n}: {pace}, {most}");
+        }
+    }
+}
+
+#[test]
+fn a_quorum_of_many_blocks_goes_at_its_own_pace() {
+    for mbps in SLOW_MBPS {
+        let record = long_write(StragglerPolicy::Drop, mbps);
+        for n in 0..2 {
+            let pace = fct(&record, n).as_secs_f64() / least(1000);
+            assert!((0.98..1.05).contains(&pace), "{mbps} Mbps, receiver {n}: {pace}");
+        }
+        assert_eq!(record.flows[2].straggler, Some(Straggler::Dropped), "{mbps} Mbps");
+    }
+}
+
+#[test]
+fn a_straggler_of_many_blocks_catches_up_in_a_long_grace() {
+    for mbps in SLOW_MBPS {
+        let straggler = scdp::Straggler { grace: Duration::from_secs(100), ..straggler(StragglerPolicy::Drop) };
+        let record = complete(long_write_with(straggler, mbps));
+        let (quorum, all) = (fct(&record, 0).as_secs_f64(), fct(&record, 2).as_secs_f64());
+        assert!(quorum < 1.05 * least(1000), "{mbps} Mbps: {quorum} s");
+        // From then on it gets what it lacks at its own pace.
+        assert!(all < quorum + 1.1 * least(mbps), "{mbps} Mbps: {all} s");
+    }
 }
 
 fn restore(link: u32) -> anabranch_sim::network::Change {

@@ -63,6 +63,8 @@ pub struct Receiver {
     need: u64,
     /// Source symbols of the blocks not begun.
     future: u64,
+    /// The last block of which a symbol came that there was no room for: a quorum of the group is that far.
+    passed: u32,
     /// Credits of all lanes in use.
     credits: u32,
     next_lane: usize,
@@ -89,6 +91,7 @@ impl Receiver {
             lanes: vec![Lane::default(); usize::from(senders.max(1))],
             need: 0,
             future: 0,
+            passed: 0,
             credits: 0,
             next_lane: 0,
             decoder_free: Time::ZERO,
@@ -177,9 +180,14 @@ impl Receiver {
     }
 
     fn open_block(&mut self, session: Session) {
-        let k = session.layout.source_symbols(self.base + self.blocks.len() as u32);
+        let number = self.base + self.blocks.len() as u32;
+        let k = session.layout.source_symbols(number);
         let mut block = self.spare.pop().unwrap_or_default();
         block.renew(k, session.lanes);
+        if number < self.passed {
+            // Its source symbols were sent while there was no room for them. Only what comes after them is still sent.
+            block.extend(0, k - 1);
+        }
         self.need += u64::from(block.need());
         if !session.layout.endless() {
             self.future -= u64::from(k);
@@ -244,7 +252,11 @@ impl Receiver {
             return;
         }
         let index = (symbol.block - self.base) as usize;
-        if symbol.block >= session.layout.blocks || index > LIVE_BLOCKS {
+        if symbol.block >= session.layout.blocks {
+            return;
+        }
+        if index > LIVE_BLOCKS {
+            self.passed = self.passed.max(symbol.block);
             return;
         }
         // A symbol of a block not begun here: another receiver of the group is ahead.

@@ -18,7 +18,7 @@ mod apart;
 struct Member {
     /// It has all blocks before this one.
     base: u32,
-    /// What it has asked for of each block under way, from the sender's base on: symbols in all.
+    /// What it has asked for of each block under way, from its own base on: symbols in all.
     upto: VecDeque<u32>,
     heard: Time,
     /// The longest time between two pulls: it may have to wait for its turn in the host's pull queue.
@@ -32,6 +32,38 @@ struct Member {
     /// It has left the group for a session of its own.
     detached: bool,
     probe_due: bool,
+}
+
+impl Member {
+    /// Symbols of a block that it has asked for.
+    #[inline]
+    fn asked(&self, block: u32) -> u32 {
+        block.checked_sub(self.base).and_then(|index| self.upto.get(index as usize)).copied().unwrap_or(0)
+    }
+
+    /// It asks for so many symbols of a block, if that is more than before.
+    #[inline]
+    fn ask(&mut self, block: u32, upto: u32) {
+        let Some(index) = block.checked_sub(self.base) else { return };
+        let index = index as usize;
+        if index >= self.upto.len() {
+            self.upto.resize(index + 1, 0);
+        }
+        self.upto[index] = self.upto[index].max(upto);
+    }
+
+    /// It has all blocks before `base`. Whether that is news.
+    fn has_before(&mut self, base: u32) -> bool {
+        let new = base.saturating_sub(self.base);
+        self.upto.drain(..(new as usize).min(self.upto.len()));
+        self.base += new;
+        new > 0
+    }
+
+    fn finish(&mut self) {
+        self.done = true;
+        self.upto.clear();
+    }
 }
 
 /// One symbol to send.
@@ -51,7 +83,11 @@ pub struct Sender {
     members: Vec<Member>,
     /// The first block that some receiver may still need.
     base: u32,
-    /// Symbols emitted of each block under way, those in `due` included.
+    /// The first block that receivers whose pace counts may need; blocks are begun up to [`LIVE_BLOCKS`] further. Beyond
+    /// `base` where a quorum has left others behind.
+    front: u32,
+    /// Symbols emitted of each block from `base` on, those in `due` included: all that is kept of the blocks that a
+    /// straggler is behind by.
     emitted: VecDeque<u32>,
     due: VecDeque<Due>,
     /// Symbols of the initial window still to push: they are urgent and have the flag *syn*.
@@ -160,6 +196,7 @@ impl Sender {
             lane,
             members: vec![member; usize::from(receivers)],
             base: 0,
+            front: 0,
             emitted: VecDeque::new(),
             due: VecDeque::new(),
             initial: 0,
@@ -180,7 +217,7 @@ impl Sender {
         };
         initial_window(&layout, lane, u32::from(lanes), window, |block, count| {
             sender.reach(block);
-            sender.members.iter_mut().for_each(|m| m.upto[block as usize] = count);
+            sender.members.iter_mut().for_each(|m| m.ask(block, count));
             sender.emit(block, count, false);
             sender.initial += count;
         });
@@ -205,7 +242,6 @@ impl Sender {
         let wanted = (block - self.base) as usize + 1;
         if self.emitted.len() < wanted {
             self.emitted.resize(wanted, 0);
-            self.members.iter_mut().for_each(|m| m.upto.resize(wanted, 0));
         }
     }
 
@@ -224,13 +260,15 @@ impl Sender {
     /// Emits of a block what every receiver that still needs it has asked for.
     #[inline]
     fn advance(&mut self, block: u32, urgent: bool) {
-        let index = (block - self.base) as usize;
         let upto = match self.members.as_slice() {
-            [only] => only.upto[index],
-            members => self.asked_by_quorum(block).unwrap_or_else(|| {
-                let needs = members.iter().filter(|m| !m.done && m.base <= block);
-                needs.map(|m| m.upto[index]).min().unwrap_or(0)
-            }),
+            [only] => only.asked(block),
+            members => match self.quorum() {
+                Some(quorum) => self.asked_by(quorum, block),
+                None => {
+                    let needs = members.iter().filter(|m| !m.done && m.base <= block);
+                    needs.map(|m| m.asked(block)).min().unwrap_or(0)
+                }
+            },
         };
         self.emit(block, upto, urgent);
     }
@@ -243,7 +281,7 @@ impl Sender {
             return;
         }
         if pull.done {
-            member.done = true;
+            member.finish();
             self.not_done -= 1;
             self.events.push_back(Event::PeerCompleted(from));
             self.close_if_done();
@@ -253,26 +291,21 @@ impl Sender {
         if pull.block < self.base || pull.block >= self.layout.blocks || pull.base > pull.block {
             return;
         }
-        if self.members.len() == 1 && pull.base > self.members[0].base {
+        if self.members.len() == 1 && self.members[0].has_before(pull.base) {
             // The others have brought its receiver on, by more blocks than are live at once perhaps.
-            self.members[0].base = pull.base;
             self.release();
             if self.emitted.is_empty() {
-                self.base = pull.base;
+                (self.base, self.front) = (pull.base, pull.base);
             }
         }
-        if (pull.block - self.base) as usize > LIVE_BLOCKS {
+        if pull.block.saturating_sub(self.front).max(pull.block - pull.base) as usize > LIVE_BLOCKS {
             return;
         }
         self.reach(pull.block);
-        let index = (pull.block - self.base) as usize;
-        let emitted = self.emitted[index];
+        let emitted = self.emitted[(pull.block - self.base) as usize];
         let member = &mut self.members[usize::from(from)];
-        let moved = pull.base > member.base;
-        member.base = member.base.max(pull.base);
-        if pull.upto > member.upto[index] {
-            member.upto[index] = pull.upto.min(emitted.saturating_add(self.gap_limit));
-        }
+        let moved = member.has_before(pull.base);
+        member.ask(pull.block, pull.upto.min(emitted.saturating_add(self.gap_limit)));
         if pull.retry && pull.upto <= emitted && pull.block >= member.base {
             // All of it is out, and yet the receiver waits: it was lost.
             // A replacement must not overtake what may yet wait in the network: it is urgent only as the last one.
@@ -303,13 +336,15 @@ impl Sender {
         let needed = self.members.iter().filter(|m| !m.done).map(|m| m.base).min().unwrap_or(self.base);
         while self.base < needed && !self.emitted.is_empty() {
             self.emitted.pop_front();
-            self.members.iter_mut().for_each(|m| {
-                m.upto.pop_front();
-            });
             self.base += 1;
         }
+        let quorum = self.quorum();
+        self.front = self.front.max(quorum.map_or(self.base, |quorum| self.complete_at(quorum)));
         if self.members.len() > 1 {
-            for block in self.base..self.base + self.emitted.len() as u32 {
+            // A quorum needs nothing before its front. All others that are left count, and ask for nothing beyond `end`.
+            let first = if quorum.is_some() { self.front } else { self.base };
+            let ends = self.members.iter().filter(|m| !m.done).map(|m| m.base + m.upto.len() as u32);
+            for block in first..ends.max().unwrap_or(first) {
                 self.advance(block, false);
             }
         }
@@ -349,16 +384,18 @@ impl Sender {
     fn probe_at(&self, member: &Member) -> Option<Time> {
         let waits = !member.done && !member.probe_due;
         let shortest = self.config.probe_timeout;
-        let timeout = shortest.max((member.gap * 2).min(back_off(shortest, u32::MAX)));
-        waits.then(|| member.touched + back_off(timeout, member.tries))
+        let longest = back_off(shortest, u32::MAX);
+        let timeout = shortest.max((member.gap * 2).min(longest));
+        waits.then(|| member.touched + back_off(timeout, member.tries).min(longest))
     }
 
     /// Checks the account.
     #[cfg(test)]
     pub(super) fn check(&self) {
-        assert!(self.emitted.len() <= LIVE_BLOCKS + 1);
-        for m in self.members.iter().filter(|m| !m.done) {
-            assert!(m.base >= self.base && m.upto.len() == self.emitted.len());
+        assert!(self.emitted.len() <= (self.front.saturating_sub(self.base)) as usize + LIVE_BLOCKS + 1);
+        assert!(self.front <= self.base || self.quorum().is_some() || self.apart.is_some());
+        for m in &self.members {
+            assert!(m.upto.len() <= LIVE_BLOCKS + 1 && (m.done || m.base >= self.base));
         }
         assert_eq!(self.not_done as usize, self.members.iter().filter(|m| !m.done).count());
     }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Apart {
     watch: Watch,
-    /// See [`Sender::asked_by_quorum`].
+    /// See [`Sender::quorum`].
     quorum: Option<usize>,
     detached: Vec<(Peer, Sender)>,
     /// Receivers given up, and whether they are still to be told.
@@ -119,29 +119,35 @@ impl Sender {
         self.close_if_done();
     }
 
-    /// How many symbols of a block the group shall have been sent where a quorum decides; `None` where it does not, or
-    /// has everything: then all that are left count.
-    pub(super) fn asked_by_quorum(&self, block: u32) -> Option<u32> {
-        let quorum = self.apart.as_ref()?.quorum?;
+    /// How many receivers decide at what pace the group goes, if not all that are left: until so many have everything.
+    pub(super) fn quorum(&self) -> Option<usize> {
         let complete = self.members.len() - self.not_done as usize;
-        if complete >= quorum {
-            return None;
-        }
-        let index = (block - self.base) as usize;
-        let needy = || self.members.iter().filter(|m| !m.done && m.base <= block).map(|m| m.upto[index]);
+        self.apart.as_ref()?.quorum.filter(|&quorum| complete < quorum)
+    }
+
+    /// How many symbols of a block a group shall have been sent at the pace of a quorum.
+    pub(super) fn asked_by(&self, quorum: usize, block: u32) -> u32 {
+        let needy = || self.members.iter().filter(|m| !m.done && m.base <= block).map(|m| m.asked(block));
         let have = self.members.len() - needy().count();
         // The most that as many have asked for as the quorum lacks. Nothing for those that are not of the quorum.
         let enough = |asked: &u32| have < quorum && needy().filter(|other| other >= asked).count() >= quorum - have;
-        Some(needy().filter(enough).max().unwrap_or(0))
+        needy().filter(enough).max().unwrap_or(0)
+    }
+
+    /// The blocks before this one are complete at as many receivers as the quorum has.
+    pub(super) fn complete_at(&self, quorum: usize) -> u32 {
+        let base = |m: &Member| if m.done { self.layout.blocks } else { m.base };
+        let bases = || self.members.iter().map(base);
+        bases().filter(|&at| bases().filter(|&other| other >= at).count() >= quorum).max().unwrap_or(0)
     }
 
     /// After a pull: who is behind, and does it matter by now?
     pub(super) fn watch(&mut self, now: Time) {
         let Some(apart) = &mut self.apart else { return };
-        let (layout, base) = (&self.layout, self.base);
+        let layout = &self.layout;
         let standing = |(peer, m): (usize, &Member)| {
             if !m.done {
-                let under_way = m.upto.iter().skip((m.base - base) as usize).map(|&u| u64::from(u)).sum::<u64>();
+                let under_way = m.upto.iter().map(|&u| u64::from(u)).sum::<u64>();
                 return Standing::Asked(layout.symbols_before(m.base) + under_way);
             }
             let gone = apart.dropped.iter().any(|d| usize::from(d.0) == peer);
@@ -177,6 +183,7 @@ impl Sender {
             lane: self.lane,
             members: vec![member.clone()],
             base: self.base,
+            front: self.base,
             emitted: self.emitted.clone(),
             // Not yet sent to the group, and so not to this receiver.
             due: self.due.iter().copied().filter(|due| due.block >= member.base).collect::<VecDeque<Due>>(),
@@ -195,7 +202,8 @@ impl Sender {
             config: self.config.clone(),
             apart: None,
         };
-        (member.done, member.detached) = (true, true);
+        member.finish();
+        member.detached = true;
         self.not_done -= 1;
         // It may have asked for more of a later block than the others.
         for block in alone.base..alone.base + alone.emitted.len() as u32 {
@@ -212,7 +220,7 @@ impl Sender {
     fn give_up(&mut self, now: Time) {
         let Some(apart) = &mut self.apart else { return };
         for (peer, member) in self.members.iter_mut().enumerate().filter(|(_, m)| !m.done) {
-            member.done = true;
+            member.finish();
             apart.dropped.push((peer as Peer, true));
             self.events.push_back(Event::PeerDropped(peer as Peer));
         }

@@ -236,3 +236,18 @@ fn endless_objects_keep_few_blocks_at_both_ends() {
         assert!(delivered > 27_000, "{fate:?} {delivered}");
     }
 }
+
+#[test]
+fn a_sender_gives_up_within_minutes_whatever_the_pace_was() {
+    // Pulls that took 0.3 s, and then none.
+    let mut pulls = 0;
+    let mut p = unicast(&ScdpConfig::default(), 200 * SYMBOL, move |_, from, _| {
+        pulls += u32::from(from != HUB);
+        if from == HUB || pulls < 30 { Fate::Late(Duration::from_ms(300)) } else { Fate::Drop }
+    });
+    assert!(p.run(Time::ZERO + Duration::from_secs(100_000)));
+    let (when, end) = *p.events[HUB].last().expect("it ends");
+    assert_eq!(end, Event::Failed(crate::FailureReason::TimedOut));
+    // 1000 probes, at most 64 probe timeouts apart.
+    assert!(when < Time::ZERO + Duration::from_secs(520), "{when}");
+}

@@ -146,6 +146,52 @@ fn who_misses_symbols_catches_up_within_the_grace() {
     assert!(stats(&p, 0).data_sent < 300 + 90, "{}", stats(&p, 0).data_sent);
 }
 
+/// Two hundred blocks of four symbols. The second receiver gets none of the first block, which the others have.
+fn behind_from_the_start(grace: Duration, endless: bool) -> Pair<Connection> {
+    let cfg = ScdpConfig { block_symbols: 4, ..drop_after(2, grace) };
+    let mut copies = 0;
+    let lose = move |_: u64, from: usize, t: &Transmit<Header>| {
+        let first = from == HUB && matches!(t.header, Header::Symbol(s) if s.block == 0);
+        copies += u32::from(first);
+        if first && copies % 3 == 2 && copies < 48 { Fate::Trim } else { Fate::Deliver }
+    };
+    if !endless {
+        return one_to_many(&cfg, 800 * SYMBOL, 3, lose);
+    }
+    let mut nodes = vec![Connection::Sender(Sender::one_to_many(&cfg, None, 3))];
+    nodes.extend((0..3).map(|i| Connection::Receiver(Receiver::new(&cfg, 1, i))));
+    pair_of(nodes, lose)
+}
+
+#[test]
+fn a_quorum_goes_on_by_more_blocks_than_are_live_at_once() {
+    let mut p = behind_from_the_start(Duration::from_ms(1), false);
+    finish_but(&mut p, &[2]);
+    // The first block was repaired, until another one had it, too.
+    assert!(completed(&p, 1).max(completed(&p, 3)) <= PACKET * 806, "{}", completed(&p, 1));
+    assert_eq!(said(&p), [Event::PeerCompleted(0), Event::PeerCompleted(2), Event::PeerDropped(1)]);
+}
+
+#[test]
+fn who_is_behind_by_many_blocks_has_the_grace_to_catch_up() {
+    let mut p = behind_from_the_start(Duration::from_ms(50), false);
+    finish(&mut p);
+    assert_eq!(said(&p), [Event::PeerCompleted(0), Event::PeerCompleted(2), Event::PeerCompleted(1)]);
+    // It had no room for the last 136 blocks, and gets them from then on.
+    assert!(completed(&p, 2) < PACKET * (800 + 136 * 4) + Duration::from_ms(5), "{}", completed(&p, 2));
+}
+
+#[test]
+fn an_endless_group_leaves_who_is_behind_and_keeps_four_bytes_of_each_block() {
+    let mut p = behind_from_the_start(Duration::ZERO, true);
+    assert!(!p.run(Time::ZERO + PACKET * 4_000), "without an end");
+    for node in [1, 3] {
+        assert!(stats(&p, node).bytes_delivered > 3_900 * SYMBOL, "{}", p.nodes[node].waiting_for());
+    }
+    let Connection::Sender(sender) = &p.nodes[HUB] else { panic!("the hub sends") };
+    sender.check();
+}
+
 /// The last symbols of the object never reach node 2.
 fn without_an_end(blocks: u32) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
     let mut copies = 0;
