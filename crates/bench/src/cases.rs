@@ -2,6 +2,7 @@
 
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
+use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::network::{Group, Network, Sampling, Setup, Stop};
 use anabranch_sim::random;
@@ -188,7 +189,7 @@ impl Case {
             changes: Vec::new(),
             sampling: Sampling::default(),
             multicast_trees: 16,
-            host_jitter: Duration::ZERO,
+            host_jitter: Jitter::NONE,
             pull_pace: 1.0,
             return_to_sender: false,
             trim_multicast: true,

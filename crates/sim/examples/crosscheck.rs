@@ -17,6 +17,7 @@ use anabranch_sim::fabric::graph::{Graph, PortId};
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn};
 use anabranch_sim::fabric::routing::Routes;
 use anabranch_sim::fabric::topology::{Dumbbell, FatTree, Layers, TopologyConfig};
+use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::{PathMode, PathPicker};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Group, Network, Sampling, Setup, Stop};
@@ -241,7 +242,7 @@ fn run(case: Case) -> Result<(), String> {
         changes: Vec::new(),
         sampling: Sampling::default(),
         multicast_trees: 1,
-        host_jitter: case.jitter,
+        host_jitter: Jitter::Time(case.jitter),
         pull_pace: 1.0,
         return_to_sender: false,
         trim_multicast: true,

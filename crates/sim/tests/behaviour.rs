@@ -6,6 +6,7 @@ use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::Queue;
 use anabranch_sim::fabric::queue::express::Express;
 use anabranch_sim::fabric::topology::{BCube, DCell, TopologyConfig};
+use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::PathMode::{PerPacket, Single};
 use anabranch_sim::measure::{LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Network, Sampling, Setup, Stop, Target};
@@ -115,7 +116,7 @@ fn outcast_starves_the_near_flow_under_tcp_and_not_under_scdp() {
         };
         s.time_limit = at(1_000_000);
         // Hosts are not clockwork: in lockstep, whose packets find a full queue is a matter of phase alone.
-        s.host_jitter = Duration::from_us(1);
+        s.host_jitter = Jitter::Time(Duration::from_us(1));
         let record = run(s);
         let rates: Vec<f64> = record.flows.iter().map(|f| f.size_bytes as f64).collect();
         rates[0] / (rates[1..].iter().sum::<f64>() / 12.0)

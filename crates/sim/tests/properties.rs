@@ -15,6 +15,7 @@ use anabranch_sim::fabric::routing::Routes;
 use anabranch_sim::fabric::topology::{
     BCube, DCell, Dumbbell, FatTree, Jellyfish, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig, Vl2,
 };
+use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};
@@ -109,7 +110,7 @@ impl World {
             host_classes: if self.fair_hosts { 2 } else { 1 },
             seed: self.seed,
             changes,
-            host_jitter: self.jitter,
+            host_jitter: Jitter::Time(self.jitter),
             multicast_trees: self.multicast_trees,
             return_to_sender: self.return_to_sender,
             trim_multicast: self.trim_multicast,

@@ -2,8 +2,8 @@
 //!
 //! Every *entity* (a directed link, a host's pull pacer, an endpoint's timer ...) has at most one pending event, so an
 //! event is just (time, entity) and the wheel's lists run through arrays indexed by entity: scheduling allocates
-//! nothing. Events leave in the order of time, whatever the order in which they were scheduled; `compare` says what
-//! happens to those at the same time.
+//! nothing. Events leave in the order of time, whatever the order in which they were scheduled; `Wheel::key`
+//! says what happens to those at the same time.
 //!
 //! The first level spans more than a packet's serialisation and propagation, so nearly every event is inserted once,
 //! popped once, and costs the same however many are pending. Its slots are sized to hold a handful of events each, which
@@ -40,6 +40,15 @@ struct Node {
 
 const EMPTY: Node = Node { time: 0, next: NONE, previous: NONE, place: IDLE };
 
+/// Which of several events at the same time is first: the one with the smallest upper half of this. Two multiplications, so
+/// that every bit of the time matters to every pair of entities: with one, two whose numbers differ by 13, say, keep
+/// their order for milliseconds.
+#[inline]
+fn tie(salt: u64, time: u64, entity: Entity) -> u64 {
+    let instant = (time ^ salt).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (instant ^ instant >> 32 ^ u64::from(entity)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 /// A timing wheel. See the module's text.
 pub struct Wheel {
     nodes: Vec<Node>,
@@ -57,13 +66,16 @@ pub struct Wheel {
     /// Absolute number of the current fine slot: everything before it has been popped.
     slot: u64,
     pending: usize,
+    /// What ties are broken by, besides time and entity: another one, another order of simultaneous events.
+    salt: u64,
 }
 
 impl Wheel {
     /// A wheel whose fine level spans at least `horizon` picoseconds, for `entities` entities (more can be added).
     ///
-    /// `horizon` should be the longest (serialisation + propagation) of any link.
-    pub fn new(horizon: u64, entities: usize) -> Self {
+    /// `horizon` should be the longest (serialisation + propagation) of any link. `salt`, drawn from the run's seed,
+    /// decides the order of events at the same time.
+    pub fn new(horizon: u64, entities: usize, salt: u64) -> Self {
         let fine_bits = (entities / BATCH).next_power_of_two().trailing_zeros().clamp(6, 14);
         let fine = 1u64 << fine_bits;
         let shift = horizon.div_ceil(fine - 1).next_power_of_two().trailing_zeros().min(30);
@@ -78,16 +90,16 @@ impl Wheel {
             shift,
             slot: 0,
             pending: 0,
+            salt,
         }
     }
 
-    /// Order of events in a batch: by time, and at the same time by a hash of time and entity, which depends on nothing
-    /// else and favours nobody. With the entity itself as tie-break, of two links whose packets reach a full queue in
-    /// lockstep the one with the smaller number would win every single time.
+    /// Order of events in a batch: by time, and at the same time by a hash of salt, time and entity, which depends on
+    /// nothing else and favours nobody. With the entity itself as tie-break, of two links whose packets reach a full
+    /// queue in lockstep the one with the smaller number would win every single time.
     #[inline]
     fn key(&self, time: u64, entity: Entity) -> u64 {
-        let mixed = (time.rotate_left(32) ^ u64::from(entity) ^ 0x5bf0_3635).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (time - self.origin) << TIE_BITS | mixed >> (64 - TIE_BITS)
+        (time - self.origin) << TIE_BITS | tie(self.salt, time, entity) >> (64 - TIE_BITS)
     }
 
     fn fine(&self) -> u64 {
@@ -324,9 +336,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const SALT: u64 = 0x5bf0_3635;
+
     #[test]
     fn pops_by_time() {
-        let mut w = Wheel::new(22_000_000, 8);
+        let mut w = Wheel::new(22_000_000, 8, SALT);
         for (entity, time) in [(3, 51), (1, 50), (2, 10), (5, 1 << 60), (4, 300_000_000_000), (6, 70_000_000)] {
             w.schedule(entity, time);
         }
@@ -335,28 +349,45 @@ mod tests {
         assert_eq!(order, expected);
     }
 
+    /// The entity that comes first at a time.
+    fn first(salt: u64, time: u64, entities: &[Entity]) -> Entity {
+        let mut wheel = Wheel::new(22_000_000, 32, salt);
+        for &entity in entities {
+            wheel.schedule(entity, time);
+        }
+        wheel.pop().expect("some are pending").1
+    }
+
     #[test]
     fn ties_favour_nobody_and_do_not_depend_on_insertion() {
-        let mut first = [0; 2];
-        for time in (0..1000).map(|n| n * 12_000_000) {
-            let pop = |order: [Entity; 2]| {
-                let mut w = Wheel::new(22_000_000, 8);
-                for e in order {
-                    w.schedule(e, time);
-                }
-                w.pop().expect("two are pending").1
-            };
-            assert_eq!(pop([3, 7]), pop([7, 3]));
-            first[usize::from(pop([3, 7]) == 7)] += 1;
+        // Numbers that differ by a Fibonacci number are those that a golden-ratio hash keeps apart worst.
+        for pair in [[3, 7], [3, 16], [3, 24], [8, 9]] {
+            let mut wins = 0;
+            for time in (0..1000).map(|n| n * 12_000_000) {
+                let winner = first(SALT, time, &pair);
+                assert_eq!(winner, first(SALT, time, &[pair[1], pair[0]]));
+                wins += u32::from(winner == pair[0]);
+            }
+            assert!((400..600).contains(&wins), "{pair:?}: {wins} of 1000");
         }
-        assert!(first.iter().all(|&n| n > 400), "{first:?}");
+        let mut wins = [0; 5];
+        for time in (0..1000).map(|n| n * 12_000_000) {
+            wins[first(SALT, time, &[0, 1, 2, 3, 4]) as usize] += 1;
+        }
+        assert!(wins.iter().all(|n| (140..260).contains(n)), "{wins:?}");
+    }
+
+    #[test]
+    fn another_salt_breaks_ties_another_way() {
+        let wins = (0..1000).filter(|&salt| first(salt, 12_000_000, &[3, 7]) == 3).count();
+        assert!((400..600).contains(&wins), "{wins} of 1000");
     }
 
     /// Two events in the first slot of a turn: the later one was scheduled when that turn was far off, the earlier one
     /// when it was near.
     #[test]
     fn a_turn_begins_with_all_events_of_its_first_slot() {
-        let mut w = Wheel::new(63_000, 8);
+        let mut w = Wheel::new(63_000, 8, SALT);
         let turn = 64 * 1024;
         w.schedule(1, 2 * turn + 20);
         w.schedule(2, turn + 5000);
@@ -368,8 +399,7 @@ mod tests {
 
     /// The order in which events must leave.
     fn order(&(time, entity): &(u64, Entity)) -> (u64, u64, Entity) {
-        let mixed = (time.rotate_left(32) ^ u64::from(entity) ^ 0x5bf0_3635).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (time, mixed >> 32, entity)
+        (time, tie(SALT, time, entity) >> 32, entity)
     }
 
     #[derive(Clone, Debug)]
@@ -394,7 +424,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_sorted_list(horizon in 1_000u64..100_000_000, ops in prop::collection::vec(op(), 1..400)) {
-            let mut wheel = Wheel::new(horizon, 64);
+            let mut wheel = Wheel::new(horizon, 64, SALT);
             let mut model: Vec<(u64, Entity)> = Vec::new();
             let mut now = 0;
             for op in ops {

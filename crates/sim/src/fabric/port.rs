@@ -8,6 +8,7 @@
 use super::queue::{Discipline, Outcome, Queue};
 use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
 use crate::engine::wheel::{Entity, Wheel};
+use crate::host::jitter::Jitter;
 use crate::random;
 use anabranch_transport::{Duration, Rate};
 
@@ -69,8 +70,10 @@ struct Rare {
     /// Bytes that had been sent, and how long that had taken, when the rate was last set.
     bytes_before: u64,
     busy_before: u64,
-    /// Longest random pause before a transmission, in picoseconds, and the generator's state.
-    jitter: u64,
+    /// Longest random pause before an idle port begins to send, how that is told, and the generator's state.
+    pause: Duration,
+    jitter: Jitter,
+    packet: u64,
     random: u64,
 }
 
@@ -93,27 +96,35 @@ impl Port {
             max_bytes: 0,
             waited: 0,
             queue,
-            rare: Rare { counters, rate, bytes_before: 0, busy_before: 0, jitter: 0, random: 0 },
+            rare: Rare {
+                counters,
+                rate,
+                bytes_before: 0,
+                busy_before: 0,
+                pause: Duration::ZERO,
+                jitter: Jitter::NONE,
+                packet: 0,
+                random: 0,
+            },
         };
         port.set_rate(rate);
         port
     }
 
-    /// Pauses for a random time of up to `longest` before each transmission, as hosts do.
-    ///
-    /// Without it, equal links run in lockstep for ever, and who is dropped at a full queue is a matter of phase (Floyd
-    /// and Jacobson 1991, who propose this remedy).
+    /// Pauses at random each time that it begins to send, as hosts do. A full packet has `packet` bytes.
     #[must_use]
-    pub fn with_jitter(mut self, longest: Duration, seed: u64) -> Self {
-        self.jittery = longest > Duration::ZERO;
-        self.rare.jitter = longest.ps();
+    pub fn with_jitter(mut self, jitter: Jitter, packet: u64, seed: u64) -> Self {
+        self.rare.jitter = jitter;
+        self.rare.packet = packet;
         self.rare.random = random::mix(seed);
+        self.set_rate(self.rare.rate);
         self
     }
 
+    #[cold]
     fn pause(&mut self) -> u64 {
         self.rare.random = random::mix(self.rare.random);
-        ((u128::from(self.rare.random) * u128::from(self.rare.jitter)) >> 64) as u64
+        ((u128::from(self.rare.random) * u128::from(self.rare.pause.ps())) >> 64) as u64
     }
 
     /// Node at the far end.
@@ -164,7 +175,6 @@ impl Port {
     /// Puts a packet on the wire at `start`. The link's event is scheduled if this is the only packet in flight.
     #[inline]
     fn start(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, start: u64) {
-        let start = if self.jittery { start + self.pause() } else { start };
         let hot = &mut hots[id as usize];
         self.packets += 1;
         self.bytes += u64::from(hot.size);
@@ -203,7 +213,8 @@ impl Port {
             if marked {
                 self.rare.counters.marked += 1;
             }
-            self.start(entity, hots, wheel, id, now);
+            let start = if self.jittery { now + self.pause() } else { now };
+            self.start(entity, hots, wheel, id, start);
             return Outcome { marked, ..Outcome::QUEUED };
         }
         hots[id as usize].at = now;
@@ -243,6 +254,8 @@ impl Port {
         self.rare.rate = rate;
         let exact = anabranch_transport::units::PS_PER_S * 8;
         self.ps_per_byte = if exact.is_multiple_of(rate.bps()) { exact / rate.bps() } else { 0 };
+        self.rare.pause = self.rare.jitter.longest(rate.transmit_time(self.rare.packet));
+        self.jittery = self.rare.pause > Duration::ZERO;
     }
 
     /// Brings the port's state up to `now`, before it is looked at or changed from outside.
@@ -289,7 +302,7 @@ mod tests {
 
     #[test]
     fn packets_arrive_back_to_back_with_one_event_pending() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1));
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
         let mut port = port(Queue::Nic(Nic::new()));
         for label in 0..50 {
             let id = insert(&mut arena, data(0), label);
@@ -310,7 +323,7 @@ mod tests {
 
     #[test]
     fn an_urgent_packet_overtakes_only_what_has_not_started() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1));
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
         let mut port = port(Queue::Nic(Nic::new()));
         for label in 0..3 {
             let id = insert(&mut arena, data(3), label);
@@ -328,8 +341,43 @@ mod tests {
     }
 
     #[test]
+    fn jitter_moves_the_first_packet_and_keeps_the_rest_back_to_back() {
+        for jitter in [Jitter::Time(Duration::from_us(30)), Jitter::Packets(2.5)] {
+            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+            let mut port = port(Queue::Nic(Nic::new())).with_jitter(jitter, 1500, 7);
+            let mut pauses = Vec::new();
+            for burst in 0..200 {
+                let now = burst * 1_000_000_000;
+                for label in 0..3 {
+                    let id = insert(&mut arena, data(0), label);
+                    port.send(0, arena.hots(), &mut wheel, id, now);
+                }
+                let arrivals: Vec<u64> = (0..3)
+                    .map(|label| {
+                        let (now, _) = wheel.pop().expect("an arrival is pending");
+                        let id = port.arrive(0, arena.hots(), &mut wheel, now);
+                        assert_eq!(*arena.header(id), label, "in order");
+                        arena.remove(id);
+                        now
+                    })
+                    .collect();
+                assert_eq!((arrivals[1] - arrivals[0], arrivals[2] - arrivals[1]), (12_000_000, 12_000_000));
+                pauses.push(arrivals[0] - now - 22_000_000);
+            }
+            assert!(pauses.iter().all(|&p| p < 30_000_000));
+            let mean = pauses.iter().sum::<u64>() / 200;
+            assert!((12_000_000..18_000_000).contains(&mean), "uniform from 0 to 30 us: mean {mean} ps");
+        }
+        // Told in packets, it follows the rate.
+        let mut port = port(Queue::Nic(Nic::new())).with_jitter(Jitter::Packets(0.5), 1500, 7);
+        assert_eq!(port.rare.pause, Duration::from_us(6));
+        port.set_rate(Rate::from_mbps(10));
+        assert_eq!(port.rare.pause, Duration::from_us(600));
+    }
+
+    #[test]
     fn a_cut_link_loses_everything() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1));
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
         let mut port = port(Queue::DropTail(DropTail::new(Limit::Packets(10))));
         for label in 0..5 {
             let id = insert(&mut arena, data(0), label);

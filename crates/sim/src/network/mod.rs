@@ -18,6 +18,7 @@ use crate::fabric::multicast;
 use crate::fabric::port::Port;
 use crate::fabric::queue::{Queue, fair::Fair, nic::Nic, relay::Relay};
 use crate::fabric::routing::{Routes, disjoint_paths};
+use crate::host::jitter::Jitter;
 use crate::host::path::PathMode;
 use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
@@ -27,6 +28,7 @@ use crate::workload::{Fallback, Session};
 use anabranch_transport::pull::PullQueue;
 use anabranch_transport::units::PS_PER_S;
 use anabranch_transport::{Bytes, Duration, Rate, Time};
+use rand::Rng as _;
 pub use control::{Change, Sample, Sampling, Target};
 pub use sessions::{ReceiverRow, SessionRow, Straggler};
 use std::sync::Arc;
@@ -109,8 +111,8 @@ pub struct Setup {
     pub sampling: Sampling,
     /// Multicast trees installed for each group; packets are sprayed over them. At least 1.
     pub multicast_trees: u32,
-    /// Longest random pause of a host before it sends a packet; zero for none.
-    pub host_jitter: Duration,
+    /// Longest random pause of a host before it begins to send.
+    pub host_jitter: Jitter,
     /// Pace of pulls: full packets that they ask for, over those that the incoming link carries. Above 0; 1 fills the link.
     pub pull_pace: f64,
     /// Switches send headers back to the sender when their header queue is full (NDP §3.2.4).
@@ -279,7 +281,7 @@ impl Network {
                     } else {
                         host_queue(setup.host_classes, largest)
                     };
-                    return Port::new(link.rate, link.delay, peer, queue).with_jitter(setup.host_jitter, seed);
+                    return Port::new(link.rate, link.delay, peer, queue).with_jitter(setup.host_jitter, largest, seed);
                 }
                 Port::new(link.rate, link.delay, peer, (setup.queue)(p))
             })
@@ -304,7 +306,7 @@ impl Network {
         };
         let mut network = Self {
             now: 0,
-            wheel: Wheel::new(horizon, entities.timers as usize),
+            wheel: Wheel::new(horizon, entities.timers as usize, random::stream(setup.seed, "ties").next_u64()),
             packets: Arena::new(),
             routes: Routes::build(&graph, |_| true),
             links_up: vec![true; graph.links.len()],

@@ -23,6 +23,7 @@ mod expand;
 mod fabric;
 mod failure;
 mod hash;
+mod jitter;
 mod measure;
 mod path;
 mod reference;

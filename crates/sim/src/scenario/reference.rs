@@ -156,6 +156,7 @@ impl<'s> Page<'s> {
                 "Rate" => "bit rate".to_owned(),
                 "Bytes" => "bytes".to_owned(),
                 "BufferSize" => "buffer size".to_owned(),
+                "Jitter" => "time or packets".to_owned(),
                 _ => self.type_of(definition),
             };
         }

@@ -1,6 +1,7 @@
 //! `[switch]`, `[host]` and `[routing]`: queues, buffers, choice among equal paths.
 
 use super::TransportName;
+use crate::host::jitter::Jitter;
 use crate::workload::Fault;
 use anabranch_transport::{Bytes, Duration, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -296,8 +297,9 @@ impl SwitchConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostConfig {
-    /// Longest random pause of a host before it sends a packet; breaks the lockstep of synchronised senders.
-    pub jitter: Duration,
+    /// Longest random pause of a host before it begins to send, each time that its port was idle: a time, or so many times
+    /// what a full packet takes on its link. Without it (`"0us"`) synchronised senders stay in lockstep.
+    pub jitter: Jitter,
     /// Pace of a receiver's pulls: full packets that they ask for, over those that its link carries. Above 0, at most 10. 1 fills
     /// the link; less leaves room for traffic that is not pulled, more makes a queue in front of the host grow until it trims.
     pub pull_pace: f64,
@@ -319,7 +321,7 @@ pub enum PullOrder {
 
 impl Default for HostConfig {
     fn default() -> Self {
-        Self { jitter: Duration::ZERO, pull_pace: 1.0, pull_order: PullOrder::Turns }
+        Self { jitter: Jitter::NONE, pull_pace: 1.0, pull_order: PullOrder::Turns }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
+use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Stop};
@@ -122,7 +123,7 @@ pub(crate) fn setup(
         changes: Vec::new(),
         sampling: Sampling::default(),
         multicast_trees: 1,
-        host_jitter: Duration::ZERO,
+        host_jitter: Jitter::NONE,
         pull_pace: 1.0,
         return_to_sender: false,
         trim_multicast: true,
