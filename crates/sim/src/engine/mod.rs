@@ -1,4 +1,5 @@
 //! Time and events: the scheduler and the packet arena. Knows nothing of networks.
 
 pub mod arena;
+pub mod periodic;
 pub mod wheel;

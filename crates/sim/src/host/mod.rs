@@ -72,6 +72,8 @@ pub struct Hosted {
     pub remotes: Remotes,
     /// Sender on the same host that forwards what this receiver gets (daisy chain).
     pub feeds: Option<EndpointId>,
+    /// Whether it has given up.
+    pub failed: bool,
     /// The application of a sender that gets its object little by little.
     pub supply: Option<Box<Supplied>>,
     /// Multicast group that it may send to.

@@ -132,9 +132,8 @@ impl Network {
     /// Records what the scenario asked for, and schedules the next look while anything else is going on.
     pub(super) fn sample(&mut self) {
         self.look();
-        if !self.wheel.is_empty() {
-            self.wheel.schedule(self.entities.sampler, self.now + self.sampling.interval.ps());
-        }
+        let next = self.now + self.sampling.interval.ps();
+        self.periodic.again(&mut self.wheel, self.entities.sampler, next);
     }
 
     fn look(&mut self) {

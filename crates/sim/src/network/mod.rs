@@ -12,6 +12,7 @@ mod sessions;
 mod supply;
 
 use crate::engine::arena::Arena;
+use crate::engine::periodic::Periodic;
 use crate::engine::wheel::Wheel;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::multicast;
@@ -130,7 +131,7 @@ pub struct Setup {
 pub enum Ending {
     /// As asked by [`Stop`].
     Complete,
-    /// Nothing was scheduled any more although sessions were not finished.
+    /// Sessions were not finished, but nothing was scheduled any more, or all of them had given up.
     Stalled(String),
     /// The time limit came first.
     TimeLimit(String),
@@ -238,8 +239,11 @@ pub struct Network {
     specs: Vec<Session>,
     groups: Vec<Group>,
     unfinished: u64,
+    /// Of these, receivers that nobody can complete any more.
+    hopeless: u64,
     last_completion: u64,
     entities: Entities,
+    periodic: Periodic,
     changes: Vec<(Time, Change)>,
     changes_done: usize,
     sampling: Sampling,
@@ -318,10 +322,12 @@ impl Network {
             multicast: Vec::new(),
             sessions: Vec::with_capacity(setup.sessions.len()),
             unfinished: setup.sessions.iter().filter(|s| awaited(s)).map(|s| s.sinks.len() as u64).sum(),
+            hopeless: 0,
             last_completion: 0,
             specs: setup.sessions,
             groups: setup.groups,
             entities,
+            periodic: Periodic::new(entities.sampler..entities.timers),
             changes,
             changes_done: 0,
             sampling: setup.sampling,
@@ -361,17 +367,14 @@ impl Network {
     /// Handles so many events; says how the run ended if it did before.
     pub fn advance(&mut self, events: u32) -> Option<Ending> {
         for _ in 0..events {
-            if self.unfinished == 0 && self.stop == Stop::Foreground {
-                return Some(Ending::Complete);
+            if self.unfinished == self.hopeless && self.stop == Stop::Foreground {
+                return Some(self.ending());
             }
             if self.wheel.batch().len() == 0 && self.wheel.advance() {
                 self.fetch_ahead();
             }
             let Some((now, entity)) = self.wheel.pop() else {
-                return Some(match self.unfinished {
-                    0 => Ending::Complete,
-                    _ => Ending::Stalled(self.who_waits()),
-                });
+                return Some(self.ending());
             };
             if now > self.time_limit {
                 self.wheel.schedule(entity, now);
@@ -390,6 +393,14 @@ impl Network {
             self.dispatch(entity);
         }
         None
+    }
+
+    /// How a run ends in which nothing can be waited for any more.
+    fn ending(&self) -> Ending {
+        match self.unfinished {
+            0 => Ending::Complete,
+            _ => Ending::Stalled(self.who_waits()),
+        }
     }
 
     /// Touches the memory that the coming batch of events will need. In a large fabric each event meets several cache

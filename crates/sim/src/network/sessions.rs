@@ -20,6 +20,15 @@ pub struct ReceiverRow {
     pub stats: Stats,
     /// What its sender did when it held the other receivers back.
     pub straggler: Option<Straggler>,
+    /// Nobody is left who could complete it: an endpoint that it needs has given up.
+    pub lost: bool,
+}
+
+impl ReceiverRow {
+    /// Whether the run still waits for it, if it waits for its session.
+    fn is_open(&self) -> bool {
+        self.completed.is_none() && self.straggler != Some(Straggler::Dropped)
+    }
 }
 
 /// What became of a receiver that held a one-to-many session back.
@@ -268,6 +277,7 @@ impl Network {
             receiver,
             remotes,
             feeds: None,
+            failed: false,
             supply: None,
             group,
             class,
@@ -293,11 +303,14 @@ impl Network {
                         return true;
                     }
                     let row = &mut row.receivers[usize::from(receiver)];
+                    let waited_for = row.is_open();
                     row.completed = Some(at);
                     // What was taken for lost was late.
-                    let waited_for = row.straggler.take_if(|s| *s == Straggler::Dropped).is_none();
+                    row.straggler.take_if(|s| *s == Straggler::Dropped);
                     self.last_completion = self.last_completion.max(at.ps());
-                    self.unfinished -= u64::from(waited_for && self.awaited(hosted.session));
+                    if waited_for {
+                        self.wait_no_more(hosted.session, receiver);
+                    }
                 }
                 true
             }
@@ -312,11 +325,10 @@ impl Network {
                 let Some(peer) = self.row_of(hosted, peer) else { return true };
                 let row = &mut self.sessions[hosted.session as usize].receivers[usize::from(peer)];
                 // It may have everything, and its word of it be on the way.
-                let waited_for = row.completed.is_none() && row.straggler != Some(Straggler::Dropped);
-                if row.completed.is_none() {
+                if row.is_open() {
                     row.straggler = Some(Straggler::Dropped);
+                    self.wait_no_more(hosted.session, peer);
                 }
-                self.unfinished -= u64::from(waited_for && self.awaited(hosted.session));
                 true
             }
             // A receiver that was given up: its row says so already.
@@ -325,6 +337,7 @@ impl Network {
                 let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
                 let message = format!("{side} on h{}: {reason}", hosted.host);
                 self.sessions[hosted.session as usize].failure.get_or_insert(message);
+                hosted.failed = true;
                 false
             }
             Event::Connected | Event::PeerCompleted(_) => true,
@@ -343,12 +356,60 @@ impl Network {
     pub(super) fn close(&mut self, id: EndpointId, hosted: &Hosted) {
         self.wheel.cancel(self.entities.timers + id);
         self.keep_stats(hosted);
+        if hosted.failed {
+            self.leave_behind(id, hosted);
+        }
         let row = &mut self.sessions[hosted.session as usize];
         row.open_endpoints -= 1;
         if row.open_endpoints == 0 {
             for group in std::mem::take(&mut row.groups) {
                 self.multicast[group as usize] = None;
             }
+        }
+    }
+
+    /// The run no longer waits for a receiver of a session: it is complete, or was given up.
+    fn wait_no_more(&mut self, session: u32, receiver: u16) {
+        let awaited = u64::from(self.awaited(session));
+        let row = &mut self.sessions[session as usize].receivers[usize::from(receiver)];
+        self.hopeless -= u64::from(std::mem::take(&mut row.lost)) * awaited;
+        self.unfinished -= awaited;
+    }
+
+    /// An endpoint has given up: of the receivers that need it, those that nobody else serves will never be complete.
+    fn leave_behind(&mut self, id: EndpointId, hosted: &Hosted) {
+        if hosted.receiver.is_some() {
+            return self.lose(id, hosted);
+        }
+        for receiver in hosted.remotes.all().iter().map(|remote| remote.endpoint) {
+            let row = &self.sessions[hosted.session as usize];
+            let mut others = row.first_endpoint..row.first_endpoint + row.endpoints;
+            let serves = |other: &Hosted| {
+                other.receiver.is_none() && other.remotes.all().iter().any(|remote| remote.endpoint == receiver)
+            };
+            if others.any(|other| other != id && self.endpoints[other as usize].as_deref().is_some_and(serves)) {
+                continue;
+            }
+            if let Some(left) = self.endpoints[receiver as usize].take() {
+                self.lose(receiver, &left);
+                self.endpoints[receiver as usize] = Some(left);
+            }
+        }
+    }
+
+    /// A receiving endpoint will never have its object, nor will those that it passes it on to.
+    fn lose(&mut self, id: EndpointId, hosted: &Hosted) {
+        let awaited = self.awaited(hosted.session);
+        let Some(receiver) = hosted.receiver else { return };
+        let row = &mut self.sessions[hosted.session as usize].receivers[usize::from(receiver)];
+        if row.is_open() && !row.lost {
+            row.lost = true;
+            self.hopeless += u64::from(awaited);
+        }
+        let Some(relay) = hosted.feeds.filter(|&relay| relay != id) else { return };
+        if let Some(relay_end) = self.endpoints[relay as usize].take() {
+            self.leave_behind(relay, &relay_end);
+            self.endpoints[relay as usize] = Some(relay_end);
         }
     }
 
@@ -375,8 +436,7 @@ impl Network {
     /// Which sessions wait for what: the first few, for a person.
     pub(super) fn who_waits(&self) -> String {
         const SHOWN: usize = 8;
-        let incomplete = |r: &ReceiverRow| r.completed.is_none() && r.straggler != Some(Straggler::Dropped);
-        let waits = |&s: &usize| self.awaited(s as u32) && self.sessions[s].receivers.iter().any(incomplete);
+        let waits = |&s: &usize| self.awaited(s as u32) && self.sessions[s].receivers.iter().any(ReceiverRow::is_open);
         let waiting: Vec<usize> = (0..self.sessions.len()).filter(waits).collect();
         let unopened = self.specs.len() - self.sessions.len();
         let mut text = format!("{} of {} sessions are not finished", waiting.len() + unopened, self.specs.len());

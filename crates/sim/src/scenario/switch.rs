@@ -3,7 +3,7 @@
 use super::TransportName;
 use crate::host::jitter::Jitter;
 use crate::workload::Fault;
-use anabranch_transport::{Bytes, Duration, Rate};
+use anabranch_transport::{Bytes, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
