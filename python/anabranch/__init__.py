@@ -8,14 +8,21 @@ Run a scenario, load its results, compare transports::
     anabranch.stats.fct_table(results)
 
 `load` opens results that are already there. The simulator itself is the extension module ``anabranch._core``; it is
-imported on first use, so that loading and reporting work without it.
+imported on first use, so that loading and reporting work without it. So is everything else: ``import anabranch`` takes
+no Polars.
 """
 
-from anabranch import stats
-from anabranch.api import Plan, PlannedRun, plan, run
-from anabranch.errors import AnabranchError, ResultError, ScenarioError
-from anabranch.results import Results, load
-from anabranch.version import __version__
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from anabranch import stats
+    from anabranch.api import Plan, PlannedRun, plan, run
+    from anabranch.errors import AnabranchError, ResultError, ScenarioError
+    from anabranch.results import Results, load
+    from anabranch.version import __version__
 
 __all__ = [
     "AnabranchError",
@@ -30,3 +37,32 @@ __all__ = [
     "run",
     "stats",
 ]
+
+_HOME = {
+    "AnabranchError": "errors",
+    "Plan": "api",
+    "PlannedRun": "api",
+    "ResultError": "errors",
+    "Results": "results",
+    "ScenarioError": "errors",
+    "__version__": "version",
+    "load": "results",
+    "plan": "api",
+    "run": "api",
+}
+"""Public name to the module that it comes from (PEP 562)."""
+
+
+def __getattr__(name: str) -> object:
+    if name == "stats":
+        return importlib.import_module("anabranch.stats")
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(f"anabranch.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

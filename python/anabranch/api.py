@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from anabranch import core
-from anabranch.results import Results, load
+from anabranch import core, outputs
+
+if TYPE_CHECKING:
+    from anabranch.results import Results
 
 Progress = Callable[[Mapping[str, Any]], bool]
 """Told a few times per second how far a run is; returns False to ask for an interruption."""
@@ -80,6 +82,7 @@ def run(
     seeds: int | None = None,
     threads: int = 0,
     resume: bool = False,
+    force: bool = False,
     command: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Results:
@@ -99,6 +102,8 @@ def run(
         Runs at a time; 0: one per core. Results do not depend on it.
     resume
         Keep the complete runs that `out` has already, if they are of the same scenario, seed and model.
+    force
+        Replace finished runs in `out` that this experiment does not make. Files that are no results are never touched.
     command
         Command line to keep in the manifest; default: the equivalent ``anabranch run``.
     progress
@@ -114,7 +119,15 @@ def run(
     ------
     ScenarioError
         If the scenario cannot be read or run.
+    AnabranchError
+        If `out` holds files that are no results, or finished runs that would be lost.
     """
+    # Imported here: planning and `--help` need no Polars.
+    from anabranch.results import load  # noqa: PLC0415
+
+    outputs.check(Path(out))
+    if not force and outputs.finished(Path(out)):
+        outputs.guard(Path(out), plan(path, overrides, seeds=seeds).runs, resume=resume)
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
     told = None if progress is None else lambda text: bool(progress(json.loads(text)))
     core.call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, told)

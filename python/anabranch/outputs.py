@@ -1,18 +1,62 @@
-"""Which folders may be written: an experiment replaces an older one, never anything else."""
+"""Which folders may be written, and what may be removed from them.
+
+Two rules. What is not a result of ours is never touched: a folder that holds anything else is refused, and only files
+of the layout are removed (``docs/reference/results.md``). And no finished run is lost without a word: a folder that
+holds runs which the new experiment does not make needs ``--force``.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
-import shutil
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
-OWN = frozenset({"manifest.json", "fabric.json", "runs", "report.html"})
-"""What ``anabranch run`` writes (``docs/reference/results.md``)."""
+    from anabranch.api import PlannedRun
+
+OWN = frozenset({"manifest.json", "fabric.json", "report.html"})
+"""Files that ``anabranch run`` writes into the folder."""
+
+RUN = re.compile(r"\.?p\d+-s\d+(\.part)?")
+"""Folders below ``runs/``; with a dot: drafts of a run that was being written when its program ended."""
+
+TABLES = frozenset({"flows.parquet", "links.parquet", "series.parquet", "run.json"})
+"""Files in the folder of a run."""
+
+DRAFT = re.compile(r"\.?(manifest|fabric|run)\.(json\.)?part|\.[\w.]+\.new")
+"""Files that a program which was killed left before it gave them their names."""
+
+LONGEST = 100
+"""Characters of a default folder's name at most."""
+
+
+def default(file: Path, overrides: Sequence[str] = (), *, seeds: int | None = None) -> Path:
+    """The folder for the results of a command that names none: settings get one of their own.
+
+    Examples
+    --------
+    >>> str(default(Path("scenarios/incast.toml")))
+    'out/incast'
+    >>> str(default(Path("incast.toml"), ["transport.tcp.rto_min=1ms"], seeds=3))
+    'out/incast,transport.tcp.rto_min=1ms,seeds=3'
+    """
+    asked = ",".join([*overrides, *([] if seeds is None else [f"seeds={seeds}"])])
+    if not asked:
+        return Path("out", file.stem)
+    name = re.sub(r"[^\w.,=+-]+", "_", asked)
+    if name != asked or len(name.encode()) > LONGEST:
+        # Two settings may read alike once they are shortened.
+        digest = hashlib.sha256(asked.encode(errors="surrogateescape")).hexdigest()[:8]
+        name = f"{name.encode()[:LONGEST].decode(errors='ignore')}-{digest}"
+    return Path("out", f"{file.stem},{name}")
 
 
 def check(folder: Path) -> None:
@@ -27,28 +71,152 @@ def check(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise AnabranchError(f"{folder} exists and is not a folder", hint="choose another with --out")
-    # Names that begin with a dot are what an interrupted writer leaves before its rename, or a file manager's.
-    foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in OWN and entry.name[0] != ".")
-    if foreign:
+    foreign = next(_foreign(folder), None)
+    if foreign is not None:
         raise AnabranchError(
-            f"{folder} holds {foreign[0]!r}, which is not part of an experiment; nothing was written",
+            f"{folder} holds {str(foreign.relative_to(folder))!r}, which is not part of an experiment; "
+            "nothing was written",
             hint="choose another folder with --out, or move that file away",
         )
 
 
+def _foreign(folder: Path) -> Iterator[Path]:
+    """What a folder holds besides an experiment of ours, in order."""
+    here = sorted(folder.iterdir())
+    ours = _ours(folder)
+    for path in here:
+        if path.name == "runs" and path.is_dir() and not path.is_symlink():
+            yield from _foreign_runs(path)
+        elif path.name in OWN and path.is_file() and ours:
+            continue
+        elif path.name == "runs" or not (DRAFT.fullmatch(path.name) or _hidden(path)):
+            yield path
+
+
+def _hidden(path: Path) -> bool:
+    """Whether a file manager or a version control put this here: it stays, and is in nobody's way."""
+    return path.name[0] == "."
+
+
+def _foreign_runs(runs: Path) -> Iterator[Path]:
+    for run in sorted(runs.iterdir()):
+        if not RUN.fullmatch(run.name) or run.is_symlink() or not run.is_dir():
+            if not _hidden(run) or run.is_dir():
+                yield run
+            continue
+        for file in sorted(run.iterdir()):
+            if file.name not in TABLES and not DRAFT.fullmatch(file.name) and not _hidden(file):
+                yield file
+
+
+def _ours(folder: Path) -> bool:
+    """Whether the files of a folder are those of an experiment; ``manifest.json`` is a usual name elsewhere, too."""
+    runs = folder / "runs"
+    if runs.is_dir() and any(RUN.fullmatch(run.name) for run in runs.iterdir()):
+        return True
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        return "anabranch_version" in manifest and "runs" in manifest
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def finished(folder: Path) -> dict[str, str]:
+    """The runs that a folder holds with their results: name to hash, empty where it is not known.
+
+    A run is known by its own entry, ``run.json``, or, in older results, by the manifest's.
+    """
+    listed: dict[str, str] = {}
+    try:
+        for run in json.loads((folder / "manifest.json").read_bytes())["runs"]:
+            if run["status"] != "interrupted":
+                listed[str(run["run"])] = str(run.get("scenario_hash", ""))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    found = {}
+    for home in sorted(folder.glob("runs/p*")):
+        if not (home / "flows.parquet").is_file():
+            continue
+        try:
+            entry = json.loads((home / "run.json").read_bytes())
+            if entry["status"] != "interrupted":
+                found[home.name] = str(entry["scenario_hash"])
+        except (OSError, ValueError, KeyError, TypeError):
+            found[home.name] = listed.get(home.name, "")
+    return found
+
+
+def guard(folder: Path, planned: Sequence[PlannedRun], *, resume: bool) -> None:
+    """Check that no finished run of a folder would be lost.
+
+    Parameters
+    ----------
+    folder
+        Where the results are to be written.
+    planned
+        The runs to be made: what they make again is not lost.
+    resume
+        Runs that are there are kept unless one of the plan needs the name.
+
+    Raises
+    ------
+    AnabranchError
+        If a run would be lost.
+    """
+    there = finished(folder)
+    made = {run.hash for run in planned}
+    names = {run.run for run in planned}
+    lost = [run for run, known in there.items() if known not in made and (not resume or run in names)]
+    if lost:
+        few = ", ".join(lost[:3]) + (" ..." if len(lost) > 3 else "")  # noqa: PLR2004 - three fit a line
+        raise AnabranchError(
+            f"{folder} holds {len(there)} finished runs{_origin(folder)}; {len(lost)} of them ({few}) would be "
+            "deleted, and this experiment does not make them again; nothing was touched",
+            hint="choose another folder with --out, or say --force to replace them",
+        )
+
+
+def _origin(folder: Path) -> str:
+    """Which experiment a folder holds, for a message."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        settings = " ".join(map(str, manifest.get("overrides", ())))
+        return f" of {manifest['scenario_file']}" + (f" with {settings}" if settings else "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
 def clear(folder: Path) -> None:
-    """Remove the experiment that a folder holds, if any; `check` comes first."""
+    """Remove the experiment that a folder holds, if any; `check` comes first. Nothing else is removed."""
+    for run in sorted(folder.glob("runs/*")) + sorted(folder.glob("runs/.p*")):
+        if not RUN.fullmatch(run.name) or run.is_symlink():
+            continue
+        for file in [*run.iterdir()]:
+            if file.name in TABLES or DRAFT.fullmatch(file.name):
+                file.unlink()
+        with contextlib.suppress(OSError):  # not empty: someone else's file
+            run.rmdir()
+    with contextlib.suppress(OSError):
+        (folder / "runs").rmdir()
     for name in OWN:
-        path = folder / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        (folder / name).unlink(missing_ok=True)
+    if folder.is_dir():
+        for path in [*folder.iterdir()]:
+            if DRAFT.fullmatch(path.name):
+                path.unlink()
 
 
 def put(path: Path, data: str | bytes) -> None:
-    """Write a file by rename, making its folder: nobody sees half of it."""
+    """Write a file by rename, making its folder: nobody sees half of it, and a failure leaves nothing behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
-    draft.write_bytes(data.encode() if isinstance(data, str) else data)
-    os.replace(draft, path)  # noqa: PTH105 - the pair of `write_bytes`, atomic on every platform
+    try:
+        # Names of files that are no text (surrogates) are no text in UTF-8 either.
+        draft.write_bytes(data.encode(errors="replace") if isinstance(data, str) else data)
+        os.replace(draft, path)  # noqa: PTH105 - the pair of `write_bytes`, atomic on every platform
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        if error.filename is None or Path(error.filename) == draft:
+            error.filename = str(path)  # what the reader asked for, not its draft
+        raise

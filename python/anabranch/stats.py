@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy import stats as distributions
+from scipy import special
 
 from anabranch.errors import StatisticsError
 from anabranch.fabric import LEVELS
@@ -102,7 +102,7 @@ def interval(values: Sequence[float] | np.ndarray, *, confidence: float = CONFID
     if numbers.size == 1:
         return mean, None
     error = float(numbers.std(ddof=1)) / numbers.size**0.5
-    return mean, float(distributions.t.ppf((1 + confidence) / 2, numbers.size - 1)) * error
+    return mean, float(special.stdtrit(numbers.size - 1, (1 + confidence) / 2)) * error
 
 
 def varying(results: Results) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
     for name in metrics:
         counts = frame[f"{name}_n"].to_numpy()
         # Student's t has no value for zero degrees of freedom; the standard error is null there anyway.
-        t = np.asarray(distributions.t.ppf((1 + confidence) / 2, np.maximum(counts - 1.0, 1.0)))
+        t = np.asarray(special.stdtrit(np.maximum(counts - 1.0, 1.0), (1 + confidence) / 2))
         frame = frame.with_columns((pl.col(f"{name}_ci") * pl.Series(t)).alias(f"{name}_ci")).drop(f"{name}_n")
     return frame
 

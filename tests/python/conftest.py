@@ -53,6 +53,7 @@ class StandIn(ModuleType):
         super().__init__("anabranch._core")
         self.fixture = fixtures.Fixture()
         self.calls: list[tuple[Any, ...]] = []
+        self.hashes = ""
         self.during: Callable[[Callable[[str], bool]], None] | None = None
 
     def plan(self, path: str, overrides: list[str], seeds: int | None) -> str:
@@ -65,7 +66,7 @@ class StandIn(ModuleType):
                 "point": {"transport.name": t},
                 "seed": s,
                 "transport": t,
-                "hash": f"{p:016x}{s:016x}",
+                "hash": f"{self.hashes}{p:016x}{s:016x}",
                 "hosts": 16,
                 "sessions": 120,
                 "packets": 21_000,

@@ -185,7 +185,7 @@ def write(folder: Path, fixture: Fixture | None = None) -> Path:
         load = float(point.get("load", 0.6))
         if status != "interrupted":
             home = folder / "runs" / run
-            home.mkdir(parents=True)
+            home.mkdir(parents=True, exist_ok=True)
             stalled = status != "complete"
             flows(fixture, run, transport, seed, load=load, stalled=stalled).write_parquet(home / "flows.parquet")
             links(fixture, run, transport, seed, load=load).write_parquet(home / "links.parquet")
@@ -205,7 +205,7 @@ def write(folder: Path, fixture: Fixture | None = None) -> Path:
                 "status": status,
                 "message": None if status == "complete" else f"{run}: flows 3, 13 wait for a pull",
                 "fingerprint": f"{hash((p, seed)) & 0xFFFFFFFFFFFFFFFF:016x}",
-                "scenario_hash": f"{p:016x}",
+                "scenario_hash": f"{p:016x}{seed:016x}",
                 "events": 12_345_678,
                 "simulated_ns": 1.5e9,
                 "wall_s": 2.5,
@@ -219,6 +219,8 @@ def write(folder: Path, fixture: Fixture | None = None) -> Path:
                 },
             }
         )
+        if status != "interrupted":
+            (folder / "runs" / run / "run.json").write_text(json.dumps(runs[-1]))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "fabric.json").write_text(json.dumps(fat_tree(fixture.k)))
     manifest = {

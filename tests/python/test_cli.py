@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from anabranch import api
 from anabranch import core as door
 from anabranch.cli import app
-from anabranch.errors import CoreMissingError
+from anabranch.errors import AnabranchError, CoreMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,11 +35,12 @@ def test_run_prints_a_table_and_writes_the_report(core: StandIn, folder: Path) -
     assert result.exit_code == 0
     assert "TCP NewReno" in result.stdout
     assert "p99 FCT" in result.stdout
-    assert "report: out/a/report.html" in result.stderr
+    assert "report: out/a,load=0.5,seeds=2/report.html" in result.stderr
     assert "warning: the load exceeds" in result.stderr
-    assert (folder / "out/a/report.html").is_file()
-    command = ["anabranch", "run", "a.toml", "load=0.5", "--out", "out/a", "--seeds", "2"]
-    assert core.calls[-1] == ("run", "a.toml", ["load=0.5"], 2, "out/a", 3, command, False)
+    assert (folder / "out/a,load=0.5,seeds=2/report.html").is_file()
+    place = "out/a,load=0.5,seeds=2"
+    command = ["anabranch", "run", "a.toml", "load=0.5", "--out", place, "--seeds", "2"]
+    assert core.calls[-1] == ("run", "a.toml", ["load=0.5"], 2, place, 3, command, False)
 
 
 def test_json_is_alone_on_stdout(core: StandIn, folder: Path) -> None:  # noqa: ARG001
@@ -105,11 +106,81 @@ def test_a_folder_that_cannot_be_made_is_an_error(core: StandIn, folder: Path) -
     assert result.stderr.splitlines()[-1].startswith("error: file/r")
 
 
-def test_an_older_experiment_is_replaced_whole(core: StandIn, folder: Path) -> None:
-    assert invoke("run", "a.toml").exit_code == 0
+def test_the_same_experiment_is_replaced_whole(core: StandIn, folder: Path) -> None:
     core.fixture = fixtures.Fixture(seeds=(1,))
     assert invoke("run", "a.toml").exit_code == 0
-    assert len(list((folder / "out/a/runs").iterdir())) == 4
+    core.fixture = fixtures.Fixture()
+    assert invoke("run", "a.toml").exit_code == 0
+    assert len(list((folder / "out/a/runs").iterdir())) == 12
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("more", [(), ("--resume",)])
+def test_finished_runs_of_another_experiment_are_not_deleted(
+    core: StandIn, folder: Path, more: tuple[str, ...]
+) -> None:
+    assert invoke("run", "a.toml", "--out", "out/first").exit_code == 0
+    before = everything(folder)
+    core.hashes = "ffff"  # another scenario
+    result = invoke("run", "b.toml", "--out", "out/first", *more)
+    assert result.exit_code == 2
+    assert "out/first holds 12 finished runs of fixture.toml; 12 of them (p000-s1, p000-s2, p000-s3 ...)" in result.stderr
+    assert "hint: choose another folder with --out, or say --force" in result.stderr
+    assert everything(folder) == before
+    with pytest.raises(AnabranchError, match="12 finished runs"):
+        api.run("b.toml", out="out/first")
+    assert everything(folder) == before
+    assert invoke("run", "b.toml", "--out", "out/first", *more, "--force").exit_code == 0
+
+
+def test_fewer_seeds_do_not_delete_the_others(core: StandIn, folder: Path) -> None:
+    assert invoke("run", "a.toml").exit_code == 0
+    result = invoke("run", "a.toml", "--seeds", "1", "--out", "out/a")
+    assert result.exit_code == 2
+    assert "8 of them" in result.stderr
+    # In a folder of their own, by default.
+    core.fixture = fixtures.Fixture(seeds=(1,))
+    assert invoke("run", "a.toml", "--seeds", "1").exit_code == 0
+    assert len(list((folder / "out/a/runs").iterdir())) == 12
+
+
+def test_what_finished_without_a_manifest_is_not_deleted_either(core: StandIn, folder: Path) -> None:
+    assert invoke("run", "a.toml").exit_code == 0
+    (folder / "out/a/manifest.json").unlink()
+    core.hashes = "ffff"
+    assert "12 finished runs; 12 of them" in invoke("run", "a.toml").stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["manifest.json", "report.html", "runs/2024-01-01/model.bin", "runs/p000-s1/thesis.tex", "runs/.git/HEAD", "runs"],
+)
+def test_force_deletes_nothing_but_results(core: StandIn, folder: Path, name: str) -> None:
+    if name.startswith("runs/"):
+        fixtures.write(folder / "home")
+    path = folder / "home" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('{"name": "a web application"}')
+    before = everything(folder)
+    result = invoke("run", "a.toml", "--out", "home", "--force")
+    assert result.exit_code == 2
+    assert "which is not part of an experiment" in result.stderr
+    assert everything(folder) == before
+    assert all(call[0] != "run" for call in core.calls)
+
+
+def test_drafts_of_a_killed_program_are_in_nobodys_way(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    fixtures.write(folder / "r")
+    for name in ("manifest.part", ".manifest.json.part", ".report.html.new", "runs/.p000-s9.part/flows.parquet"):
+        (folder / "r" / name).parent.mkdir(exist_ok=True)
+        (folder / "r" / name).write_text("half")
+    (folder / "r/.DS_Store").write_text("a file manager's")
+    assert invoke("run", "a.toml", "--out", "r").exit_code == 0
+    left = [path.name for path in (folder / "r").rglob(".*")] + [path.name for path in (folder / "r").rglob("*.part")]
+    assert left == [".DS_Store"]
 
 
 def test_an_invalid_scenario_keeps_the_older_experiment(core: StandIn, folder: Path) -> None:  # noqa: ARG001
@@ -195,7 +266,7 @@ def test_demo_runs_the_repositorys_scenario(core: StandIn, folder: Path) -> None
     (folder / "scenarios/examples").mkdir(parents=True)
     (folder / "scenarios/examples/demo.toml").write_text("")
     assert invoke("demo", "--quick").exit_code == 0
-    assert core.calls[-1][1:5] == ("scenarios/examples/demo.toml", [], 1, "out/demo")
+    assert core.calls[-1][1:5] == ("scenarios/examples/demo.toml", [], 1, "out/demo-quick")
 
 
 def test_a_missing_core_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:  # noqa: ARG001

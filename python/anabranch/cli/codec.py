@@ -6,15 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.console import Group
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
 from anabranch import codec, units
-from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.progress import INTERRUPTED
+from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -87,6 +81,8 @@ def measure(
     console: Console, *, symbol_size: int, source_symbols: Sequence[int] | None, quick: bool
 ) -> codec.LatencyTable:
     """Measure, drawing progress on standard error if that is a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn  # noqa: PLC0415
+
     columns = (MofNCompleteColumn(), BarColumn(24), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None)
@@ -100,6 +96,11 @@ def measure(
 
 def render(table: codec.LatencyTable) -> RenderableType:
     """Lay a table out for a terminal: one row for each block size."""
+    from rich import box  # noqa: PLC0415 - `--help` can do without
+    from rich.console import Group  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     size = table.symbol_size
     lines = Table(
         title=f"One thread, symbols of {size} bytes", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False

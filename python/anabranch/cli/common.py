@@ -1,34 +1,71 @@
-"""What the commands share: consoles, exit codes, and errors without tracebacks."""
+"""What the commands share: exit codes, and errors without tracebacks."""
 
 from __future__ import annotations
 
+import errno
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
+from anabranch.cli.terminal import stderr, stdout
 from anabranch.errors import AnabranchError, CoreMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+__all__ = ["EXIT_CODES", "INTERRUPTED", "TERMINATED", "errors", "stderr", "stdout", "tell"]
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 + SIGINT, as shells have it."""
+
+TERMINATED = 143
+"""Exit code after SIGTERM: 128 + SIGTERM."""
+
 EXIT_CODES = """\
 Exit codes: 0 every run is complete; 1 a run stalled or reached its time limit (partial results are kept and marked), or
-the simulator is not installed; 2 bad input; 130 interrupted with Ctrl-C (finished runs are kept).
+the simulator is not installed; 2 bad input, or output that cannot be written; 130 interrupted with Ctrl-C, 143 by
+SIGTERM (finished runs are kept; --resume runs the others); 70 a fault of this program.
 """
 
+HINTS = {
+    errno.ENOSPC: "the disk is full: make room, or write elsewhere; finished runs are kept (--resume)",
+    errno.EDQUOT: "your quota is used up: make room, or write elsewhere; finished runs are kept (--resume)",
+    errno.EFBIG: "the file system or a limit (`ulimit -f`) allows no larger file",
+    errno.EROFS: "the file system is read-only: write elsewhere",
+    errno.EMFILE: "too many open files: raise the limit (`ulimit -n`)",
+}
+"""What to do about an error of the system."""
 
-def stdout() -> Console:
-    """Console for data."""
-    # A table cut to 80 columns because its output goes to a file would lose digits.
-    return Console() if sys.stdout.isatty() else Console(width=200)
+
+def tell(message: str, hint: str | None = None) -> None:
+    """Print an error, and its hint on a line of its own."""
+    print(f"error: {message}" + ("" if hint is None else f"\nhint: {hint}"), file=sys.stderr)
 
 
-def stderr() -> Console:
-    """Console for everything else."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+def describe(error: OSError) -> str:
+    """Say what the system refused, and for which file.
+
+    Examples
+    --------
+    >>> describe(PermissionError(13, "Permission denied", "out/a"))
+    'out/a: Permission denied'
+    >>> describe(OSError("cannot write out/a: No space left on device (os error 28)"))
+    'cannot write out/a: No space left on device (os error 28)'
+    """
+    if error.strerror is None:
+        return str(error) or "the system refused"  # the core's errors name the file in their text
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+
+
+def number(error: OSError) -> int | None:
+    """The system's number of an error, of the core's too, which tells it in words: ``(os error 28)``."""
+    if error.errno is not None:
+        return error.errno
+    _, _, digits = str(error).rpartition("(os error ")
+    head = digits.partition(")")[0]
+    return int(head) if head.isdecimal() else None
 
 
 @contextmanager
@@ -43,5 +80,9 @@ def errors() -> Iterator[None]:
     except BrokenPipeError:  # `anabranch ... | head`: `main` ends quietly
         raise
     except OSError as error:  # a folder that cannot be written, a disk that is full
-        print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        code = number(error)
+        tell(describe(error), HINTS.get(code) if code is not None else None)
+        raise typer.Exit(2) from error
+    except MemoryError as error:
+        tell("not enough memory", "fewer runs at a time: --threads 1")
         raise typer.Exit(2) from error

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from anabranch import api, core, outputs
-from anabranch.cli import progress, synthetic, volume_report, volumes
+from anabranch.cli import progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
-from anabranch.cli.common import EXIT_CODES, errors, stderr, stdout
+from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
 from anabranch.cli.reproduce import reproduce_command
 from anabranch.cli.traffic import traffic_app
 from anabranch.errors import AnabranchError
-from anabranch.notes import STATUS
-from anabranch.results import Results, load
-from anabranch.version import __version__
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from anabranch.results import Results
+
+# Polars, SciPy, Altair and Rich are imported where they are used: `--help`, `--version` and `--dry-run` need none of
+# them (`tests/python/test_imports.py`).
+
+FAULT = 70
+"""Exit code for a fault of the program itself: EX_SOFTWARE of sysexits.h."""
 
 app = typer.Typer(
     name="anabranch",
@@ -36,8 +43,13 @@ app = typer.Typer(
 )
 
 
+FORCE = "Replace other results that the folder holds; files that are no results are never touched."
+
+
 def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
     if value:
+        from anabranch.version import __version__  # noqa: PLC0415
+
         typer.echo(f"anabranch {__version__}")
         raise typer.Exit
 
@@ -59,26 +71,32 @@ def run_command(
         list[str] | None, typer.Argument(help="Settings that replace those of the file.", metavar="[KEY=VALUE]...")
     ] = None,
     *,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results.", show_default="out/NAME")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the results.", show_default="out/NAME, and the settings if there are any"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds.", show_default="the scenario's")] = None,
     threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and stop.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the finished runs of the folder.")] = False,
+    force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
 ) -> None:
     """Run a scenario: every sweep point under every seed; then a table and report.html."""
+    chosen = list(overrides or ())
     with errors():
         code = _run(
             file,
-            list(overrides or ()),
-            out=out or Path("out") / file.stem,
+            chosen,
+            out=out or outputs.default(file, chosen, seeds=seeds),
             as_json=as_json,
             seeds=seeds,
             threads=threads,
             dry_run=dry_run,
             report=not no_report,
             resume=resume,
+            force=force,
         )
     raise typer.Exit(code)
 
@@ -87,8 +105,12 @@ def run_command(
 def demo(
     *,
     quick: Annotated[bool, typer.Option("--quick", help="One seed instead of all.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("out/demo"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results.", show_default="out/demo, or out/demo-quick")
+    ] = None,
     threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the finished runs of the folder.")] = False,
+    force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
 ) -> None:
     """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
     with errors():
@@ -96,13 +118,14 @@ def demo(
         code = _run(
             file,
             [],
-            out=out,
+            out=out or Path("out", "demo-quick" if quick else "demo"),
             as_json=False,
             seeds=1 if quick else None,
             threads=threads,
             dry_run=False,
             report=True,
-            resume=False,
+            resume=resume,
+            force=force,
         )
     raise typer.Exit(code)
 
@@ -118,6 +141,8 @@ def report_command(
 ) -> None:
     """Print the table of an experiment and write its report.html again."""
     with errors():
+        from anabranch.results import load  # noqa: PLC0415
+
         results = load(folder)
         _show(results, as_json=as_json)
         _write_report(results)
@@ -166,6 +191,7 @@ def _run(
     dry_run: bool,
     report: bool,
     resume: bool,
+    force: bool,
 ) -> int:
     """Plan, run, show; returns the exit code."""
     err = stderr()
@@ -176,12 +202,22 @@ def _run(
         _show_plan(plan, as_json=as_json)
         return 0
     outputs.check(out)
+    if not force:
+        outputs.guard(out, plan.runs, resume=resume)
     if not resume:
         outputs.clear(out)
     command = api.command_line(file, overrides, out=out, seeds=seeds)
-    results, interrupted = progress.watched(
+    results, signalled = progress.watched(
         lambda watch: api.run(
-            file, overrides, out=out, seeds=seeds, threads=threads, resume=resume, command=command, progress=watch
+            file,
+            overrides,
+            out=out,
+            seeds=seeds,
+            threads=threads,
+            resume=resume,
+            force=True,
+            command=command,
+            progress=watch,
         ),
         err,
         total=len(plan.runs),
@@ -191,23 +227,26 @@ def _run(
         _show(results, as_json=as_json)
         if report:
             _write_report(results)
-    return _close(results, interrupted=interrupted, kept=len(kept), err=err)
+    return _close(results, signalled=signalled, kept=len(kept), err=err)
 
 
-def _close(results: Results, *, interrupted: bool, kept: int, err: Console) -> int:
+def _close(results: Results, *, signalled: int | None, kept: int, err: Console) -> int:
     """Say how the runs ended and choose the exit code."""
+    from anabranch.notes import STATUS  # noqa: PLC0415
+
     runs = results.manifest.runs
     for run in results.manifest.incomplete:
         if run.status != "interrupted":
             err.print(f"{run.run}: {STATUS[run.status]}" + (f": {run.message}" if run.message else ""), markup=False)
-    if interrupted or kept < len(runs):
+    if kept < len(runs):
         err.print(f"interrupted: {kept} of {len(runs)} runs finished and are kept in {results.folder}", markup=False)
-        return progress.INTERRUPTED
+        err.print("hint: the same command with --resume runs the others", markup=False)
+    if signalled is not None or kept < len(runs):
+        return signalled or INTERRUPTED
     return 1 if results.manifest.incomplete else 0
 
 
 def _show(results: Results, *, as_json: bool) -> None:
-    # Imported here: statistics pull in SciPy, which `--help` and `--dry-run` can do without.
     from anabranch import table  # noqa: PLC0415
 
     if as_json:
@@ -237,6 +276,8 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"runs": rows, "warnings": list(plan.warnings)}, indent=2))
         return
+    from rich.table import Table  # noqa: PLC0415
+
     table = Table(box=None, pad_edge=False)
     for name in ("run", "transport", "seed", "hosts", "sessions", "point"):
         table.add_column(name, justify="right" if name in {"seed", "hosts", "sessions"} else "left", no_wrap=True)
@@ -249,8 +290,36 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
 
 def main() -> None:
     """Entry point of the program."""
+    terminal.tolerate()
+    sys.exit(_guarded())
+
+
+def _guarded() -> int:
+    """Run the program; returns the exit code. Whatever was not foreseen ends here, in words."""
     try:
-        app()
+        try:
+            app()
+        except SystemExit as end:
+            code = end.code
+        sys.stdout.flush()
     except BrokenPipeError:  # `anabranch ... | head`
-        sys.stderr.close()
-        sys.exit(0)
+        # Python flushes once more at its end: into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        tell("interrupted")
+        return INTERRUPTED
+    except OSError as error:  # standard output on a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        tell(describe(error) if error.filename else f"standard output: {describe(error)}")
+        return 2
+    except BaseException:  # noqa: BLE001 - a panic of the core is no `Exception`
+        from anabranch.version import __version__  # noqa: PLC0415
+
+        traceback.print_exc()
+        tell(
+            "this is a fault of anabranch, not of your input",
+            f"report it with the lines above, the version ({__version__}) and the command: {shlex.join(sys.argv)}",
+        )
+        return FAULT
+    return code if isinstance(code, int) else 0 if code is None else 1

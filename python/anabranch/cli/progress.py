@@ -1,7 +1,7 @@
 """Running with progress and interruption.
 
-The core runs in a thread of its own, so that the main thread can draw, and hear Ctrl-C, whatever the core is doing.
-The first Ctrl-C asks the core to stop after keeping the finished runs; the second gives up at once.
+The core runs in a thread of its own, so that the main thread can draw, and take signals, whatever the core is doing.
+The first Ctrl-C, SIGTERM or SIGHUP asks the core to stop after keeping the finished runs; a second gives up at once.
 """
 
 from __future__ import annotations
@@ -11,17 +11,6 @@ import signal
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 
 from anabranch import units
 
@@ -33,8 +22,10 @@ if TYPE_CHECKING:
 
     from anabranch.results import Results
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 + SIGINT, as shells have it."""
+SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""Signals that end a run in good order: Ctrl-C, `kill` and batch systems, a terminal that is closed."""
 
 
 class Watch:
@@ -43,6 +34,12 @@ class Watch:
     def __init__(self) -> None:
         self.latest: Mapping[str, Any] = {}
         self.stop = threading.Event()
+        self.signal: int | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """128 and the number of the signal that came, as shells have it; None if none came."""
+        return None if self.signal is None else 128 + self.signal
 
     def __call__(self, state: Mapping[str, Any]) -> bool:
         """Take a report from the core; the answer says whether to go on."""
@@ -67,7 +64,7 @@ def describe(state: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def watched(start: Callable[[Watch], Results], console: Console, *, total: int) -> tuple[Results, bool]:
+def watched(start: Callable[[Watch], Results], console: Console, *, total: int) -> tuple[Results, int | None]:
     """Run an experiment, drawing progress if the console is a terminal.
 
     Parameters
@@ -81,8 +78,8 @@ def watched(start: Callable[[Watch], Results], console: Console, *, total: int) 
 
     Returns
     -------
-    tuple[Results, bool]
-        The results, and whether Ctrl-C was pressed.
+    tuple[Results, int | None]
+        The results, and the exit code if a signal came: 130 for Ctrl-C, 143 for SIGTERM.
     """
     watch = Watch()
     outcome: list[Results] = []
@@ -94,22 +91,27 @@ def watched(start: Callable[[Watch], Results], console: Console, *, total: int) 
         except BaseException as error:  # noqa: BLE001 - raised again in the main thread
             failure.append(error)
 
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
         if watch.stop.is_set():
-            os._exit(INTERRUPTED)
+            os._exit(128 + number)
+        watch.signal = number
         watch.stop.set()
-        console.print("stopping: finished runs are kept (Ctrl-C again to give up at once)", style="bold")
+        # Not through the console: it may be drawing, and its lock is this thread's.
+        os.write(2, b"stopping: finished runs are kept (Ctrl-C again to give up at once)\n")
 
     thread = threading.Thread(target=work, name="anabranch-core", daemon=True)
-    before = signal.signal(signal.SIGINT, interrupt)
+    # What the caller ignores (nohup, a shell's background job) stays ignored.
+    taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in taken}
     try:
         thread.start()
         _draw(watch, thread, console, total)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if failure:
         raise failure[0]
-    return outcome[0], watch.stop.is_set()
+    return outcome[0], watch.exit_code
 
 
 def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int) -> None:
@@ -117,6 +119,14 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int) 
         while thread.is_alive():
             thread.join(0.2)
         return
+    from rich.progress import (  # noqa: PLC0415 - `--help` can do without
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     columns = (
         MofNCompleteColumn(),
         TextColumn("runs"),
@@ -136,6 +146,14 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int) 
 @contextmanager
 def reading(console: Console) -> Iterator[Callable[[Mapping[str, Any]], bool]]:
     """Draw how far files have been read, if the console is a terminal; gives what the reader is to tell."""
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
     columns = (BarColumn(24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None)

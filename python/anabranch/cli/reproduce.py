@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from anabranch.cli import progress
-from anabranch.cli.common import errors, stderr, stdout
+from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+    from rich.table import Table
 
     from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.estimate import Estimate
@@ -140,15 +139,15 @@ def _reproduce(
     outcomes: list[Outcome] = []
     for job in jobs:
         err.print(f"{job.experiment.name}: {job.experiment.title}", style="bold", markup=False)
-        results, interrupted = progress.watched(
+        results, code = progress.watched(
             lambda watch, job=job: runner.run(job, threads=threads, fresh=fresh, progress=watch),  # type: ignore[misc]
             err,
             total=len(job.plan.runs),
         )
         kept = sum(run.status != "interrupted" for run in results.manifest.runs)
-        if interrupted or kept < len(job.plan.runs):
+        if code is not None or kept < len(job.plan.runs):
             err.print(f"interrupted: {kept} of {len(job.plan.runs)} runs are kept; the same command runs the others")
-            return progress.INTERRUPTED
+            return code or INTERRUPTED
         outcome = runner.finish(job, results)
         outcomes.append(outcome)
         err.print(f"  report: {pages.write(outcome)}", markup=False)
@@ -250,6 +249,9 @@ def _check() -> int:
 
 
 def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int, out: Path) -> None:
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
     from anabranch.reproduce import registry, runner  # noqa: PLC0415
     from anabranch.reproduce.estimate import words  # noqa: PLC0415
 
@@ -274,6 +276,9 @@ def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int,
 
 
 def _table(rows: Sequence[Row]) -> Table:
+    from rich import box  # noqa: PLC0415 - `--help` can do without
+    from rich.table import Table  # noqa: PLC0415
+
     from anabranch.reproduce.comparison import WORDS  # noqa: PLC0415
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich import box
-from rich.table import Table
 
 from anabranch import units
-from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.progress import INTERRUPTED, reading
+from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
+from anabranch.cli.progress import reading
 from anabranch.cli.volume_files import conditions
 from anabranch.errors import AnabranchError
 
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.console import Console
+    from rich.table import Table
 
     from anabranch.traffic import Binned, Gap
 
@@ -265,6 +264,9 @@ def as_data(binned: Binned) -> dict[str, Any]:
 
 def render(binned: Binned) -> Table:
     """Lay the sums out for a terminal."""
+    from rich import box  # noqa: PLC0415 - `--help` can do without
+    from rich.table import Table  # noqa: PLC0415
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("series", no_wrap=True)
     columns = ("bin", "bins", "bytes", "mean rate", "empty bins", "unknown bins", "gaps", "last bin", "out of order")

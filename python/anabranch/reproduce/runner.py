@@ -181,6 +181,7 @@ def run(job: Job, *, threads: int = 0, fresh: bool = False, progress: api.Progre
         command=job.command(),
         progress=progress,
         resume=True,
+        force=True,  # the folder is this experiment's own: runs of an older version of it make room
     )
 
 
