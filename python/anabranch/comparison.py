@@ -86,7 +86,7 @@ class Cell:
     value
         Mean over seeds; None where no flow finished.
     ci
-        Half width of its interval; None for one seed.
+        Half width of its interval; None for one sample.
     text
         Both, in the row's unit.
     unfinished
@@ -95,6 +95,8 @@ class Cell:
         The best of its row; never a number from which flows are missing.
     tied
         Its interval overlaps that of the best.
+    seeds, samples
+        Number of seeds, and of different runs among them: seeds that change nothing are one sample.
     """
 
     value: float | None
@@ -103,6 +105,8 @@ class Cell:
     unfinished: int = 0
     best: bool = False
     tied: bool = False
+    seeds: int = 0
+    samples: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,7 @@ def _panels(results: Results, keys: Sequence[str]) -> tuple[Mapping[str, Any], .
         points = results.runs.select(run_keys).unique(maintain_order=True).to_dicts()
     if "workload" in keys:
         flows = results.scan("flows").filter(~pl.col("background")).select("workload").unique(maintain_order=True)
-        workloads = flows.collect()["workload"].to_list()
+        workloads = results.collect("flows", flows)["workload"].to_list()
         points = [{**point, "workload": workload} for point in points for workload in workloads]
     return tuple(points)
 
@@ -252,8 +256,11 @@ def _row(metric: Metric, records: Sequence[Mapping[str, Any]], unfinished: Seque
     cells = []
     for place, (value, ci) in enumerate(pairs):
         tied = best is not None and place != best and place in fair and _overlap(fair[place], fair[best])
+        seeds, samples = (int(records[place].get(name) or 0) for name in ("seeds", "samples"))
         text = _text(value, ci, scale)
-        cells.append(Cell(value, ci, text, unfinished[place], best=place == best, tied=tied))
+        if value is not None and samples < seeds:
+            text += f" ({samples} run{'' if samples == 1 else 's'})"
+        cells.append(Cell(value, ci, text, unfinished[place], place == best, tied, seeds, samples))  # noqa: FBT003
     return Row(metric, unit, tuple(cells))
 
 

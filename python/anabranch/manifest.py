@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import ResultError
@@ -147,56 +149,116 @@ def parse(text: str, *, where: str = "manifest.json") -> Manifest:
     """
     try:
         data = json.loads(text)
-    except ValueError as error:
-        raise ResultError(f"{where}: not JSON ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise ResultError(
+            f"{where}: not JSON ({error})", hint="it was cut short or edited; `anabranch run FILE --out DIR --resume` "
+            "writes it again and keeps the finished runs",
+        ) from error
     if not isinstance(data, dict) or "schema" not in data or not isinstance(data.get("runs"), list):
         raise ResultError(f"{where}: not an Anabranch manifest: it needs `schema` and a list `runs`")
     if data["schema"] != SCHEMA:
         raise ResultError(
-            f"{where}: result layout {data['schema']}, this version reads layout {SCHEMA}",
+            f"{where}: result layout {_short(data['schema'])}, this version reads layout {SCHEMA}",
             hint="use the Anabranch version that wrote it"
-            + (f" ({data['anabranch_version']})" if "anabranch_version" in data else ""),
+            + (f" ({_short(data['anabranch_version'])})" if "anabranch_version" in data else ""),
         )
     try:
         return Manifest(
             version=str(data["anabranch_version"]),
-            command=tuple(data["command"]),
+            command=tuple(map(str, _list(data["command"], "command"))),
             scenario_file=str(data["scenario_file"]),
             scenario_toml=str(data["scenario_toml"]),
-            overrides=tuple(data.get("overrides", ())),
-            sweep=dict(data.get("sweep", {})),
-            runs=tuple(_run(entry, where) for entry in data["runs"]),
+            overrides=tuple(map(str, _list(data.get("overrides", []), "overrides"))),
+            sweep={key: _list(values, f"sweep.{key}") for key, values in data.get("sweep", {}).items()},
+            runs=_distinct(tuple(_run(entry, where) for entry in data["runs"]), where),
         )
     except KeyError as error:
         raise ResultError(f"{where}: key {error} is missing") from error
-    except (TypeError, ValueError) as error:
-        raise ResultError(f"{where}: a value has the wrong type ({error})") from error
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ResultError(f"{where}: a value has the wrong type ({_short(error)})") from error
+
+
+def _short(value: object) -> str:
+    """A value for a message: text from a file may be long."""
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - a line
+
+
+def _list(value: object, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"`{name}` is no list")
+    return value
+
+
+def _whole(value: object, name: str) -> int:
+    """A whole number that the tables can hold."""
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise TypeError(f"`{name}` is {_short(repr(value))}, expected a whole number")
+    return value
+
+
+def _number(value: object, name: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(f"`{name}` is {_short(repr(value))}, expected a number")
+    return float(value)
+
+
+def _distinct(runs: tuple[RunEntry, ...], where: str) -> tuple[RunEntry, ...]:
+    twice = next((name for name, count in Counter(run.run for run in runs).items() if count > 1), None)
+    if twice is not None:
+        raise ResultError(f"{where}: run {twice} is listed twice")
+    return runs
 
 
 def _run(entry: Mapping[str, Any], where: str) -> RunEntry:
+    if not isinstance(entry, Mapping):
+        raise TypeError(f"run {_short(repr(entry))} is no object")
     name = str(entry["run"])
     # The name becomes a path below the result folder; a manifest may come from someone else.
-    if not name or name in {".", ".."} or "/" in name or "\\" in name:
-        raise ResultError(f"{where}: {name!r} is not a run's name")
+    if not name or name in {".", ".."} or any(letter in name for letter in "/\\\0"):
+        raise ResultError(f"{where}: {_short(repr(name))} is not a run's name")
     if entry["status"] not in STATUSES:
-        raise ResultError(f"{where}: run {name}: unknown status {entry['status']!r}")
+        raise ResultError(
+            f"{where}: run {_short(name)}: unknown status {_short(repr(entry['status']))}",
+            hint=f"expected one of {', '.join(STATUSES)}",
+        )
+    counts = {key: _whole(value, f"conservation.{key}") for key, value in (entry.get("conservation") or {}).items()}
     return RunEntry(
         run=name,
         point=dict(entry.get("point", {})),
-        seed=int(entry["seed"]),
+        seed=_whole(entry["seed"], "seed"),
         transport=str(entry["transport"]),
         status=str(entry["status"]),
-        decode_latency=entry.get("decode_latency"),
-        message=entry.get("message"),
+        decode_latency=None if entry.get("decode_latency") is None else str(entry["decode_latency"]),
+        message=None if entry.get("message") is None else str(entry["message"]),
         fingerprint=str(entry.get("fingerprint", "")),
         scenario_hash=str(entry.get("scenario_hash", "")),
-        events=int(entry.get("events") or 0),
-        simulated_ns=float(entry.get("simulated_ns") or 0.0),
-        interval_ns=entry.get("interval_ns"),
-        wall_s=float(entry.get("wall_s") or 0.0),
-        cpu_s=entry.get("cpu_s"),
-        conservation=dict(entry.get("conservation") or {}),
+        events=_whole(entry.get("events") or 0, "events"),
+        simulated_ns=_number(entry.get("simulated_ns"), "simulated_ns") or 0.0,
+        interval_ns=_number(entry.get("interval_ns"), "interval_ns"),
+        wall_s=_number(entry.get("wall_s"), "wall_s") or 0.0,
+        cpu_s=_number(entry.get("cpu_s"), "cpu_s"),
+        conservation=counts,
     )
+
+
+def _caught_up(manifest: Manifest, folder: Path) -> Manifest:
+    """A manifest with the runs that ended after it was last written: their program was killed, or still runs."""
+
+    def entry(run: RunEntry) -> RunEntry:
+        if run.status != "interrupted":
+            return run
+        path = folder / "runs" / run.run / "run.json"
+        try:
+            own = _run(json.loads(path.read_bytes()), str(path))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ResultError):
+            return run  # it has not ended
+        same = own.scenario_hash == run.scenario_hash and own.status != "interrupted"
+        return replace(own, run=run.run, point=run.point) if same else run
+
+    return replace(manifest, runs=tuple(map(entry, manifest.runs)))
 
 
 def read(folder: Path) -> Manifest:
@@ -211,10 +273,20 @@ def read(folder: Path) -> Manifest:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        what = "has no manifest.json" if folder.is_dir() else "does not exist"
+        if not folder.is_dir():
+            what, hint = "does not exist", "give the folder that `anabranch run FILE --out DIR` wrote"
+        elif any(folder.glob("runs/p*/run.json")):
+            what = "has runs, but no manifest.json"
+            hint = "`anabranch run FILE --out DIR --resume` writes it again and keeps the finished runs"
+        else:
+            what, hint = "has no manifest.json", "give the folder that `anabranch run FILE --out DIR` wrote"
+        raise ResultError(f"{folder}: {what}", hint=hint) from error
+    except NotADirectoryError as error:
         raise ResultError(
-            f"{folder}: {what}", hint="give the folder that `anabranch run FILE --out DIR` wrote"
+            f"{folder}: a file, not a folder", hint="give the folder that `anabranch run FILE --out DIR` wrote"
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultError(f"{path}: cannot be read ({error})") from error
-    return parse(text, where=str(path))
+    except UnicodeDecodeError as error:
+        raise ResultError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read ({error.strerror})") from error
+    return _caught_up(parse(text, where=str(path)), folder)

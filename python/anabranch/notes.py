@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from anabranch import stats
+
 if TYPE_CHECKING:
     from anabranch.results import Results
 
@@ -37,7 +39,29 @@ def notes(results: Results) -> list[str]:
         found.append("the sweep points were not run under the same seeds: differences between them may be the seeds'")
     if max(len(own) for own in seeds) == 1:
         found.append("one seed: no confidence intervals")
+    found += _same(results)
     models = dict.fromkeys(run.decode_latency for run in results.manifest.runs if run.decode_latency is not None)
     if models:
         found.append(f"decode latency of SCDP's blocks: {'; or '.join(models)}")
     return found
+
+
+def _same(results: Results) -> list[str]:
+    """Say where seeds changed nothing, and what would make them count."""
+    same = stats.same_runs(results)
+    if not same:
+        return []
+    points = dict.fromkeys(tuple(run.point.items()) for run in results.manifest.runs)
+    keys = [key for key in results.keys if len(points) > 1]
+    texts = []
+    for seeds, distinct in dict.fromkeys((one.seeds, one.distinct) for one in same):
+        alike = [one for one in same if (one.seeds, one.distinct) == (seeds, distinct)]
+        names = [", ".join(str(one.point[key]) for key in keys) for one in alike]
+        where = "" if not keys else f" ({'; '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''})"  # noqa: PLR2004 - three fit a line
+        runs = "one run" if distinct == 1 else f"{distinct} different runs"
+        texts.append(f"{seeds} seeds, {runs}: identical fingerprints{where}")
+    return [
+        "; ".join(texts) + ". Identical runs are one sample, without an interval if there is no other; what differs by "
+        "seed is up to the scenario: random arrivals, starts (`jitter` of synchronised arrivals), sizes or places, or "
+        "`host.jitter`"
+    ]

@@ -188,7 +188,7 @@ def _origin(folder: Path) -> str:
 
 def clear(folder: Path) -> None:
     """Remove the experiment that a folder holds, if any; `check` comes first. Nothing else is removed."""
-    for run in sorted(folder.glob("runs/*")) + sorted(folder.glob("runs/.p*")):
+    for run in sorted(folder.glob("runs/*")):
         if not RUN.fullmatch(run.name) or run.is_symlink():
             continue
         for file in [*run.iterdir()]:

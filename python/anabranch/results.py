@@ -32,6 +32,16 @@ _TAKEN = frozenset(column for table in schema.TABLES.values() for column in tabl
 }
 
 
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What Polars raises for files that are damaged, or gone."""
+
+AGAIN = (
+    "the file was cut short or changed; remove the folder of that run, and `anabranch run FILE --out DIR --resume` "
+    "makes it again"
+)
+"""What to do about a damaged file."""
+
+
 def load(folder: str | Path) -> Results:
     """Open the results of an experiment.
 
@@ -118,20 +128,51 @@ class Results:
             columns[f"packets_{name}"] = pl.Series(f"packets_{name}", values, pl.Int64())
         return pl.DataFrame(columns)
 
+    def collect(self, table: str, frame: pl.LazyFrame | None = None) -> pl.DataFrame:
+        """Read a table, or what was made of its `scan`; a damaged file is named.
+
+        Parameters
+        ----------
+        table
+            ``flows``, ``links`` or ``series``.
+        frame
+            Made from ``scan(table)``; default: the table as it is.
+
+        Raises
+        ------
+        ResultError
+            If a file of the table cannot be read.
+        """
+        try:
+            return (self.scan(table) if frame is None else frame).collect()
+        except UNREADABLE as error:
+            raise self._blame(table, error) from error
+
+    def _blame(self, table: str, error: BaseException) -> ResultError:
+        """The error of the first file of a table that cannot be read: what is read together fails together."""
+        for run, path in self._paths(table):
+            try:
+                _scan(run, path, schema.TABLES[table]).collect()
+            except ResultError as own:
+                return own
+            except UNREADABLE as own:
+                return _damaged(path, own)
+        return ResultError(f"{self.folder}: the table {table} cannot be read ({_first_line(error)})")
+
     @cached_property
     def flows(self) -> pl.DataFrame:
         """One row per flow and receiver, with the columns of its run (``docs/reference/results.md``)."""
-        return self.scan("flows").collect()
+        return self.collect("flows")
 
     @cached_property
     def links(self) -> pl.DataFrame:
         """One row per directed link and run, with the columns of its run."""
-        return self.scan("links").collect()
+        return self.collect("links")
 
     @cached_property
     def series(self) -> pl.DataFrame:
         """Time series, with the columns of their run; empty if the scenario asks for none."""
-        return self.scan("series").collect()
+        return self.collect("series")
 
     @cached_property
     def fabric(self) -> Fabric:
@@ -139,8 +180,10 @@ class Results:
         path = self.folder / "fabric.json"
         try:
             return Fabric.parse(path.read_text(encoding="utf-8"), where=str(path))
+        except FileNotFoundError as error:
+            raise ResultError(f"{path}: missing", hint=AGAIN) from error
         except (OSError, UnicodeDecodeError) as error:
-            raise ResultError(f"{path}: cannot be read ({error})") from error
+            raise ResultError(f"{path}: cannot be read ({error})", hint=AGAIN) from error
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Open a table without reading it, for results larger than memory.
@@ -186,14 +229,43 @@ def _scan(run: str, path: Path, columns: dict[str, pl.DataType]) -> pl.LazyFrame
     frame = pl.scan_parquet(path)
     try:
         present = frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ResultError(f"{path}: cannot be read as Parquet ({error})") from error
+    except UNREADABLE as error:
+        raise _damaged(path, error) from error
     missing = [name for name in columns if name not in present]
     if missing:
         raise ResultError(f"{path}: column {missing[0]!r} is missing", hint="see docs/reference/results.md")
+    for name, kind in columns.items():
+        if not _fits(present[name], kind):
+            raise ResultError(
+                f"{path}: column {name!r} has the type {present[name]}, expected {kind}",
+                hint="see docs/reference/results.md",
+            )
     # A resumed experiment may hold runs of one in which they had another name.
     frame = frame.with_columns(pl.lit(run).alias("run"))
     return frame.select(pl.col(name).cast(kind) for name, kind in columns.items())
+
+
+def _fits(found: pl.DataType, wanted: pl.DataType) -> bool:
+    """Whether a column can be read as what it should be: another width of the same kind, or nothing but nulls."""
+    if found == pl.Null or found == wanted:
+        return True
+    if wanted == pl.String:
+        return isinstance(found, pl.Categorical | pl.Enum)
+    if wanted.is_float():
+        return found.is_numeric()
+    if wanted.is_integer():
+        return found.is_integer()
+    return False
+
+
+def _damaged(path: Path, error: BaseException) -> ResultError:
+    return ResultError(f"{path}: cannot be read as Parquet ({_first_line(error)})", hint=AGAIN)
+
+
+def _first_line(error: BaseException) -> str:
+    """What a library said, without the plan that it appends."""
+    text = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return text if len(text) <= 200 else f"{text[:197]}..."  # noqa: PLR2004 - two lines
 
 
 def _column(name: str, values: Sequence[Any]) -> pl.Series:

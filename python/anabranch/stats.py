@@ -4,6 +4,9 @@ Every statistic is first computed *per seed*, over the flows of one run; the mea
 (Student's t, as the seeds are independent samples) come after. A percentile is never taken over a mix of sweep points:
 grouping by fewer keys than the experiment varies is an error unless ``pool=True`` says that it is meant.
 
+Runs whose fingerprints are the same went the same way, whatever their seeds: they are *one* sample, of the mean and of
+its interval (`same_runs`). Where every seed gave the same run there is no interval: nothing is known about the spread.
+
 Flows that did not finish have no FCT. They are counted in ``unfinished``; where that is not zero, the statistics are
 those of the flows that did finish, which flatters the transport.
 """
@@ -11,7 +14,7 @@ those of the flows that did finish, which flatters the transport.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +24,7 @@ from anabranch.errors import StatisticsError
 from anabranch.fabric import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from anabranch.results import Results
 
@@ -112,7 +115,9 @@ def varying(results: Results) -> tuple[str, ...]:
     """
     frame = results.runs
     keys = tuple(key for key in results.keys if frame[key].n_unique() > 1)
-    workloads = results.scan("flows").filter(~pl.col("background")).select(pl.col("workload").n_unique()).collect()
+    workloads = results.collect(
+        "flows", results.scan("flows").filter(~pl.col("background")).select(pl.col("workload").n_unique())
+    )
     return (*keys, "workload") if workloads.item() > 1 else keys
 
 
@@ -144,13 +149,56 @@ def _determined(runs: pl.DataFrame, key: str, by: Sequence[str]) -> bool:
     return bool(runs.group_by(present).agg(pl.col(key).n_unique().alias("n"))["n"].max() == 1)
 
 
+def with_samples(frame: pl.LazyFrame, results: Results) -> pl.LazyFrame:
+    """Add the column ``sample`` to rows of runs: the run's fingerprint, or its name where that is not known."""
+    runs = results.runs.select(
+        "run", pl.when(pl.col("fingerprint") == "").then(pl.col("run")).otherwise(pl.col("fingerprint")).alias("sample")
+    )
+    return frame.join(runs.lazy(), on="run", how="left", maintain_order="left")
+
+
+SAMPLE = pl.col("sample").unique().sort().str.join("+")
+"""The runs that a value per seed comes from, as one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """Seeds that gave the same run.
+
+    Attributes
+    ----------
+    point
+        Sweep key to value, and ``transport``.
+    seeds
+        Number of seeds of the sweep point.
+    distinct
+        Number of different fingerprints among them.
+    """
+
+    point: Mapping[str, Any]
+    seeds: int
+    distinct: int
+
+
+def same_runs(results: Results) -> list[Same]:
+    """Sweep points of which several seeds gave the same run, by the fingerprints of their event traces."""
+    runs = results.runs.filter((pl.col("status") != "interrupted") & (pl.col("fingerprint") != ""))
+    counted = runs.group_by(results.keys, maintain_order=True).agg(
+        pl.len().alias("seeds"), pl.col("fingerprint").n_unique().alias("distinct")
+    )
+    return [
+        Same({key: row[key] for key in results.keys}, row["seeds"], row["distinct"])
+        for row in counted.filter(pl.col("distinct") < pl.col("seeds")).to_dicts()
+    ]
+
+
 def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], confidence: float) -> pl.DataFrame:
     """Average per-seed values: for each metric its mean and, as ``METRIC_ci``, the half width of its interval.
 
     Parameters
     ----------
     per_seed
-        One row per group and seed.
+        One row per group and seed. Rows of a group with the same ``sample``, if there is that column, count once.
     by
         Columns that name a group.
     metrics
@@ -161,9 +209,13 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
     Returns
     -------
     polars.DataFrame
-        One row per group, in order of first appearance; an interval is null where fewer than two seeds have a value.
+        One row per group, in order of first appearance, with the number of ``seeds`` and of different ``samples``; an
+        interval is null where fewer than two samples have a value.
     """
-    columns = [pl.col("seed").n_unique().alias("seeds")]
+    seeds = per_seed.group_by(by, maintain_order=True).agg(pl.col("seed").n_unique().alias("seeds"))
+    if "sample" in per_seed.columns:
+        per_seed = per_seed.unique([*by, "sample"], keep="first", maintain_order=True)
+    columns = [pl.len().alias("samples")]
     for name in metrics:
         n = pl.col(name).count()
         columns += [
@@ -171,7 +223,8 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
             (pl.col(name).std(ddof=1) / n.sqrt()).alias(f"{name}_ci"),
             n.alias(f"{name}_n"),
         ]
-    frame = per_seed.group_by(by, maintain_order=True).agg(columns)
+    means = per_seed.group_by(by, maintain_order=True).agg(columns)
+    frame = seeds.join(means, on=by, how="left", maintain_order="left", nulls_equal=True)
     for name in metrics:
         counts = frame[f"{name}_n"].to_numpy()
         # Student's t has no value for zero degrees of freedom; the standard error is null there anyway.
@@ -210,7 +263,8 @@ def fct_table(
     -------
     polars.DataFrame
         One row per group and bucket that has flows: ``bucket``, ``flows``, ``unfinished`` (both summed over seeds),
-        ``seeds``, ``incomplete_runs``, and for each metric of `FLOW_METRICS` its mean over seeds and ``METRIC_ci``.
+        ``incomplete_runs``, ``seeds``, ``samples`` (different runs among them), and for each metric of `FLOW_METRICS`
+        its mean over samples and ``METRIC_ci``.
         Times in nanoseconds, goodput in bits per second.
 
     Raises
@@ -219,8 +273,9 @@ def fct_table(
         If the groups would mix different populations and `pool` is false.
     """
     keys = _grouping(results, by, pool=pool)
-    flows = results.scan("flows").filter(~pl.col("background"))
+    flows = with_samples(results.scan("flows").filter(~pl.col("background")), results)
     counts = [
+        SAMPLE,
         pl.len().alias("flows"),
         pl.col("fct_ns").is_null().sum().alias("unfinished"),
         # Several runs may share a group and seed when pooled; a run is named by its folder.
@@ -230,7 +285,7 @@ def fct_table(
     tables = []
     for bucket in buckets:
         grouped = flows.filter(bucket.holds()).group_by([*keys, "seed"], maintain_order=True)
-        per_seed = grouped.agg(*counts, *metrics).collect()
+        per_seed = results.collect("flows", grouped.agg(*counts, *metrics))
         if per_seed.is_empty():
             continue
         totals = per_seed.group_by(keys, maintain_order=True).agg(
@@ -259,13 +314,15 @@ def background_table(
     Returns
     -------
     polars.DataFrame
-        One row per group with background flows: ``flows`` (summed over seeds), ``seeds``, and for each metric of
-        `BACKGROUND_METRICS` its mean over seeds and ``METRIC_ci``. Goodput in bits per second.
+        One row per group with background flows: ``flows`` (summed over seeds), ``seeds``, ``samples`` (different runs
+        among them), and for each metric of `BACKGROUND_METRICS` its mean over samples and ``METRIC_ci``. Goodput in
+        bits per second.
     """
     keys = _grouping(results, by if by is not None else results.keys, pool=True)
     metrics = [value.alias(name) for name, value in BACKGROUND_METRICS.items()]
-    flows = results.scan("flows").filter(pl.col("background"))
-    per_seed = flows.group_by([*keys, "seed"], maintain_order=True).agg(pl.len().alias("flows"), *metrics).collect()
+    flows = with_samples(results.scan("flows").filter(pl.col("background")), results)
+    grouped = flows.group_by([*keys, "seed"], maintain_order=True)
+    per_seed = results.collect("flows", grouped.agg(SAMPLE, pl.len().alias("flows"), *metrics))
     totals = per_seed.group_by(keys, maintain_order=True).agg(pl.col("flows").sum())
     means = over_seeds(per_seed, keys, list(BACKGROUND_METRICS), confidence)
     return totals.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
@@ -301,10 +358,11 @@ def layer_table(results: Results, *, by: Sequence[str] | None = None) -> pl.Data
             pl.col("dropped", "trimmed", "marked").sum(),
         )
     )
-    frame = (
-        per_run.group_by([*keys, "src_level", "dst_level"], maintain_order=True)
-        .agg(pl.exclude("run").cast(pl.Float64).mean())
-        .collect()
+    frame = results.collect(
+        "links",
+        per_run.group_by([*keys, "src_level", "dst_level"], maintain_order=True).agg(
+            pl.exclude("run").cast(pl.Float64).mean()
+        ),
     )
     # Along a path: up from the sending host, then down to the receiving one.
     height = {level: place for place, level in enumerate(reversed(LEVELS))}

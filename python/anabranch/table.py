@@ -80,6 +80,8 @@ def _legend(panels: Sequence[Panel], results: Results) -> str:
     parts = []
     if any(cell.ci is not None for cell in cells):
         parts.append(f"mean over {seeds} seeds ± {stats.CONFIDENCE:.0%} confidence interval (Student's t)")
+    if any(cell.value is not None and cell.samples < cell.seeds for cell in cells):
+        parts.append("(N runs): so many different runs among the seeds, the others are identical")
     if any(cell.best for cell in cells):
         parts.append("* best of the row")
     if any(cell.tied for cell in cells):

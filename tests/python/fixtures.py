@@ -61,6 +61,8 @@ class Fixture:
     status: dict[str, str] = field(default_factory=dict)
     series: bool = False
     scenario: str = SCENARIO
+    alike: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Transport to seed to the seed whose run it repeats."""
 
 
 def fat_tree(k: int) -> dict[str, list[dict[str, Any]]]:
@@ -182,13 +184,14 @@ def write(folder: Path, fixture: Fixture | None = None) -> Path:
         run = f"p{p:03}-s{seed}"
         status = fixture.status.get(run, "complete")
         transport = point.get("transport.name", point.get("variant", "ndp-")).split("-")[0]
+        drawn = fixture.alike.get(transport, {}).get(seed, seed)
         load = float(point.get("load", 0.6))
         if status != "interrupted":
             home = folder / "runs" / run
             home.mkdir(parents=True, exist_ok=True)
             stalled = status != "complete"
-            flows(fixture, run, transport, seed, load=load, stalled=stalled).write_parquet(home / "flows.parquet")
-            links(fixture, run, transport, seed, load=load).write_parquet(home / "links.parquet")
+            flows(fixture, run, transport, drawn, load=load, stalled=stalled).write_parquet(home / "flows.parquet")
+            links(fixture, run, transport, drawn, load=load).write_parquet(home / "links.parquet")
             if fixture.series:
                 series = pl.DataFrame(
                     {"run": run, "time_ns": [0.0, 1e6], "metric": "queue_bytes", "id": 3, "value": [0.0, 1500.0]}
@@ -204,7 +207,7 @@ def write(folder: Path, fixture: Fixture | None = None) -> Path:
                 "transport": transport,
                 "status": status,
                 "message": None if status == "complete" else f"{run}: flows 3, 13 wait for a pull",
-                "fingerprint": f"{hash((p, seed)) & 0xFFFFFFFFFFFFFFFF:016x}",
+                "fingerprint": f"{hash((p, drawn)) & 0xFFFFFFFFFFFFFFFF:016x}",
                 "scenario_hash": f"{p:016x}{seed:016x}",
                 "events": 12_345_678,
                 "simulated_ns": 1.5e9,

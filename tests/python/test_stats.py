@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING
 
@@ -171,3 +172,44 @@ def test_the_best_is_the_least_time_and_the_greatest_goodput(results: Results) -
                 found = [cell.value for cell in row.cells if cell.value is not None]
                 best = [cell.value for cell in row.cells if cell.best]
                 assert best == [min(found) if row.metric.less else max(found)]
+
+
+def test_seeds_that_change_nothing_are_one_sample(tmp_path: Path) -> None:
+    alike = {"scdp": {1: 1, 2: 1, 3: 1, 4: 1, 5: 1}, "ndp": {1: 1, 2: 1, 3: 3, 4: 3, 5: 5}}
+    seeds = (1, 2, 3, 4, 5)
+    five = fixtures.Fixture(seeds=seeds, alike=alike, sweep={"transport.name": ["scdp", "ndp", "dctcp"]})
+    three = fixtures.Fixture(seeds=(1, 3, 5), sweep={"transport.name": ["ndp"]})
+    results = load(fixtures.write(tmp_path / "five", five))
+    table = stats.fct_table(results).filter(pl.col("bucket") == "all")
+    rows = {row["transport"]: row for row in table.to_dicts()}
+    assert [(row["seeds"], row["samples"]) for row in rows.values()] == [(5, 1), (5, 3), (5, 5)]
+    assert rows["scdp"]["fct_mean_ns_ci"] is None
+    # Mean and interval are those of the three different runs.
+    alone = stats.fct_table(load(fixtures.write(tmp_path / "three", three))).filter(pl.col("bucket") == "all").to_dicts()
+    for name in ("fct_mean_ns", "fct_mean_ns_ci", "fct_p99_ns", "fct_p99_ns_ci"):
+        assert rows["ndp"][name] == pytest.approx(alone[0][name])
+    background = {row["transport"]: row for row in stats.background_table(results).to_dicts()}
+    assert background["scdp"]["goodput_mean_bps_ci"] is None
+    assert background["ndp"]["samples"] == 3
+    (note,) = [text for text in notes(results) if "identical" in text]
+    assert note.startswith(
+        "5 seeds, one run: identical fingerprints (scdp); 5 seeds, 3 different runs: identical fingerprints (ndp). "
+    )
+    assert "`host.jitter`" in note
+    comparison = compare(results)
+    cells = summarise(results, comparison)[0].groups[0].rows[0].cells
+    assert cells[0].text.endswith(" (1 run)")
+    assert "±" not in cells[0].text
+    assert cells[1].text.endswith(" (3 runs)")
+    assert "±" in cells[1].text
+    assert "run" not in cells[2].text
+
+
+def test_runs_without_a_fingerprint_are_samples_each(tmp_path: Path) -> None:
+    folder = fixtures.write(tmp_path / "r")
+    manifest = folder / "manifest.json"
+    data = json.loads(manifest.read_text())
+    for run in data["runs"]:
+        run["fingerprint"] = ""
+    manifest.write_text(json.dumps(data))
+    assert stats.fct_table(load(folder))["samples"].unique().to_list() == [3]

@@ -1,4 +1,4 @@
-//! From a plan to a result folder: runs everything, writes each run as it ends, then the manifest.
+//! From a plan to a result folder: runs everything, writes each run as it ends, and the manifest from the first to the last.
 
 use crate::manifest::INTERRUPTED;
 use crate::{Manifest, RunEntry, SCHEMA, Store, StoreError};
@@ -34,7 +34,8 @@ pub struct Request<'a> {
     pub resume: bool,
 }
 
-/// Runs a plan into a folder. Interrupted (through `progress`) or not, the manifest lists every run of the plan.
+/// Runs a plan into a folder. Interrupted (through `progress`) or not, the manifest lists every run of the plan; it is there
+/// before the first run begins, so that a program that is killed leaves a folder that can be read and resumed.
 ///
 /// # Errors
 /// If a run is impossible or a file cannot be written. Runs that had ended are on disk.
@@ -44,9 +45,8 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
     if let Some(first) = plan.runs.first() {
         store.write_fabric(&plan.prepare(first)?.graph)?;
     }
-    let entries: Vec<Mutex<Option<RunEntry>>> = adopt(&store, plan, kept)?.into_iter().map(Mutex::new).collect();
-    let missing = (0..plan.runs.len()).filter(|&i| lock(&entries[i]).is_none());
-    let missing = longest_first(plan, missing.collect())?;
+    let book = Book::open(&store, plan, request, adopt(&store, plan, kept)?)?;
+    let missing = longest_first(plan, book.missing())?;
     progress.keep(plan.runs.len() - missing.len());
     let outcome = run_all::<LabError>(
         &missing,
@@ -54,31 +54,86 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
         progress,
         |i| Ok(plan.network(&plan.runs[i])?),
         |i, record, spent| {
-            let run = &plan.runs[i];
-            let entry = RunEntry::new(run, &record, spent);
+            let entry = RunEntry::new(&plan.runs[i], &record, spent);
             store.write_run(&entry, &record)?;
-            *lock(&entries[i]) = Some(entry);
-            Ok(())
+            Ok(book.enter(i, entry)?)
         },
     );
-    let ended = |(entry, run): (Mutex<Option<RunEntry>>, &RunPlan)| {
-        let entry = entry.into_inner().unwrap_or_else(PoisonError::into_inner);
-        entry.unwrap_or_else(|| RunEntry::not_run(run))
-    };
-    let manifest = Manifest {
-        schema: SCHEMA,
-        anabranch_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: request.command.clone(),
-        name: plan.runs.first().map_or_else(String::new, |r| r.scenario.name.clone()),
-        description: plan.runs.first().map_or_else(String::new, |r| r.scenario.description.clone()),
-        scenario_file: plan.file.clone(),
-        scenario_toml: plan.text.clone(),
-        overrides: plan.overrides.clone(),
-        sweep: plan.sweep.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect(),
-        runs: entries.into_iter().zip(&plan.runs).map(ended).collect(),
-    };
-    store.write_manifest(&manifest)?;
-    outcome.map(|()| manifest)
+    let closed = book.close();
+    outcome?; // What stopped the runs says more than that the manifest could not be written either.
+    Ok(closed?)
+}
+
+/// The manifest while runs end.
+struct Book<'a> {
+    store: &'a Store,
+    state: Mutex<State>,
+}
+
+struct State {
+    manifest: Manifest,
+    /// Per run of the plan: whether its entry is that of a run with results.
+    ended: Vec<bool>,
+    /// Runs that ended after the manifest was last written.
+    unwritten: usize,
+}
+
+impl<'a> Book<'a> {
+    /// Begins with the entries that were adopted, and writes the manifest.
+    fn open(
+        store: &'a Store,
+        plan: &Plan,
+        request: &Request<'_>,
+        adopted: Vec<Option<RunEntry>>,
+    ) -> Result<Self, StoreError> {
+        let ended = adopted.iter().map(Option::is_some).collect();
+        let entries = adopted.into_iter().zip(&plan.runs);
+        let manifest = Manifest {
+            schema: SCHEMA,
+            anabranch_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: request.command.clone(),
+            name: plan.runs.first().map_or_else(String::new, |r| r.scenario.name.clone()),
+            description: plan.runs.first().map_or_else(String::new, |r| r.scenario.description.clone()),
+            scenario_file: plan.file.clone(),
+            scenario_toml: plan.text.clone(),
+            overrides: plan.overrides.clone(),
+            sweep: plan.sweep.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect(),
+            runs: entries.map(|(entry, run)| entry.unwrap_or_else(|| RunEntry::not_run(run))).collect(),
+        };
+        store.write_manifest(&manifest)?;
+        Ok(Self { store, state: Mutex::new(State { manifest, ended, unwritten: 0 }) })
+    }
+
+    /// The runs without results.
+    fn missing(&self) -> Vec<usize> {
+        let state = self.lock();
+        (0..state.ended.len()).filter(|&i| !state.ended[i]).collect()
+    }
+
+    /// Notes that a run has ended. The manifest is written each time while it is short, else when a 32nd part of the runs
+    /// is new: all writing together stays proportional to the runs. What it does not tell yet, `run.json` does.
+    fn enter(&self, i: usize, entry: RunEntry) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        state.manifest.runs[i] = entry;
+        state.ended[i] = true;
+        state.unwritten += 1;
+        if state.unwritten > state.ended.iter().filter(|ended| **ended).count() / 32 {
+            self.store.write_manifest(&state.manifest)?;
+            state.unwritten = 0;
+        }
+        Ok(())
+    }
+
+    /// Writes the manifest for the last time.
+    fn close(self) -> Result<Manifest, StoreError> {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.store.write_manifest(&state.manifest)?;
+        Ok(state.manifest)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Puts the runs that should take longest first, so that at the end no thread waits for one that began late.
@@ -128,10 +183,6 @@ fn adopt(store: &Store, plan: &Plan, mut kept: Vec<RunEntry>) -> Result<Vec<Opti
         adopted.push(entry);
     }
     Ok(adopted)
-}
-
-fn lock(entry: &Mutex<Option<RunEntry>>) -> MutexGuard<'_, Option<RunEntry>> {
-    entry.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RunEntry {

@@ -7,6 +7,7 @@ use anabranch_sim::measure::RunRecord;
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde_json::json;
 use std::fs::{self, File, TryLockError};
@@ -43,6 +44,59 @@ pub enum StoreError {
 /// In the folder of a run: its entry in the manifest.
 const ENTRY: &str = "run.json";
 
+/// Everything in the folder of a run.
+const FILES: [&str; 4] = ["flows.parquet", "links.parquet", "series.parquet", ENTRY];
+
+/// Whether a folder below `runs` has the name of a run, `p003-s42`, or of the draft of one, `.p003-s42.part`.
+fn is_run(name: &str) -> bool {
+    let name = name.strip_prefix('.').unwrap_or(name);
+    let name = name.strip_suffix(".part").unwrap_or(name);
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let parts = name.strip_prefix('p').and_then(|rest| rest.split_once("-s"));
+    parts.is_some_and(|(point, seed)| number(point) && number(seed))
+}
+
+/// Something in a folder of runs that is none: it is not ours to remove.
+fn foreign(runs: &Path) -> io::Result<Option<PathBuf>> {
+    let drafts = |name: &str| name.starts_with('.') || name.ends_with(".part");
+    for run in fs::read_dir(runs)? {
+        let run = run?;
+        if !is_run(&run.file_name().to_string_lossy()) || !run.file_type()?.is_dir() {
+            return Ok(Some(run.path()));
+        }
+        for file in fs::read_dir(run.path())? {
+            let file = file?;
+            let name = file.file_name();
+            let name = name.to_string_lossy();
+            if !FILES.contains(&&*name) && !drafts(&name) {
+                return Ok(Some(file.path()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Removes the folder of a run: the files that a run has, then the folder, which stays if it holds anything else.
+fn remove_run(path: &Path) -> Result<(), StoreError> {
+    let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
+    for name in FILES.iter().map(|&name| name.to_owned()).chain([draft_name(ENTRY)]) {
+        let file = path.join(name);
+        match fs::remove_file(&file) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(io(&file, e)),
+            _ => {}
+        }
+    }
+    match fs::remove_dir(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io(path, e)),
+        _ => Ok(()),
+    }
+}
+
+/// The name of a file until it is complete. What a killed program leaves begins with a dot.
+fn draft_name(name: &str) -> String {
+    format!(".{name}.part")
+}
+
 /// A result folder that is being written.
 #[derive(Debug)]
 pub struct Store {
@@ -72,6 +126,9 @@ impl Store {
         let io = |source| StoreError::Io { path: folder.clone(), source };
         for found in fs::read_dir(&folder).map_err(io)? {
             let name = found.map_err(io)?.file_name();
+            if !is_run(&name.to_string_lossy()) {
+                continue;
+            }
             let entry = fs::read_to_string(folder.join(&name).join(ENTRY)).ok();
             match entry.and_then(|text| serde_json::from_str::<RunEntry>(&text).ok()) {
                 Some(entry) if entry.status != INTERRUPTED => {
@@ -89,8 +146,7 @@ impl Store {
     /// # Errors
     /// If the file system refuses.
     pub fn remove_run(&self, run: &str) -> Result<(), StoreError> {
-        let path = self.root.join("runs").join(run);
-        fs::remove_dir_all(&path).map_err(|source| StoreError::Io { path, source })
+        remove_run(&self.root.join("runs").join(run))
     }
 
     /// Gives a run's folder another name.
@@ -115,26 +171,35 @@ impl Store {
             let path = path.to_owned();
             move |source| StoreError::Io { path, source }
         };
+        let runs = root.join("runs");
         if root.exists() {
             let mut entries = fs::read_dir(root).map_err(io(root))?;
-            let ours = root.join("manifest.json").is_file() || root.join("runs").is_dir();
+            let ours = root.join("manifest.json").is_file() || runs.is_dir();
             if !ours && entries.next().is_some() {
                 return Err(StoreError::NotOurs(root.to_owned()));
             }
         }
+        if runs.exists()
+            && let Some(path) = foreign(&runs).map_err(io(&runs))?
+        {
+            return Err(StoreError::NotOurs(path));
+        }
         fs::create_dir_all(root).map_err(io(root))?;
         let lock = lock(root)?;
-        let runs = root.join("runs");
-        if runs.exists() && !keep_runs {
-            fs::remove_dir_all(&runs).map_err(io(&runs))?;
+        fs::create_dir_all(&runs).map_err(io(&runs))?;
+        // A resumed experiment keeps its table of contents until there is another: it may be killed before.
+        let stale: &[&str] = if keep_runs { &["report.html"] } else { &["manifest.json", "fabric.json", "report.html"] };
+        if !keep_runs {
+            for run in fs::read_dir(&runs).map_err(io(&runs))? {
+                remove_run(&run.map_err(io(&runs))?.path())?;
+            }
         }
-        for stale in ["manifest.json", "fabric.json", "report.html"] {
-            let path = root.join(stale);
+        for name in stale {
+            let path = root.join(name);
             if path.exists() {
                 fs::remove_file(&path).map_err(io(&path))?;
             }
         }
-        fs::create_dir_all(&runs).map_err(io(&runs))?;
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
 
@@ -145,23 +210,16 @@ impl Store {
     pub fn write_run(&self, entry: &RunEntry, record: &RunRecord) -> Result<(), StoreError> {
         let run = entry.run.as_str();
         let place = self.root.join("runs").join(run);
-        let draft = self.root.join("runs").join(format!(".{run}.part"));
+        let draft = self.root.join("runs").join(draft_name(run));
+        remove_run(&draft)?; // of a program that was killed
         let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
         fs::create_dir_all(&draft).map_err(|e| io(&draft, e))?;
-        let mut files = vec![
-            ("flows.parquet", tables::flows(run, &record.flows)),
-            ("links.parquet", tables::links(run, &record.links)),
-        ];
-        if !record.series.is_empty() {
-            files.push(("series.parquet", tables::series(run, &record.series)));
+        let written = write_files(&draft, entry, record)
+            .and_then(|()| fs::rename(&draft, &place).map_err(|e| io(&place, e)));
+        if written.is_err() {
+            let _ = remove_run(&draft); // The disk may be full: leave nothing that has no use.
         }
-        for (name, batch) in files {
-            let path = draft.join(name);
-            let encode = |message: String| StoreError::Encode { path: path.clone(), message };
-            write_parquet(&path, &batch.map_err(|e| encode(e.to_string()))?)?;
-        }
-        write_json(&draft.join(ENTRY), entry)?;
-        fs::rename(&draft, &place).map_err(|e| io(&place, e))
+        written
     }
 
     /// Writes `manifest.json`.
@@ -189,10 +247,31 @@ impl Store {
 
     fn write_json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), StoreError> {
         let path = self.root.join(name);
-        let draft = path.with_extension("part");
-        write_json(&draft, value)?;
-        fs::rename(&draft, &path).map_err(|source| StoreError::Io { path, source })
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let draft = path.with_file_name(draft_name(&file));
+        let io = |source| StoreError::Io { path: path.clone(), source };
+        let written = write_json(&draft, value).and_then(|()| fs::rename(&draft, &path).map_err(io));
+        if written.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        written
     }
+}
+
+/// Writes the tables of a run and its entry into a folder.
+fn write_files(folder: &Path, entry: &RunEntry, record: &RunRecord) -> Result<(), StoreError> {
+    let run = entry.run.as_str();
+    let mut files =
+        vec![("flows.parquet", tables::flows(run, &record.flows)), ("links.parquet", tables::links(run, &record.links))];
+    if !record.series.is_empty() {
+        files.push(("series.parquet", tables::series(run, &record.series)));
+    }
+    for (name, batch) in files {
+        let path = folder.join(name);
+        let encode = |message: String| StoreError::Encode { path: path.clone(), message };
+        write_parquet(&path, &batch.map_err(|e| encode(e.to_string()))?)?;
+    }
+    write_json(&folder.join(ENTRY), entry)
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), StoreError> {
@@ -204,8 +283,17 @@ fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), StoreErr
 }
 
 fn write_parquet(path: &Path, batch: &RecordBatch) -> Result<(), StoreError> {
-    let encode =
-        |e: parquet::errors::ParquetError| StoreError::Encode { path: path.to_owned(), message: e.to_string() };
+    let encode = |e: ParquetError| {
+        let path = path.to_owned();
+        match e {
+            // A full disk is no fault of the encoder.
+            ParquetError::External(source) if source.is::<io::Error>() => match source.downcast::<io::Error>() {
+                Ok(source) => StoreError::Io { path, source: *source },
+                Err(other) => StoreError::Encode { path, message: other.to_string() },
+            },
+            other => StoreError::Encode { path, message: other.to_string() },
+        }
+    };
     let file = File::create(path).map_err(|source| StoreError::Io { path: path.to_owned(), source })?;
     // The same rows give the same bytes: nothing of the environment goes into the file.
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();

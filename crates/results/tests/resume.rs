@@ -152,3 +152,67 @@ fn without_resume_everything_is_run() {
     complete(&plan(&[]), &out, false);
     assert_eq!(complete(&plan(&[]), &out, false).1, 0);
 }
+
+/// Names below a folder, with drafts, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut found: Vec<String> =
+        entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn the_manifest_is_there_from_the_first_run_to_the_last() {
+    let out = folder("during");
+    let plan = plan(&["repeat=40"]);
+    let progress = Progress::new(plan.runs.len());
+    let request = Request { out: &out, threads: 1, command: Vec::new(), resume: false };
+    let seen = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| run(&plan, &request, &progress).expect("nothing fails"));
+        let mut seen = Vec::new();
+        while !worker.is_finished() {
+            if let Ok(text) = fs::read_to_string(out.join("manifest.json")) {
+                let manifest: serde_json::Value = serde_json::from_str(&text).expect("never half of it");
+                let runs = manifest["runs"].as_array().expect("a list");
+                assert_eq!(runs.len(), 40);
+                let complete = runs.iter().filter(|run| run["status"] == "complete");
+                for run in complete.clone() {
+                    let name = run["run"].as_str().expect("a name");
+                    assert!(out.join("runs").join(name).join("flows.parquet").is_file(), "{name}");
+                }
+                seen.push(complete.count());
+            }
+        }
+        seen
+    });
+    assert!(seen.iter().any(|&n| n > 0 && n < 40), "{seen:?}");
+    assert!(seen.is_sorted());
+    assert!(names(&out).iter().all(|name| !name.contains("part")), "{:?}", names(&out));
+}
+
+#[test]
+fn what_is_no_result_is_never_removed() {
+    for resume in [false, true] {
+        for file in ["runs/model.bin", "runs/p000-s1/thesis.tex", "runs/2024-01-01/weights", "runs/p1-sx/run.json"] {
+            let out = folder(if resume { "foreign-resume" } else { "foreign" });
+            complete(&plan(&[]), &out, false);
+            let path = out.join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("may be made");
+            fs::write(&path, "years of work").expect("may be written");
+            let before = tables_of(&out);
+            let plan = plan(&["transport.scdp.initial_window=9"]);
+            let request = Request { out: &out, threads: 1, command: Vec::new(), resume };
+            let error = run(&plan, &request, &Progress::new(3)).expect_err("it holds something else").to_string();
+            let named = Path::new(file).components().nth(1).expect("below runs");
+            assert!(error.contains(&*named.as_os_str().to_string_lossy()), "{error}");
+            assert_eq!(fs::read_to_string(&path).expect("it is there"), "years of work");
+            assert_eq!(tables_of(&out), before);
+        }
+    }
+}
+
+/// As `tables`, of the runs that are there whatever else is.
+fn tables_of(out: &Path) -> Vec<Vec<u8>> {
+    (1..=3).map(|seed| fs::read(out.join(format!("runs/p000-s{seed}/flows.parquet"))).expect("it is there")).collect()
+}

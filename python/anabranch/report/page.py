@@ -22,10 +22,10 @@ from anabranch.report.drawing import STEPS, draw
 from anabranch.styles import symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from anabranch.comparison import Comparison, Panel
+    from anabranch.comparison import Cell, Comparison, Panel
     from anabranch.report.charts import Chart
     from anabranch.results import Results
 
@@ -108,6 +108,7 @@ def _panels(results: Results, comparison: Comparison, specs: list[Mapping[str, A
                 "fct": _place(charts.fct(panel.point), specs) if charted else [],
                 "slowdown": _place(charts.slowdown(panel.point, table), specs) if charted else [],
                 "goodput": _place(charts.goodput(panel.point), specs) if charted else [],
+                "same": any(cell.value is not None and cell.samples < cell.seeds for cell in _cells(panel)),
                 "tied": _any(panel, "tied"),
                 "best": _any(panel, "best"),
                 "unfinished": _any(panel, "unfinished"),
@@ -117,7 +118,11 @@ def _panels(results: Results, comparison: Comparison, specs: list[Mapping[str, A
 
 
 def _any(panel: Panel, attribute: str) -> bool:
-    return any(getattr(cell, attribute) for group in panel.groups for row in group.rows for cell in row.cells)
+    return any(getattr(cell, attribute) for cell in _cells(panel))
+
+
+def _cells(panel: Panel) -> Iterator[Cell]:
+    return (cell for group in panel.groups for row in group.rows for cell in row.cells)
 
 
 def _place(charts: list[Chart], specs: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
