@@ -54,10 +54,12 @@ def test_a_claim_is_a_mean_over_seeds(results: Results) -> None:
         (7.9, "equals", "Another buffer.", "explained"),
         (7.9, "equals", "Not explained: another buffer does not change it.", "unexplained"),
         (8.1, "equals", "Another buffer.", "agrees"),
-        (99.0, "at least", "", "agrees"),
-        (7.9, "at least", "", "unexplained"),
-        (0.0, "at most", "", "agrees"),
-        (12.1, "at most", "", "unexplained"),
+        (99.0, "at least", "", "holds"),
+        (10.0, "at least", "", "holds"),
+        (9.9, "at least", "", "unexplained"),
+        (9.9, "at least", "Another buffer.", "explained"),
+        (0.0, "at most", "", "holds"),
+        (10.1, "at most", "", "unexplained"),
         (None, "equals", "Another buffer.", "missing"),
     ],
 )
@@ -65,6 +67,29 @@ def test_more_than_20_percent_needs_an_explanation(mean: float, relation: str, e
     claim = replace(CLAIM, relation=relation, explanation=explanation)  # type: ignore[arg-type]
     assert judge(claim, mean, quick=False) == verdict
     assert judge(claim, mean, quick=True) == ("quick" if mean is not None else "missing")
+
+
+def test_a_bound_has_no_tolerance_but_its_interval() -> None:
+    faster = replace(CLAIM, paper=1.0, relation="at least", unit="")
+    assert judge(faster, 0.952, quick=False, ci=0.01) == "unexplained"
+    assert judge(faster, 0.952, quick=False, ci=0.05) == "within"
+    experiment = replace(EXPERIMENT, claims=(faster,))
+
+    def words(values: dict[int, float]) -> str:
+        (row,) = comparison.rows([experiment], {"scdp/fig99": recorded(values)})
+        return row.words
+
+    assert words({1: 0.952, 2: 0.952001, 3: 0.951999}) == "does not hold (0.952, needs ≥ 1), unexplained"
+    assert words({1: 0.952, 2: 1.1, 3: 0.9}) == "holds within the interval"
+    assert words({1: 1.2, 2: 1.1, 3: 1.3}) == "holds"
+    table = comparison.markdown([experiment], {"scdp/fig99": recorded({1: 0.952, 2: 0.952})})
+    assert "| 0.952 (under every seed) | 0.952 | full, 2 seeds | **does not hold (0.952, needs ≥ 1), unexplained** |" in table
+
+
+def test_one_value_under_every_seed_has_no_interval() -> None:
+    assert Measured({1: 0.5, 2: 0.5, 3: 0.5}).ci is None
+    assert Measured({1: 0.5, 2: 0.5, 3: 0.6}).ci is not None
+    assert not Measured({1: 0.5}).alike
 
 
 @given(st.floats(0.01, 1e6), st.floats(0, 1e6))

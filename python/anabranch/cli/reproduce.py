@@ -279,12 +279,10 @@ def _table(rows: Sequence[Row]) -> Table:
     from rich import box  # noqa: PLC0415 - `--help` can do without
     from rich.table import Table  # noqa: PLC0415
 
-    from anabranch.reproduce.comparison import WORDS  # noqa: PLC0415
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, right in (("experiment", 0), ("the paper says", 0), ("paper", 1), ("measured", 1), ("ratio", 1)):
         table.add_column(column, justify="right" if right else "left", no_wrap=column != "the paper says")
     table.add_column("verdict")
     for row in rows:
-        table.add_row(row.experiment.name, row.claim.statement, row.paper, row.measured, row.ratio, WORDS[row.verdict])
+        table.add_row(row.experiment.name, row.claim.statement, row.paper, row.measured, row.ratio, row.words)
     return table

@@ -1,7 +1,10 @@
 """The papers' numbers, and how far ours are from them.
 
 A claim gives one value per seed; the seeds are independent samples, so that mean and 95 % confidence interval
-(Student's t) follow. A deviation of more than 20 % needs an explanation: without one the verdict is *unexplained*.
+(Student's t) follow. Seeds that change nothing are no samples: where all give the same value there is no interval.
+
+A number that deviates by more than 20 %, and a bound that does not hold, need an explanation: without one the verdict
+is *unexplained*. A bound has no tolerance besides the interval of what was measured.
 """
 
 from __future__ import annotations
@@ -25,10 +28,11 @@ OPEN = "Not explained"
 Relation = Literal["equals", "at most", "at least"]
 """What the paper says: our number is its number, or is bounded by it."""
 
-Verdict = Literal["agrees", "explained", "unexplained", "quick", "missing"]
+Verdict = Literal["agrees", "holds", "within", "explained", "unexplained", "quick", "missing"]
 """How a measured number stands to the paper's.
 
-``agrees``: within 20 %. ``explained``: beyond, and the reason is written down. ``unexplained``: beyond, and it is not.
+``agrees``: a number within 20 %. ``holds``: a bound that is kept. ``within``: a bound that the mean misses, and the 95 %
+interval includes. ``explained``: beyond, and the reason is written down. ``unexplained``: beyond, and it is not.
 ``quick``: measured in the quick size, which is not the paper's experiment: not judged. ``missing``: no value.
 """
 
@@ -81,8 +85,13 @@ class Measured:
 
     @property
     def ci(self) -> float | None:
-        """Half width of the 95 % interval; None for fewer than two seeds."""
-        return stats.interval(list(self.values.values()))[1] if self.values else None
+        """Half width of the 95 % interval; None for fewer than two seeds, and where all gave the same value."""
+        return None if self.alike or not self.values else stats.interval(list(self.values.values()))[1]
+
+    @property
+    def alike(self) -> bool:
+        """Whether several seeds gave one and the same value: nothing is known about the spread."""
+        return len(self.values) > 1 and len(set(self.values.values())) == 1
 
 
 def measure(claim: Claim, results: Results) -> Measured:
@@ -117,13 +126,19 @@ def deviation(paper: float, mean: float, relation: Relation = "equals") -> float
     return abs(mean - paper) / abs(paper)
 
 
-def judge(claim: Claim, mean: float | None, *, quick: bool) -> Verdict:
-    """Say how a measured mean stands to the paper's number."""
+def judge(claim: Claim, mean: float | None, *, quick: bool, ci: float | None = None) -> Verdict:
+    """Say how a measured mean, with half the width of its interval, stands to the paper's number."""
     if mean is None:
         return "missing"
     if quick:
         return "quick"
-    if deviation(claim.paper, mean, claim.relation) <= TOLERANCE:
+    off = deviation(claim.paper, mean, claim.relation)
+    if claim.relation != "equals":
+        if off == 0.0:
+            return "holds"
+        if ci is not None and abs(mean - claim.paper) <= ci:
+            return "within"
+    elif off <= TOLERANCE:
         return "agrees"
     known = claim.explanation.strip()
     return "explained" if known and not known.startswith(OPEN) else "unexplained"

@@ -31,12 +31,17 @@ PAGE = "docs/fidelity/{}.md"
 
 WORDS: Mapping[Verdict, str] = {
     "agrees": f"within {100 * TOLERANCE:.0f} %",
+    "holds": "holds",
+    "within": "holds within the interval",
     "explained": "explained",
     "unexplained": "unexplained",
     "quick": "quick size: not judged",
     "missing": "not measured",
 }
 """Verdicts for people."""
+
+GOOD: frozenset[Verdict] = frozenset({"agrees", "holds", "within"})
+"""Verdicts that need no explanation."""
 
 RELATIONS = {"equals": "", "at most": "≤ ", "at least": "≥ "}
 
@@ -57,6 +62,8 @@ class Row:
         Whether ours is from the quick size.
     seeds
         Number of seeds.
+    alike
+        Whether all seeds gave the same value.
     """
 
     experiment: Experiment
@@ -66,6 +73,7 @@ class Row:
     verdict: Verdict
     quick: bool
     seeds: int
+    alike: bool = False
 
     @property
     def paper(self) -> str:
@@ -74,10 +82,19 @@ class Row:
 
     @property
     def measured(self) -> str:
-        """Ours with its interval and unit."""
+        """Ours with its interval and unit; told if the seeds gave one and the same value."""
         if self.mean is None:
             return "–"
-        return f"{mean_text(self.mean, self.ci)} {self.claim.unit}".rstrip()
+        text = f"{mean_text(self.mean, self.ci)} {self.claim.unit}".rstrip()
+        return f"{text} (under every seed)" if self.alike else text
+
+    @property
+    def words(self) -> str:
+        """The verdict for people; of a bound that does not hold, with what it would need."""
+        said = WORDS[self.verdict]
+        if self.claim.relation == "equals" or self.verdict not in {"explained", "unexplained"} or self.mean is None:
+            return said
+        return f"does not hold ({units.digits(self.mean)}, needs {RELATIONS[self.claim.relation]}{self.claim.paper:g}), {said}"
 
     @property
     def ratio(self) -> str:
@@ -124,9 +141,10 @@ def _row(experiment: Experiment, claim: Claim, record: Record) -> Row:
         claim=claim,
         mean=mean,
         ci=measured.ci if measured else None,
-        verdict=judge(claim, mean, quick=record.quick),
+        verdict=judge(claim, mean, quick=record.quick, ci=measured.ci if measured else None),
         quick=record.quick,
         seeds=len(measured.values) if measured and measured.values else len(record.seeds),
+        alike=measured is not None and measured.alike,
     )
 
 
@@ -134,19 +152,20 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     """Write the table of a paper's page, with the explanations below it."""
     table = rows(experiments, records)
     lines = [
-        f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} % have",
-        "an explanation, or are *unexplained*. Figures without numbers in the paper's text are not listed.",
+        f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} %, and bounds that",
+        "do not hold, have an explanation, or are *unexplained*. A bound holds, or holds within the interval if that "
+        "includes it. Figures without numbers in the paper's text are not listed.",
         "",
         "| experiment | the paper says | paper | measured | ratio | size | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
     notes: list[str] = []
     for row in table:
-        verdict = WORDS[row.verdict]
+        verdict = row.words
         if row.verdict == "unexplained":
             verdict = f"**{verdict}**"
         # A number that agrees needs none; the same explanation is written once.
-        if row.verdict != "agrees" and (why := _flow(row.claim.explanation)):
+        if row.verdict not in GOOD and (why := _flow(row.claim.explanation)):
             if why not in notes:
                 notes.append(why)
             verdict += f" ({notes.index(why) + 1})"
@@ -240,7 +259,7 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
     for row in rows(experiments, records):
         name = f"{row.experiment.name}, {row.claim.key}"
         if row.verdict == "unexplained":
-            found.append(f"{name}: {row.measured} against {row.paper}, unexplained")
+            found.append(f"{name}: {row.measured} against {row.paper}, {row.words}")
         elif row.verdict == "missing":
             found.append(f"{name}: not measured")
     for experiment in experiments:

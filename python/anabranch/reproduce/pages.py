@@ -57,7 +57,6 @@ def _environment() -> Environment:
     environment.globals.update(
         symbol=symbol,
         prose=prose,
-        words=comparison.WORDS,
         css=Markup(asset("report.css") + asset("reproduce.css", package="anabranch.reproduce")),  # noqa: S704 - ours
     )
     return environment
