@@ -18,7 +18,7 @@ CRATES := --workspace --exclude anabranch-py
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo test test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo readme test test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,10 @@ setup: $(UV) ## check what is needed, make .venv, build the simulator into it
 
 demo: setup ## run the demonstration: a table, and out/demo/report.html
 	@$(BIN)/anabranch demo
+
+readme: setup ## run the demonstration and write its table in README.md again
+	@$(BIN)/anabranch demo --resume
+	@$(BIN)/python tools/readme-table
 
 test: setup ## run all tests
 	cargo test --locked $(CRATES)

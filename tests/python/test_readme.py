@@ -1,0 +1,83 @@
+"""README.md: its commands work in the order in which they are printed, and its table is one that the program prints."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fixtures
+import pytest
+from typer.testing import CliRunner
+
+from anabranch.cli import app
+
+if TYPE_CHECKING:
+    from conftest import StandIn
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def tool() -> Any:
+    loader = SourceFileLoader("readme_table", str(ROOT / "tools/readme-table"))
+    spec = importlib.util.spec_from_loader("readme_table", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def words(shown: str) -> list[list[str]]:
+    """The words of each line that do not depend on the numbers: metrics, sizes, transports."""
+    units = {"s", "ms", "µs", "ns", "bps", "kbps", "Mbps", "Gbps", "k", "flows", "flow", "unfinished"}
+    lines = (re.sub(r"[^\w\s]", " ", line) for line in shown.splitlines())
+    return [[word for word in line.split() if not word.isdecimal() and word not in units] for line in lines]
+
+
+def test_the_table_is_one_that_the_program_prints(tmp_path: Path) -> None:
+    made = tool().render(fixtures.write(tmp_path / "demo", fixtures.Fixture(background=0, seeds=(1, 2, 3, 4, 5))))
+    _, _, rest = README.partition(tool().BEGIN)
+    shown, end, _ = rest.partition(tool().END)
+    assert end, "the markers are missing"
+    shown = shown.strip().removeprefix("```\n").removesuffix("\n```")
+    assert [line for line in words(shown) if line][:-1] == [line for line in words(made) if line][:-1]
+    assert shown.splitlines()[-1].startswith("mean over 5 seeds ± 95% confidence interval (Student's t)")
+
+
+def test_the_table_is_that_of_the_results_if_there_are_any() -> None:
+    folder = ROOT / "out/demo"
+    if not (folder / "manifest.json").is_file():
+        pytest.skip("no results of the demonstration: `make readme` makes them")
+    assert tool().insert(README, tool().render(folder)) == README, "run `make readme`"
+
+
+def commands() -> list[str]:
+    """The commands of the first block below "Use it"."""
+    _, _, rest = README.partition("## Use it")
+    block = re.search(r"```console\n(.*?)```", rest, re.DOTALL)
+    assert block is not None
+    return [line.removeprefix("$ ").partition("  #")[0].strip() for line in block[1].splitlines()]
+
+
+def test_the_commands_work_as_printed(core: StandIn, folder: Path) -> None:
+    tables = []
+    for command in commands():
+        line, _, target = command.partition(" > ")
+        program, *argv = shlex.split(line)
+        assert program == ".venv/bin/anabranch"
+        # Other settings give other runs.
+        core.hashes = "ffff" if any("=" in part for part in argv) else ""
+        result = CliRunner().invoke(app, argv, catch_exceptions=False)
+        assert result.exit_code == 0, result.stderr
+        if target:
+            (folder / target).write_text(result.stdout)
+        tables.append(result.stdout)
+    assert tables[1] == tables[3]
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        "incast",
+        "incast,transport.tcp.rto_min=1ms",
+    ]
