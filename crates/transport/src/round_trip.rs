@@ -1,4 +1,4 @@
-//! The round-trip estimate of RFC 6298 §2, for timeouts that the protocols here keep above a configured minimum.
+//! The round-trip estimate of RFC 6298 §2, for timeouts that the protocols here keep a configured time above it.
 
 use crate::units::Duration;
 
@@ -22,8 +22,15 @@ impl RoundTrip {
         self.smoothed = self.smoothed - self.smoothed / 8 + round_trip / 8;
     }
 
-    /// How long an answer may take: SRTT + 4 RTTVAR; zero before the first sample.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.smoothed + self.deviation * 4
+    /// Whether there was a sample.
+    pub(crate) fn is_known(&self) -> bool {
+        self.smoothed > Duration::ZERO
+    }
+
+    /// How long an answer may take: SRTT + max(`least`, 4 RTTVAR); just `least` before the first sample. RFC 6298 §2.3 has the
+    /// clock's granularity in its place. Where round trips are all alike their deviation vanishes, and one that takes a
+    /// little longer would be a timeout; Linux adds its least timeout, too.
+    pub(crate) fn timeout(&self, least: Duration) -> Duration {
+        self.smoothed + least.max(self.deviation * 4)
     }
 }

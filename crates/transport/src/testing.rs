@@ -78,6 +78,12 @@ impl<E: Endpoint> Pair<E> {
         }
     }
 
+    /// The same with slower uplinks.
+    pub(crate) fn at_mbps(mut self, mbps: u64) -> Self {
+        self.ps_per_byte = 8_000_000 / mbps;
+        self
+    }
+
     fn put_on_wire(&mut self, from: usize, t: Transmit<E::Header>) {
         let targets: Vec<usize> = match (from, t.to) {
             (0, GROUP) => self.group.clone(),
@@ -118,7 +124,11 @@ impl<E: Endpoint> Pair<E> {
     fn drain(&mut self, node: usize) {
         loop {
             let mut progress = false;
-            while let Some(t) = self.nodes[node].poll_transmit(self.now) {
+            loop {
+                if self.busy_until[node] > self.now {
+                    self.nodes[node].set_departure(self.busy_until[node]);
+                }
+                let Some(t) = self.nodes[node].poll_transmit(self.now) else { break };
                 self.put_on_wire(node, t);
                 progress = true;
             }
@@ -222,6 +232,9 @@ impl<E: Endpoint> Endpoint for Slow<E> {
         if self.end.poll_timeout().is_some_and(|at| at <= now) {
             self.end.handle_timeout(now);
         }
+    }
+    fn set_departure(&mut self, at: Time) {
+        self.end.set_departure(at);
     }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<E::Header>> {
         self.end.poll_transmit(now)

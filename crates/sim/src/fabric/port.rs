@@ -186,6 +186,18 @@ impl Port {
         self.in_flight.push(hots, id);
     }
 
+    /// When all packets that it has will have left, if none came meanwhile.
+    #[inline]
+    pub fn idle_at(&self) -> u64 {
+        if self.waiting == 0 {
+            return self.busy_until;
+        }
+        let bytes = u64::from(self.queue.bytes());
+        let time =
+            if self.ps_per_byte != 0 { bytes * self.ps_per_byte } else { self.rare.rate.transmit_time(bytes).ps() };
+        self.busy_until + time
+    }
+
     /// Starts all transmissions that were due by `now`. A transmission due exactly now starts before a packet that
     /// arrives exactly now is looked at.
     #[inline]

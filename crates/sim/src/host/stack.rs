@@ -29,6 +29,11 @@ macro_rules! protocols {
             pub fn handle_timeout(&mut self, now: Time) {
                 match self { $(Self::$name(e) => e.handle_timeout(now),)+ }
             }
+            /// See [`Endpoint::set_departure`].
+            #[inline]
+            pub fn set_departure(&mut self, at: Time) {
+                match self { $(Self::$name(e) => e.set_departure(at),)+ }
+            }
             /// See [`Endpoint::poll_transmit`].
             #[inline]
             pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {

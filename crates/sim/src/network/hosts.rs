@@ -84,14 +84,17 @@ impl Network {
         }
     }
 
-    /// When the packets that wait at a host will have left it; now, if it has several links, of which nobody can tell.
-    fn drained(&self, host: u32) -> Time {
+    /// Tells an endpoint until when its host is busy with the packets that it has. Where a host has several links, nobody can
+    /// tell by which the next packet leaves.
+    #[inline]
+    fn tell_departure(&self, hosted: &mut Hosted) {
         if self.interfaces.several {
-            return Time(self.now);
+            return;
         }
-        let port = &self.ports[self.interfaces.ports[host as usize] as usize];
-        let waiting = u64::from(port.queue().bytes()) + u64::from(u16::MAX); // the packet on the wire, too
-        Time(self.now) + port.rate().transmit_time(waiting)
+        let idle_at = self.ports[self.interfaces.ports[hosted.host as usize] as usize].idle_at();
+        if idle_at > self.now {
+            hosted.stack.set_departure(Time(idle_at));
+        }
     }
 
     /// More of its object has arrived at a relay's host.
@@ -105,7 +108,9 @@ impl Network {
         let now = Time(self.now);
         let mut open = true;
         loop {
-            while let Some(transmit) = hosted.stack.poll_transmit(now) {
+            loop {
+                self.tell_departure(&mut hosted);
+                let Some(transmit) = hosted.stack.poll_transmit(now) else { break };
                 self.inject(id, &mut hosted, transmit);
             }
             let Some(event) = hosted.stack.poll_event() else { break };
@@ -113,9 +118,6 @@ impl Network {
         }
         if !open {
             return self.close(id, &hosted);
-        }
-        if let Stack::Udp(end) = &mut hosted.stack {
-            end.leaves_by(self.drained(hosted.host));
         }
         if !hosted.pulling && hosted.stack.pending_pulls() > 0 {
             hosted.pulling = true;

@@ -29,11 +29,15 @@ pub struct NdpConfig {
     /// Packets that a sender pushes unasked, and that the receiver then keeps asked for. 1 to 16384.
     /// SCDP §V: 12 packets.
     pub initial_window: u32,
-    /// Smallest time without ACK or NACK after which a packet is taken for lost; measured round trips lengthen it.
-    /// Above zero. NDP §3.2: very short, 1 ms, because queues are.
+    /// Smallest time without ACK or NACK, since a packet left its host, after which it is taken for lost; measured round
+    /// trips lengthen it. Above zero. NDP §3.2: very short, 1 ms, because queues are.
     pub rto: Duration,
+    /// The same before a round trip was measured, and at the receiver instead of `pull_timeout`; not less than these. Above
+    /// zero. htsim's NDP experiments wait 50 ms, "to avoid spurious retransmits".
+    pub rto_initial: Duration,
     /// Smallest time without an answer after which the receiver takes a pull, or the packet that it pulled, for lost;
-    /// measured round trips lengthen it. Above zero. Not in the paper, which has only the sender's timer.
+    /// measured round trips lengthen it. Before one was measured, the receiver repeats its last pull after `rto_initial`, which
+    /// asks for nothing new. Above zero. Not in the paper, which has only the sender's timer.
     pub pull_timeout: Duration,
     /// How long a receiver that has everything still answers late copies before it reports `Closed`; counted from
     /// the last arrival. Should be many times 8 `rto`, the longest that a sender pauses. NDP §3.2 keeps time-wait state
@@ -59,6 +63,7 @@ impl Default for NdpConfig {
             header: Bytes(64),
             initial_window: 12,
             rto: Duration::from_ms(1),
+            rto_initial: Duration::from_ms(50),
             pull_timeout: Duration::from_ms(1),
             linger: Duration::from_ms(100),
             retries: 1000,
@@ -94,7 +99,12 @@ impl NdpConfig {
         if !(1..=LONGEST_WINDOW).contains(&self.initial_window) {
             return fail("initial_window", format!("{} is not 1 to {LONGEST_WINDOW} packets", self.initial_window));
         }
-        for (field, time) in [("rto", self.rto), ("pull_timeout", self.pull_timeout), ("linger", self.linger)] {
+        for (field, time) in [
+            ("rto", self.rto),
+            ("rto_initial", self.rto_initial),
+            ("pull_timeout", self.pull_timeout),
+            ("linger", self.linger),
+        ] {
             if time == Duration::ZERO || time > LONGEST_TIME {
                 return fail(field, format!("{time} is not above zero and at most {LONGEST_TIME}"));
             }
@@ -124,6 +134,7 @@ mod tests {
         assert_eq!(bad(|c| c.initial_window = 0), "initial_window");
         assert_eq!(bad(|c| c.initial_window = 16_385), "initial_window");
         assert_eq!(bad(|c| c.rto = Duration::ZERO), "rto");
+        assert_eq!(bad(|c| c.rto_initial = Duration::ZERO), "rto_initial");
         assert_eq!(bad(|c| c.pull_timeout = Duration::ZERO), "pull_timeout");
         assert_eq!(bad(|c| c.linger = Duration::from_secs(101)), "linger");
         assert_eq!(bad(|c| c.retries = 0), "retries");

@@ -14,7 +14,7 @@ pub enum Header {
         pull: u64,
         /// Bytes of the whole object; [`ENDLESS`] if the sender knows no end.
         object: u64,
-        /// When it left, by the sender's clock.
+        /// When it left the host, by the sender's clock.
         sent: Stamp,
         /// Set until the receiver has been heard: in the first round trip every packet has it, because any of them may
         /// be the first to arrive (NDP §3.2). The number of packets in the unasked burst that this one belongs to.
@@ -52,7 +52,7 @@ pub enum Header {
 }
 
 /// A time of the sender's clock that the receiver echoes (as in RFC 7323 §3), so that round trips of packets that were
-/// sent twice can be measured too. Counts 65.5 ns; wraps after 281 s.
+/// sent twice can be measured too. Counts 65.5 ns; wraps after 281 s, and so measures up to 140 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp(pub u32);
 
@@ -64,10 +64,12 @@ impl Stamp {
         Self((time.0 >> Self::SHIFT) as u32)
     }
 
-    /// Time passed since, up to a stamp's length too long or short.
+    /// Time passed since, up to a stamp's length too long or short. None has since a time to come: a departure that was
+    /// expected later than it was.
     #[must_use]
     pub const fn elapsed(self, now: Time) -> Duration {
-        Duration((Self::of(now).0.wrapping_sub(self.0) as u64) << Self::SHIFT)
+        let stamps = Self::of(now).0.wrapping_sub(self.0);
+        if stamps > u32::MAX / 2 { Duration::ZERO } else { Duration((stamps as u64) << Self::SHIFT) }
     }
 }
 
@@ -92,6 +94,7 @@ mod tests {
     fn stamps_measure_across_their_wrap() {
         let sent = Time(u64::from(u32::MAX) << 16);
         assert_eq!(Stamp::of(sent).elapsed(sent + Duration::from_us(655_360)), Duration::from_us(655_360));
+        assert_eq!(Stamp::of(sent + Duration::from_ms(1)).elapsed(sent), Duration::ZERO);
     }
 
     #[test]

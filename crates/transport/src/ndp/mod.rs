@@ -53,6 +53,12 @@ impl Endpoint for Connection {
             Self::Receiver(end) => end.handle_timeout(now),
         }
     }
+    fn set_departure(&mut self, at: Time) {
+        match self {
+            Self::Sender(end) => end.set_departure(at),
+            Self::Receiver(end) => end.set_departure(at),
+        }
+    }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         match self {
             Self::Sender(end) => end.poll_transmit(now),

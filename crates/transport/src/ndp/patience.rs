@@ -1,8 +1,8 @@
 //! How long an end waits before it takes silence for loss: measured round trips (RFC 6298 §2) and exponential back-off.
 //!
-//! NDP §3.2 has a fixed, short timeout. That holds for queues in the fabric, which are a few packets long; a sender's
-//! own interface may hold the windows of many connections, for much longer than 1 ms at 1 Gbit/s. A fixed timeout would
-//! then send everything twice, so round trips are measured and the configured time is only the minimum.
+//! NDP §3.2 has a fixed, short timeout, because queues in the fabric are a few packets long. Links may be slow or long all
+//! the same, so round trips are measured, the configured time is only the minimum, and before the first measurement
+//! another one holds (as in htsim). A packet's time runs from its departure: it may wait in the host's own queue first.
 
 use crate::round_trip::RoundTrip;
 use crate::units::{Duration, Time};
@@ -22,24 +22,34 @@ const MOST_MINIMA: u64 = 1000;
 #[derive(Clone, Debug)]
 pub(super) struct Patience {
     minimum: Duration,
+    /// How long to wait before a round trip was measured.
+    first: Duration,
     round_trip: RoundTrip,
     /// Timeouts in a row with nothing heard in between.
     silences: u32,
 }
 
 impl Patience {
-    pub(super) fn new(minimum: Duration) -> Self {
-        Self { minimum, round_trip: RoundTrip::default(), silences: 0 }
+    pub(super) fn new(minimum: Duration, first: Duration) -> Self {
+        Self { minimum, first: first.max(minimum), round_trip: RoundTrip::default(), silences: 0 }
     }
 
-    /// A round trip was measured.
-    pub(super) fn sample(&mut self, round_trip: Duration) {
+    /// A round trip was measured. Whether it is the first.
+    pub(super) fn sample(&mut self, round_trip: Duration) -> bool {
+        let first = !self.is_measured();
         self.round_trip.sample(round_trip.min(self.minimum * MOST_MINIMA));
+        first && self.is_measured()
+    }
+
+    /// Whether a round trip has been measured.
+    pub(super) fn is_measured(&self) -> bool {
+        self.round_trip.is_known()
     }
 
     /// How long to wait now.
     pub(super) fn interval(&self) -> Duration {
-        self.calm() * (1 << self.silences.min(MOST_DOUBLINGS))
+        let pause = self.calm() * (1 << self.silences.min(MOST_DOUBLINGS));
+        if self.is_measured() { pause } else { pause.max(self.first) }
     }
 
     /// How long to wait when nothing is known to be lost and the peer has to move first.
@@ -59,7 +69,7 @@ impl Patience {
     }
 
     fn calm(&self) -> Duration {
-        self.minimum.max(self.round_trip.timeout())
+        self.round_trip.timeout(self.minimum)
     }
 }
 
@@ -71,21 +81,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn follows_round_trips_but_not_below_the_minimum() {
-        let mut p = Patience::new(Duration::from_us(100));
-        assert_eq!(p.interval(), Duration::from_us(100));
-        p.sample(Duration::from_us(10));
-        assert_eq!(p.interval(), Duration::from_us(100));
-        let mut p = Patience::new(Duration::from_us(100));
+    fn exceeds_round_trips_by_the_minimum_at_least() {
+        let new = || Patience::new(Duration::from_us(100), Duration::from_us(500));
+        let mut p = new();
+        assert_eq!(p.interval(), Duration::from_us(500), "nothing is known");
+        assert!(p.sample(Duration::from_us(10)));
+        assert_eq!(p.interval(), Duration::from_us(10 + 100));
+        let mut p = new();
         p.sample(Duration::from_us(80));
         assert_eq!(p.interval(), Duration::from_us(80 + 4 * 40));
-        p.sample(Duration::from_us(80));
+        assert!(!p.sample(Duration::from_us(80)), "the second");
         assert_eq!(p.interval(), Duration::from_us(80 + 4 * 30));
+        (0..100).for_each(|_| _ = p.sample(Duration::from_us(80)));
+        assert_eq!(p.interval(), Duration::from_us(80 + 100), "not even where all take as long");
     }
 
     #[test]
     fn doubles_on_silence_up_to_eight_times() {
-        let mut p = Patience::new(Duration::from_us(1));
+        let mut p = Patience::new(Duration::from_us(1), Duration::from_us(1));
         let pauses: Vec<u64> = (0..5)
             .map(|_| {
                 p.silence();

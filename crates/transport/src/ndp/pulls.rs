@@ -3,8 +3,9 @@
 //! NDP's pull clock (one pull for each arrival) runs down when packets vanish together with their headers: each takes
 //! its pull with it, and when the last one is gone nothing moves any more. So the receiver counts what is owed, and
 //! writes off what has not come for a whole timeout; what is written off is asked for again, through the host's paced
-//! pull queue. An answer that comes after it was written off changes nothing, so that a timeout that was too short adds
-//! no packets for good.
+//! pull queue. An answer that comes after it was written off changes nothing: a timeout that was too short doubles what is
+//! in flight for a round trip and adds no packets for good. While no round trip is known every timeout may be too short, so
+//! that nothing is written off then.
 
 /// Pulls sent, by age. Pull numbers start at 1; number 0 stands for the initial window, which nobody asked for.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +72,18 @@ impl Pulls {
             &mut self.young
         };
         *owed = owed.saturating_sub(1);
+    }
+
+    /// Nobody asked for the packet that came, and it is new: the sender has repeated it, so one that was asked for is lost. Only
+    /// while nothing is written off, or it would be counted twice.
+    pub(super) fn answer_by_repetition(&mut self) {
+        if self.unasked > 0 {
+            self.unasked -= 1;
+        } else if self.old > 0 {
+            self.old -= 1;
+        } else {
+            self.young = self.young.saturating_sub(1);
+        }
     }
 
     /// A timeout has passed since the last call: what was old then is written off, what was young is old. Returns how

@@ -10,6 +10,10 @@ use crate::units::{Duration, Time};
 use crate::{Arrival, Bytes, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::collections::VecDeque;
 
+/// Silence after which even a receiver that knows no round trip takes for lost what it has asked for: the first timeout of
+/// RFC 6298 (§2.1).
+const LONGEST_FIRST_ROUND_TRIP: Duration = Duration::from_secs(1);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// No packet has come.
@@ -41,6 +45,8 @@ pub struct Receiver {
     window: u32,
     /// The pull whose round trip is being measured, and when it left.
     timed: Option<(u64, Time)>,
+    /// The last pull is to be sent once more: it may be lost.
+    repeat_due: bool,
 
     patience: Patience,
     deadline: Time,
@@ -76,7 +82,8 @@ impl Receiver {
             pulls: Pulls::default(),
             window: cfg.initial_window,
             timed: None,
-            patience: Patience::new(cfg.pull_timeout),
+            repeat_due: false,
+            patience: Patience::new(cfg.pull_timeout, cfg.rto_initial),
             deadline: NEVER,
             retries: cfg.retries,
             linger: cfg.linger,
@@ -103,17 +110,22 @@ impl Receiver {
         self.deadline = now + self.patience.interval();
     }
 
-    /// A packet, whole or trimmed, that answers pull `pull`.
-    fn account(&mut self, now: Time, pull: u64) {
+    /// A packet, whole or trimmed, that answers pull `pull`. `news`: it is whole and had not come before.
+    fn account(&mut self, now: Time, pull: u64, news: bool) {
         self.active_at = now;
-        self.pulls.answer(pull);
+        if pull == 0 && news && !self.patience.is_measured() {
+            self.pulls.answer_by_repetition();
+        } else {
+            self.pulls.answer(pull);
+        }
         // Each pull has a number of its own, so an answer is never ambiguous, however late. If only the answer to a
         // later pull comes, there is no sample this time.
         if let Some((timed, sent_at)) = self.timed
             && (timed..=self.pulls.sent()).contains(&pull)
         {
-            if pull == timed {
-                self.patience.sample(now.since(sent_at));
+            if pull == timed && self.patience.sample(now.since(sent_at)) {
+                // The timer was set for a time that nothing was known of.
+                self.deadline = self.deadline.min(now + self.patience.interval());
             }
             self.timed = None;
         }
@@ -131,8 +143,14 @@ impl Receiver {
     /// While packets come, what has not come for a timeout is written off; when none come, everything is.
     fn write_off(&mut self, now: Time) {
         let interval = self.patience.interval();
-        let quiet = now.since(self.active_at) >= interval;
-        let lost = if quiet {
+        let silence = now.since(self.active_at);
+        let quiet = silence >= interval;
+        let unknown = !self.patience.is_measured() && silence < LONGEST_FIRST_ROUND_TRIP;
+        let lost = if unknown {
+            // Pull numbers are cumulative (NDP §3.2): the last one asks for all, and a sender that has it for nothing more.
+            self.repeat_due = quiet && self.pulls.sent() > self.pulls.void();
+            if quiet { self.pulls.outstanding() } else { 0 }
+        } else if quiet {
             self.aged_at = now;
             self.pulls.write_off()
         } else if now.since(self.aged_at) >= interval {
@@ -151,6 +169,13 @@ impl Receiver {
         }
         let since = if quiet { now } else { self.active_at };
         self.deadline = since + self.patience.interval();
+    }
+
+    /// New pulls, as many as packets are missing that are not asked for.
+    fn pulls_wanted(&self) -> u32 {
+        let missing = self.total - self.arrived.count();
+        let wanted = u64::from(self.window).min(missing) as u32;
+        wanted.saturating_sub(self.pulls.outstanding())
     }
 
     fn control(&self, header: Header) -> Transmit<Header> {
@@ -185,7 +210,8 @@ impl Endpoint for Receiver {
         } else if seq >= self.total || !self.arrived.plausible(seq) {
             return;
         }
-        self.account(now, pull);
+        let news = !arrival.trimmed && !self.arrived.contains(seq);
+        self.account(now, pull, news);
         self.marked_received += u64::from(arrival.ce);
         let whole = if arrival.trimmed {
             self.trimmed_received += 1;
@@ -237,9 +263,7 @@ impl Endpoint for Receiver {
         if self.state != State::Receiving {
             return 0;
         }
-        let missing = self.total - self.arrived.count();
-        let wanted = u64::from(self.window).min(missing) as u32;
-        wanted.saturating_sub(self.pulls.outstanding())
+        self.pulls_wanted().max(u32::from(self.repeat_due))
     }
 
     fn pull_priority(&self) -> u8 {
@@ -251,9 +275,13 @@ impl Endpoint for Receiver {
         if self.pending_pulls() == 0 {
             return None;
         }
-        let number = self.pulls.send();
-        self.timed.get_or_insert((number, now));
-        self.active_at = now;
+        self.repeat_due = false;
+        if self.pulls_wanted() > 0 {
+            let number = self.pulls.send();
+            self.timed.get_or_insert((number, now));
+            self.active_at = now;
+        }
+        let number = self.pulls.sent();
         Some(self.control(Header::Pull {
             number,
             void: self.pulls.void(),

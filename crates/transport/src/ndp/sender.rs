@@ -55,9 +55,13 @@ pub struct Sender {
     patience: Patience,
     deadline: Time,
     retries: u32,
-    /// When a packet last left.
+    /// When the next packet can leave the host, if that is not at once.
+    departure: Time,
+    /// When a packet last left the host.
     sent_at: Time,
     heard: Heard,
+    /// When packets were last taken for lost.
+    timed_out_at: Time,
 
     /// Whether returned headers mean anything.
     takes_returns: bool,
@@ -96,11 +100,13 @@ impl Sender {
             unasked: burst,
             owed: 0,
             burst: burst as u16,
-            patience: Patience::new(cfg.rto),
+            patience: Patience::new(cfg.rto, cfg.rto_initial),
             deadline: NEVER,
             retries: cfg.retries,
+            departure: Time::ZERO,
             sent_at: Time::ZERO,
             heard: Heard::Never,
+            timed_out_at: Time::ZERO,
             takes_returns: cfg.return_to_sender,
             replies: 0,
             fates: 0,
@@ -132,9 +138,16 @@ impl Sender {
     }
 
     fn on_ack(&mut self, now: Time, seq: u64, below: u64, sent: Stamp) {
+        if self.window.overdue() > 0 && self.window.sent_again_since(seq, sent) {
+            // The first copy has arrived, so the timeout was too short (RFC 3522).
+            self.window.revive();
+        }
         if self.hear(now, seq, below) {
             self.window.acknowledge(seq);
-            self.patience.sample(sent.elapsed(now));
+            if self.patience.sample(sent.elapsed(now)) {
+                // The timer was set for a time that nothing was known of.
+                self.arm(now);
+            }
             self.reply(1);
         }
     }
@@ -214,18 +227,20 @@ impl Sender {
     fn arm(&mut self, now: Time) {
         let interval = self.patience.interval();
         self.deadline = match self.window.oldest() {
+            // The whole window, lest the rest of it be repeated at the first answer.
+            Some(_) if self.heard == Heard::Never => self.sent_at + interval,
             Some(sent_at) => sent_at + interval,
             None if self.starved() => NEVER,
             None => (self.sent_at + self.patience.trust()).max(now + interval),
         };
     }
 
-    fn data(&self, now: Time, seq: u64, pull: u64) -> Transmit<Header> {
+    fn data(&self, departure: Time, seq: u64, pull: u64) -> Transmit<Header> {
         let offset = seq * self.payload;
         let last = seq + 1 == self.total;
         let payload = if last { self.object - offset } else { self.payload };
         let syn = if self.heard == Heard::Never { NonZeroU16::new(self.burst) } else { None };
-        let header = Header::Data { seq, pull, object: self.object, sent: Stamp::of(now), syn, last };
+        let header = Header::Data { seq, pull, object: self.object, sent: Stamp::of(departure), syn, last };
         Transmit {
             header,
             to: 0,
@@ -275,7 +290,10 @@ impl Endpoint for Sender {
         let pull_overdue = silent && !self.starved();
         if expired > 0 || pull_overdue {
             self.timeouts += 1;
-            if self.heard == Heard::Lately {
+            // Those that left one after the other time out so.
+            let one_loss = self.heard == Heard::Before && now.since(self.timed_out_at) < interval;
+            self.timed_out_at = now;
+            if self.heard == Heard::Lately || one_loss {
                 self.heard = Heard::Before;
                 // NDP §3.2: packets that time out are sent again at once.
                 self.unasked = expired.max(1);
@@ -293,17 +311,22 @@ impl Endpoint for Sender {
         self.arm(now);
     }
 
+    fn set_departure(&mut self, at: Time) {
+        self.departure = at;
+    }
+
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         if self.done {
             return None;
         }
+        let departure = now.max(self.departure);
         let asked = self.credit() > 0;
         if !asked && self.unasked == 0 {
             return None;
         }
         let again = loop {
             match self.lost.pop_front() {
-                Some(seq) if self.window.send_again(seq, now) => break Some(seq),
+                Some(seq) if self.window.send_again(seq, departure) => break Some(seq),
                 Some(_) => {} // Arrived after all.
                 None => break None,
             }
@@ -315,7 +338,7 @@ impl Endpoint for Sender {
             }
             // The application provides more later: both pulls and leave to send unasked are kept.
             None if self.starved() => return None,
-            None if self.window.next() < self.total && self.window.has_room() => self.window.send_new(now),
+            None if self.window.next() < self.total && self.window.has_room() => self.window.send_new(departure),
             None => {
                 // Nothing to send: pulls are kept as credit, leave to send unasked is not.
                 self.unasked = 0;
@@ -330,10 +353,10 @@ impl Endpoint for Sender {
             std::mem::take(&mut self.owed)
         };
         self.data_sent += 1;
-        self.sent_at = now;
-        let deadline = now + self.patience.interval();
-        self.deadline = self.deadline.min(deadline);
-        Some(self.data(now, seq, pull))
+        self.sent_at = departure;
+        let deadline = departure + self.patience.interval();
+        self.deadline = if self.heard == Heard::Never { deadline } else { self.deadline.min(deadline) };
+        Some(self.data(departure, seq, pull))
     }
 
     fn set_available(&mut self, now: Time, bytes: u64) {

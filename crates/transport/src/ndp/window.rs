@@ -1,5 +1,6 @@
 //! The packets that a sender has sent and may have to send again: a ring over a sliding range of sequence numbers.
 
+use super::header::Stamp;
 use crate::units::{Duration, Time};
 
 /// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100
@@ -69,20 +70,20 @@ impl Window {
         self.next - self.base < MAX_SPAN
     }
 
-    /// A new packet leaves now; returns its number. The caller has asked [`Self::has_room`].
-    pub(super) fn send_new(&mut self, now: Time) -> u64 {
+    /// A new packet leaves at `departure`; returns its number. The caller has asked [`Self::has_room`].
+    pub(super) fn send_new(&mut self, departure: Time) -> u64 {
         if self.next - self.base == self.slots.len() as u64 {
             self.grow();
         }
         let seq = self.next;
         self.next += 1;
         self.in_flight += 1;
-        *self.slot(seq) = Slot { sent_at: now, state: State::InFlight };
+        *self.slot(seq) = Slot { sent_at: departure, state: State::InFlight };
         seq
     }
 
-    /// Packet `seq` leaves again, if it still has to.
-    pub(super) fn send_again(&mut self, seq: u64, now: Time) -> bool {
+    /// Packet `seq` leaves again at `departure`, if it still has to.
+    pub(super) fn send_again(&mut self, seq: u64, departure: Time) -> bool {
         if !self.holds(seq) {
             return false;
         }
@@ -91,7 +92,7 @@ impl Window {
             State::Overdue => self.overdue -= 1,
             State::InFlight | State::Acknowledged => return false,
         }
-        *self.slot(seq) = Slot { sent_at: now, state: State::InFlight };
+        *self.slot(seq) = Slot { sent_at: departure, state: State::InFlight };
         self.in_flight += 1;
         true
     }
@@ -156,8 +157,15 @@ impl Window {
         }
     }
 
+    /// Whether packet `seq` has left again since it left at `sent`.
+    pub(super) fn sent_again_since(&mut self, seq: u64, sent: Stamp) -> bool {
+        self.holds(seq)
+            && self.slot(seq).state == State::InFlight
+            && sent.elapsed(self.slot(seq).sent_at) > Duration::ZERO
+    }
+
     /// Overdue packets are in flight after all, since when they left.
-    fn revive(&mut self) {
+    pub(super) fn revive(&mut self) {
         if self.overdue == 0 {
             return;
         }

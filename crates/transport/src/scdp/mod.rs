@@ -86,6 +86,9 @@ impl Endpoint for Connection {
     fn handle_timeout(&mut self, now: Time) {
         either!(self, end => end.handle_timeout(now));
     }
+    fn set_departure(&mut self, at: Time) {
+        either!(self, end => end.set_departure(at));
+    }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         either!(self, end => end.poll_transmit(now))
     }

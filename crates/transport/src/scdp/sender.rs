@@ -23,7 +23,7 @@ struct Member {
     heard: Time,
     /// The longest time between two pulls: it may have to wait for its turn in the host's pull queue.
     gap: Duration,
-    /// When it was last heard or probed.
+    /// When it was last heard, or was due to be probed.
     touched: Time,
     /// Probes since it was heard.
     tries: u32,
@@ -95,6 +95,10 @@ pub struct Sender {
     bytes_sent: u64,
     demotion: Demotion,
     not_done: u32,
+    /// When the next symbol can leave the host, if that is not at once.
+    departure: Time,
+    /// When a symbol last left the host.
+    sent_at: Time,
     started: bool,
     closed: bool,
     events: VecDeque<Event>,
@@ -203,6 +207,8 @@ impl Sender {
             bytes_sent: 0,
             demotion: Demotion::new(&config.priority_thresholds, config.priority_by, object_bytes),
             not_done: u32::from(receivers),
+            departure: Time::ZERO,
+            sent_at: Time::ZERO,
             started: false,
             closed: false,
             events: VecDeque::new(),
@@ -355,7 +361,8 @@ impl Sender {
         self.demotion.priority(self.bytes_sent)
     }
 
-    fn symbol(&mut self, due: Due, to: Peer, syn: bool) -> Transmit<Header> {
+    fn symbol(&mut self, now: Time, due: Due, to: Peer, syn: bool) -> Transmit<Header> {
+        self.sent_at = now.max(self.departure);
         let priority = if syn || due.urgent { 0 } else { self.priority() };
         self.bytes_sent += u64::from(self.symbol_size - self.header_size);
         self.stats.data_sent += 1;
@@ -386,7 +393,8 @@ impl Sender {
         let shortest = self.config.probe_timeout;
         let longest = back_off(shortest, u32::MAX);
         let timeout = shortest.max((member.gap * 2).min(longest));
-        waits.then(|| member.touched + back_off(timeout, member.tries).min(longest))
+        // Nobody can answer what has not left.
+        waits.then(|| member.touched.max(self.sent_at) + back_off(timeout, member.tries).min(longest))
     }
 
     /// Checks the account.
@@ -434,6 +442,10 @@ impl Endpoint for Sender {
         self.timeout_apart(now);
     }
 
+    fn set_departure(&mut self, at: Time) {
+        self.departure = at;
+    }
+
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         if self.closed {
             return None;
@@ -446,10 +458,10 @@ impl Endpoint for Sender {
             let syn = self.initial > 0;
             self.initial -= u32::from(syn);
             let to = if self.options.mode == Mode::OneToMany { GROUP } else { 0 };
-            return Some(self.symbol(due, to, syn));
+            return Some(self.symbol(now, due, to, syn));
         }
         if let Some(apart) = &mut self.apart
-            && let Some(transmit) = apart.poll_transmit(now, self.header_size)
+            && let Some(transmit) = apart.poll_transmit(now, self.departure, self.header_size)
         {
             return Some(transmit);
         }
@@ -465,7 +477,7 @@ impl Endpoint for Sender {
         }
         self.stats.retransmitted += 1;
         // It shows the options like the initial window, but does not belong to it.
-        Some(Transmit { pushed: false, ..self.symbol(due, silent as Peer, true) })
+        Some(Transmit { pushed: false, ..self.symbol(now, due, silent as Peer, true) })
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -318,6 +318,11 @@ impl Endpoint for Connection {
     }
 
     #[inline]
+    fn set_departure(&mut self, at: Time) {
+        self.timer.set_departure(at);
+    }
+
+    #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment>> {
         if self.syn_due {
             // The application opens the connection when it has something to send.

@@ -10,6 +10,9 @@ use crate::units::{Duration, Time};
 pub(super) struct RetransmitTimer {
     /// When to fire; [`Time::MAX`] when stopped.
     deadline: Time,
+    /// Until when what is handed over now waits in the host's own queue. What has not left is not lost (Linux checks the same
+    /// when the timer fires: `skb_still_in_host_queue`).
+    departure: Time,
     /// The timeout in force, back-off included.
     rto: Duration,
     /// Smoothed round-trip time; zero before the first sample.
@@ -27,6 +30,7 @@ impl RetransmitTimer {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             deadline: Time::MAX,
+            departure: Time::ZERO,
             // RFC 6298 §2.1: 1 s until there is a sample, for the SYN and whatever follows.
             rto: config.rto_initial.max(config.rto_min).min(config.rto_max),
             srtt: Duration::ZERO,
@@ -65,8 +69,13 @@ impl RetransmitTimer {
     }
 
     #[inline]
+    pub(super) fn set_departure(&mut self, at: Time) {
+        self.departure = at;
+    }
+
+    #[inline]
     pub(super) fn restart(&mut self, now: Time) {
-        self.deadline = now + self.rto;
+        self.deadline = now.max(self.departure) + self.rto;
     }
 
     /// RFC 6298 §5.1: sending starts the timer unless it runs.

@@ -45,16 +45,6 @@ pub enum Connection {
     Receiver(Receiver),
 }
 
-impl Connection {
-    /// Tells a sender when the packets that it has handed over will have left the host's own queue, so that it does not take
-    /// for lost what has not been sent. A driver whose queue is short need not tell.
-    pub fn leaves_by(&mut self, at: Time) {
-        if let Self::Sender(end) = self {
-            end.leaves_by(at);
-        }
-    }
-}
-
 impl Endpoint for Connection {
     type Header = Header;
 
@@ -66,6 +56,11 @@ impl Endpoint for Connection {
     fn handle_timeout(&mut self, now: Time) {
         if let Self::Sender(end) = self {
             end.time_passes(now);
+        }
+    }
+    fn set_departure(&mut self, at: Time) {
+        if let Self::Sender(end) = self {
+            end.set_departure(at);
         }
     }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {

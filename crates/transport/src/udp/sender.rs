@@ -18,6 +18,8 @@ pub struct Sender {
     object: u64,
     available: u64,
     config: UdpConfig,
+    /// When the next packet can leave the host, if that is not at once.
+    departure: Time,
     /// When to close.
     deadline: Option<Time>,
     /// Events that have not been told, the last one first.
@@ -35,6 +37,7 @@ impl Sender {
             object,
             available: object_bytes.unwrap_or(0),
             config: config.clone(),
+            departure: Time::ZERO,
             deadline: None,
             events: Vec::new(),
         }
@@ -56,7 +59,7 @@ impl Sender {
         let header = Header { seq: self.next, object: self.object };
         self.next += 1;
         if self.next == self.total {
-            self.deadline = Some(now + self.config.linger);
+            self.deadline = Some(now.max(self.departure) + self.config.linger);
         }
         let headers = self.config.header.0;
         Some(Transmit {
@@ -71,11 +74,9 @@ impl Sender {
         })
     }
 
-    /// What was handed over until now leaves the host at this time, as far as the host knows.
-    pub(super) fn leaves_by(&mut self, at: Time) {
-        if self.deadline.is_some() && self.next == self.total {
-            self.deadline = self.deadline.max(Some(at + self.config.linger));
-        }
+    /// The next packet does not leave the host before this time.
+    pub(super) fn set_departure(&mut self, at: Time) {
+        self.departure = at;
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

@@ -25,6 +25,8 @@ const PACKET: Duration = Duration::from_us(12);
 /// A control packet's time on the wire.
 const CONTROL: Duration = Duration::from_ns(512);
 const DELAY: Duration = Duration::from_us(10);
+/// The first timeout.
+const FIRST: Duration = Duration::from_ms(50);
 
 fn pair_with(
     cfg: &NdpConfig,

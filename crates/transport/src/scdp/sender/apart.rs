@@ -40,8 +40,9 @@ impl Apart {
         senders.chain(self.watch.due()).chain(self.until).min()
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Time, header_size: u32) -> Option<Transmit<Header>> {
+    pub(super) fn poll_transmit(&mut self, now: Time, departure: Time, header_size: u32) -> Option<Transmit<Header>> {
         for (peer, sender) in &mut self.detached {
+            sender.set_departure(departure);
             if let Some(transmit) = sender.poll_transmit(now) {
                 return Some(Transmit { to: *peer, ..transmit });
             }
@@ -191,6 +192,8 @@ impl Sender {
             bytes_sent: self.bytes_sent,
             demotion: self.demotion.clone(),
             not_done: 1,
+            departure: self.departure,
+            sent_at: self.sent_at,
             started: true,
             closed: false,
             events: VecDeque::new(),

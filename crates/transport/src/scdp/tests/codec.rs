@@ -112,6 +112,9 @@ impl Endpoint for Checked {
         self.end.handle_timeout(now);
         self.check();
     }
+    fn set_departure(&mut self, at: Time) {
+        self.end.set_departure(at);
+    }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         let transmit = self.end.poll_transmit(now);
         self.check();

@@ -120,6 +120,9 @@ fn a_first_window_that_is_lost_is_probed_for_and_pulled() {
     assert_eq!(p.log.iter().filter(|sent| sent.3.pushed).count(), 12);
 }
 
+/// From a pull to its symbol, where the window keeps the sender's link busy: the least timeout is added to it.
+const ROUND_TRIP: Duration = Duration::from_us(12 * 12 + 2);
+
 #[test]
 fn all_pulls_of_a_period_lost_cost_a_timeout() {
     let pull = |t: &Transmit<Header>| matches!(t.header, Header::Pull(p) if !p.retry && p.upto > 30);
@@ -127,7 +130,7 @@ fn all_pulls_of_a_period_lost_cost_a_timeout() {
     finish(&mut p);
     // The repeated pull asks for all of them: nothing was lost.
     assert_eq!((stats(&p, 1).timeouts, stats(&p, 0).data_sent, stats(&p, 1).decoded_blocks), (1, 100, 0));
-    assert!(completed(&p, 1) < PACKET * 100 + DELAY * 4 + Duration::from_ms(2));
+    assert!(completed(&p, 1) < PACKET * 100 + DELAY * 4 + ROUND_TRIP + Duration::from_ms(2));
 }
 
 #[test]
@@ -137,7 +140,7 @@ fn the_tail_lost_costs_one_timeout() {
     finish(&mut p);
     assert_eq!((stats(&p, 1).timeouts, pulls(&p, 1).1), (1, 1));
     assert_eq!(stats(&p, 0).data_sent, 107);
-    assert!(completed(&p, 1) < PACKET * 107 + DELAY * 6 + Duration::from_ms(2) + decode());
+    assert!(completed(&p, 1) < PACKET * 107 + DELAY * 6 + ROUND_TRIP + Duration::from_ms(2) + decode());
 }
 
 #[test]
@@ -250,4 +253,28 @@ fn a_sender_gives_up_within_minutes_whatever_the_pace_was() {
     assert_eq!(end, Event::Failed(crate::FailureReason::TimedOut));
     // 1000 probes, at most 64 probe timeouts apart.
     assert!(when < Time::ZERO + Duration::from_secs(520), "{when}");
+}
+
+#[test]
+fn a_window_that_waits_in_the_senders_own_queue_is_not_probed() {
+    // 40 packets take 48 ms at 10 Mbit/s; probes come after 8 ms of silence.
+    let cfg = config(|c| c.initial_window = 40);
+    let mut p = unicast(&cfg, 40 * SYMBOL, deliver).at_mbps(10);
+    finish(&mut p);
+    assert_eq!((stats(&p, 0).timeouts, stats(&p, 0).data_sent), (0, 40));
+}
+
+#[test]
+fn long_and_slow_paths_need_few_repeated_pulls() {
+    for (mbps, rtt_ms) in [(1000, 20), (1000, 80), (1000, 400), (10, 0), (1, 0)] {
+        let sender = Connection::Sender(Sender::unicast(&ScdpConfig::default(), Some(1200 * SYMBOL)));
+        let receiver = Connection::Receiver(Receiver::new(&ScdpConfig::default(), 1, 0));
+        let delay = DELAY + Duration::from_ms(rtt_ms) / 2;
+        let mut p = Pair::new(vec![sender, receiver], delay, 1, PACKET * (1000 / mbps), deliver).at_mbps(mbps);
+        finish(&mut p);
+        let seen = format!("{mbps} Mbit/s, {rtt_ms} ms: {:?} {:?}", stats(&p, 0), stats(&p, 1));
+        // Pauses double up to 128 ms until a round trip is known.
+        assert!(stats(&p, 1).timeouts <= 16 && stats(&p, 0).timeouts <= 8, "{seen}");
+        assert!(stats(&p, 0).data_sent <= 1200 + 22, "{seen}");
+    }
 }
