@@ -344,7 +344,7 @@ impl<'s> Checker<'s> {
                     path: inner,
                     kind: Kind::UnknownKey,
                     message: format!("unknown key `{}`; expected one of {}", entry.key, names.join(", ")),
-                    hint: near.map(|n| format!("did you mean `{n}`?")),
+                    hint: elsewhere(&path.join(entry.key.as_str())).or(near.map(|n| format!("did you mean `{n}`?"))),
                 });
             }
         }
@@ -355,6 +355,13 @@ impl<'s> Checker<'s> {
             }
         }
     }
+}
+
+/// What says the same as a key that people look for where it is not.
+fn elsewhere(path: &Path) -> Option<String> {
+    let parts: Vec<&str> = path.0.iter().map(String::as_str).collect();
+    (parts == ["transport", "tcp", "congestion"])
+        .then(|| "the transport's name is its congestion control: transport.name = \"cubic\"".to_owned())
 }
 
 /// The key by which tables choose among alternatives: a property with a constant in each.

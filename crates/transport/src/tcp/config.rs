@@ -57,7 +57,8 @@ pub struct TcpConfig {
     pub hystart_max_rtt_thresh: Duration,
     /// Explicit congestion notification (RFC 3168). Default false; DCTCP uses ECN whatever this says.
     pub ecn: bool,
-    /// Congestion control. Default `newreno`.
+    /// Congestion control. Default `newreno`. No key of a scenario: there the transport's name says it.
+    #[serde(skip)]
     pub congestion: Algorithm,
     /// DCTCP's estimation gain g: above 0, at most 1. Default 1/16 (RFC 8257 §4.2).
     pub dctcp_gain: f64,

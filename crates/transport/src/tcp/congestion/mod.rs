@@ -8,8 +8,6 @@
 use super::config::TcpConfig;
 use crate::units::{Duration, Time};
 use hystart::HyStart;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 mod hystart;
 
@@ -165,14 +163,13 @@ pub(super) trait Control {
 }
 
 macro_rules! registry {
-    ($($(#[doc = $doc:literal])* $variant:ident: $module:ident, ecn: $ecn:literal;)*) => {
+    ($($(#[$attribute:meta])* $variant:ident: $module:ident, ecn: $ecn:literal;)*) => {
         $(mod $module;)*
 
         /// Names of the congestion controls.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "lowercase")]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub enum Algorithm {
-            $($(#[doc = $doc])* $variant,)*
+            $($(#[$attribute])* $variant,)*
         }
 
         impl Algorithm {
@@ -235,6 +232,7 @@ registry! {
     /// RFC 5681: additive increase, halving, recovery that ends with the first new ACK.
     Reno: reno, ecn: false;
     /// Reno's window with RFC 6582's recovery, which repairs one loss per round trip without leaving.
+    #[default]
     NewReno: newreno, ecn: false;
     /// RFC 9438: growth as a cubic function of the time since the last reduction.
     Cubic: cubic, ecn: false;
