@@ -18,7 +18,7 @@ fn mlfq(packets: u32, trim: bool) -> impl Fn(u32) -> Queue + Send {
         priorities: 5,
         buffer: Limit::Packets(packets),
         trim,
-        header_buffer: Limit::Bytes(packets * 1500),
+        header_buffer: Limit::Bytes(u64::from(packets) * 1500),
         weight: 10,
         victim: Victim::Lowest,
         mark: None,

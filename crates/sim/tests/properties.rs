@@ -246,7 +246,7 @@ into_config!(Star, Dumbbell, FatTree, LeafSpine, MPortNTree, BCube, DCell, Jelly
 
 /// From one packet up; never less than a full packet in bytes.
 fn limits() -> impl Strategy<Value = Limit> {
-    prop_oneof![(1..30_u32).prop_map(Limit::Packets), (1500..40_000_u32).prop_map(Limit::Bytes)]
+    prop_oneof![(1..30_u32).prop_map(Limit::Packets), (1500..40_000_u64).prop_map(Limit::Bytes)]
 }
 
 fn disciplines() -> impl Strategy<Value = Discipline> {

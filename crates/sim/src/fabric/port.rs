@@ -5,7 +5,7 @@
 //! next packet's arrival, which lies at least the propagation delay later. So a port *catches up* whenever it is
 //! touched: it starts, at the times at which they really start, all transmissions that are due.
 
-use super::queue::{Discipline, Outcome, Queue};
+use super::queue::{Discipline, Outcome, Passing, Queue};
 use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
 use crate::engine::wheel::{Entity, Wheel};
 use crate::host::jitter::Jitter;
@@ -30,7 +30,7 @@ pub struct PortCounters {
     /// Longest queue, in packets.
     pub max_packets: u32,
     /// Longest queue, in bytes.
-    pub max_bytes: u32,
+    pub max_bytes: u64,
     /// Sum over packets of size times waiting time, in byte-picoseconds: by Little's law the time integral of the queue.
     pub waited: u128,
 }
@@ -55,7 +55,7 @@ pub struct Port {
     jittery: bool,
     /// Longest queue so far.
     max_packets: u32,
-    max_bytes: u32,
+    max_bytes: u64,
     /// See [`PortCounters::waited`].
     waited: u128,
     queue: Queue,
@@ -192,7 +192,7 @@ impl Port {
         if self.waiting == 0 {
             return self.busy_until;
         }
-        let bytes = u64::from(self.queue.bytes());
+        let bytes = self.queue.bytes();
         let time =
             if self.ps_per_byte != 0 { bytes * self.ps_per_byte } else { self.rare.rate.transmit_time(bytes).ps() };
         self.busy_until + time
@@ -207,7 +207,7 @@ impl Port {
             self.waiting -= 1;
             let hot = &hots[id as usize];
             let start = self.busy_until;
-            self.waited += u128::from((start - hot.at) * u64::from(hot.size));
+            self.waited += u128::from(start - hot.at) * u128::from(hot.size);
             self.start(entity, hots, wheel, id, start);
         }
     }
@@ -221,7 +221,12 @@ impl Port {
         }
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
-            let marked = self.queue.pass(&mut hots[id as usize]);
+            let passing = self.queue.pass(&mut hots[id as usize], now - self.busy_until);
+            if passing == Passing::Rejected {
+                self.rare.counters.dropped += 1;
+                return Outcome::rejected(id);
+            }
+            let marked = passing == Passing::Marked;
             if marked {
                 self.rare.counters.marked += 1;
             }
@@ -350,6 +355,23 @@ mod tests {
             order.push(*arena.header(id));
         }
         assert_eq!(order, [0, 1, 9, 2]);
+    }
+
+    /// Packets that wait for hours: their bytes times their picoseconds do not fit into 64 bits.
+    #[test]
+    fn hours_of_waiting_are_counted() {
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1));
+        let mut port = Port::new(Rate(1), Duration::from_us(10), 0, Queue::Nic(Nic::new()));
+        for label in 0..3 {
+            let id = insert(&mut arena, data(0), label);
+            port.send(0, arena.hots(), &mut wheel, id, 0);
+        }
+        for _ in 0..3 {
+            let (now, _) = wheel.pop().expect("an arrival is pending");
+            port.arrive(0, arena.hots(), &mut wheel, now);
+        }
+        // 12000 bits at a bit each second: one waits for one packet before it, the other for two.
+        assert_eq!(port.counters().waited, 3 * 12_000 * 1_000_000_000_000 * 1500);
     }
 
     #[test]

@@ -194,7 +194,7 @@ fn links(network: &Network) -> Vec<LinkRow> {
             trimmed: c.trimmed,
             marked: c.marked,
             queue_max_packets: c.max_packets,
-            queue_max_bytes: u64::from(c.max_bytes),
+            queue_max_bytes: c.max_bytes,
             queue_mean_bytes: c.waited as f64 / measured,
         }
     };

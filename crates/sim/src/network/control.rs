@@ -144,8 +144,8 @@ impl Network {
             p.settle(port, self.packets.hots(), &mut self.wheel, self.now);
             let queue = p.queue();
             if self.sampling.queues && queue.packets() > 0 {
-                for (metric, value) in [("queue_packets", queue.packets()), ("queue_bytes", queue.bytes())] {
-                    let value = f64::from(value);
+                for (metric, value) in [("queue_packets", u64::from(queue.packets())), ("queue_bytes", queue.bytes())] {
+                    let value = value as f64;
                     self.samples.push(Sample { time: self.now, metric, id: port, value });
                 }
             }

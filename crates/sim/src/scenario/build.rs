@@ -6,15 +6,18 @@ use super::{
 };
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::queue::{
-    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, mlfq, trim::Trim,
+    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, mlfq, red, trim::Trim,
 };
 use crate::host::path::PathMode;
 use crate::network::{Change, Group, Network, Sampling, Setup, Stop, Target};
 use crate::random;
 use crate::transport::{Protocol, Transport};
 use crate::workload::{Context, Fault, Session, WorkloadError, generate};
-use anabranch_transport::{Bytes, Duration, Time};
+use anabranch_transport::{Bytes, Duration, Rate, Time};
 use std::sync::Arc;
+
+/// Bytes of the packets that an idle time is counted in (Ethernet).
+const PACKET: u64 = 1500;
 
 /// The parts of a run that its seed decides, before anything moves.
 pub struct Prepared {
@@ -174,14 +177,14 @@ fn queues(
         let seed = random::mix(seed ^ random::mix(u64::from(port)));
         if config.queue == QueueKind::Fair {
             let own = SwitchConfig { queue: QueueKind::Auto, ..config.clone() };
-            let queues = classes.iter().map(|&name| queue(&own.resolve(name, rate), seed));
+            let queues = classes.iter().map(|&name| queue(&own.resolve(name, rate), rate, seed));
             return Queue::Fair(Fair::new(queues, full_packet));
         }
-        queue(&config.resolve(transport, rate), seed)
+        queue(&config.resolve(transport, rate), rate, seed)
     })
 }
 
-fn queue(switch: &Switch, seed: u64) -> Queue {
+fn queue(switch: &Switch, rate: Rate, seed: u64) -> Queue {
     let buffer = limit(switch.buffer);
     let header_buffer = limit(switch.header_buffer);
     let threshold = switch.ecn_threshold.map(limit);
@@ -189,6 +192,21 @@ fn queue(switch: &Switch, seed: u64) -> Queue {
         // Fair queues are made of the others, above.
         QueueKind::Auto | QueueKind::Fair | QueueKind::DropTail => Queue::DropTail(DropTail::new(buffer)),
         QueueKind::Ecn => Queue::Ecn(Ecn::new(buffer, threshold.unwrap_or(Limit::NONE))),
+        QueueKind::Red => {
+            let (min, max, in_bytes) = switch.red.thresholds().unwrap_or_default();
+            let parameters = red::RedParameters {
+                buffer,
+                min,
+                max,
+                in_bytes,
+                max_probability: switch.red.max_probability,
+                weight: switch.red.weight,
+                gentle: switch.red.gentle,
+                mark: switch.red.mark,
+                packet_ps: rate.transmit_time(PACKET).ps(),
+            };
+            Queue::Red(red::Red::new(parameters, seed))
+        }
         QueueKind::Trim => {
             let trim = Trim::new(buffer, header_buffer, switch.weight, seed);
             Queue::Trim(if switch.victim == Victim::Arriving { trim.of_arrivals() } else { trim })
@@ -213,7 +231,7 @@ fn limit(size: BufferSize) -> Limit {
     match size {
         BufferSize::Auto | BufferSize::Unlimited => Limit::NONE,
         BufferSize::Packets(n) => Limit::Packets(n),
-        BufferSize::Bytes(Bytes(n)) => Limit::Bytes(u32::try_from(n).unwrap_or(u32::MAX)),
+        BufferSize::Bytes(Bytes(n)) => Limit::Bytes(n),
     }
 }
 

@@ -39,7 +39,7 @@ pub use failure::{Action, Failure};
 pub use measure::{Measure, Run, Stop};
 pub use reference::{reference, schema};
 pub use switch::{
-    BufferSize, HostConfig, PullOrder, QueueKind, RoutingConfig, RoutingMode, Switch, SwitchConfig, Victim,
+    BufferSize, HostConfig, PullOrder, QueueKind, RedConfig, RoutingConfig, RoutingMode, Switch, SwitchConfig, Victim,
 };
 pub use transport::{TransportConfig, TransportName};
 

@@ -98,6 +98,8 @@ pub enum QueueKind {
     DropTail,
     /// Drop-tail that marks packets which arrive to a queue of at least `ecn_threshold`.
     Ecn,
+    /// Random early detection: drops or marks by chance, as `switch.red` says.
+    Red,
     /// Packets that do not fit lose their payload; headers go first (NDP).
     Trim,
     /// Strict priorities that share a buffer (PIAS).
@@ -124,13 +126,13 @@ pub enum Victim {
 }
 
 /// Every output port of every switch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchConfig {
     /// Queue discipline.
     pub queue: QueueKind,
     /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 100
-    /// packets with `drop-tail` and `ecn`. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's
+    /// packets with `drop-tail`, `ecn` and `red`. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's
     /// queue has a buffer of its own.
     pub buffer: BufferSize,
     /// Queue length from which packets are marked: by `ecn`, and by `mlfq` and `mlfq-trim` if given or with DCTCP or PIAS.
@@ -142,12 +144,14 @@ pub struct SwitchConfig {
     pub header_buffer: BufferSize,
     /// Trimming disciplines send at most this many headers for each data packet while both wait. At least 1. NDP §3.1: 10.
     #[schemars(range(min = 1))]
-    pub weight: u8,
+    pub weight: u32,
     /// Number of priorities of `mlfq` and `mlfq-trim`, 1 to 8. SCDP §V: 5.
     #[schemars(range(min = 1, max = 8))]
     pub priorities: u8,
     /// Which packet `mlfq` drops, and `trim` and `mlfq-trim` trim, when the buffer is full.
     pub victim: Victim,
+    /// Random early detection, with `queue = "red"`.
+    pub red: RedConfig,
     /// Whether trimming disciplines cut multicast packets, too. `false`: a multicast packet that would be trimmed is
     /// dropped, as by the switches of today that can trim.
     pub trim_multicast: bool,
@@ -167,6 +171,7 @@ impl Default for SwitchConfig {
             weight: 10,
             priorities: 5,
             victim: Victim::Auto,
+            red: RedConfig::default(),
             trim_multicast: true,
             pushed_first: false,
         }
@@ -174,7 +179,7 @@ impl Default for SwitchConfig {
 }
 
 /// [`SwitchConfig`] with every `auto` decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Switch {
     /// Queue discipline; never `Auto`.
     pub queue: QueueKind,
@@ -185,11 +190,13 @@ pub struct Switch {
     /// Buffer for headers; never `Auto`.
     pub header_buffer: BufferSize,
     /// Headers for each data packet.
-    pub weight: u8,
+    pub weight: u32,
     /// Number of priorities.
     pub priorities: u8,
     /// Which packet is dropped or trimmed; never `Auto`.
     pub victim: Victim,
+    /// Random early detection.
+    pub red: RedConfig,
     /// Whether pushed packets go before all others.
     pub pushed_first: bool,
 }
@@ -204,14 +211,14 @@ impl SwitchConfig {
             BufferSize::Packets(match queue {
                 QueueKind::Trim => 8,
                 QueueKind::Mlfq | QueueKind::MlfqTrim => 20,
-                QueueKind::Auto | QueueKind::DropTail | QueueKind::Ecn | QueueKind::Fair => 100,
+                QueueKind::Auto | QueueKind::DropTail | QueueKind::Ecn | QueueKind::Red | QueueKind::Fair => 100,
             }),
         );
         let header_buffer = match buffer {
             BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * PACKET)),
             other => other,
         };
-        let marking = (65 * rate.bps()).div_ceil(10_000_000_000).clamp(20, u64::from(u32::MAX)) as u32;
+        let marking = rate.bps().saturating_mul(65).div_ceil(10_000_000_000).clamp(20, u64::from(u32::MAX)) as u32;
         let marking = match buffer {
             BufferSize::Packets(n) if n <= marking => BufferSize::Packets((n / 2).max(1)),
             BufferSize::Bytes(n) if n.0 <= u64::from(marking) * PACKET => BufferSize::Bytes(Bytes((n.0 / 2).max(1))),
@@ -224,7 +231,7 @@ impl SwitchConfig {
                 let own = transport.queue();
                 self.ecn_threshold != BufferSize::Auto || matches!(own, QueueKind::Ecn | QueueKind::Mlfq)
             }
-            QueueKind::Auto | QueueKind::DropTail | QueueKind::Trim | QueueKind::Fair => false,
+            QueueKind::Auto | QueueKind::DropTail | QueueKind::Red | QueueKind::Trim | QueueKind::Fair => false,
         };
         Switch {
             queue,
@@ -238,6 +245,7 @@ impl SwitchConfig {
                 Victim::Auto => Victim::Lowest,
                 given => given,
             },
+            red: self.red.clone(),
             pushed_first: self.pushed_first,
         }
     }
@@ -251,13 +259,6 @@ impl SwitchConfig {
         for (key, size) in limits {
             if empty(size) {
                 faults.push(Fault::new(key, "must be above 0"));
-            }
-            if let BufferSize::Bytes(n) = size
-                && u32::try_from(n.0).is_err()
-            {
-                faults.push(
-                    Fault::new(key, format!("{n} is more than the largest buffer of 4GiB")).hint("use \"unlimited\""),
-                );
             }
         }
         if self.ecn_threshold == BufferSize::Unlimited {
@@ -280,14 +281,113 @@ impl SwitchConfig {
                     .warn(),
             );
         }
-        if !self.trim_multicast && matches!(self.queue, QueueKind::DropTail | QueueKind::Ecn | QueueKind::Mlfq) {
-            faults.push(Fault::new("trim_multicast", "has no effect: this queue discipline trims nothing").warn());
-        }
+        faults.extend(self.without_effect());
+        faults.extend(self.red.check().into_iter().map(|fault| fault.under("red")));
         if self.weight == 0 {
             faults.push(Fault::new("weight", "must be at least 1"));
         }
         if !(1..=8).contains(&self.priorities) {
             faults.push(Fault::new("priorities", format!("must be from 1 to 8, not {}", self.priorities)));
+        }
+        faults
+    }
+}
+
+impl SwitchConfig {
+    /// Keys that say something other than the default, which the queue discipline does not look at. Where the discipline is
+    /// chosen by the transport nobody can tell: a sweep over transports may need them for one of these.
+    fn without_effect(&self) -> Vec<Fault> {
+        use QueueKind::{DropTail, Ecn, Mlfq, MlfqTrim, Red, Trim};
+        let (queue, default) = (self.queue, Self::default());
+        if matches!(queue, QueueKind::Auto | QueueKind::Fair) {
+            let red =
+                (self.red != default.red).then(|| Fault::new("red", "has no effect without queue = \"red\"").warn());
+            return red.into_iter().collect();
+        }
+        let trims = matches!(queue, Trim | MlfqTrim);
+        let banded = matches!(queue, Mlfq | MlfqTrim);
+        let keys = [
+            (
+                "ecn_threshold",
+                self.ecn_threshold != default.ecn_threshold,
+                banded || queue == Ecn,
+                "marks at no threshold",
+            ),
+            ("header_buffer", self.header_buffer != default.header_buffer, trims, "trims nothing"),
+            ("weight", self.weight != default.weight, trims, "trims nothing"),
+            ("priorities", self.priorities != default.priorities, banded, "has no priorities"),
+            ("victim", self.victim != default.victim, !matches!(queue, DropTail | Ecn | Red), "drops what arrives"),
+            ("trim_multicast", !self.trim_multicast, trims, "trims nothing"),
+            ("red", self.red != default.red, queue == Red, "is not \"red\""),
+        ];
+        let idle = keys.into_iter().filter(|(_, given, heeded, _)| *given && !heeded);
+        idle.map(|(key, _, _, why)| Fault::new(key, format!("has no effect: this queue discipline {why}")).warn())
+            .collect()
+    }
+}
+
+/// Random early detection (Floyd and Jacobson 1993).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RedConfig {
+    /// Average queue from which packets are dropped or marked by chance, in packets or bytes. Default 5 packets (Floyd 1997).
+    pub min_threshold: BufferSize,
+    /// Average queue at which `max_probability` is reached, in the unit of `min_threshold` and above it. Default 15 packets (Floyd
+    /// 1997: three times the lower one).
+    pub max_threshold: BufferSize,
+    /// Share of packets that are dropped or marked at `max_threshold`: above 0, at most 1. Default 0.1 (Floyd 1997).
+    pub max_probability: f64,
+    /// Weight of each arrival in the moving average of the queue: above 0, at most 1; 1 is the queue as it is. Default 0.002
+    /// (Floyd and Jacobson 1993 §V).
+    pub weight: f64,
+    /// Whether the share rises from `max_probability` to 1 between `max_threshold` and twice that (Floyd 2000), instead of at
+    /// once. Default true.
+    pub gentle: bool,
+    /// Whether packets that may be marked are marked instead of dropped, up to where all are dropped (RFC 3168 §7). Default true;
+    /// transports ask for it with `ecn`.
+    pub mark: bool,
+}
+
+impl Default for RedConfig {
+    fn default() -> Self {
+        Self {
+            min_threshold: BufferSize::Packets(5),
+            max_threshold: BufferSize::Packets(15),
+            max_probability: 0.1,
+            weight: 0.002,
+            gentle: true,
+            mark: true,
+        }
+    }
+}
+
+impl RedConfig {
+    /// Lower and upper threshold, and whether they are in bytes; `None` if they are not two of a kind.
+    pub(super) fn thresholds(&self) -> Option<(f64, f64, bool)> {
+        match (self.min_threshold, self.max_threshold) {
+            (BufferSize::Packets(min), BufferSize::Packets(max)) => Some((f64::from(min), f64::from(max), false)),
+            (BufferSize::Bytes(min), BufferSize::Bytes(max)) => Some((min.0 as f64, max.0 as f64, true)),
+            _ => None,
+        }
+    }
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let (min, max) = (self.min_threshold, self.max_threshold);
+        match self.thresholds() {
+            None => {
+                let message = format!("{max} and min_threshold = {min} must both be packets or both be bytes");
+                faults.push(Fault::new("max_threshold", message).hint("min_threshold = \"5 packets\""));
+            }
+            Some((low, high, _)) if low >= high => {
+                faults.push(Fault::new("max_threshold", format!("{max} is not above min_threshold = {min}")));
+            }
+            Some(_) => {}
+        }
+        for (key, value) in [("max_probability", self.max_probability), ("weight", self.weight)] {
+            if !(value > 0.0 && value <= 1.0) {
+                faults.push(Fault::new(key, format!("must be above 0 and at most 1, not {value}")));
+            }
         }
         faults
     }

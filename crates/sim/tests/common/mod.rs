@@ -87,7 +87,9 @@ pub(crate) fn ecn(packets: u32, k: u32) -> impl Fn(u32) -> Queue + Send {
 }
 
 pub(crate) fn trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
-    move |p| Queue::Trim(trim::Trim::new(Limit::Packets(packets), Limit::Bytes(packets * 1500), 10, u64::from(p)))
+    move |p| {
+        Queue::Trim(trim::Trim::new(Limit::Packets(packets), Limit::Bytes(u64::from(packets) * 1500), 10, u64::from(p)))
+    }
 }
 
 pub(crate) fn mlfq_trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
@@ -95,7 +97,7 @@ pub(crate) fn mlfq_trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
         priorities: 5,
         buffer: Limit::Packets(packets),
         trim: true,
-        header_buffer: Limit::Bytes(packets * 1500),
+        header_buffer: Limit::Bytes(u64::from(packets) * 1500),
         weight: 10,
         victim: mlfq::Victim::Lowest,
         mark: None,

@@ -108,10 +108,10 @@ impl Rate {
     pub const fn bps(self) -> u64 {
         self.0
     }
-    /// The time that `bytes` take on a link of this rate, rounded up to a picosecond.
+    /// The time that `bytes` take on a link of this rate, rounded up to a picosecond; at most 213 days.
     pub fn transmit_time(self, bytes: u64) -> Duration {
         let bits = u128::from(bytes) * 8 * u128::from(PS_PER_S);
-        Duration(bits.div_ceil(u128::from(self.0)) as u64)
+        Duration(u64::try_from(bits.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX))
     }
 }
 
@@ -224,6 +224,11 @@ mod tests {
     fn transmit_time_is_exact_and_rounds_up() {
         assert_eq!(Rate::from_gbps(1).transmit_time(1500), Duration::from_us(12));
         assert_eq!(Rate(3).transmit_time(1), Duration(2_666_666_666_667));
+        assert_eq!(
+            Rate(1).transmit_time(5_000_000_000),
+            Duration(u64::MAX),
+            "what is too long does not come out short"
+        );
     }
 
     #[test]

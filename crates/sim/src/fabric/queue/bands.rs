@@ -9,7 +9,7 @@ pub(super) struct Bands<const N: usize> {
     /// Bit `b` is set when band `b` is not empty.
     occupied: u32,
     pub(super) packets: u32,
-    pub(super) bytes: u32,
+    pub(super) bytes: u64,
 }
 
 impl<const N: usize> Bands<N> {
@@ -28,8 +28,7 @@ impl<const N: usize> Bands<N> {
     #[inline]
     pub(super) fn push(&mut self, hots: &mut [Hot], band: usize, id: PacketId) {
         self.packets += 1;
-        // A host's queue has no limit; beyond 4 GB the count wraps, and is right again below.
-        self.bytes = self.bytes.wrapping_add(u32::from(hots[id as usize].size));
+        self.bytes += u64::from(hots[id as usize].size);
         self.occupied |= 1 << band;
         self.fifos[band].push(hots, id);
     }
@@ -70,7 +69,7 @@ impl<const N: usize> Bands<N> {
     #[inline]
     fn removed(&mut self, hots: &[Hot], band: usize, id: PacketId) {
         self.packets -= 1;
-        self.bytes = self.bytes.wrapping_sub(u32::from(hots[id as usize].size));
+        self.bytes -= u64::from(hots[id as usize].size);
         if self.fifos[band].is_empty() {
             self.occupied &= !(1 << band);
         }

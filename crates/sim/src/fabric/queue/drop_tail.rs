@@ -39,7 +39,7 @@ impl Discipline for DropTail {
     }
 
     #[inline]
-    fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u64 {
         self.waiting.bytes
     }
 }

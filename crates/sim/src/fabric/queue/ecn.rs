@@ -2,7 +2,7 @@
 //! §3.1: "mark every arriving packet if the queue occupancy is greater than K upon its arrival").
 
 use super::drop_tail::DropTail;
-use super::{Discipline, Limit, Outcome};
+use super::{Discipline, Limit, Outcome, Passing};
 use crate::engine::arena::{Hot, PacketId, flag};
 
 /// A drop-tail queue with ECN threshold marking.
@@ -43,18 +43,18 @@ impl Discipline for Ecn {
     }
 
     #[inline]
-    fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u64 {
         self.queue.bytes()
     }
 
     #[inline]
-    fn pass(&mut self, hot: &mut Hot) -> bool {
+    fn pass(&mut self, hot: &mut Hot, _idle: u64) -> Passing {
         // An empty queue has reached a threshold of zero only.
         let mark = self.threshold.reached(0, 0) && hot.has(flag::ECT) && !hot.has(flag::CE);
         if mark {
             hot.flags |= flag::CE;
         }
-        mark
+        if mark { Passing::Marked } else { Passing::Unmarked }
     }
 }
 

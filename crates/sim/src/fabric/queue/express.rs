@@ -5,7 +5,7 @@
 //! never trimmed and never waits for data that was pulled.
 
 use super::bands::Bands;
-use super::{Discipline, Outcome, Queue};
+use super::{Discipline, Outcome, Passing, Queue};
 use crate::engine::arena::{Hot, PacketId};
 
 /// Pushed packets first.
@@ -39,12 +39,12 @@ impl Discipline for Express {
         self.pushed.packets + self.others.packets()
     }
 
-    fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u64 {
         self.pushed.bytes + self.others.bytes()
     }
 
-    fn pass(&mut self, hot: &mut Hot) -> bool {
-        !hot.pushed() && self.others.pass(hot)
+    fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
+        if hot.pushed() { Passing::Unmarked } else { self.others.pass(hot, idle) }
     }
 
     fn urgency(&self) -> u8 {
@@ -94,6 +94,7 @@ mod tests {
         let mut queue = Express::new(Queue::Ecn(Ecn::new(Limit::NONE, Limit::Packets(0))));
         let mut capable = Hot { flags: flag::DATA | flag::ECT, ..data(0) };
         let mut first = pushed(capable);
-        assert!(queue.pass(&mut capable) && !queue.pass(&mut first));
+        assert_eq!(queue.pass(&mut capable, 0), Passing::Marked);
+        assert_eq!(queue.pass(&mut first, 0), Passing::Unmarked);
     }
 }

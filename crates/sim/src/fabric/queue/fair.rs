@@ -6,7 +6,7 @@
 //! SIGCOMM 1996): a class sends while it has credit, and its last packet may overdraw it. So nobody needs to know how
 //! long the next packet of a class is before it is taken, which a trimming discipline decides only then.
 
-use super::{Discipline, Outcome, Queue};
+use super::{Discipline, Outcome, Passing, Queue};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId};
 
 /// One class of packets.
@@ -26,7 +26,7 @@ pub struct Fair {
     /// Bytes of credit for each turn.
     quantum: i64,
     packets: u32,
-    bytes: u32,
+    bytes: u64,
 }
 
 impl Fair {
@@ -74,7 +74,7 @@ impl Discipline for Fair {
                 let size = hots[id as usize].size;
                 class.credit -= i64::from(size);
                 self.packets -= 1;
-                self.bytes -= u32::from(size);
+                self.bytes -= u64::from(size);
                 return id;
             }
             if class.queue.packets() == 0 {
@@ -92,13 +92,13 @@ impl Discipline for Fair {
     }
 
     #[inline]
-    fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u64 {
         self.bytes
     }
 
     #[inline]
-    fn pass(&mut self, hot: &mut Hot) -> bool {
-        self.class(hot).queue.pass(hot)
+    fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
+        self.class(hot).queue.pass(hot, idle)
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
             let mut queue = Fair::new([mlfq_trim(30), drop_tail(30), drop_tail(30)], quantum);
             // By how many bytes the first of two classes is ahead since both have had something to send.
             let mut leads = [(0, 1, 0_i64), (0, 2, 0), (1, 2, 0)];
-            let mut inside = [(0_u32, 0_u32); 3];
+            let mut inside = [(0_u32, 0_u64); 3];
             for (n, (class, size, put)) in steps.into_iter().enumerate() {
                 if put {
                     let hot = Hot { size, trimmed_size: 64, ..of_class(data(1), class) };
@@ -229,7 +229,7 @@ mod tests {
                 }
                 inside = [0, 1, 2].map(|c: usize| (queue.classes[c].queue.packets(), queue.classes[c].queue.bytes()));
                 prop_assert_eq!(queue.packets(), inside.iter().map(|i| i.0).sum::<u32>());
-                prop_assert_eq!(queue.bytes(), inside.iter().map(|i| i.1).sum::<u32>());
+                prop_assert_eq!(queue.bytes(), inside.iter().map(|i| i.1).sum::<u64>());
                 prop_assert_eq!(queue.packets(), arena.live());
                 for (a, b, lead) in &mut leads {
                     if inside[*a].0 == 0 || inside[*b].0 == 0 {

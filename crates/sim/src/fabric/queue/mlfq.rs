@@ -34,7 +34,7 @@ pub struct MlfqParameters {
     /// What the header band may hold.
     pub header_buffer: Limit,
     /// Headers served for each data packet while both wait.
-    pub weight: u8,
+    pub weight: u32,
     /// Who loses when the buffer is full.
     pub victim: Victim,
     /// Mark arrivals when this much data waits (PIAS runs on DCTCP).
@@ -129,7 +129,7 @@ impl Discipline for Mlfq {
     }
 
     #[inline]
-    fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u64 {
         self.headers.bytes + self.data.bytes
     }
 }

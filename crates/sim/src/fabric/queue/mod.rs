@@ -14,6 +14,7 @@ pub mod express;
 pub mod fair;
 pub mod mlfq;
 pub mod nic;
+pub mod red;
 pub mod relay;
 pub mod trim;
 
@@ -23,7 +24,7 @@ pub enum Limit {
     /// At most this many packets.
     Packets(u32),
     /// At most this many bytes.
-    Bytes(u32),
+    Bytes(u64),
 }
 
 impl Limit {
@@ -32,16 +33,16 @@ impl Limit {
 
     /// Whether a packet of `size` bytes may join `packets` packets of `bytes` bytes in all.
     #[inline]
-    pub fn admits(self, packets: u32, bytes: u32, size: u16) -> bool {
+    pub fn admits(self, packets: u32, bytes: u64, size: u16) -> bool {
         match self {
             Self::Packets(limit) => packets < limit,
-            Self::Bytes(limit) => bytes.saturating_add(u32::from(size)) <= limit,
+            Self::Bytes(limit) => bytes + u64::from(size) <= limit,
         }
     }
 
     /// Whether a queue of this length has reached the limit (ECN thresholds).
     #[inline]
-    pub fn reached(self, packets: u32, bytes: u32) -> bool {
+    pub fn reached(self, packets: u32, bytes: u64) -> bool {
         match self {
             Self::Packets(limit) => packets >= limit,
             Self::Bytes(limit) => bytes >= limit,
@@ -70,6 +71,17 @@ impl Outcome {
     }
 }
 
+/// What becomes of a packet that need not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passing {
+    /// It is sent as it is.
+    Unmarked,
+    /// It is sent with a mark that it did not have.
+    Marked,
+    /// It is not sent.
+    Rejected,
+}
+
 /// A queue discipline: which packet leaves next, and which has to go when there is no room.
 pub trait Discipline {
     /// A packet arrives while the port is busy or others wait. Its `at` is the time of arrival.
@@ -79,10 +91,11 @@ pub trait Discipline {
     /// Waiting packets.
     fn packets(&self) -> u32;
     /// Waiting bytes.
-    fn bytes(&self) -> u32;
-    /// A packet passes an idle port with an empty queue: it never waits, but may still be marked.
-    fn pass(&mut self, _hot: &mut Hot) -> bool {
-        false
+    fn bytes(&self) -> u64;
+    /// A packet comes to an idle port with an empty queue, which has been idle for `idle` picoseconds: it never waits, but may
+    /// still be marked or rejected.
+    fn pass(&mut self, _hot: &mut Hot, _idle: u64) -> Passing {
+        Passing::Unmarked
     }
     /// How urgent the packet is that leaves next: 0 for headers and control, from 1 on for data by priority. Says
     /// nothing of an empty queue.
@@ -115,12 +128,12 @@ macro_rules! disciplines {
                 match self { $(Self::$name(q) => q.packets(),)+ }
             }
             #[inline]
-            fn bytes(&self) -> u32 {
+            fn bytes(&self) -> u64 {
                 match self { $(Self::$name(q) => q.bytes(),)+ }
             }
             #[inline]
-            fn pass(&mut self, hot: &mut Hot) -> bool {
-                match self { $(Self::$name(q) => q.pass(hot),)+ }
+            fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
+                match self { $(Self::$name(q) => q.pass(hot, idle),)+ }
             }
             fn urgency(&self) -> u8 {
                 match self { $(Self::$name(q) => q.urgency(),)+ }
@@ -138,6 +151,8 @@ disciplines! {
     DropTail(drop_tail::DropTail),
     /// Drop-tail that marks at an instantaneous threshold.
     Ecn(ecn::Ecn),
+    /// Random early detection.
+    Red(red::Red),
     /// NDP's trimming switch.
     Trim(trim::Trim),
     /// Multi-level feedback queueing, dropping or trimming.

@@ -52,7 +52,7 @@ impl Discipline for Nic {
     }
 
     #[inline]
-    fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u64 {
         self.waiting.bytes
     }
 }

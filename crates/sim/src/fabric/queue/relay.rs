@@ -6,7 +6,7 @@
 //! next; where both are equally urgent, own packets and those of others take turns.
 
 use super::nic::Nic;
-use super::{Discipline, Outcome, Queue};
+use super::{Discipline, Outcome, Passing, Queue};
 use crate::engine::arena::{Hot, PacketId, flag};
 
 /// A relaying host's queue.
@@ -50,12 +50,12 @@ impl Discipline for Relay {
         self.own.packets() + self.others.packets()
     }
 
-    fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u64 {
         self.own.bytes() + self.others.bytes()
     }
 
-    fn pass(&mut self, hot: &mut Hot) -> bool {
-        hot.has(flag::RELAYED) && self.others.pass(hot)
+    fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
+        if hot.has(flag::RELAYED) { self.others.pass(hot, idle) } else { Passing::Unmarked }
     }
 }
 
@@ -135,6 +135,7 @@ mod tests {
         let marking = Queue::Ecn(Ecn::new(Limit::Packets(10), Limit::Packets(0)));
         let (mut queue, _, outcomes) = filled(marking, &[(1, ect(data(0))), (101, ect(data(0)))]);
         assert_eq!([outcomes[0].marked, outcomes[1].marked], [false, true]);
-        assert!(!queue.pass(&mut ect(data(0))) && queue.pass(&mut relayed(ect(data(0)))));
+        assert_eq!(queue.pass(&mut ect(data(0)), 0), Passing::Unmarked);
+        assert_eq!(queue.pass(&mut relayed(ect(data(0))), 0), Passing::Marked);
     }
 }

@@ -13,12 +13,12 @@ use crate::random;
 /// Serves a header band and data bands, `weight` headers for each data packet while both wait (NDP §3.1: 10:1).
 #[derive(Clone, Debug)]
 pub(super) struct WeightedRoundRobin {
-    weight: u8,
-    headers_in_row: u8,
+    weight: u32,
+    headers_in_row: u32,
 }
 
 impl WeightedRoundRobin {
-    pub(super) fn new(weight: u8) -> Self {
+    pub(super) fn new(weight: u32) -> Self {
         Self { weight, headers_in_row: 0 }
     }
 
@@ -60,7 +60,7 @@ pub struct Trim {
 impl Trim {
     /// `data_limit` for whole packets (NDP: 8 packets), `header_limit` for headers and control packets (NDP: the same
     /// memory), `weight` headers for each data packet, and the seed of the coin that decides which packet is trimmed.
-    pub fn new(data_limit: Limit, header_limit: Limit, weight: u8, seed: u64) -> Self {
+    pub fn new(data_limit: Limit, header_limit: Limit, weight: u32, seed: u64) -> Self {
         Self {
             headers: Bands::EMPTY,
             data: Bands::EMPTY,
@@ -135,7 +135,7 @@ impl Discipline for Trim {
     }
 
     #[inline]
-    fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u64 {
         self.headers.bytes + self.data.bytes
     }
 }

@@ -1,0 +1,280 @@
+//! Random early detection (Floyd and Jacobson 1993), with the gentle slope of Floyd 2000, dropping or marking (RFC 3168).
+//!
+//! Unlike [`ecn`](super::ecn), which looks at the queue as it is, it decides by a moving average of the queue's length, and
+//! by chance: bursts pass, and flows are told in proportion to what they send.
+
+use super::drop_tail::DropTail;
+use super::{Discipline, Limit, Outcome, Passing};
+use crate::engine::arena::{Hot, PacketId, flag};
+use crate::random;
+
+/// Parameters of random early detection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedParameters {
+    /// What the queue may hold.
+    pub buffer: Limit,
+    /// Average lengths from which packets are told, and from which all of them are; in packets, or both in bytes.
+    pub min: f64,
+    /// See `min`.
+    pub max: f64,
+    /// Whether lengths are in bytes.
+    pub in_bytes: bool,
+    /// Share of packets that are told when the average is just below `max`.
+    pub max_probability: f64,
+    /// Weight of an arrival in the average.
+    pub weight: f64,
+    /// Whether the share rises from `max_probability` to 1 between `max` and twice that, instead of at once.
+    pub gentle: bool,
+    /// Whether packets that may be marked are marked instead of dropped.
+    pub mark: bool,
+    /// Picoseconds that a packet takes on the link: an idle queue's average falls as if so many had arrived.
+    pub packet_ps: u64,
+}
+
+/// What becomes of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Admit,
+    /// By chance: mark it or drop it.
+    Tell,
+    /// The average is beyond all bounds: drop it (RFC 3168 §7 asks for that even where marks are possible).
+    Drop,
+}
+
+/// A queue with random early detection.
+#[derive(Clone, Debug)]
+pub struct Red {
+    queue: DropTail,
+    parameters: RedParameters,
+    average: f64,
+    /// Arrivals since the last one that was told, in the range where that is a matter of chance; -1 out of it.
+    since_told: i64,
+    coin: u64,
+}
+
+impl Red {
+    /// An empty queue; `seed` is that of its coin.
+    pub fn new(parameters: RedParameters, seed: u64) -> Self {
+        let queue = DropTail::new(parameters.buffer);
+        Self { queue, parameters, average: 0.0, since_told: -1, coin: random::mix(seed) }
+    }
+
+    /// Uniform in 0 to 1.
+    fn toss(&mut self) -> f64 {
+        self.coin = random::mix(self.coin);
+        (self.coin >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The share of packets that are to be told at this average (1993 §IV; Floyd 2000); 1 or more: all.
+    fn share(&self) -> f64 {
+        let RedParameters { min, max, max_probability: top, gentle, .. } = self.parameters;
+        if self.average < min {
+            0.0
+        } else if self.average < max {
+            top * (self.average - min) / (max - min)
+        } else if gentle && self.average < 2.0 * max {
+            top + (1.0 - top) * (self.average - max) / max
+        } else {
+            1.0
+        }
+    }
+
+    fn judge(&mut self) -> Verdict {
+        let share = self.share();
+        if share >= 1.0 {
+            self.since_told = 0;
+            return Verdict::Drop;
+        }
+        if self.average < self.parameters.min {
+            self.since_told = -1;
+            return Verdict::Admit;
+        }
+        // 1993 §IV: the share is spread evenly, so that the gaps between two that are told are uniform.
+        self.since_told += 1;
+        let spread = 1.0 - self.since_told as f64 * share;
+        if spread <= 0.0 || self.toss() < share / spread {
+            self.since_told = 0;
+            return Verdict::Tell;
+        }
+        Verdict::Admit
+    }
+
+    /// Whether the packet may stay, and whether it was marked.
+    fn apply(&self, verdict: Verdict, hot: &mut Hot) -> (bool, bool) {
+        match verdict {
+            Verdict::Admit => (true, false),
+            Verdict::Tell if self.parameters.mark && hot.has(flag::ECT) => {
+                let news = !hot.has(flag::CE);
+                hot.flags |= flag::CE;
+                (true, news)
+            }
+            Verdict::Tell | Verdict::Drop => (false, false),
+        }
+    }
+}
+
+/// `x` to the power of `n` by multiplications only, which IEEE 754 rounds the same everywhere.
+fn power(mut x: f64, mut n: u64) -> f64 {
+    let mut result = 1.0;
+    while n > 0 && result > 0.0 {
+        if n & 1 == 1 {
+            result *= x;
+        }
+        x *= x;
+        n >>= 1;
+    }
+    result
+}
+
+impl Discipline for Red {
+    #[inline]
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+        let length = if self.parameters.in_bytes { self.queue.bytes() as f64 } else { f64::from(self.queue.packets()) };
+        self.average += self.parameters.weight * (length - self.average);
+        let verdict = self.judge();
+        let (stays, marked) = self.apply(verdict, &mut hots[id as usize]);
+        if !stays {
+            return Outcome::rejected(id);
+        }
+        let outcome = self.queue.enqueue(hots, id);
+        Outcome { marked: marked && outcome == Outcome::QUEUED, ..outcome }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
+        self.queue.dequeue(hots)
+    }
+
+    #[inline]
+    fn packets(&self) -> u32 {
+        self.queue.packets()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
+    #[inline]
+    fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
+        // 1993 §IV: as many small packets as could have been sent while the queue was idle.
+        self.average *= power(1.0 - self.parameters.weight, idle / self.parameters.packet_ps.max(1));
+        let verdict = self.judge();
+        match self.apply(verdict, hot) {
+            (false, _) => Passing::Rejected,
+            (true, true) => Passing::Marked,
+            (true, false) => Passing::Unmarked,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{data, insert};
+    use super::*;
+    use crate::engine::arena::Arena;
+
+    fn parameters() -> RedParameters {
+        RedParameters {
+            buffer: Limit::Packets(1000),
+            min: 5.0,
+            max: 15.0,
+            in_bytes: false,
+            max_probability: 0.1,
+            weight: 0.002,
+            gentle: true,
+            mark: true,
+            packet_ps: 12_000_000,
+        }
+    }
+
+    /// Share of packets told, of many that find this average. The weight is so small that they do not change it.
+    fn told(parameters: RedParameters, average: f64, hot: Hot) -> (f64, f64) {
+        let mut queue = Red { average, ..Red::new(RedParameters { weight: 1e-12, ..parameters }, 7) };
+        let (mut dropped, mut marked, n) = (0, 0, 20_000);
+        for _ in 0..n {
+            match queue.pass(&mut { hot }, 0) {
+                Passing::Rejected => dropped += 1,
+                Passing::Marked => marked += 1,
+                Passing::Unmarked => {}
+            }
+        }
+        (f64::from(dropped) / f64::from(n), f64::from(marked) / f64::from(n))
+    }
+
+    /// The spreading doubles the share: with the counter of 1993, Fig. 2, gaps are uniform on 1 to 1/p - 1, whose mean is 1/2p.
+    fn spread(share: f64) -> f64 {
+        (2.0 * share).min(1.0)
+    }
+
+    #[test]
+    fn the_share_rises_from_the_lower_threshold_and_gently_beyond_the_upper() {
+        let plain = RedParameters { gentle: false, ..parameters() };
+        for (average, share) in [(4.9, 0.0), (7.5, 0.025), (10.0, 0.05), (14.0, 0.09)] {
+            for p in [parameters(), plain] {
+                let (dropped, marked) = told(p, average, data(0));
+                assert!((dropped - spread(share)).abs() < 0.01 && marked == 0.0, "{average}: {dropped}");
+            }
+        }
+        // Floyd 2000: 0.1 at 15, 0.55 at 22.5, all from 30 on. Without it, all from 15 on.
+        for (average, share) in [(15.0, 0.1), (22.5, 0.55), (29.9, 0.994), (30.0, 1.0)] {
+            let dropped = told(parameters(), average, data(0)).0;
+            assert!(dropped >= share - 0.01 && dropped <= spread(share) + 0.02, "{average}: {dropped}");
+            assert!(told(plain, average, data(0)).0 > 0.999);
+        }
+    }
+
+    #[test]
+    fn capable_packets_are_marked_but_where_all_are_dropped() {
+        let capable = Hot { flags: flag::DATA | flag::ECT, ..data(0) };
+        let (dropped, marked) = told(parameters(), 10.0, capable);
+        assert!(dropped == 0.0 && (marked - spread(0.05)).abs() < 0.01, "{dropped} {marked}");
+        assert_eq!(told(parameters(), 40.0, capable).0, 1.0);
+        let (dropped, marked) = told(RedParameters { mark: false, ..parameters() }, 10.0, capable);
+        assert!(dropped > 0.0 && marked == 0.0);
+    }
+
+    /// 1993 §V: after n arrivals that find a queue of 100 the average is 100 (1 - (1 - w)^n), and an idle time undoes it.
+    #[test]
+    fn the_average_moves_slowly_and_falls_while_the_queue_is_idle() {
+        let mut arena = Arena::new();
+        let parameters = RedParameters { min: 1e6, max: 2e6, ..parameters() };
+        let mut queue = Red::new(parameters, 1);
+        for label in 0..600 {
+            let id = insert(&mut arena, data(0), label);
+            assert_eq!(queue.enqueue(arena.hots(), id), Outcome::QUEUED);
+            if queue.packets() > 100 {
+                queue.dequeue(arena.hots());
+            }
+        }
+        let (n, average) = (600_i32, queue.average);
+        assert!(average > 50.0 && average < 100.0 * (1.0 - 0.998_f64.powi(n)), "{average}");
+        queue.pass(&mut data(0), 500 * parameters.packet_ps);
+        assert!((queue.average - average * 0.998_f64.powi(500)).abs() < 1e-9);
+        queue.pass(&mut data(0), u64::MAX);
+        assert!(queue.average < 1e-9);
+    }
+
+    #[test]
+    fn lengths_may_be_in_bytes_and_the_buffer_still_ends() {
+        let mut arena = Arena::new();
+        let p = RedParameters {
+            buffer: Limit::Bytes(6000),
+            in_bytes: true,
+            min: 3000.0,
+            max: 4000.0,
+            weight: 1.0,
+            gentle: false,
+            ..parameters()
+        };
+        let mut queue = Red::new(p, 1);
+        let rejected: Vec<bool> = (0..5)
+            .map(|label| {
+                let id = insert(&mut arena, data(0), label);
+                queue.enqueue(arena.hots(), id) == Outcome::rejected(id)
+            })
+            .collect();
+        // 4500 bytes wait when the fourth arrives.
+        assert_eq!(rejected, [false, false, false, true, true]);
+    }
+}
