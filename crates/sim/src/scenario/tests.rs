@@ -446,6 +446,54 @@ fn multicast_trimming_without_trimming_is_a_warning() {
     assert!(warns("drop-tail")[0].contains("switch.trim_multicast: has no effect"), "{:?}", warns("drop-tail"));
 }
 
+/// What a discipline does not look at is told of, unless the transport chooses the discipline.
+#[test]
+fn keys_without_effect_on_the_queue_are_warnings() {
+    let warns = |queue: &str, key: &str| {
+        let text = format!("{MINIMAL}[switch]\nqueue = \"{queue}\"\n{key}\n");
+        let warnings = plan(&text, &[]).unwrap().warnings;
+        warnings.iter().any(|w| w.key.starts_with("switch.") && w.message.starts_with("has no effect"))
+    };
+    for (key, heeded_by) in [
+        ("ecn_threshold = \"10 packets\"", &["ecn", "mlfq", "mlfq-trim"][..]),
+        ("header_buffer = \"9KB\"", &["trim", "mlfq-trim"]),
+        ("weight = 300", &["trim", "mlfq-trim"]),
+        ("priorities = 3", &["mlfq", "mlfq-trim"]),
+        ("victim = \"arriving\"", &["trim", "mlfq", "mlfq-trim"]),
+        ("red = { weight = 0.01 }", &["red"]),
+    ] {
+        for queue in ["drop-tail", "ecn", "red", "trim", "mlfq", "mlfq-trim"] {
+            assert_eq!(warns(queue, key), !heeded_by.contains(&queue), "{key} with {queue}");
+        }
+        for queue in ["auto", "fair"] {
+            assert_eq!(warns(queue, key), key.starts_with("red"), "{key} with {queue}");
+        }
+    }
+}
+
+#[test]
+fn thresholds_of_random_early_detection_make_sense() {
+    let error = |red: &str| plan(&format!("{MINIMAL}[switch]\nqueue = \"red\"\nred = {{ {red} }}\n"), &[]).unwrap_err();
+    assert!(error("min_threshold = \"20 packets\"").contains("switch.red.max_threshold: 15 packets is not above"));
+    let mixed = error("min_threshold = \"20KB\"");
+    assert!(mixed.contains("must both be packets or both be bytes") && mixed.contains("hint:"), "{mixed}");
+    assert!(error("weight = 0.0").contains("switch.red.weight: must be above 0 and at most 1"));
+    assert!(error("max_probability = 1.5").contains("switch.red.max_probability"));
+}
+
+#[test]
+fn the_congestion_control_is_the_transport_s_name() {
+    let text = with("name = \"scdp\"", "name = \"dctcp\"\ntcp = { congestion = \"cubic\" }");
+    let error = plan(&text, &[]).unwrap_err();
+    assert!(error.starts_with("error: test.toml:7:9: transport.tcp.congestion: unknown key"), "{error}");
+    assert!(
+        error.ends_with("hint: the transport's name is its congestion control: transport.name = \"cubic\""),
+        "{error}"
+    );
+    let error = plan(MINIMAL, &["transport.tcp.congestion=cubic"]).unwrap_err();
+    assert!(error.contains("transport.name = \"cubic\""), "{error}");
+}
+
 #[test]
 fn hosts_that_relay_have_no_fair_queues() {
     let bcube = ["fabric={ topology = \"bcube\", n = 4, k = 1 }", "switch.queue=\"fair\""];
