@@ -9,7 +9,7 @@ use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::{Fallback, Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::ScdpConfig;
-use anabranch_transport::Time;
+use anabranch_transport::{Rate, Time};
 use anabranch_transport::tcp::TcpConfig;
 use common::*;
 
@@ -88,4 +88,34 @@ fn a_read_goes_on_without_a_source_that_has_given_up() {
     let (record, ending) = run_for(beside_a_long_flow(scdp, None, vec![session], &[2]), 20_000_000);
     assert_eq!(ending, Ending::Complete);
     assert!(record.flows[0].end.is_some());
+}
+
+/// The ideal completion time of a flow from host 0 to host 1 that starts at 1 ms and of which everything is over at 2 ms.
+fn ideal_with(changes: Vec<(Time, Change)>) -> u64 {
+    let [_, (_, ndp), _] = impatient();
+    let sessions = vec![Session { start: at(1000), ..unicast(0, 1, 30_000) }];
+    let mut setup = setup(star(3), trim(20), ndp, Single, sessions);
+    setup.changes = changes;
+    let (record, ending) = run_for(setup, 1_000_000);
+    assert_eq!(ending, Ending::Complete);
+    record.flows[0].ideal_ps
+}
+
+#[test]
+fn the_ideal_time_is_that_of_the_fabric_at_the_start() {
+    let slow = |time, mbps| (at(time), Change::Rate(Target::Link(0), Rate::from_mbps(mbps)));
+    let cut = |time| (at(time), Change::Cut(Target::Link(1)));
+    let restore = |time| (at(time), Change::Restore(Target::Link(1)));
+    let undisturbed = ideal_with(Vec::new());
+    assert!(undisturbed > 0);
+    // What happens to the fabric after the flow is over does not matter.
+    assert_eq!(ideal_with(vec![cut(2000)]), undisturbed);
+    assert_eq!(ideal_with(vec![slow(2000, 100)]), undisturbed);
+    // What happened before does.
+    let slowed = ideal_with(vec![slow(500, 100)]);
+    assert!(slowed > 8 * undisturbed, "{slowed} ps against {undisturbed}");
+    assert_eq!(ideal_with(vec![slow(500, 100), slow(100_000, 1000)]), slowed);
+    assert_eq!(ideal_with(vec![slow(100, 100), slow(500, 1000)]), undisturbed);
+    // Nothing leads to the receiver at the start: its way in the fabric as it was built.
+    assert_eq!(ideal_with(vec![cut(500), restore(1100)]), undisturbed);
 }

@@ -174,10 +174,16 @@ impl Routes {
     }
 
     /// Rate and delay of the links on one shortest path (the first port of each set), from `src` on: what an ideal
-    /// completion time is computed from. Empty if there is no path.
-    pub fn ideal_path(&self, graph: &Graph, src: u32, dst: u32) -> Vec<(Rate, Duration)> {
-        let links = self.path(graph, src, dst, 0).into_iter().map(|p| &graph.links[(p / 2) as usize]);
-        links.map(|l| (l.rate, l.delay)).collect()
+    /// completion time is computed from. `rate` is that of a port. Empty if there is no path.
+    pub fn ideal_path(
+        &self,
+        graph: &Graph,
+        rate: impl Fn(PortId) -> Rate,
+        src: u32,
+        dst: u32,
+    ) -> Vec<(Rate, Duration)> {
+        let ports = self.path(graph, src, dst, 0).into_iter();
+        ports.map(|p| (rate(p), graph.links[(p / 2) as usize].delay)).collect()
     }
 
     /// Bytes that the tables take.

@@ -1,6 +1,38 @@
 //! The completion time of a transfer that is alone on the idle fabric.
 
 use anabranch_transport::{Duration, Rate};
+use std::collections::BTreeMap;
+
+/// What an ideal completion time depends on, besides the packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Way {
+    /// Rate and delay of the links on one shortest path.
+    pub path: Vec<(Rate, Duration)>,
+    /// How many such paths there are that share no link.
+    pub ways: u32,
+}
+
+/// The ways of many flows, each kept once: most flows of a fabric have one of a few.
+#[derive(Clone, Debug, Default)]
+pub struct Ways {
+    known: Vec<Way>,
+    numbers: BTreeMap<Way, u32>,
+}
+
+impl Ways {
+    /// The number of a way.
+    pub fn number(&mut self, way: Way) -> u32 {
+        *self.numbers.entry(way).or_insert_with_key(|way| {
+            self.known.push(way.clone());
+            (self.known.len() - 1) as u32
+        })
+    }
+
+    /// The way with a number.
+    pub fn get(&self, number: u32) -> &Way {
+        &self.known[number as usize]
+    }
+}
 
 /// The packets of an object on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,6 @@ pub mod ideal;
 
 use crate::fabric::graph::PortId;
 use crate::network::{Ending, Network};
-use crate::workload::Mode;
 use anabranch_transport::Time;
 
 /// One flow as one receiver saw it.
@@ -32,7 +31,7 @@ pub struct FlowRow {
     pub start: Time,
     /// Completion at the receiving application.
     pub end: Option<Time>,
-    /// The same transfer alone on the idle fabric, over all shortest ways that share no link.
+    /// The same transfer alone on the idle fabric as it was at the request, over all shortest ways that share no link.
     pub ideal_ps: u64,
     /// How long the flow was measured: until its completion, or, for background flows, until the end of the run.
     pub measured_ps: u64,
@@ -141,9 +140,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
             // What follows volumes may have been cut short.
             let whole = spec.supply.is_none() || receiver.completed.is_some();
             let size_bytes = spec.size.filter(|_| whole).map_or(receiver.stats.bytes_delivered, |s| s.0);
-            let path = network.routes().ideal_path(network.graph(), src_host, dst_host);
-            let sources = if spec.mode == Mode::ManyToOne { &spec.sources[..] } else { &[src_host] };
-            let ways = network.disjoint_ways(sources, dst_host);
+            let way = network.way(receiver);
             rows.push(FlowRow {
                 session: index as u32,
                 request: spec.request,
@@ -155,9 +152,9 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 size_bytes,
                 start: spec.start,
                 end: receiver.completed,
-                ideal_ps: ideal::completion_time_over(ways, &path, &group.transport.packets(size_bytes)).ps(),
+                ideal_ps: ideal::completion_time_over(way.ways, &way.path, &group.transport.packets(size_bytes)).ps(),
                 measured_ps: receiver.completed.unwrap_or(until).since(spec.start).ps(),
-                hops: path.len() as u8,
+                hops: way.path.len() as u8,
                 packets_sent: row.sent.data_sent,
                 packets_retransmitted: row.sent.retransmitted,
                 packets_trimmed: row.packets_trimmed,

@@ -23,6 +23,7 @@ use crate::host::jitter::Jitter;
 use crate::host::path::PathMode;
 use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
+use crate::measure::ideal::{Way, Ways};
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Fallback, Session};
@@ -32,6 +33,7 @@ use anabranch_transport::{Bytes, Duration, Rate, Time};
 use rand::Rng as _;
 pub use control::{Change, Sample, Sampling, Target};
 pub use sessions::{ReceiverRow, SessionRow, Straggler};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// When a run ends.
@@ -234,6 +236,8 @@ pub struct Network {
     endpoints: Vec<Option<Box<Hosted>>>,
     endpoint_session: Vec<u32>,
     multicast: Vec<Option<Box<Multicast>>>,
+    /// The routing tables of the fabric as it was built, if they were needed.
+    whole: OnceCell<Routes>,
     links_up: Vec<bool>,
     sessions: Vec<SessionRow>,
     specs: Vec<Session>,
@@ -242,6 +246,7 @@ pub struct Network {
     /// Of these, receivers that nobody can complete any more.
     hopeless: u64,
     last_completion: u64,
+    ideals: Ways,
     entities: Entities,
     periodic: Periodic,
     changes: Vec<(Time, Change)>,
@@ -313,6 +318,7 @@ impl Network {
             wheel: Wheel::new(horizon, entities.timers as usize, random::stream(setup.seed, "ties").next_u64()),
             packets: Arena::new(),
             routes: Routes::build(&graph, |_| true),
+            whole: OnceCell::new(),
             links_up: vec![true; graph.links.len()],
             ports,
             hosts,
@@ -324,6 +330,7 @@ impl Network {
             unfinished: setup.sessions.iter().filter(|s| awaited(s)).map(|s| s.sinks.len() as u64).sum(),
             hopeless: 0,
             last_completion: 0,
+            ideals: Ways::default(),
             specs: setup.sessions,
             groups: setup.groups,
             entities,
@@ -498,13 +505,18 @@ impl Network {
         &self.routes
     }
 
+    /// The way of a receiver's flow on the fabric as it was when its session began.
+    pub fn way(&self, receiver: &ReceiverRow) -> &Way {
+        self.ideals.get(receiver.way)
+    }
+
     /// How many shortest ways that share no link lead from any of `sources` to `sink`. Where hosts have one link each that
     /// is one, whatever happens between them.
-    pub fn disjoint_ways(&self, sources: &[u32], sink: u32) -> u32 {
+    fn disjoint_ways(&self, routes: &Routes, sources: &[u32], sink: u32) -> u32 {
         if !self.interfaces.several {
             return 1;
         }
-        disjoint_paths(&self.graph, sources, sink, |node| self.routes.ways(node, sink))
+        disjoint_paths(&self.graph, sources, sink, |node| routes.ways(node, sink))
     }
 
     /// The ports, by index.

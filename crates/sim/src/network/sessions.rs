@@ -1,10 +1,13 @@
 //! Opening and closing transfers, and what is remembered of them.
 
 use super::{Multicast, Network};
+use crate::fabric::graph::PortId;
 use crate::fabric::multicast::MulticastGroup;
+use crate::fabric::routing::Routes;
 use crate::host::path::PathPicker;
 use crate::host::stack::Stack;
 use crate::host::{EndpointId, Hosted, Remote, Remotes};
+use crate::measure::ideal::Way;
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Mode, Session};
@@ -22,6 +25,8 @@ pub struct ReceiverRow {
     pub straggler: Option<Straggler>,
     /// Nobody is left who could complete it: an endpoint that it needs has given up.
     pub lost: bool,
+    /// Number of its [way](Network::way).
+    pub(super) way: u32,
 }
 
 impl ReceiverRow {
@@ -140,6 +145,7 @@ impl Network {
         }
         let row = &mut self.sessions[session as usize];
         row.endpoints = self.endpoints.len() as u32 - first_endpoint;
+        self.note_ways(session, spec);
         if let Some(supply) = &spec.supply {
             self.supply(first_endpoint, supply.clone(), spec.size, &transport);
         }
@@ -149,6 +155,25 @@ impl Network {
         }
         if spec.supply.is_some() {
             self.await_supply(first_endpoint);
+        }
+    }
+
+    /// Remembers the ways to the receivers of a session that begins now. One that nothing leads to at the moment has its
+    /// way in the fabric as it was built.
+    fn note_ways(&mut self, session: u32, spec: &Session) {
+        for (r, &sink) in spec.sinks.iter().enumerate() {
+            let sender = self.sessions[session as usize].senders[r];
+            let sources = if spec.mode == Mode::ManyToOne { &spec.sources[..] } else { &[sender] };
+            let now = self.routes.ideal_path(&self.graph, |port| self.ports[port as usize].rate(), sender, sink);
+            let way = if now.is_empty() {
+                let whole = self.whole.get_or_init(|| Routes::build(&self.graph, |_| true));
+                let rate = |port: PortId| self.graph.links[(port / 2) as usize].rate;
+                let path = whole.ideal_path(&self.graph, rate, sender, sink);
+                Way { path, ways: self.disjoint_ways(whole, sources, sink) }
+            } else {
+                Way { path: now, ways: self.disjoint_ways(&self.routes, sources, sink) }
+            };
+            self.sessions[session as usize].receivers[r].way = self.ideals.number(way);
         }
     }
 

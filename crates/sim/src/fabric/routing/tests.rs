@@ -157,7 +157,7 @@ fn what_is_cut_off_has_no_ports() {
         assert!(!r.next_ports(switch, 4).is_empty());
     }
     assert_eq!((r.path_count(0, 5), r.hop_count(0, 5), r.path_count(5, 0)), (0, 0, 0));
-    assert!(r.ideal_path(&g, 0, 5).is_empty() && r.ideal_path(&g, 5, 0).is_empty());
+    assert!(r.path(&g, 0, 5, 0).is_empty() && r.path(&g, 5, 0, 0).is_empty());
 
     // A dumbbell without its middle: each side goes on alone.
     let g = fabric("topology = 'dumbbell'\nleft = 2\nright = 2");
@@ -172,8 +172,9 @@ fn ideal_path_has_the_rates_and_delays_of_the_links() {
     let (gbps, us) = (Rate::from_gbps, Duration::from_us);
     let toml = "topology = 'dumbbell'\nleft = 1\nright = 1\nbottleneck_rate = '3Gbps'\nbottleneck_delay = '7us'";
     let g = fabric(toml);
-    assert_eq!(routes(&g).ideal_path(&g, 0, 1), [(gbps(1), us(10)), (gbps(3), us(7)), (gbps(1), us(10))]);
-    assert!(routes(&g).ideal_path(&g, 0, 0).is_empty());
+    let rate = |p: PortId| g.links[(p / 2) as usize].rate;
+    assert_eq!(routes(&g).ideal_path(&g, rate, 0, 1), [(gbps(1), us(10)), (gbps(3), us(7)), (gbps(1), us(10))]);
+    assert!(routes(&g).ideal_path(&g, rate, 0, 0).is_empty());
 }
 
 #[test]
@@ -239,7 +240,7 @@ proptest! {
                 prop_assert_eq!(u32::from(r.hop_count(src, dst)), links.unwrap_or(0));
                 prop_assert_eq!(r.path_count(src, dst) > 0, links.is_some());
                 prop_assert_eq!(r.path_count(src, dst), r.path_count(dst, src));
-                prop_assert_eq!(r.ideal_path(&g, src, dst).len() as u32, links.unwrap_or(0));
+                prop_assert_eq!(r.path(&g, src, dst, 0).len() as u32, links.unwrap_or(0));
             }
         }
     }
