@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import core, outputs
+from anabranch.errors import ScenarioError
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -44,6 +45,18 @@ class Plan:
     warnings: tuple[str, ...]
 
 
+LAST_SEED = 2**63 - 1
+"""Largest seed: result tables hold signed numbers of 64 bits."""
+
+MOST_SEEDS = 2**32 - 1
+"""Most seeds of a scenario."""
+
+
+def _check_seeds(seeds: int | None) -> None:
+    if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
+        raise ScenarioError(f"--seeds {seeds}: expected 1 to {MOST_SEEDS}")
+
+
 def plan(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None = None) -> Plan:
     """List the runs of a scenario without running any.
 
@@ -66,7 +79,11 @@ def plan(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None =
     ScenarioError
         If the scenario cannot be read or run.
     """
+    _check_seeds(seeds)
     data = json.loads(core.call("plan", str(path), list(overrides), seeds))
+    last = max((run["seed"] for run in data["runs"]), default=0)
+    if last > LAST_SEED:
+        raise ScenarioError(f"{path}: seed {last}: the tables hold seeds up to {LAST_SEED}", hint="a smaller `seed`")
     names = PlannedRun.__dataclass_fields__
     return Plan(
         tuple(PlannedRun(**{name: run[name] for name in names}) for run in data["runs"]),
@@ -125,6 +142,7 @@ def run(
     # Imported here: planning and `--help` need no Polars.
     from anabranch.results import load  # noqa: PLC0415
 
+    _check_seeds(seeds)
     outputs.check(Path(out))
     if not force and outputs.finished(Path(out)):
         outputs.guard(Path(out), plan(path, overrides, seeds=seeds).runs, resume=resume)

@@ -39,9 +39,30 @@ HINTS = {
 """What to do about an error of the system."""
 
 
+WIDEST = 400
+"""Characters of a line of a message at most: input may be one line of a megabyte."""
+
+LINES = 60
+"""Lines of a message at most."""
+
+
+def clip(text: str) -> str:
+    """Cut what is quoted from input to what a person reads.
+
+    Examples
+    --------
+    >>> len(clip("x" * 1000))
+    400
+    """
+    lines = [line if len(line) <= WIDEST else f"{line[: WIDEST - 4]} ..." for line in text.splitlines()]
+    if len(lines) > LINES:
+        lines = [*lines[:LINES], f"... and {len(lines) - LINES} more lines"]
+    return "\n".join(lines)
+
+
 def tell(message: str, hint: str | None = None) -> None:
     """Print an error, and its hint on a line of its own."""
-    print(f"error: {message}" + ("" if hint is None else f"\nhint: {hint}"), file=sys.stderr)
+    print(clip(f"error: {message}" + ("" if hint is None else f"\nhint: {hint}")), file=sys.stderr)
 
 
 def describe(error: OSError) -> str:
@@ -75,7 +96,7 @@ def errors() -> Iterator[None]:
         yield
     except AnabranchError as error:
         text = str(error).removeprefix("error: ")  # the core's own messages begin so already
-        print(f"error: {text}", file=sys.stderr)
+        tell(text)
         raise typer.Exit(1 if isinstance(error, CoreMissingError) else 2) from error
     except BrokenPipeError:  # `anabranch ... | head`: `main` ends quietly
         raise

@@ -1,0 +1,144 @@
+"""Ending a sweep by Ctrl-C, SIGTERM and SIGKILL: finished runs are kept, can be read, and the others can be added."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import anabranch
+from anabranch import stats
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCENARIO = """\
+name = "long"
+repeat = 400
+[fabric]
+topology = "star"
+hosts = 8
+[transport]
+name = "ndp"
+[[workload]]
+name = "w"
+arrivals = { law = "poisson", load = 0.5 }
+sizes = { law = "fixed", size = "1MB" }
+placement = { pattern = "random" }
+sessions = 40
+"""
+
+
+def start(folder: Path, *more: str) -> subprocess.Popen[str]:
+    (folder / "a.toml").write_text(SCENARIO)
+    command = [sys.executable, "-m", "anabranch", "run", "a.toml", "--threads", "1", "--out", "r", *more]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_runs(folder: Path, process: subprocess.Popen[str], wanted: int = 3) -> None:
+    deadline = time.monotonic() + 120
+    while len(list(folder.glob("r/runs/p*/run.json"))) < wanted:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "no run finished"
+        time.sleep(0.005)
+
+
+def command(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "anabranch", *argv]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def status(folder: Path) -> list[str]:
+    return [run.status for run in anabranch.load(folder / "r").manifest.runs]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_keeps_the_finished_runs(tmp_path: Path, number: int, code: int) -> None:
+    process = start(tmp_path)
+    wait_for_runs(tmp_path, process)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == code, err
+    kept = status(tmp_path).count("complete")
+    assert 3 <= kept < 400
+    assert f"interrupted: {kept} of 400 runs finished and are kept in r" in err
+    assert "hint: the same command with --resume runs the others" in err
+    assert (tmp_path / "r/report.html").is_file()
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO.replace("repeat = 400", "repeat = 30"))
+    line = ["nohup", sys.executable, "-m", "anabranch", "run", "a.toml", "--threads", "1", "--out", "r", "--no-report"]
+    process = subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_runs(tmp_path, process, 1)
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert set(status(tmp_path)) == {"complete"}
+
+
+def test_after_kill_9_everything_goes_on(tmp_path: Path) -> None:
+    process = start(tmp_path, "repeat=60")
+    wait_for_runs(tmp_path, process)
+    process.kill()
+    process.communicate()
+    there = {path.parent.name for path in tmp_path.glob("r/runs/p*/run.json")}
+
+    # What finished can be loaded ...
+    results = anabranch.load(tmp_path / "r")
+    complete = {run.run for run in results.manifest.runs if run.complete}
+    assert complete == there
+    assert len(results.manifest.runs) == 60
+    assert results.flows["run"].n_unique() == len(there)
+    assert stats.fct_table(results)["samples"].max() == len(there)
+    # ... reported ...
+    report = command(tmp_path, "report", "r")
+    assert report.returncode == 1, report.stderr
+    assert f"{60 - len(there)} of 60 runs did not complete" in " ".join(report.stdout.split())
+    # ... and completed, with nothing run twice.
+    before = {run: (tmp_path / "r/runs" / run / "flows.parquet").stat().st_mtime_ns for run in there}
+    resumed = command(tmp_path, "run", "a.toml", "repeat=60", "--out", "r", "--resume", "--threads", "1")
+    assert resumed.returncode == 0, resumed.stderr
+    assert status(tmp_path) == ["complete"] * 60
+    assert {run: (tmp_path / "r/runs" / run / "flows.parquet").stat().st_mtime_ns for run in there} == before
+    left = [path.name for path in (tmp_path / "r").rglob("*") if "part" in path.name]
+    assert left == []
+
+
+def test_a_run_that_ended_after_the_manifest_was_written_counts(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    assert command(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--no-report").returncode == 0
+    file = tmp_path / "r/manifest.json"
+    manifest = json.loads(file.read_text())
+    for run in manifest["runs"][1:]:
+        run |= {"status": "interrupted", "message": "not begun", "fingerprint": "", "events": 0}
+    manifest["runs"][2]["scenario_hash"] = "another"
+    file.write_text(json.dumps(manifest))
+    assert status(tmp_path) == ["complete", "complete", "interrupted"]
+
+
+def test_without_a_manifest_the_hint_is_to_resume(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    assert command(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--no-report").returncode == 0
+    (tmp_path / "r/manifest.json").unlink()
+    report = command(tmp_path, "report", "r")
+    assert report.returncode == 2
+    assert "r: has runs, but no manifest.json\nhint: `anabranch run FILE --out DIR --resume`" in report.stderr
+    assert command(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--resume").returncode == 0
+    assert command(tmp_path, "report", "r").returncode == 0
+
+
+def test_the_demonstration_can_be_resumed(tmp_path: Path) -> None:
+    (tmp_path / "scenarios/examples").mkdir(parents=True)
+    (tmp_path / "scenarios/examples/demo.toml").write_text(SCENARIO.replace("repeat = 400", "repeat = 4"))
+    assert command(tmp_path, "demo").returncode == 0
+    (tmp_path / "out/demo/runs/p000-s2/run.json").unlink()
+    before = os.stat(tmp_path / "out/demo/runs/p000-s1/flows.parquet").st_mtime_ns
+    assert command(tmp_path, "demo", "--resume").returncode == 0
+    assert os.stat(tmp_path / "out/demo/runs/p000-s1/flows.parquet").st_mtime_ns == before
