@@ -1,6 +1,8 @@
 //! Sums per bin on one grid: dense between the first and the last bin touched, and fast for neighbours in time.
 
 use crate::error::Refused;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What fell into a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,8 +18,31 @@ impl Cell {
     }
 }
 
-/// Bin k covers `[origin + k * width, origin + (k + 1) * width)`; k may be negative.
+/// Cells that all bins of a request together may still have: memory has a bound however many series there are.
 #[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    left: Arc<AtomicUsize>,
+    cells: usize,
+}
+
+impl Budget {
+    pub(crate) fn new(cells: usize) -> Self {
+        Self { left: Arc::new(AtomicUsize::new(cells)), cells }
+    }
+
+    fn take(&self, cells: usize) -> Result<(), Refused> {
+        let enough = |left: usize| left.checked_sub(cells);
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough);
+        taken.map(drop).map_err(|_| Refused::TooManyInAll { max: self.cells })
+    }
+
+    fn give(&self, cells: usize) {
+        self.left.fetch_add(cells, Ordering::Relaxed);
+    }
+}
+
+/// Bin k covers `[origin + k * width, origin + (k + 1) * width)`; k may be negative.
+#[derive(Debug)]
 pub(crate) struct Bins {
     width: i64,
     origin: i64,
@@ -28,6 +53,13 @@ pub(crate) struct Bins {
     /// Index of the first cell.
     first: i64,
     cells: Vec<Cell>,
+    budget: Budget,
+}
+
+impl Drop for Bins {
+    fn drop(&mut self) {
+        self.budget.give(self.cells.len());
+    }
 }
 
 /// No stamp is within a bin of this: the first record goes the long way.
@@ -35,8 +67,9 @@ const NOWHERE: i64 = i64::MIN;
 
 impl Bins {
     /// No bins yet. The width is above 0.
-    pub(crate) fn new(width: i64, origin: i64, max: usize) -> Self {
-        Self { width, origin, max, open: NOWHERE, filling: Cell::default(), first: 0, cells: Vec::new() }
+    pub(crate) fn new(width: i64, origin: i64, max: usize, budget: &Budget) -> Self {
+        let budget = budget.clone();
+        Self { width, origin, max, open: NOWHERE, filling: Cell::default(), first: 0, cells: Vec::new(), budget }
     }
 
     pub(crate) fn width(&self) -> i64 {
@@ -129,10 +162,13 @@ impl Bins {
             // As many again in front, so that a file in reverse order costs no more than one in order.
             let wanted = (self.first - index) as usize;
             let extra = wanted.max(self.cells.len()).min(self.max - self.cells.len());
+            self.budget.take(extra)?;
             self.cells.splice(0..0, std::iter::repeat_n(Cell::default(), extra));
             self.first -= extra as i64;
         } else if index > last {
-            self.cells.resize((index - self.first + 1) as usize, Cell::default());
+            let count = (index - self.first + 1) as usize;
+            self.budget.take(count - self.cells.len())?;
+            self.cells.resize(count, Cell::default());
         }
         Ok(())
     }
@@ -176,7 +212,7 @@ impl Bins {
         other.close();
         let shift = (other.origin - self.origin).div_euclid(self.width);
         if self.cells.is_empty() {
-            (self.first, self.cells) = (other.first + shift, other.cells);
+            (self.first, self.cells) = (other.first + shift, std::mem::take(&mut other.cells));
             return Ok(());
         }
         let Some((first, last)) = other.extent() else { return Ok(()) };
@@ -197,7 +233,7 @@ mod tests {
     #[test]
     fn packets_in_any_order_fall_into_the_right_bins() {
         let stamps = [5, 7, 19, 3, -11, 1000, 6, -1, 0, 9, 10, 400];
-        let mut bins = Bins::new(10, 0, 1000);
+        let mut bins = Bins::new(10, 0, 1000, &Budget::new(10_000));
         for at in stamps {
             bins.count(at, 100 + at).expect("few bins");
         }
@@ -214,7 +250,7 @@ mod tests {
 
     #[test]
     fn too_many_bins_are_refused_and_leave_the_rest_as_it_was() {
-        let mut bins = Bins::new(10, 0, 100);
+        let mut bins = Bins::new(10, 0, 100, &Budget::new(10_000));
         bins.count(0, 1).expect("first");
         bins.count(999, 1).expect("the hundredth");
         for far in [1000, -1, i64::MAX / 2, -(i64::MAX / 2)] {
@@ -227,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_file_in_reverse_order_stays_within_the_limit() {
-        let mut bins = Bins::new(1, 0, 1000);
+        let mut bins = Bins::new(1, 0, 1000, &Budget::new(10_000));
         for at in (-999..=0).rev() {
             bins.count(at, 1).expect("a thousand bins");
         }
@@ -237,8 +273,27 @@ mod tests {
     }
 
     #[test]
+    fn all_bins_together_have_a_bound_and_give_back_what_they_leave() {
+        let budget = Budget::new(100);
+        let mut a = Bins::new(1, 0, 1000, &budget);
+        a.count(0, 1).expect("first");
+        a.count(59, 1).expect("sixty");
+        let mut b = Bins::new(1, 0, 1000, &budget);
+        b.count(0, 1).expect("first");
+        assert!(b.count(40, 1).is_err(), "101 in all");
+        drop(b);
+        let mut c = Bins::new(1, 0, 1000, &budget);
+        c.count(0, 1).expect("first");
+        c.count(39, 1).expect("a hundred in all");
+        a.absorb(c).expect("added up, and the rest is given back");
+        drop(a);
+        assert_eq!(budget.left.load(Ordering::Relaxed), 100);
+    }
+
+    #[test]
     fn absorbing_adds_on_a_shifted_grid() {
-        let (mut a, mut b) = (Bins::new(10, 0, 100), Bins::new(10, 50, 100));
+        let (mut a, mut b) =
+            (Bins::new(10, 0, 100, &Budget::new(10_000)), Bins::new(10, 50, 100, &Budget::new(10_000)));
         a.count(12, 1).expect("few");
         b.count(51, 2).expect("few");
         b.count(12, 4).expect("few");

@@ -50,8 +50,9 @@ pub(crate) fn bases(widths: &[i64]) -> Vec<i64> {
 }
 
 impl Track {
-    fn new(name: String, kind: Kind, widths: &[i64], origin: i64, max: usize) -> Self {
-        let make = |widths: &[i64]| widths.iter().map(|&width| Bins::new(width, origin, max)).collect();
+    fn new(name: String, kind: Kind, widths: &[i64], origin: i64, settings: &Settings) -> Self {
+        let bins = |&width: &i64| Bins::new(width, origin, settings.max_bins, &settings.budget);
+        let make = |widths: &[i64]| widths.iter().map(bins).collect();
         let (bins, covered) = match kind {
             Kind::Intervals => (make(widths), make(widths)),
             Kind::Packets | Kind::Flows => (make(&bases(widths)), Vec::new()),
@@ -167,7 +168,7 @@ impl<'s> Collector<'s> {
 
     /// Begins a track and returns its number.
     pub(crate) fn track(&mut self, name: String, kind: Kind, widths: &[i64], origin: i64) -> usize {
-        self.tracks.push(Track::new(name, kind, widths, origin, self.settings.max_bins));
+        self.tracks.push(Track::new(name, kind, widths, origin, self.settings));
         self.tracks.len() - 1
     }
 
@@ -350,7 +351,7 @@ mod tests {
     #[test]
     fn a_spread_volume_adds_up() {
         for (from, to, bytes) in [(3, 1003, 1_000_001), (0, 10, 7), (9, 11, 1), (5, 5, 12), (-25, 26, 100), (7, 8, 3)] {
-            let mut bins = Bins::new(10, 0, 1000);
+            let mut bins = Bins::new(10, 0, 1000, &crate::bins::Budget::new(10_000));
             spread(&mut bins, from, to, Cell { bytes, packets: 3 }).expect("few bins");
             assert_eq!(bins.total(), Cell { bytes, packets: 3 });
             let (a, b) = (bins.index(from), bins.index((to - 1).max(from)));

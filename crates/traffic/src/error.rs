@@ -130,6 +130,8 @@ impl ReadError {
 pub(crate) enum Refused {
     /// More bins than allowed.
     TooManyBins { stamp: i64, origin: i64, width: i64, max: usize },
+    /// More bins in all series than allowed.
+    TooManyInAll { max: usize },
     /// See [`ReadError::Peeked`].
     Peeked,
 }
@@ -149,6 +151,11 @@ impl Refused {
                 ),
                 "if the stamp is right, use wider bins or raise --max-bins (16 bytes of memory a bin); if it is damaged, \
                  --keep-partial keeps what comes before it",
+            ),
+            Self::TooManyInAll { max } => ReadError::hinted(
+                place,
+                format!("all series together have more than {max} bins here"),
+                "use wider bins, choose series (--column, --row), or raise --max-bins (16 bytes of memory a bin)",
             ),
             Self::Peeked => ReadError::Peeked,
         }

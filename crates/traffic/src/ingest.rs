@@ -7,6 +7,7 @@ use crate::input::Input;
 use crate::outcome::{FileReport, Outcome};
 use crate::request::{Align, Request, Settings};
 use crate::series::{self, Series, Span};
+use crate::stamp;
 use crate::watch::Watch;
 use std::io::Read;
 use std::path::Path;
@@ -102,6 +103,20 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Whether a path names a pipe, which can be read once.
+fn is_pipe(path: &str) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        std::fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
 /// Several files of one series need one grid: that of the earliest.
 fn common_origin(settings: &Settings, watch: &Watch) -> Result<Option<i64>, IngestError> {
     let request = &settings.request;
@@ -114,9 +129,10 @@ fn common_origin(settings: &Settings, watch: &Watch) -> Result<Option<i64>, Inge
         if watch.interrupted() {
             return Err(IngestError::Interrupted);
         }
-        if path == "-" {
+        if path == "-" || is_pipe(path) {
+            let name = if path == "-" { "standard input".to_owned() } else { format!("{path}, a pipe,") };
             return Err(IngestError::request(
-                "standard input cannot be read beside files into one series",
+                format!("{name} cannot be read beside files into one series"),
                 "add --each, or --align clock",
             ));
         }
@@ -178,7 +194,7 @@ fn read(path: &str, mut input: Input<'_>, settings: &Settings, origin: Option<i6
         unstamped: collector.unstamped,
         rounded: collector.rounded,
         damaged,
-        notes: collector.notes,
+        notes: std::mem::take(&mut collector.notes),
     };
     let nothing = report.records == 0 && report.damaged.is_none();
     if settings.request.direction.is_some() && report.undecided > 0 && report.undecided == report.records {
@@ -188,10 +204,35 @@ fn read(path: &str, mut input: Input<'_>, settings: &Settings, origin: Option<i6
         ));
     }
     let mut report = report;
+    if let Some(note) = leap(&report, &collector) {
+        report.notes.push(note);
+    }
     if nothing {
         report.notes.push("the file holds no records".to_owned());
     }
     Ok((report, span, collector.tracks))
+}
+
+/// Says when one step takes nearly all the time of a capture, as a damaged stamp makes it.
+fn leap(report: &FileReport, collector: &Collector<'_>) -> Option<String> {
+    /// Bins of the finest width that a step may take.
+    const BINS: i64 = 10_000;
+    let (first, last) = (report.first_ns?, report.last_ns?);
+    let track = collector.tracks.first().filter(|track| track.kind == Kind::Packets)?;
+    let finest = *track.widths.iter().min()?;
+    let most = (last - first) / 10 * 9;
+    let (step, what) = if report.longest_silence_ns >= most {
+        (report.longest_silence_ns, "without a record")
+    } else {
+        (i64::try_from(report.largest_step_back_ns).ok().filter(|step| *step >= most)?, "back in one step")
+    };
+    (step / finest >= BINS && report.records > 2).then(|| {
+        format!(
+            "{} {what}, of {} in all: is a time stamp damaged? --gap 5s makes long silence unknown instead of empty",
+            stamp::duration(step.unsigned_abs()),
+            stamp::duration((last - first).unsigned_abs()),
+        )
+    })
 }
 
 /// What becomes one set of series.

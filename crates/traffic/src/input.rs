@@ -3,7 +3,7 @@
 use crate::compress;
 use crate::error::{Place, ReadError};
 use crate::watch::Watch;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -48,17 +48,31 @@ impl<R: Read> Read for Watched<'_, R> {
     }
 }
 
+/// What has no end, or no bytes, is no file to read; a pipe is.
+fn refuse(there: &Metadata) -> io::Result<()> {
+    if there.is_dir() {
+        return Err(io::Error::other("is a folder, expected a file"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        let kind = there.file_type();
+        if kind.is_char_device() || kind.is_block_device() || kind.is_socket() {
+            return Err(io::Error::other("is a device or a socket, expected a file"));
+        }
+    }
+    Ok(())
+}
+
 impl<'a> Input<'a> {
     /// Opens a file; `-` is standard input.
     pub(crate) fn open(path: &str, watch: &'a Watch) -> io::Result<Self> {
         if path == "-" {
             return Self::new(io::stdin(), watch);
         }
-        let file = File::open(Path::new(path))?;
-        if file.metadata()?.is_dir() {
-            return Err(io::Error::other("is a folder, expected a file"));
-        }
-        Self::new(file, watch)
+        // Before it is opened: that may wait, or start something.
+        refuse(&std::fs::metadata(Path::new(path))?)?;
+        Self::new(File::open(Path::new(path))?, watch)
     }
 
     /// Reads from anything.

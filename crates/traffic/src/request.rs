@@ -1,5 +1,6 @@
 //! What is asked for.
 
+use crate::bins::Budget;
 use crate::error::IngestError;
 use crate::filter::{Filter, Prefix};
 use serde::Deserialize;
@@ -61,7 +62,7 @@ pub struct Request {
     pub keep_partial: bool,
     /// Silence longer than this many nanoseconds is unknown, not zero.
     pub gap_ns: Option<i64>,
-    /// Bins of one width at most; `None` means [`Request::MAX_BINS`].
+    /// Bins of one series and width at most, and twice as many of all together; `None` means [`Request::MAX_BINS`].
     pub max_bins: Option<usize>,
     /// Files read at the same time; 0 means one for each core.
     pub threads: usize,
@@ -96,6 +97,8 @@ pub(crate) struct Settings {
     pub(crate) filter: Option<Filter>,
     pub(crate) inside: Vec<Prefix>,
     pub(crate) max_bins: usize,
+    /// All bins of all series and widths: as many as two series may have.
+    pub(crate) budget: Budget,
 }
 
 impl Request {
@@ -146,7 +149,8 @@ impl Request {
         let filter = self.filter.as_deref().map(Filter::parse).transpose()?;
         let inside = self.inside.iter().map(|text| Prefix::parse(text)).collect::<Result<_, _>>()?;
         let max_bins = self.max_bins.unwrap_or(Self::MAX_BINS).max(1);
-        Ok(Settings { request: self.clone(), filter, inside, max_bins })
+        let budget = Budget::new(max_bins.saturating_mul(2));
+        Ok(Settings { request: self.clone(), filter, inside, max_bins, budget })
     }
 }
 

@@ -69,6 +69,11 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 /// `YYYY-MM-DD[ T]hh:mm[:ss[.fff]][Z|+hh:mm|-hh:mm]` or `YYYY-MM-DD`; without a zone it is UTC.
 pub(crate) fn calendar(text: &[u8]) -> Option<i64> {
+    zoned(text).map(|(at, _)| at)
+}
+
+/// The same, and whether the text has a zone.
+pub(crate) fn zoned(text: &[u8]) -> Option<(i64, bool)> {
     fn two(text: &[u8]) -> Option<i64> {
         match text {
             [a @ b'0'..=b'9', b @ b'0'..=b'9'] => Some(i64::from(a - b'0') * 10 + i64::from(b - b'0')),
@@ -84,7 +89,7 @@ pub(crate) fn calendar(text: &[u8]) -> Option<i64> {
     }
     let midnight = i128::from(days(year, month, day)) * 86_400 * i128::from(SECOND);
     let time = match rest {
-        [] => return checked(midnight),
+        [] => return Some((checked(midnight)?, false)),
         [b' ' | b'T' | b't', time @ ..] => time,
         _ => return None,
     };
@@ -107,7 +112,8 @@ pub(crate) fn calendar(text: &[u8]) -> Option<i64> {
     if hour > 24 || minute > 59 || !(0..61 * i128::from(SECOND)).contains(&second) {
         return None;
     }
-    checked(midnight + i128::from((hour * 60 + minute - ahead) * 60) * i128::from(SECOND) + second)
+    let at = checked(midnight + i128::from((hour * 60 + minute - ahead) * 60) * i128::from(SECOND) + second)?;
+    Some((at, !zone.is_empty()))
 }
 
 /// `hh:mm:ss[.fff]` or seconds as a decimal number, in nanoseconds.

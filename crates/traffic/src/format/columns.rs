@@ -1,13 +1,15 @@
 //! Which column of a table is what: as the request says, or by the names that tools give them.
 
-use super::table::{Layout, Line, Lines, show};
+use super::table::{Layout, Line, Lines, is_ambiguous_date, show};
 use crate::collect::Collector;
 use crate::error::{Place, ReadError};
 use crate::request::Request;
 use crate::stamp::{self, SECOND};
+use std::cell::Cell;
+use std::collections::HashMap;
 
 /// Names of columns of time stamps, in lower case.
-const TIME: [&str; 22] = [
+const TIME: [&str; 23] = [
     "time",
     "timestamp",
     "ts",
@@ -30,18 +32,87 @@ const TIME: [&str; 22] = [
     "bin",
     "index",
     "interval",
+    "id_time",
 ];
 
 /// Names of columns that say to which series a row belongs.
 const KEYS: [&str; 11] =
     ["interface", "ifname", "ifdescr", "ifindex", "port", "name", "device", "host", "vm", "link", "instance"];
 
-/// The columns that are the time and the key by their names; without names the first is the time.
-pub(super) fn guess(layout: &Layout) -> (usize, Option<usize>) {
-    let names = layout.names.as_deref().unwrap_or_default();
-    let position = |known: &&str| names.iter().position(|name| name.eq_ignore_ascii_case(known));
-    let key = names.iter().position(|name| KEYS.contains(&name.to_ascii_lowercase().as_str()));
-    (TIME.iter().find_map(position).unwrap_or(0), key)
+/// Names of columns that number the bins instead of telling the time, in lower case.
+const NUMBERS: [&str; 4] = ["bin", "index", "interval", "id_time"];
+
+/// Which columns of a preview are what: as the request says, or by their names; without names the first is the time.
+#[derive(Clone, Debug)]
+pub(super) struct Roles {
+    pub(super) time: usize,
+    pub(super) key: Option<usize>,
+    /// The columns asked for by name; none if the request leaves the choice open.
+    pub(super) asked: Option<Vec<usize>>,
+    conditions: Vec<usize>,
+}
+
+impl Roles {
+    pub(super) fn of(layout: &Layout, request: &Request) -> Self {
+        let names = layout.names.as_deref().unwrap_or_default();
+        let known = |wanted: &str| find(names, wanted);
+        let time = request.time.as_deref().and_then(known).or_else(|| time_of(names));
+        let conditions: Vec<usize> = request.rows.iter().filter_map(|(column, _)| known(column)).collect();
+        let by_name = || names.iter().position(|name| is_key(name)).filter(|key| !conditions.contains(key));
+        let key = request.by.as_deref().map_or_else(by_name, known);
+        let asked = (!request.columns.is_empty()).then(|| request.columns.iter().filter_map(|c| known(c)).collect());
+        Self { time: time.unwrap_or(0), key, asked, conditions }
+    }
+
+    /// The columns that may hold the values: those asked for, or all that are no time, key, condition or identifier.
+    pub(super) fn values(&self, layout: &Layout, width: usize) -> Vec<usize> {
+        let free = |column: &usize| {
+            let name = layout.names.as_deref().and_then(|names| names.get(*column));
+            *column != self.time
+                && self.key != Some(*column)
+                && !self.conditions.contains(column)
+                && !name.is_some_and(|name| is_identifier(name))
+        };
+        self.asked.clone().unwrap_or_else(|| (0..width).filter(free).collect())
+    }
+}
+
+fn is_key(name: &str) -> bool {
+    KEYS.iter().any(|key| name.eq_ignore_ascii_case(key))
+}
+
+/// Whether a column by its name numbers things instead of counting them: `id`, `id_time`, `flow_id`.
+pub(super) fn is_identifier(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "id" || name.starts_with("id_") || name.ends_with("_id")
+}
+
+fn time_of(names: &[String]) -> Option<usize> {
+    TIME.iter().find_map(|known| names.iter().position(|name| name.eq_ignore_ascii_case(known)))
+}
+
+/// A column by its name, or by its number from 1 if columns have no names.
+fn find(names: &[String], wanted: &str) -> Option<usize> {
+    let exact = names.iter().position(|name| name == wanted);
+    let any_case = || names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    let number = || {
+        let number: usize = wanted.parse().ok()?;
+        (names.is_empty() && (1..=COLUMNS_MAX).contains(&number)).then(|| number - 1)
+    };
+    exact.or_else(any_case).or_else(number)
+}
+
+/// Columns without names that can be asked for.
+const COLUMNS_MAX: usize = 100_000;
+
+/// Names in a message, shortened.
+pub(super) fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let mut shown: Vec<String> = names.iter().take(SHOWN).map(|name| show(name.as_bytes()).into_owned()).collect();
+    if names.len() > SHOWN {
+        shown.push(format!("... ({} in all)", names.len()));
+    }
+    shown.join(", ")
 }
 
 /// A row of a table, as far as it is needed.
@@ -64,28 +135,44 @@ pub(super) struct Columns {
     pub(super) counts_bins: bool,
     key: Option<usize>,
     rows: Vec<(usize, Vec<u8>)>,
+    /// Whether the dates so far have a time zone.
+    zone: Cell<Option<bool>>,
+    /// Columns by their names in lower case, and the first of each.
+    places: HashMap<String, usize>,
 }
 
 impl Columns {
     /// Finds the time, the key and the selected rows.
     pub(super) fn of(first: Line<'_>, request: &Request) -> Result<Self, ReadError> {
         let layout = Layout::of(first.text);
-        let mut columns = Self { layout, time: 0, unit: SECOND, counts_bins: false, key: None, rows: Vec::new() };
+        let mut places = HashMap::new();
+        for (place, name) in layout.names.iter().flatten().enumerate() {
+            places.entry(name.to_ascii_lowercase()).or_insert(place);
+        }
+        let mut columns = Self {
+            layout,
+            time: 0,
+            unit: SECOND,
+            counts_bins: false,
+            key: None,
+            rows: Vec::new(),
+            zone: Cell::new(None),
+            places,
+        };
         let mut name = None;
         if let Some(wanted) = &request.time {
             columns.time = columns.find(wanted, first.place)?;
             name = Some(wanted.clone());
         } else if let Some(names) = &columns.layout.names {
-            let found = TIME.iter().find_map(|known| names.iter().position(|name| name.eq_ignore_ascii_case(known)));
-            let Some(found) = found else {
-                let message = format!("no column looks like a time: {}", names.join(", "));
+            let Some(found) = time_of(names) else {
+                let message = format!("no column looks like a time: {}", listed(names));
                 return Err(ReadError::hinted(first.place, message, "name it: --time COLUMN"));
             };
             columns.time = found;
             name = names.get(found).cloned();
         }
         let name = name.unwrap_or_default().to_ascii_lowercase();
-        columns.counts_bins = matches!(name.as_str(), "bin" | "index" | "interval");
+        columns.counts_bins = NUMBERS.contains(&name.as_str());
         let suffix = name.rsplit('_').next().unwrap_or_default();
         columns.unit = match request.time_unit.as_deref().unwrap_or(suffix) {
             "ms" => 1_000_000,
@@ -95,7 +182,7 @@ impl Columns {
         };
         columns.key = match &request.by {
             Some(by) => Some(columns.find(by, first.place)?),
-            None => columns.names().iter().position(|name| KEYS.contains(&name.to_ascii_lowercase().as_str())),
+            None => columns.names().iter().position(|name| is_key(name)),
         };
         for (column, value) in &request.rows {
             let column = columns.find(column, first.place)?;
@@ -129,14 +216,8 @@ impl Columns {
 
     /// Finds a column by its name, or by its number if columns have no names (1 is the first).
     pub(super) fn find(&self, wanted: &str, place: Place) -> Result<usize, ReadError> {
-        let exact = self.names().iter().position(|name| name == wanted);
-        let any_case = || self.names().iter().position(|name| name.eq_ignore_ascii_case(wanted));
-        let number = || {
-            let number: usize = wanted.parse().ok()?;
-            (self.names().is_empty() && (1..=10_000).contains(&number)).then(|| number - 1)
-        };
-        exact.or_else(any_case).or_else(number).ok_or_else(|| {
-            let known = if self.names().is_empty() { "1, 2, ...".to_owned() } else { self.names().join(", ") };
+        find(self.names(), wanted).ok_or_else(|| {
+            let known = if self.names().is_empty() { "1, 2, ...".to_owned() } else { listed(self.names()) };
             ReadError::hinted(place, format!("there is no column {wanted:?}"), format!("columns: {known}"))
         })
     }
@@ -145,6 +226,11 @@ impl Columns {
     pub(super) fn named(&self, known: &[&str]) -> Option<usize> {
         let position = |known: &&str| self.names().iter().position(|name| name.eq_ignore_ascii_case(known));
         known.iter().filter_map(position).find(|column| !self.is_taken(*column))
+    }
+
+    /// The first column of a name in lower case.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
     }
 
     /// Calls `each` with every row that is wanted.
@@ -185,13 +271,14 @@ impl Columns {
             return Ok(true);
         }
         let text = *fields.get(self.time).ok_or_else(|| self.missing(self.time, fields.len(), line.place))?;
-        let at = self.stamp(text).ok_or_else(|| {
-            ReadError::hinted(
-                line.place,
-                format!("{:?} is not a time", show(text)),
-                "expected a number (seconds, or as --time-unit says) or a date such as 2024-05-01 12:00:00.5",
-            )
-        })?;
+        let at = match stamp::decimal(text, self.unit).and_then(stamp::checked) {
+            Some(at) => at,
+            None => {
+                let (at, zoned) = stamp::zoned(text).ok_or_else(|| self.no_time(text, line.place))?;
+                self.same_zone(zoned, text, line.place)?;
+                at
+            }
+        };
         let key = self.key.and_then(|key| fields.get(key).copied()).unwrap_or_default();
         each(&Row { place: line.place, at, key, fields })
     }
@@ -201,9 +288,42 @@ impl Columns {
         stamp::decimal(text, self.unit).and_then(stamp::checked).or_else(|| stamp::calendar(text))
     }
 
+    /// Of dates with and without a time zone nobody knows how they relate.
+    fn same_zone(&self, zoned: bool, text: &[u8], place: Place) -> Result<(), ReadError> {
+        if self.zone.replace(Some(zoned)).is_none_or(|before| before == zoned) {
+            return Ok(());
+        }
+        let (this, others) = if zoned { ("has a time zone", "none") } else { ("has no time zone", "one") };
+        Err(ReadError::hinted(
+            place,
+            format!("{:?} {this}, and the times before have {others}", show(text)),
+            "write all times with their zone (Z is UTC), or all without one (which is taken as UTC)",
+        ))
+    }
+
+    /// Why a field is no time, and what to do about it.
+    fn no_time(&self, text: &[u8], place: Place) -> ReadError {
+        let message = format!("{:?} is not a time", show(text));
+        let seconds = stamp::decimal(text, 1).filter(|_| self.unit == SECOND).map(i128::unsigned_abs);
+        let hint = match seconds {
+            Some(100_000_000_000..100_000_000_000_000) => "these look like milliseconds since 1970: --time-unit ms",
+            Some(100_000_000_000_000..100_000_000_000_000_000) => {
+                "these look like microseconds since 1970: --time-unit us"
+            }
+            Some(100_000_000_000_000_000..) => "these look like nanoseconds since 1970: --time-unit ns",
+            None if is_ambiguous_date(text) => {
+                "is that day or month first? Write dates as 2024-05-01 12:00:00, the year first"
+            }
+            _ => "expected a number (seconds, or as --time-unit says) or a date such as 2024-05-01 12:00:00.5",
+        };
+        ReadError::hinted(place, message, hint)
+    }
+
     pub(super) fn missing(&self, column: usize, there: usize, place: Place) -> ReadError {
-        let name =
-            self.names().get(column).map_or_else(|| format!("number {}", column + 1), |name| format!("{name:?}"));
+        let name = self
+            .names()
+            .get(column)
+            .map_or_else(|| format!("number {}", column + 1), |name| format!("{:?}", show(name.as_bytes())));
         ReadError::data(place, format!("the row has {there} fields: column {name} is missing"))
     }
 
@@ -233,16 +353,21 @@ pub(super) fn series_name(key: &[u8], column: Option<&str>) -> String {
 }
 
 /// Series of a table at most.
-const SERIES_MAX: usize = 10_000;
+const SERIES_MAX: usize = 100_000;
 
-/// Finds the number of a key among those seen, or makes one.
+/// Keys of a table at most.
+const KEYS_MAX: usize = 10_000;
+
+/// Finds the number of a key among those seen, or makes one, with so many series for each.
 pub(super) fn number_of<'k, S>(
     keys: &'k mut std::collections::BTreeMap<Vec<u8>, S>,
     row: &Row<'_>,
+    each: usize,
     make: impl FnOnce() -> S,
 ) -> Result<&'k mut S, ReadError> {
-    if keys.len() >= SERIES_MAX && !keys.contains_key(row.key) {
-        let message = format!("more than {SERIES_MAX} series in one table");
+    let most = KEYS_MAX.min(SERIES_MAX / each.max(1)).max(1);
+    if keys.len() >= most && !keys.contains_key(row.key) {
+        let message = format!("more than {} series in one table", most * each);
         return Err(ReadError::hinted(row.place, message, "choose some: --row COLUMN=VALUE"));
     }
     Ok(keys.entry(row.key.to_vec()).or_insert_with(make))

@@ -6,7 +6,7 @@
 //! lost polls: its volume is known, but not where in it, so it counts only in bins that hold the interval whole.
 
 use super::columns::{self, Columns, Row, number_of, series_name};
-use super::csv_volumes::{growing, packets_of, watch};
+use super::csv_volumes::{growing, leap, packets_of, watch};
 use super::{Format, Start};
 use crate::bins::Cell;
 use crate::collect::{Collector, Interval, Kind};
@@ -31,14 +31,15 @@ impl Format for Counters {
         "counters"
     }
 
-    /// Columns named as those of counters are, and values that only grow.
+    /// A column that is named as those of counters are, and whose own values only grow.
     fn recognises(&self, start: &Start<'_>) -> bool {
         let Some(table) = &start.table else { return false };
-        let counted = |name: &String| {
-            let name = name.to_ascii_lowercase();
-            name != "bytes" && name != "volume" && COUNTER.iter().any(|part| name.contains(part))
+        let counted = |column: usize| {
+            let name =
+                table.layout.names.as_deref().and_then(|names| names.get(column)).map(|n| n.to_ascii_lowercase());
+            name.is_some_and(|n| n != "bytes" && n != "volume" && COUNTER.iter().any(|part| n.contains(part)))
         };
-        growing(table) && table.layout.names.iter().flatten().any(counted)
+        growing(table).into_iter().any(counted)
     }
 
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
@@ -52,16 +53,23 @@ impl Format for Counters {
             reader.take(&columns, row, out)?;
             Ok(true)
         });
-        let rest = reader.map_or(Ok(()), |mut reader| reader.finish(out));
+        let rest = reader.map_or(Ok(()), |mut reader| reader.finish(&columns, out));
         result.and(rest)
     }
 }
+
+/// Resets that any counter may have, and those of one that has more: one in so many intervals.
+const RESETS: u64 = 2;
+const RARE: u64 = 20;
 
 /// A column of bytes, and that of packets that goes with it.
 struct Value {
     bytes: usize,
     packets: Option<usize>,
     name: Option<String>,
+    /// Intervals, and those of them in which the counter was reset.
+    steps: u64,
+    resets: u64,
 }
 
 /// What a poll read from one pair of columns.
@@ -84,6 +92,8 @@ struct Group {
     usual: Option<i64>,
     tracks: Vec<usize>,
     before: Option<Poll>,
+    /// Polls counted.
+    polls: u64,
     /// For each pair of columns, whether a value of bytes, and of packets, was 2^32 or more: then it has 64 bits.
     wide: Vec<[bool; 2]>,
 }
@@ -93,7 +103,6 @@ struct Reader {
     groups: BTreeMap<Vec<u8>, Group>,
     bits: Option<u8>,
     origin: i64,
-    resets: u64,
     wraps: u64,
     lost: u64,
 }
@@ -133,7 +142,7 @@ impl Reader {
             (0..columns.names().len()).filter(named).collect()
         };
         if chosen.is_empty() {
-            let message = format!("no column looks like a counter of bytes: {}", columns.names().join(", "));
+            let message = format!("no column looks like a counter of bytes: {}", columns::listed(columns.names()));
             return Err(ReadError::hinted(row.place, message, "name it: --column NAME"));
         }
         let several = chosen.len() > 1;
@@ -141,11 +150,13 @@ impl Reader {
             bytes,
             packets: packets_of(columns, bytes).filter(|packets| *packets != bytes),
             name: if several { columns.names().get(bytes).cloned() } else { None },
+            steps: 0,
+            resets: 0,
         };
         let values = chosen.iter().map(value).collect();
         let bits = request.counter_bits;
         let origin = out.begin(row.at).map_err(|refused| refused.at(row.place))?;
-        Ok(Self { values, groups: BTreeMap::new(), bits, origin, resets: 0, wraps: 0, lost: 0 })
+        Ok(Self { values, groups: BTreeMap::new(), bits, origin, wraps: 0, lost: 0 })
     }
 
     fn take(&mut self, columns: &Columns, row: &Row<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
@@ -156,7 +167,7 @@ impl Reader {
             readings.push(Reading { bytes: columns.count(row, value.bytes)?, packets });
         }
         let poll = Poll { at: row.at, place: row.place, readings };
-        let group = number_of(&mut self.groups, row, Group::default)?;
+        let group = number_of(&mut self.groups, row, self.values.len(), Group::default)?;
         if group.usual.is_none() {
             group.waiting.push(poll);
             if group.waiting.len() > POLLS {
@@ -217,10 +228,14 @@ impl Reader {
         }
         watch(out, poll.at, false, 0);
         let (from, to) = (before.at, poll.at);
+        let usual = group.usual.unwrap_or(1).max(1);
+        leap((to - from) / usual, usual, group.polls, (poll.place, to), from, out)?;
+        group.polls += 1;
         let limit = out.settings.request.gap_ns.unwrap_or_else(|| group.usual.unwrap_or(1).saturating_mul(LOST));
         let long = to - from > limit;
         let pairs = before.readings.iter().zip(&poll.readings).zip(&mut group.wide);
-        for ((track, value), ((old, new), wide)) in group.tracks.iter().zip(&self.values).zip(pairs) {
+        for ((track, value), ((old, new), wide)) in group.tracks.iter().zip(&mut self.values).zip(pairs) {
+            value.steps += 1;
             let wider = |old: u64, new: u64| old.max(new) > u64::from(u32::MAX);
             *wide = [wide[0] || wider(old.bytes, new.bytes), wide[1] || wider(old.packets, new.packets)];
             let [bytes_wide, packets_wide] = match self.bits {
@@ -230,7 +245,7 @@ impl Reader {
             let bytes = step(old.bytes, new.bytes, bytes_wide);
             let packets = step(old.packets, new.packets, packets_wide);
             let (Move::By(b) | Move::Wrapped(b), Move::By(p) | Move::Wrapped(p)) = (bytes, packets) else {
-                self.resets += 1;
+                value.resets += 1;
                 if let Some(track) = out.tracks.get_mut(*track) {
                     track.gap(from, to, "counter reset");
                 }
@@ -252,15 +267,39 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Collector<'_>) -> Result<(), ReadError> {
+    /// A column that goes down every now and then counts nothing: its differences would be taken for traffic.
+    fn check(&self, columns: &Columns) -> Result<(), ReadError> {
+        for value in &self.values {
+            if value.resets > RESETS && value.resets * RARE > value.steps {
+                let name = columns.names().get(value.bytes).map_or_else(
+                    || format!("column {}", value.bytes + 1),
+                    |name| format!("column {:?}", super::table::show(name.as_bytes())),
+                );
+                return Err(ReadError::Request {
+                    message: format!(
+                        "{name} goes down in {} of {} intervals: it is no counter",
+                        value.resets, value.steps
+                    ),
+                    hint: "--format csv-volumes if a row holds what was carried in its interval; --column NAME for \
+                           another column"
+                        .to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, columns: &Columns, out: &mut Collector<'_>) -> Result<(), ReadError> {
         let waiting: Vec<Vec<u8>> =
             self.groups.iter().filter(|(_, group)| group.usual.is_none()).map(|(key, _)| key.clone()).collect();
         for key in waiting {
             self.start(&key, out)?;
         }
+        self.check(columns)?;
+        let resets: u64 = self.values.iter().map(|value| value.resets).sum();
         for (count, what) in [
             (self.wraps, "counters wrapped"),
-            (self.resets, "counters were reset: what was carried meanwhile is unknown"),
+            (resets, "counters were reset: what was carried meanwhile is unknown"),
             (self.lost, "intervals have lost polls: they count only in bins that hold them whole"),
         ] {
             if count > 0 {

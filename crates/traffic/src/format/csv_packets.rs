@@ -38,8 +38,9 @@ impl Format for CsvPackets {
     fn recognises(&self, start: &Start<'_>) -> bool {
         let Some(table) = &start.table else { return false };
         let has = |known: &[&str]| {
-            let names = table.layout.names.iter().flatten();
-            names.into_iter().any(|name| known.contains(&name.to_ascii_lowercase().as_str()))
+            let names = table.layout.names.iter().flatten().enumerate();
+            let asked = |column: usize| table.roles.asked.as_ref().is_none_or(|asked| asked.contains(&column));
+            names.into_iter().any(|(column, name)| asked(column) && known.contains(&name.to_ascii_lowercase().as_str()))
         };
         has(&LENGTH) || ((has(&AMBIGUOUS) || table.layout.names.is_none()) && irregular(table))
     }
@@ -52,7 +53,7 @@ impl Format for CsvPackets {
             Some(name) => columns.find(&name, place)?,
             None if columns.first_is_row() => 1,
             None => columns.named(&LENGTH).or_else(|| columns.named(&AMBIGUOUS)).ok_or_else(|| {
-                let message = format!("no column looks like a length: {}", columns.names().join(", "));
+                let message = format!("no column looks like a length: {}", columns::listed(columns.names()));
                 ReadError::hinted(place, message, "name it: --column NAME")
             })?,
         };

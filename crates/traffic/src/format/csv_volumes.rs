@@ -13,7 +13,7 @@ use crate::collect::{Collector, Interval, Kind};
 use crate::error::{Place, ReadError};
 use crate::input::Input;
 use crate::stamp::{self, SECOND};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) struct CsvVolumes;
 
@@ -30,7 +30,10 @@ impl Format for CsvVolumes {
 
     /// Rows at regular times whose values do not only grow: those could be counters.
     fn recognises(&self, start: &Start<'_>) -> bool {
-        start.table.as_ref().is_some_and(|table| steady(table) && !growing(table))
+        start.table.as_ref().is_some_and(|table| {
+            let candidate = candidates(table);
+            steady(table) && !growing(table).into_iter().any(candidate)
+        })
     }
 
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
@@ -52,7 +55,7 @@ impl Format for CsvVolumes {
 
 /// Whether the rows of a preview, those of one series, come at regular times.
 pub(super) fn steady(table: &Preview) -> bool {
-    let (time, _) = columns::guess(&table.layout);
+    let time = table.roles.time;
     let stamp = |row: &&Vec<Vec<u8>>| {
         let text = row.get(time)?;
         stamp::decimal(text, SECOND).or_else(|| stamp::calendar(text).map(i128::from))
@@ -61,19 +64,28 @@ pub(super) fn steady(table: &Preview) -> bool {
     times.is_some_and(|times| times.len() >= 2 && regular(&times))
 }
 
-/// Whether a column of a preview only grows, as a counter does.
-pub(super) fn growing(table: &Preview) -> bool {
-    let (time, key) = columns::guess(&table.layout);
+/// The columns of a preview that only grow, as counters do, among those that may hold the values.
+pub(super) fn growing(table: &Preview) -> Vec<usize> {
     let rows = table.of_one_series();
     let number =
         |row: &Vec<Vec<u8>>, column: usize| -> Option<f64> { std::str::from_utf8(row.get(column)?).ok()?.parse().ok() };
     let width = rows.first().map_or(0, |row| row.len());
-    (0..width).filter(|column| *column != time && key != Some(*column)).any(|column| {
-        let values: Option<Vec<f64>> = rows.iter().map(|row| number(row, column)).collect();
+    let grows = |column: &usize| {
+        let values: Option<Vec<f64>> = rows.iter().map(|row| number(row, *column)).collect();
         values.is_some_and(|values| {
             values.len() >= 4 && values.windows(2).all(|pair| pair[0] <= pair[1]) && values.first() < values.last()
         })
-    })
+    };
+    table.roles.values(&table.layout, width).into_iter().filter(grows).collect()
+}
+
+/// The columns of a preview that are read as volumes: those asked for, or one with the name of volumes, or any.
+fn candidates(table: &Preview) -> impl Fn(usize) -> bool {
+    let named = VOLUME
+        .iter()
+        .find_map(|known| table.layout.names.as_deref()?.iter().position(|name| name.eq_ignore_ascii_case(known)));
+    let only = if table.roles.asked.is_some() { None } else { named };
+    move |column| only.is_none_or(|only| only == column)
 }
 
 /// A column of volumes.
@@ -133,16 +145,18 @@ impl Volumes {
         } else if let Some(column) = columns.named(&VOLUME) {
             vec![column]
         } else {
-            (0..row.fields.len()).filter(|&column| !columns.is_taken(column) && numeric(column)).collect()
+            let name = |column: usize| columns.names().get(column);
+            let identifier = |column: usize| name(column).is_some_and(|name| columns::is_identifier(name));
+            (0..row.fields.len())
+                .filter(|&column| !columns.is_taken(column) && !identifier(column) && numeric(column))
+                .collect()
         };
         if chosen.is_empty() {
             return Err(ReadError::hinted(row.place, "no column holds volumes", "name it: --column NAME"));
         }
         let name = |column: usize| columns.names().get(column).cloned();
-        let partner = |column: usize| {
-            packets_of(columns, column).filter(|packets| !chosen.contains(packets) || *packets != column)
-        };
-        let partners: Vec<usize> = chosen.iter().filter_map(|&column| partner(column)).collect();
+        let partner = |column: usize| packets_of(columns, column).filter(|packets| *packets != column);
+        let partners: BTreeSet<usize> = chosen.iter().filter_map(|&column| partner(column)).collect();
         let volumes = chosen.iter().copied().filter(|column| !partners.contains(column));
         let values = volumes
             .map(|column| Value {
@@ -193,8 +207,10 @@ impl Volumes {
             sample.values.push(number.map(|number| (number * unit.bytes, packets)));
         }
         let interval = self.interval;
-        let group =
-            number_of(&mut self.groups, row, || Group { key: row.key.to_vec(), native: None, ..Group::default() })?;
+        let group = number_of(&mut self.groups, row, self.values.len(), || Group {
+            key: row.key.to_vec(),
+            ..Group::default()
+        })?;
         if group.native.is_none() {
             group.waiting.push(sample);
             if interval.is_some() || group.waiting.len() > ROWS {
@@ -277,8 +293,7 @@ impl Volumes {
 pub(super) fn packets_of(columns: &Columns, column: usize) -> Option<usize> {
     let name = columns.names().get(column)?.to_ascii_lowercase();
     let wanted = ["bytes", "octets"].iter().find(|word| name.contains(**word))?;
-    let wanted = name.replacen(*wanted, "packets", 1);
-    columns.names().iter().position(|other| other.eq_ignore_ascii_case(&wanted))
+    columns.place(&name.replacen(*wanted, "packets", 1))
 }
 
 /// A volume; none if it is unknown.
@@ -339,6 +354,7 @@ fn put(
         };
         return Err(ReadError::hinted(sample.place, message, hint));
     }
+    leap(step, native, group.placed, (sample.place, sample.at), group.last, out)?;
     group.placed += 1;
     let index = group.index + step;
     if step > 0 {
@@ -355,7 +371,7 @@ fn put(
     }
     // The same grid for all rows, so that bins of the table's own width hold one row each.
     let from = group.origin.saturating_add(index.saturating_mul(native));
-    group.strayed = group.strayed.max((sample.at - from).abs());
+    group.strayed = group.strayed.max(sample.at.saturating_sub(from).saturating_abs());
     watch(out, from, step < 0, (sample.at - group.last).unsigned_abs());
     for ((value, track), known) in values.iter().zip(&group.tracks).zip(&sample.values) {
         let Some((bytes, packets)) = known else { continue };
@@ -367,6 +383,37 @@ fn put(
         out.interval(*track, interval).map_err(|refused| refused.at(sample.place))?;
     }
     Ok(())
+}
+
+/// Bins that a stamp may leap, whatever came before.
+const LEAP: u64 = 100_000;
+
+/// Refuses a stamp that is so far from the one before that it must be damaged: the series would be nothing but a hole.
+pub(super) fn leap(
+    step: i64,
+    native: i64,
+    rows: u64,
+    at: (Place, i64),
+    before: i64,
+    out: &Collector<'_>,
+) -> Result<(), ReadError> {
+    let bins = step.unsigned_abs();
+    // Who says how many bins there may be has said that this is right.
+    if bins <= LEAP || bins <= rows.saturating_mul(10) || out.settings.request.max_bins.is_some() {
+        return Ok(());
+    }
+    let (place, at) = at;
+    let way = if step < 0 { "before" } else { "after" };
+    let message = format!(
+        "the stamp {} is {} {way} that of the row before, {}: {bins} rows of {} would be missing",
+        stamp::show(at),
+        stamp::duration(at.abs_diff(before)),
+        stamp::show(before),
+        stamp::duration(native.unsigned_abs()),
+    );
+    let hint = "if the stamp is right, allow it with --max-bins 20000000; if it is damaged, mend it, or --keep-partial \
+                keeps what comes before it";
+    Err(ReadError::hinted(place, message, hint))
 }
 
 /// Keeps the span of the file, and counts rows that come late.

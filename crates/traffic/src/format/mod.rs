@@ -83,7 +83,7 @@ fn recognise(input: &mut Input<'_>, out: &Collector<'_>) -> Result<&'static dyn 
     if bytes.is_empty() {
         return Err(ReadError::data(input.place(input.offset()), "the file is empty"));
     }
-    let start = Start { bytes, whole, table: Preview::of(bytes, whole) };
+    let start = Start { bytes, whole, table: Preview::of(bytes, whole, &out.settings.request) };
     let unclear = start.table.as_ref().and(out.settings.request.if_unclear.as_deref());
     let recognised = FORMATS.iter().find(|format| format.recognises(&start));
     if let Some(format) = recognised.or_else(|| FORMATS.iter().find(|format| unclear == Some(format.name()))) {
@@ -96,11 +96,16 @@ fn recognise(input: &mut Input<'_>, out: &Collector<'_>) -> Result<&'static dyn 
             format!("cannot tell what this table holds (columns {})", table.describe()),
             "say it: --format csv-packets (time, length), csv-volumes (time, volume) or counters (time, counter)",
         ),
-        None => ReadError::hinted(
-            place,
-            format!("not a format known here: it begins with {}", hex(bytes)),
-            format!("known are {}, compressed by gzip, xz or zstd or not; --format NAME insists", names().join(", ")),
-        ),
+        None => table::not_text(bytes).unwrap_or_else(|| {
+            ReadError::hinted(
+                place,
+                format!("not a format known here: it begins with {}", hex(bytes)),
+                format!(
+                    "known are {}, compressed by gzip, xz or zstd or not; --format NAME insists",
+                    names().join(", ")
+                ),
+            )
+        }),
     })
 }
 

@@ -3,8 +3,10 @@
 //! Fields are separated by commas, semicolons, tabs or spaces; lines that begin with `#` are comments; the first other
 //! line names the columns, unless it begins with a number or a date. A field may be quoted.
 
+use super::columns::{self, Roles};
 use crate::error::{Place, ReadError};
 use crate::input::{CAPACITY, Input, More};
+use crate::request::Request;
 use crate::stamp;
 use std::borrow::Cow;
 
@@ -32,9 +34,12 @@ pub(super) struct Lines<'i, 'a> {
 
 impl<'i, 'a> Lines<'i, 'a> {
     pub(super) fn new(input: &'i mut Input<'a>) -> Result<Self, ReadError> {
-        input.fill(3)?;
+        input.fill(16)?;
         if input.window().starts_with(&[0xef, 0xbb, 0xbf]) {
             input.consume(3);
+        }
+        if is_utf16(input.window()) {
+            return Err(utf16());
         }
         Ok(Self { input, number: 0, pending: 0, until: None })
     }
@@ -136,7 +141,59 @@ impl Layout {
 
 /// Whether a field can be a time stamp: the first line of a table has names if its first field cannot.
 fn is_stamp(field: &[u8]) -> bool {
-    stamp::decimal(field, 1).is_some() || stamp::calendar(field).is_some()
+    stamp::decimal(field, 1).is_some() || stamp::calendar(field).is_some() || is_ambiguous_date(field)
+}
+
+/// A date with day and month in an order that is not known, such as `05/01/2024 12:00`: no time, and no name either.
+pub(super) fn is_ambiguous_date(field: &[u8]) -> bool {
+    let date = field.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let mut parts = date.split(|byte| matches!(byte, b'/' | b'.')).map(|part| {
+        let digits = !part.is_empty() && part.len() <= 4 && part.iter().all(u8::is_ascii_digit);
+        digits.then_some(part.len())
+    });
+    matches!(
+        (parts.next(), parts.next(), parts.next(), parts.next()),
+        (Some(Some(_)), Some(Some(_)), Some(Some(_)), None)
+    )
+}
+
+/// Whether text has two bytes a character: a mark at its start, or a zero in every other byte.
+fn is_utf16(bytes: &[u8]) -> bool {
+    let start = bytes.get(..16).unwrap_or_default();
+    let alternate = |odd: usize| {
+        !start.is_empty() && start.chunks(2).all(|pair| pair[odd] == 0 && (0x20..0x7f).contains(&pair[1 - odd]))
+    };
+    bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) || alternate(0) || alternate(1)
+}
+
+fn utf16() -> ReadError {
+    ReadError::hinted(
+        Place::Line { line: 1, offset: 0 },
+        "the text is UTF-16, two bytes a character: expected ASCII or UTF-8",
+        "iconv -f UTF-16 -t UTF-8 FILE > NEW",
+    )
+}
+
+/// Why bytes that begin like a table are none: the place of the first byte that no text has.
+pub(super) fn not_text(bytes: &[u8]) -> Option<ReadError> {
+    if is_utf16(bytes) {
+        return Some(utf16());
+    }
+    let at = bytes.iter().position(|byte| !is_text(*byte))?;
+    let line = bytes.get(..at)?.iter().filter(|byte| **byte == b'\n').count() as u64;
+    // Binary files have such bytes early; a table has a line before them.
+    (line > 0).then(|| {
+        let message = format!("byte {:02x} is no text, in what begins like a table", bytes[at]);
+        ReadError::hinted(
+            Place::Line { line: line + 1, offset: at as u64 },
+            message,
+            "the file is damaged here: remove the line, or --format NAME and --keep-partial keep what comes before it",
+        )
+    })
+}
+
+fn is_text(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..)
 }
 
 /// A field for a message, shortened.
@@ -152,16 +209,17 @@ pub(super) fn show(field: &[u8]) -> Cow<'_, str> {
 /// The first lines of a text file.
 pub(crate) struct Preview {
     pub(super) layout: Layout,
+    /// Which column is what, by the request and by names.
+    pub(super) roles: Roles,
     /// Fields of the first rows.
     pub(super) rows: Vec<Vec<Vec<u8>>>,
 }
 
 impl Preview {
     /// Looks at the start of a file; none if it is not a table.
-    pub(super) fn of(bytes: &[u8], whole: bool) -> Option<Self> {
+    pub(super) fn of(bytes: &[u8], whole: bool, request: &Request) -> Option<Self> {
         let bytes = bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(bytes);
-        let text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
-        if !bytes.iter().take(4096).all(text) {
+        if !bytes.iter().take(4096).all(|byte| is_text(*byte)) || is_utf16(bytes) {
             return None;
         }
         let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
@@ -179,12 +237,13 @@ impl Preview {
             fields.into_iter().map(<[u8]>::to_vec).collect()
         };
         let rows = lines.map(split).collect();
-        Some(Self { layout, rows })
+        let roles = Roles::of(&layout, request);
+        Some(Self { layout, roles, rows })
     }
 
     /// The rows that belong to the same series as the first.
     pub(super) fn of_one_series(&self) -> Vec<&Vec<Vec<u8>>> {
-        let (_, key) = super::columns::guess(&self.layout);
+        let key = self.roles.key;
         let of = |row: &Vec<Vec<u8>>| key.and_then(|key| row.get(key).cloned());
         let first = self.rows.first().and_then(of);
         self.rows.iter().filter(|row| of(row) == first).collect()
@@ -193,7 +252,7 @@ impl Preview {
     /// The columns, for a message.
     pub(super) fn describe(&self) -> String {
         match &self.layout.names {
-            Some(names) => names.iter().take(12).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", "),
+            Some(names) => columns::listed(names),
             None => "without names".to_owned(),
         }
     }
