@@ -10,7 +10,7 @@ import typer
 
 from anabranch import units
 from anabranch.cli.common import errors, stderr
-from anabranch.cli.volume_files import FILES, Column, Form, Interval, Link, Reader, Row, Unit, widest
+from anabranch.cli.volume_files import FILES, Link, Reader, Reading, reads, widest
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="generate")(generate_command)
 
 
+@reads
 def generate_command(
     file: Annotated[
         Path,
@@ -51,24 +52,30 @@ def generate_command(
     width: Annotated[
         str | None, typer.Option("--bin", help="Width of a bin.", metavar="TIME", show_default="the file's")
     ] = None,
-    bins: Annotated[int | None, typer.Option(min=1, help="How many bins.", show_default="as many as known")] = None,
+    bins: Annotated[
+        int | None, typer.Option(min=1, max=20_000_000, help="How many bins.", show_default="as many as known")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 1,
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Put the largest where the largest was: bursts stay bursts.")
     ] = False,
-    row_interval: Interval = None,
-    form: Form = None,
-    unit: Unit = None,
-    column: Column = None,
-    row: Row = None,
     link: Link = None,
+    reading: Reading,
 ) -> None:
     """Fit a model to volumes and draw a series from it that a workload of the simulator can follow."""
     with errors():
-        from anabranch.traffic import synthetic  # noqa: PLC0415
+        from anabranch.traffic import synthetic, targets  # noqa: PLC0415
         from anabranch.traffic.fit import KS_WARN  # noqa: PLC0415
+        from anabranch.traffic.sweep import BINS_MIN  # noqa: PLC0415
 
-        measured = _series(file, width, Reader(row_interval, form, unit, column, row, link))
+        targets.check(out, [file], "-o")
+        measured = _series(file, width, Reader(reading, link))
+        known = int(measured.is_known.sum())
+        if known < BINS_MIN:
+            raise AnabranchError(
+                f"{measured.source or measured.name}: {known} bins are known: at least {BINS_MIN} are needed for a model",
+                hint="measure longer, or choose finer bins: --bin 100ms",
+            )
         fitted = _fitted(measured, model)
         if fitted.ks > KS_WARN:
             what = f"the {fitted.model.label} fits badly (KS {fitted.ks:.2f})"

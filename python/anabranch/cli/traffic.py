@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from anabranch import units
+from anabranch.cli import progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
-from anabranch.cli.progress import reading
-from anabranch.cli.volume_files import conditions
+from anabranch.cli.volume_files import Reading, reads
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def traffic_options() -> None:
 
 
 @traffic_app.command(name="bin")
+@reads
 def bin_command(
     files: Annotated[
         list[str],
@@ -62,10 +63,6 @@ def bin_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON instead of a table.")] = False,
     each: Annotated[bool, typer.Option("--each", help="One series for each file instead of one of all.")] = False,
-    expression: Annotated[
-        str | None,
-        typer.Option("--filter", help='Count only what matches, such as "net 10.0.0.0/8 and not tcp port 443".'),
-    ] = None,
     direction: Annotated[
         Literal["in", "out", "split"] | None,
         typer.Option(help="Count what comes in or goes out; split: both, as two series."),
@@ -78,74 +75,19 @@ def bin_command(
             show_default="capture's marks",
         ),
     ] = None,
-    overhead: Annotated[
-        bool, typer.Option("--overhead", help="Add the 24 bytes that Ethernet sends around every packet.")
-    ] = False,
-    keep_partial: Annotated[
-        bool, typer.Option("--keep-partial", help="If a file is damaged, keep what comes before the damage.")
-    ] = False,
-    gap: Annotated[
-        str | None, typer.Option(help="Silence longer than this is unknown, not zero.", metavar="TIME")
-    ] = None,
-    align: Annotated[
-        Literal["first", "clock"],
-        typer.Option(help="Begin bins with the first record, or at multiples of their width."),
-    ] = "first",
-    file_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="What the files are: pcap, pcapng, erf, nfdump, csv-packets, csv-volumes, counters.",
-            metavar="NAME",
-            show_default="what they look like",
-        ),
-    ] = None,
-    time: Annotated[str | None, typer.Option(help="Tables: column of the time.", metavar="COLUMN")] = None,
-    column: Annotated[
-        list[str] | None, typer.Option(help="Tables: column of lengths, volumes or counters; may be repeated.")
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(help="Tables: one series for each value of this column.", metavar="COLUMN")
-    ] = None,
-    row: Annotated[
-        list[str] | None, typer.Option(help="Tables: only rows in which a column has a value.", metavar="COLUMN=VALUE")
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(help="Tables of volumes: unit of the values, such as B, kbit, MB/s, Gbps.")
-    ] = None,
-    time_unit: Annotated[
-        Literal["s", "ms", "us", "ns"] | None, typer.Option(help="Tables: unit of times that are numbers.")
-    ] = None,
-    interval: Annotated[
-        str | None, typer.Option(help="Tables of volumes: what a row stands for, such as 5min.", metavar="TIME")
-    ] = None,
-    counter_bits: Annotated[int | None, typer.Option(help="Counters: their width, 32 or 64.")] = None,
-    max_bins: Annotated[
-        int | None, typer.Option(min=1, help="Bins of one width at most.", show_default="20 million")
-    ] = None,
     threads: Annotated[int, typer.Option(min=0, help="Files read at a time; 0: one per core.")] = 0,
+    reading: Reading,
 ) -> None:
     """Read captures, flow records, counters or tables into volume series, for all bin widths at once."""
     with errors():
-        options: dict[str, Any] = {
-            "align": align,
+        if out is not None:
+            from anabranch.traffic import targets  # noqa: PLC0415
+
+            targets.check(out, files, "-o")
+        options = reading.binning() | {
             "each": each,
-            "filter": expression,
             "direction": direction,
             "inside": listed(inside),
-            "overhead": overhead,
-            "keep_partial": keep_partial,
-            "gap": gap,
-            "format": file_format,
-            "time": time,
-            "columns": column or [],
-            "by": by,
-            "rows": conditions(row or ()),
-            "unit": unit,
-            "time_unit": time_unit,
-            "interval": interval,
-            "counter_bits": counter_bits,
-            "max_bins": max_bins,
             "threads": threads,
         }
         try:
@@ -179,7 +121,7 @@ def read(files: Sequence[str], bins: Sequence[str], options: Mapping[str, Any], 
     """Read files, drawing progress on standard error if that is a terminal."""
     from anabranch.traffic import bin_files  # noqa: PLC0415 - pulls in Polars, which `--help` can do without
 
-    with reading(console) as told:
+    with progress.reading(console) as told:
         return bin_files(files, bins, progress=told, **options)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.volume_files import Column, Files, Form, Interval, Link, Reader, Row, Unit
+from anabranch.cli.volume_files import Files, Link, Reader, Reading, reads
 from anabranch.errors import AnabranchError
 
 
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="report")(report_command)
 
 
+@reads
 def report_command(
     files: Files,
     *,
@@ -52,26 +53,25 @@ def report_command(
             show_default="the best log-normal without anomalies",
         ),
     ] = None,
-    interval: Interval = None,
-    form: Form = None,
-    unit: Unit = None,
-    column: Column = None,
-    row: Row = None,
     link: Link = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON, too.")] = False,
+    reading: Reading,
 ) -> None:
     """Study traces and write a page: likelihood ratios, correlations, capacities and percentiles, as in the paper.
 
     Files in several folders are several sets of traces, named by their folders.
     """
     with errors():
-        from anabranch.traffic import quantities, report, sweep  # noqa: PLC0415
+        from anabranch.traffic import quantities, report, sweep, targets  # noqa: PLC0415
 
+        targets.check(out, files, "-o")
+        if figures is not None:
+            targets.check_folder(figures, files, "--figures")
         chosen = sweep.WIDTHS if widths is None else quantities.widths(widths)
         shares = _shares(epsilon)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         said: list[str] = []
-        reader = Reader(interval, form, unit, column, row, link, said.append)
+        reader = Reader(reading, link, said.append)
         traces = reader.by_file(files, (*chosen, *report.DIMENSION_WIDTHS))
         if show is not None:
             report.chosen([name for _, name in traces], show)

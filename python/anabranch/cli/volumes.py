@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anabranch import units
 from anabranch.cli.common import errors, stderr, stdout
-from anabranch.cli.volume_files import Column, Files, Form, Interval, Json, Link, Reader, Row, Unit, widest
+from anabranch.cli.volume_files import Files, Json, Link, Reader, Reading, reads, widest
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="bill")(bill_command)
 
 
+@reads
 def fit_command(
     files: Files,
     *,
@@ -64,11 +66,6 @@ def fit_command(
             show_default="5ms,100ms,1s,5s, or the file's",
         ),
     ] = None,
-    row_interval: Interval = None,
-    form: Form = None,
-    unit: Unit = None,
-    column: Column = None,
-    row: Row = None,
     link: Link = None,
     capacity: Annotated[
         str | None, typer.Option(help="Capacity of the link, to find saturation.", metavar="RATE")
@@ -78,6 +75,7 @@ def fit_command(
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the synthetic samples.")] = 1,
     as_json: Json = False,
+    reading: Reading,
 ) -> None:
     """Fit distributions to volumes, at every bin width that the file allows."""
     with errors():
@@ -87,17 +85,27 @@ def fit_command(
         chosen = sweep.WIDTHS if widths is None else quantities.widths(widths)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         sweeps = []
-        for traces in Reader(row_interval, form, unit, column, row, link).traces(files, chosen):
+        for traces in Reader(reading, link).traces(files, chosen):
             made = sweep.sweep(traces, widths=chosen, capacity_bps=full)
+            if not made.verdicts:
+                reasons = "; ".join(f"at {units.time(width * 1e9)} {reason}" for width, reason in made.skipped)
+                stderr().print(f"{made.name}: no verdict: {reasons}", markup=False)
             more = [_bootstrapped(_at(traces, v.bin_s), bootstrap, seed) for v in made.verdicts] if bootstrap else []
             sweeps.append((made, more))
+        if not any(made.verdicts for made, _ in sweeps):
+            raise AnabranchError(
+                f"nothing to fit: no series has {sweep.BINS_MIN} bins at any width",
+                hint="measure longer, or choose finer bins: --bin 5ms",
+            )
         if as_json:
             _echo([_sweep_json(made, more) for made, more in sweeps])
         else:
             for made, more in sweeps:
-                stdout().print(tables.sweep(made, more, asked=widths is not None))
+                if made.verdicts:
+                    stdout().print(tables.sweep(made, more, asked=widths is not None))
 
 
+@reads
 def dimension_command(
     files: Files,
     *,
@@ -109,13 +117,9 @@ def dimension_command(
     held_out: Annotated[
         float, typer.Option(help="Share of the series, at its end, to check on; the fit does not see it.")
     ] = 1 / 3,
-    row_interval: Interval = None,
-    form: Form = None,
-    unit: Unit = None,
-    column: Column = None,
-    row: Row = None,
     link: Link = None,
     as_json: Json = False,
+    reading: Reading,
 ) -> None:
     """Compute the capacity that a link needs, by model, and how often it is exceeded."""
     with errors():
@@ -124,9 +128,10 @@ def dimension_command(
 
         results: list[tuple[Volumes, Dimensioning]] = []
         wanted = () if widths is None else quantities.widths(widths)
-        for traces in Reader(row_interval, form, unit, column, row, link).traces(files, wanted):
+        for traces in Reader(reading, link).traces(files, wanted):
             for width in wanted or [one.bin_s for one in traces]:
                 one = _at(traces, width)
+                _enough(one)
                 results.append((one, dimension.dimension(one, epsilon=epsilon, held_out=held_out)))
         if as_json:
             _echo([{"name": one.name, "source": one.source, **found.as_json()} for one, found in results])
@@ -135,6 +140,7 @@ def dimension_command(
                 stdout().print(tables.dimension(one, found))
 
 
+@reads
 def bill_command(
     files: Files,
     *,
@@ -160,66 +166,88 @@ def bill_command(
         typer.Option(min=1, help="Forecast the month from so many of its first days.", show_default="no forecast"),
     ] = None,
     month_days: Annotated[
-        int | None, typer.Option(min=1, help="Days of the month that is forecast.", show_default="the month's, or 30")
+        int | None,
+        typer.Option(
+            min=1,
+            max=366,
+            help="Days of the month that is forecast, and of the months of a trace without dates.",
+            show_default="the month's, or 30",
+        ),
     ] = None,
     month: Annotated[
         str | None,
-        typer.Option(help="Bill a calendar month (UTC) only.", metavar="YYYY-MM", show_default="all of the file"),
+        typer.Option(help="Bill a calendar month (UTC) only.", metavar="YYYY-MM", show_default="every month"),
     ] = None,
     audit: Annotated[bool, typer.Option("--audit", help="List every discarded sample.")] = False,
-    row_interval: Interval = None,
-    form: Form = None,
-    unit: Unit = None,
-    column: Column = None,
-    row: Row = None,
     link: Link = None,
     as_json: Json = False,
+    reading: Reading,
 ) -> None:
-    """Compute a bill by the 95th percentile: ports are summed per interval, missing polls are not zero.
+    """Compute bills by the 95th percentile, one for each month: ports are summed per interval, missing polls are not zero.
 
     A file is a port. If it has two series, named in and out (or rx and tx, received and sent), they are its directions.
     """
     with errors():
         from anabranch.cli import volumes_tables as tables  # noqa: PLC0415
         from anabranch.traffic import bill as billing  # noqa: PLC0415
-        from anabranch.traffic import forecast, quantities  # noqa: PLC0415
+        from anabranch.traffic import forecast, months, quantities  # noqa: PLC0415
         from anabranch.traffic.stationarity import DAY_NS  # noqa: PLC0415
 
         interval_ns = quantities.nanoseconds(every, "--every")
         commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
         tariff = billing.Tariff(commit_bps, price, overage)
-        ports = _ports(files, outbound or [], Reader(row_interval, form, unit, column, row, link), interval_ns)
+        ports = _ports(files, outbound or [], Reader(reading, link), interval_ns)
         days = month_days or 30
         if month is not None:
             begin, end = billing.calendar_month(month)
             ports = [_in_month(port, begin, end) for port in ports]
             days = month_days or (end - begin) // DAY_NS
-        found = billing.bill(
+        made = months.bills(
             ports,
             tariff=tariff,
             direction=direction.value,
             percentile=percentile,
             method=method.value,
             interval_ns=interval_ns,
+            month_days=month_days,
         )
+        bills = [one.bill for one in made if isinstance(one.bill, billing.Bill)]
         forecasts: dict[str, list[Forecast | Inconclusive]] = {}
         if forecast_days is not None:
-            for name, one in billing.billed(ports, found.direction, interval_ns):
+            for name, one in billing.billed(ports, bills[0].direction, interval_ns):
                 forecasts[name] = forecast.forecast(
                     one, tariff, days=forecast_days, month_days=days, percentile=percentile
                 )
         if as_json:
             shown = {name: [_outcome(f) for f in many] for name, many in forecasts.items()}
-            _echo(found.as_json() | ({"forecast": shown, "forecast_days": forecast_days} if forecasts else {}))
+            one_month = made[0].as_json() if len(made) == 1 else None
+            several = {"months": [each.as_json() for each in made], "charge": sum(one.charge for one in bills)}
+            _echo((one_month or several) | ({"forecast": shown, "forecast_days": forecast_days} if forecasts else {}))
         else:
-            stdout().print(tables.bill(found, audit=audit))
-            missing = max(one.missing for one in found.percentiles)
+            stdout().print(tables.bills(made, audit=audit))
+            missing = sum(max(one.missing for one in found.percentiles) for found in bills)
             if missing:
                 stderr().print(
                     f"note: {missing} intervals have no rate on some port: they are no samples", markup=False
                 )
+            if forecast_days is not None and forecast_days < forecast.WEEK:
+                what = f"{days} days are forecast from {forecast_days}"
+                stderr().print(f"note: {what}: weekends, or working days, may be missing", markup=False)
             for name, many in forecasts.items():
                 stdout().print(tables.forecast(name, many, days=forecast_days or 0, month_days=days))
+
+
+def _enough(volumes: Volumes) -> None:
+    """Refuse a series of which no statistic says anything."""
+    from anabranch.traffic.sweep import BINS_MIN  # noqa: PLC0415
+
+    known = int(volumes.is_known.sum())
+    if known < BINS_MIN:
+        raise AnabranchError(
+            f"{volumes.source or volumes.name}: {known} bins of {units.time(volumes.bin_ns)} are known: "
+            f"at least {BINS_MIN} are needed",
+            hint="measure longer, or choose finer bins: --bin 100ms",
+        )
 
 
 def _echo(value: object) -> None:

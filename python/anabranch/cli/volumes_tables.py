@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anabranch.traffic.bill import Bill, Percentile
     from anabranch.traffic.dimension import Dimensioning
     from anabranch.traffic.forecast import Forecast
+    from anabranch.traffic.months import Month
     from anabranch.traffic.series import Volumes
     from anabranch.traffic.sweep import Sweep, Verdict
 
@@ -149,7 +150,7 @@ def dimension(one: Volumes, found: Dimensioning) -> RenderableType:
     for name, rate in found.rules:
         table.add_row(name, units.rate(rate))
     legend = (
-        "exceeded: share of bins at or above the capacity (epsilon-hat, eq. 7) and its 95 % interval (Clopper-Pearson, "
+        "exceeded: share of bins above the capacity (epsilon-hat, eq. 7) and its 95 % interval (Clopper-Pearson, "
         "bursts counted once). Trust the held-out part."
     )
     return Group(table, Text(legend, style="dim"))
@@ -168,9 +169,27 @@ def _when(start_ns: int) -> str:
     return f"{dt.datetime.fromtimestamp(start_ns / 1e9, tz=dt.UTC):%Y-%m-%d %H:%M}"
 
 
-def bill(found: Bill, *, audit: bool) -> RenderableType:
-    """The bill, and the samples it discards."""
-    title = f"{_when(found.first_ns)} to {_when(found.last_ns)}, {found.ports} port{'s' if found.ports > 1 else ''}"
+def bills(months: Sequence[Month], *, audit: bool) -> RenderableType:
+    """The bill of every month, and what they come to together."""
+    parts: list[RenderableType] = []
+    for month in months:
+        if isinstance(month.bill, Inconclusive):
+            parts.append(Text(f"{month.name}: not billed: {month.bill.reason}"))
+            continue
+        about = "" if month.whole else f"partial month: {month.measured_days:.1f} of {month.days:g} days"
+        parts.append(_bill(month.bill, audit=audit, about=f" ({about})" if about else ""))
+    charged = [month.bill for month in months if not isinstance(month.bill, Inconclusive)]
+    if len(months) > 1 and any(one.tariff.price or one.tariff.overage for one in charged):
+        total = sum(one.charge for one in charged)
+        parts.append(Text(f"charge of {len(charged)} months: {total:.2f}"))
+    return Group(*parts)
+
+
+def _bill(found: Bill, *, audit: bool, about: str) -> RenderableType:
+    """The bill of a month, and the samples it discards."""
+    title = (
+        f"{_when(found.first_ns)} to {_when(found.last_ns)}, {found.ports} port{'s' if found.ports > 1 else ''}{about}"
+    )
     columns = (f"{found.percentile:g}th percentile", "rate", "rank", "samples", "discarded", "missing")
     table = _table(title, columns)
     for one in found.percentiles:

@@ -44,6 +44,10 @@ Method = Literal["nearest-rank", "linear"]
 """``nearest-rank`` bills a rate that was measured; ``linear`` interpolates between two, as spreadsheets do."""
 
 
+class NothingKnownError(AnabranchError):
+    """No interval has a rate on every port: there is nothing to take a percentile of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Port:
     """One port: a series for each direction; None if the direction is not counted."""
@@ -174,7 +178,9 @@ def bill(
     method: Method = "nearest-rank",
     interval_ns: int = INTERVAL_NS,
 ) -> Bill:
-    """Compute the bill of one or several ports.
+    """Compute the bill of one or several ports, of all the time that they were measured.
+
+    `anabranch.traffic.months.bills` divides that time into months first.
 
     Parameters
     ----------
@@ -320,7 +326,7 @@ def billed(ports: Sequence[Port], direction: Direction, interval_ns: int = INTER
 def _percentile(name: str, series: Volumes, percentile: float, method: Method) -> Percentile:
     rates, starts = series.rates(), series.starts_ns()[series.is_known]
     if rates.size == 0:
-        raise AnabranchError(f"{name}: no interval has a rate on every port")
+        raise NothingKnownError(f"{name}: no interval has a rate on every port")
     bps, rank = quantile(rates, percentile, method)
     # Of equal rates at the edge, as many are discarded as the rank leaves: the later ones.
     order = np.lexsort((starts, rates))

@@ -134,9 +134,7 @@ class Binned:
 
     def write(self, path: str | Path) -> None:
         """Write all series to one Parquet file (``docs/reference/volumes.md``), which appears when it is complete."""
-        file = Path(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write(file, self.volumes)
+        write(path, self.volumes)
 
 
 def bin_files(

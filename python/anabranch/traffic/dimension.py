@@ -47,7 +47,10 @@ MARGIN = 1.3
 
 @dataclass(frozen=True, slots=True)
 class Exceedance:
-    """Share of bins at or above a capacity, epsilon-hat (eq. 7), with its confidence interval.
+    """Share of bins above a capacity, epsilon-hat (eq. 7), with its confidence interval.
+
+    Strictly above: a bin that asks for just the capacity has it. It matters where many bins are equal: the capacity 0
+    of a link that is idle most of the time is not exceeded by idle bins.
 
     The interval is Clopper and Pearson's, which holds for few exceedances and for none, where resampling would give a
     width of zero. It counts `n_effective` bins, not `n`: bursts make neighbouring bins exceed together, and a burst is
@@ -224,8 +227,8 @@ def _capacity(method: str, found: Fitted | None, rates: Floats, epsilon: float) 
     if method == "meent":
         return meent(rates, epsilon)
     if found is None:
-        # Above the observation of that rank, so that no more than a share epsilon of these bins is at or above it.
-        return float(np.nextafter(_rank(rates, 1 - epsilon), np.inf))
+        # The observation of that rank: no more than a share epsilon of these bins is above it.
+        return _rank(rates, 1 - epsilon)
     return found.quantile(1 - epsilon)
 
 
@@ -245,7 +248,7 @@ def _rank(rates: Floats, q: float) -> float:
 def exceedance(
     rates: Floats, capacity: float, reference: NDArray[np.bool_] | None = None, *, confidence: float = 0.95
 ) -> Exceedance:
-    """Measure the share of bins at or above a capacity (eq. 7), with its interval.
+    """Measure the share of bins above a capacity (eq. 7), with its interval.
 
     Parameters
     ----------
@@ -263,7 +266,7 @@ def exceedance(
     Exceedance
         Share and interval.
     """
-    over = rates >= capacity
+    over = rates > capacity
     n, count = over.size, int(over.sum())
     clusters = over if 0 < count < n or reference is None else reference
     n_effective = max(1.0, n / _inflation(clusters))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from anabranch import units
 from anabranch.errors import AnabranchError
 from anabranch.traffic import models
 from anabranch.traffic.bill import PERCENTILE, quantile
@@ -34,6 +35,13 @@ REPLICATES = 400
 
 WEEK = 7
 """Days that a forecast should have seen."""
+
+ENOUGH = 0.99
+"""Share of the days to forecast from that must have been measured, with gaps or without: a quarter of an hour of a day
+may lack at the end."""
+
+LONGEST = 366
+"""Days of a month, at most: a year may be billed, too."""
 
 Scale = Literal["spread", "range", "mean"]
 """What the root mean squared error is divided by: the standard deviation of the actual values, their range, or their
@@ -118,10 +126,18 @@ def forecast(
     Raises
     ------
     AnabranchError
-        If no rate of those days is known.
+        If less than those days was measured, or no rate of them is known.
     """
     if days < 1:
         raise AnabranchError(f"{days} days to forecast from: expected at least 1")
+    if not 1 <= month_days <= LONGEST:
+        raise AnabranchError(f"a month of {month_days} days: expected 1 to {LONGEST}", hint="--month-days 30")
+    span = len(volumes) * volumes.bin_ns
+    if span < days * DAY_NS * ENOUGH:
+        raise AnabranchError(
+            f"{volumes.name}: {units.time(span)} were measured, less than the {days} days to forecast from",
+            hint=f"forecast from fewer days: --forecast-days {span // DAY_NS}" if span >= DAY_NS else "measure a day",
+        )
     begin = volumes.start_ns
     parts = [volumes.between(begin + d * DAY_NS, begin + (d + 1) * DAY_NS).rates() for d in range(days)]
     parts = [part for part in parts if part.size]

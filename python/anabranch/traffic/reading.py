@@ -50,14 +50,26 @@ class Told:
         Of a table: the columns and the rows to read, as for `bin_files`.
     link
         Of a results folder: the link (`anabranch.traffic.simulated.link_volumes`); default: all that sent anything.
+    time, time_unit, by, counter_bits, gap, keep_partial, max_bins, filter, overhead, align
+        As for `bin_files`.
     """
 
     bin_s: float | None = None
     form: str | None = None
     unit: str | None = None
-    columns: Sequence[str] = ()
+    columns: tuple[str, ...] = ()
     rows: Mapping[str, str] = field(default_factory=dict)
     link: str | None = None
+    time: str | None = None
+    time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    by: str | None = None
+    counter_bits: Literal[32, 64] | None = None
+    gap: str | None = None
+    keep_partial: bool = False
+    max_bins: int | None = None
+    filter: str | None = None
+    overhead: bool = False
+    align: Literal["first", "clock"] = "first"
 
 
 def read(
@@ -101,9 +113,7 @@ def read(
     say = tell or (lambda _: None)
     if path.is_dir():
         if replace(told, link=None) != Told():
-            say(
-                f"{path}: a results folder tells its format, unit and width itself: what was said of them has no effect"
-            )
+            say(f"{path}: a results folder tells its format, unit and width itself: how to read it has no effect")
         return simulated.link_volumes(path, link=told.link)
     if told.link is not None:
         say(f"{path}: only results folders have links: --link has no effect")
@@ -112,10 +122,15 @@ def read(
         if not found:
             raise VolumesError(f"{path}: no series in it")
         if replace(told, link=None) != Told():
-            say(f"{path}: Parquet tells its format, unit, width and series itself: what was said of them has no effect")
+            say(f"{path}: Parquet tells its format, unit, width and series itself: how to read it has no effect")
         return found
     if str(file) == "-":
         raise TrafficError("standard input cannot be read here", hint="anabranch traffic bin - -o volumes.parquet")
+    if path.is_fifo():
+        raise TrafficError(
+            f"{path}: a pipe can be read once, and a file may have to be read twice",
+            hint=f"anabranch traffic bin {path} -o volumes.parquet",
+        )
     return _measured(path, widths, told, say, progress)
 
 
@@ -133,6 +148,16 @@ def _measured(path: Path, widths: Sequence[float], told: Told, say: Tell, progre
             interval=None if told.bin_s is None else _text(told.bin_s),
             columns=told.columns,
             rows=told.rows,
+            time=told.time,
+            time_unit=told.time_unit,
+            by=told.by,
+            counter_bits=told.counter_bits,
+            gap=told.gap,
+            keep_partial=told.keep_partial,
+            max_bins=told.max_bins,
+            filter=told.filter,
+            overhead=told.overhead,
+            align=told.align,
             progress=progress,
         )
 

@@ -7,6 +7,7 @@ told apart by ``name``.
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from anabranch import units
 from anabranch.errors import AnabranchError
+from anabranch.traffic import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +37,12 @@ fractions, as averages do, and int64 otherwise. A file of one series may lack ``
 
 SECOND = 1_000_000_000
 """Nanoseconds in a second."""
+
+REASON = 300
+"""Letters of another library's error that a message repeats."""
+
+BINS_MAX = 20_000_000
+"""Bins of one series, at most: 27 hours of 5 ms."""
 
 
 class VolumesError(AnabranchError):
@@ -250,14 +258,22 @@ class Volumes:
 
 
 def write(file: str | Path, series: Sequence[Volumes]) -> None:
-    """Write series to one Parquet file, which appears when it is complete."""
-    path = Path(file)
+    """Write series to one Parquet file, which appears when it is complete.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, as on a full disk; the error names it, and nothing is left of it.
+    """
     frames = [one.as_frame() for one in series]
     empty = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64()))
     frame = pl.concat(frames, how="vertical_relaxed") if frames else empty
-    partial = path.with_name(f".{path.name}.part")
-    frame.write_parquet(partial, metadata={METADATA: json.dumps([one.facts for one in series])})
-    partial.replace(path)
+    facts = json.dumps([one.facts for one in series])
+    with targets.whole(file) as draft:
+        try:
+            frame.write_parquet(draft, metadata={METADATA: facts})
+        except pl.exceptions.PolarsError as error:
+            raise OSError(errno.EIO, f"cannot be written: {error}", str(file)) from error
 
 
 def read(file: str | Path) -> list[Volumes]:
@@ -274,8 +290,9 @@ def read(file: str | Path) -> list[Volumes]:
         facts = _facts(json.loads(pl.read_parquet_metadata(path).get(METADATA, "[]")))
     except FileNotFoundError as error:
         raise VolumesError(f"{path}: no such file") from error
-    except (pl.exceptions.PolarsError, ValueError) as error:
-        raise VolumesError(f"{path}: not a Parquet file of volumes: {error}") from error
+    except (pl.exceptions.PolarsError, ValueError, pl.exceptions.PanicException) as error:
+        reason = str(error).partition("\n")[0][:REASON]
+        raise VolumesError(f"{path}: not a Parquet file of volumes: {reason}") from error
     for column in ("start_ns", "bytes"):
         if column not in frame.columns:
             raise VolumesError(f"{path}: no column {column!r}", hint=f"the columns are {', '.join(COLUMNS)}")

@@ -138,7 +138,7 @@ def sweep(
     Returns
     -------
     Sweep
-        Verdicts, and the widths that could not be made.
+        Verdicts, none if the series is too short for any, and the widths that could not be made.
     """
     given = [series] if isinstance(series, Volumes) else list(series)
     verdicts: list[Verdict] = []
@@ -150,7 +150,12 @@ def sweep(
         else:
             verdicts.append(verdict(made, capacity_bps=capacity_bps))
     if not verdicts:
-        verdicts = [verdict(one, capacity_bps=capacity_bps) for one in given]
+        for one in given:
+            known = int(one.is_known.sum())
+            if known >= BINS_MIN:
+                verdicts.append(verdict(one, capacity_bps=capacity_bps))
+            else:
+                skipped.append((one.bin_s, f"{known} bins: at least {BINS_MIN} are needed"))
     return Sweep(given[0].name, verdicts, skipped)
 
 

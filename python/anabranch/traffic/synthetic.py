@@ -6,20 +6,25 @@ Traffic comes in bursts that are longer than a bin; `generate` keeps the order o
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anabranch.traffic import targets
 from anabranch.traffic.fit import Fitted
-from anabranch.traffic.series import SECOND, Volumes, VolumesError
+from anabranch.traffic.series import BINS_MAX, SECOND, Volumes, VolumesError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anabranch.traffic.models import Model
     from anabranch.traffic.series import Floats
 
 BYTES_MAX = 1e18
 """Largest volume of a bin, and of all bins: what the simulator takes, and what whole numbers hold."""
+
+CHUNK = 100_000
+"""Rows that are written at a time."""
 
 UNITS = (("s", SECOND), ("ms", 1_000_000), ("us", 1_000), ("ns", 1))
 """Units of the width of a bin in the simulator's files, in nanoseconds."""
@@ -43,7 +48,7 @@ def generate(
         Distribution of the rates of bins with traffic, in bits per second; or a fit, which says too how many bins are
         empty.
     bins
-        How many, at least 1.
+        How many, 1 to 20 million.
     bin_s
         Width of a bin in seconds: that at which the model was fitted.
     seed
@@ -69,8 +74,11 @@ def generate(
     """
     share = (model.zero_share if isinstance(model, Fitted) else 0.0) if zero_share is None else zero_share
     law = model.model if isinstance(model, Fitted) else model
-    if bins < 1 or not bin_s > 0:
-        raise VolumesError(f"{name}: {bins} bins of {bin_s} s", hint="at least one bin, wider than 0")
+    if not 1 <= bins <= BINS_MAX or not bin_s > 0:
+        raise VolumesError(
+            f"{name}: {bins} bins of {bin_s} s: expected 1 to {BINS_MAX} bins, wider than 0",
+            hint="draw wider bins, or several series with seeds of their own",
+        )
     if not 0 <= share < 1:
         raise VolumesError(f"{name}: a share of {share} of the bins is empty: expected a number from 0 and below 1")
     random = np.random.default_rng(seed)
@@ -116,12 +124,13 @@ def write_csv(volumes: Volumes, file: str | Path) -> None:
             f"{volumes.name}: bin {unknown[0]} is not known, nor are {unknown.size - 1} others",
             hint="fill them in, or take the part between them: Volumes.split",
         )
-    path = Path(file)
     name, scale = next((unit, ns) for unit, ns in UNITS if volumes.bin_ns % ns == 0)
     about = f"{volumes.name}: {volumes.source}" if volumes.source else volumes.name
-    lines = ["# of " + " ".join(about.split()), f"# bin: {volumes.bin_ns // scale}{name}", "start_ns,bytes"]
-    whole = np.round(np.asarray(volumes.bytes, dtype=float)).astype(np.int64)
-    lines += [f"{start},{count}" for start, count in zip(volumes.starts_ns().tolist(), whole.tolist(), strict=True)]
-    partial = path.with_name(f".{path.name}.part")
-    partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    partial.replace(path)
+    head = ["# of " + " ".join(about.split()), f"# bin: {volumes.bin_ns // scale}{name}", "start_ns,bytes"]
+    numbers = np.round(np.asarray(volumes.bytes, dtype=float)).astype(np.int64)
+    starts = volumes.starts_ns()
+    with targets.whole(file) as draft, draft.open("w", encoding="utf-8") as out:
+        out.write("\n".join(head) + "\n")
+        for first in range(0, len(volumes), CHUNK):
+            part = zip(starts[first : first + CHUNK].tolist(), numbers[first : first + CHUNK].tolist(), strict=True)
+            out.write("".join(f"{start},{count}\n" for start, count in part))

@@ -11,12 +11,12 @@ import vl_convert
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from anabranch import outputs, units
+from anabranch import units
 from anabranch.figures import Figure, html
 from anabranch.figures import write as write_figure
 from anabranch.report.page import asset, in_script, script_json
 from anabranch.styles import symbol
-from anabranch.traffic import tails
+from anabranch.traffic import tails, targets
 from anabranch.traffic.fit import KS_WARN, Fitted
 from anabranch.traffic.outcome import Inconclusive
 from anabranch.traffic.report import distribution, single, uses
@@ -134,8 +134,11 @@ def write_figures(report: Report, folder: Path) -> None:
 
 
 def write(report: Report, file: Path) -> None:
-    """Write the page, by rename."""
-    outputs.put(file, render(report))
+    """Write the page, which appears when it is complete."""
+    page = render(report)
+    with targets.whole(file) as draft:
+        # Names of files that are no text (surrogates) are no text in UTF-8 either.
+        draft.write_text(page, encoding="utf-8", errors="replace")
 
 
 def render(report: Report) -> str:

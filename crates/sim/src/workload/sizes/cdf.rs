@@ -58,7 +58,8 @@ impl CdfTable {
     /// Reads a table; `file` is its name for error messages.
     ///
     /// # Errors
-    /// Empty, not two numbers a row, negative, descending, not ending at 1, or without a rule of interpolation.
+    /// Empty, not two numbers a row, negative, descending, not ending at 1, a share of objects of less than one byte, or
+    /// without a rule of interpolation.
     pub fn parse(text: &str, file: &Path) -> Result<Self, Fault> {
         let fault = |line: usize, message: String| Fault::in_file(file, line, message);
         let mut interpolation = None;
@@ -99,6 +100,16 @@ impl CdfTable {
                 } else {
                     error
                 });
+            }
+            // Size 0 with a cdf of 0 is where a first segment begins; a share of objects without a byte is none.
+            if size < 1.0 && cdf > 0.0 {
+                return Err(fault(
+                    number,
+                    format!("a share of {cdf} of the objects has {size} bytes: at least 1 byte"),
+                )
+                .hint(
+                    "leave these objects out and scale the others: (cdf - c) / (1 - c) for a share c of empty ones",
+                ));
             }
             if let Some((size_before, cdf_before)) = rows.last() {
                 if size < *size_before {
@@ -170,7 +181,7 @@ impl Sizes for CdfTable {
             };
             (cdf_b - cdf_a) * middle
         });
-        // No object has less than one byte, so neither has their mean.
+        // A first segment may begin at 0, but no object has less than one byte, so neither has their mean.
         Some((first_size * first_cdf + segments.sum::<f64>()).max(1.0))
     }
 

@@ -1,0 +1,200 @@
+"""A bill for each month: charges are monthly, so a file that spans several months has several charges.
+
+Times of the real world are divided at calendar months (UTC), which is what contracts say; a trace that begins at
+zero has no calendar and is divided every so many days.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anabranch.errors import AnabranchError
+from anabranch.traffic import bill as billing
+from anabranch.traffic.bill import Bill, Port
+from anabranch.traffic.outcome import Inconclusive
+from anabranch.traffic.series import SECOND
+from anabranch.traffic.stationarity import DAY_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anabranch.traffic.bill import Direction, Method, Tariff
+    from anabranch.traffic.series import Volumes
+
+DATED_NS = 10**17
+"""Times before this, in 1973, are those of a trace and not of the real world."""
+
+DAYS = 30
+"""Days of a month where there is no calendar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """A month and its bill.
+
+    Attributes
+    ----------
+    name
+        ``2024-05``, or the days of a trace: ``days 0 to 30``.
+    begin_ns, end_ns
+        When it begins and ends.
+    bill
+        Its bill, or why there is none.
+    measured_ns
+        How much of it lies between the first and the last interval: less than the month where it is a partial one.
+    """
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    bill: Bill | Inconclusive
+    measured_ns: int
+
+    @property
+    def days(self) -> float:
+        """Length in days."""
+        return (self.end_ns - self.begin_ns) / DAY_NS
+
+    @property
+    def measured_days(self) -> float:
+        """Days between the first and the last interval."""
+        return self.measured_ns / DAY_NS
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it was measured, to an hour."""
+        return self.end_ns - self.begin_ns - self.measured_ns <= DAY_NS // 24
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        found = {"inconclusive": self.bill.reason} if isinstance(self.bill, Inconclusive) else self.bill.as_json()
+        return {"month": self.name, "whole": self.whole, "measured_days": self.measured_days, **found}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The part of a port that lies in a month; None: nothing of it does."""
+
+    inbound: Volumes | None
+    outbound: Volumes | None
+
+
+def fewest(percentile: float) -> int:
+    """How many samples a percentile needs to be below the largest.
+
+    Examples
+    --------
+    >>> fewest(95), fewest(99), fewest(100)
+    (20, 100, 1)
+    """
+    return 1 if percentile >= 100 else math.ceil(round(100 / (100 - percentile), 9))  # noqa: PLR2004 - per cent
+
+
+def bills(
+    ports: Sequence[Port],
+    *,
+    tariff: Tariff = billing.Tariff(),
+    direction: Direction = "max",
+    percentile: float = billing.PERCENTILE,
+    method: Method = "nearest-rank",
+    interval_ns: int = billing.INTERVAL_NS,
+    month_days: int | None = None,
+) -> list[Month]:
+    """Compute the bill of every month in which a port was measured.
+
+    Parameters
+    ----------
+    ports, tariff, direction, percentile, method, interval_ns
+        As for `anabranch.traffic.bill.bill`.
+    month_days
+        Days of a month of traces without a calendar; default: 30.
+
+    Returns
+    -------
+    list[Month]
+        At least one, in order of time.
+
+    Raises
+    ------
+    AnabranchError
+        As `anabranch.traffic.bill.bill`, and if no month has enough samples for a bill.
+    """
+    series = [one for port in ports for one in (port.inbound, port.outbound) if one is not None and len(one)]
+    if not series:
+        raise AnabranchError("no port to bill")
+    first = min(one.start_ns for one in series)
+    last = max(one.start_ns + len(one) * one.bin_ns for one in series)
+    made = []
+    for name, begin, end in _periods(first, last, month_days or DAYS):
+        parts = [_Part(*(_between(one, begin, end) for one in (port.inbound, port.outbound))) for port in ports]
+        pairs = zip(ports, parts, strict=True)
+        if any(p.inbound is None or (given.outbound is not None and p.outbound is None) for given, p in pairs):
+            found: Bill | Inconclusive = Inconclusive("a port was not measured in it")
+        else:
+            found = _bill(
+                [Port(part.inbound, part.outbound) for part in parts if part.inbound is not None],
+                tariff=tariff,
+                direction=direction,
+                percentile=percentile,
+                method=method,
+                interval_ns=interval_ns,
+            )
+        made.append(Month(name, begin, end, found, min(last, end) - max(first, begin)))
+    if all(isinstance(month.bill, Inconclusive) for month in made):
+        reasons = dict.fromkeys(f"{month.name}: {month.bill}" for month in made)
+        raise AnabranchError(
+            f"no month can be billed: {'; '.join(reasons)}",
+            hint="measure longer, or choose shorter intervals: --every 1min",
+        )
+    return made
+
+
+def _bill(
+    ports: Sequence[Port],
+    *,
+    tariff: Tariff,
+    direction: Direction,
+    percentile: float,
+    method: Method,
+    interval_ns: int,
+) -> Bill | Inconclusive:
+    try:
+        found = billing.bill(
+            ports, tariff=tariff, direction=direction, percentile=percentile, method=method, interval_ns=interval_ns
+        )
+    except billing.NothingKnownError as error:
+        return Inconclusive(error.message)
+    samples, needed = min(one.samples for one in found.percentiles), fewest(percentile)
+    if samples < needed:
+        what = f"{samples} sample{'' if samples == 1 else 's'}"
+        return Inconclusive(f"{what}: below {needed} the {percentile:g}th percentile is the largest")
+    return found
+
+
+def _between(volumes: Volumes | None, begin_ns: int, end_ns: int) -> Volumes | None:
+    if volumes is None:
+        return None
+    part = volumes.between(begin_ns, end_ns)
+    return part if len(part) else None
+
+
+def _periods(first_ns: int, last_ns: int, days: int) -> list[tuple[str, int, int]]:
+    """The months, or periods of so many days, that a time touches: name, begin and end."""
+    if first_ns < DATED_NS:
+        # Whole periods from the beginning of the trace on.
+        width = days * DAY_NS
+        count = max(1, -(-(last_ns - first_ns) // width))
+        starts = [(k * days, first_ns + k * width) for k in range(count)]
+        return [(f"days {day} to {day + days}", begin, begin + width) for day, begin in starts]
+    found = []
+    month = dt.datetime.fromtimestamp(first_ns // SECOND, tz=dt.UTC)
+    while True:
+        name = f"{month:%Y-%m}"
+        begin, end = billing.calendar_month(name)
+        if begin >= last_ns:
+            return found
+        found.append((name, begin, end))
+        month = dt.datetime.fromtimestamp(end // SECOND, tz=dt.UTC)
