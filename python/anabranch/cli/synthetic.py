@@ -73,7 +73,8 @@ def generate_command(
         known = int(measured.is_known.sum())
         if known < BINS_MIN:
             raise AnabranchError(
-                f"{measured.source or measured.name}: {known} bins are known: at least {BINS_MIN} are needed for a model",
+                f"{measured.source or measured.name}: {known} bins are known: "
+                f"at least {BINS_MIN} are needed for a model",
                 hint="measure longer, or choose finer bins: --bin 100ms",
             )
         fitted = _fitted(measured, model)

@@ -183,7 +183,7 @@ def bill_command(
     as_json: Json = False,
     reading: Reading,
 ) -> None:
-    """Compute bills by the 95th percentile, one for each month: ports are summed per interval, missing polls are not zero.
+    """Compute bills by the 95th percentile, one for each month: ports are summed per interval, lost polls are not zero.
 
     A file is a port. If it has two series, named in and out (or rx and tx, received and sent), they are its directions.
     """

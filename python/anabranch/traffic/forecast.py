@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from anabranch import units
 from anabranch.errors import AnabranchError
 from anabranch.traffic import models
 from anabranch.traffic.bill import PERCENTILE, quantile
@@ -39,6 +38,9 @@ WEEK = 7
 ENOUGH = 0.99
 """Share of the days to forecast from that must have been measured, with gaps or without: a quarter of an hour of a day
 may lack at the end."""
+
+HOUR_NS = DAY_NS // 24
+"""Nanoseconds of an hour."""
 
 LONGEST = 366
 """Days of a month, at most: a year may be billed, too."""
@@ -135,7 +137,7 @@ def forecast(
     span = len(volumes) * volumes.bin_ns
     if span < days * DAY_NS * ENOUGH:
         raise AnabranchError(
-            f"{volumes.name}: {units.time(span)} were measured, less than the {days} days to forecast from",
+            f"{volumes.name}: {span / HOUR_NS:.1f} h were measured, less than the {days} days to forecast from",
             hint=f"forecast from fewer days: --forecast-days {span // DAY_NS}" if span >= DAY_NS else "measure a day",
         )
     begin = volumes.start_ns

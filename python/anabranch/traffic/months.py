@@ -96,7 +96,7 @@ def fewest(percentile: float) -> int:
 def bills(
     ports: Sequence[Port],
     *,
-    tariff: Tariff = billing.Tariff(),
+    tariff: Tariff | None = None,
     direction: Direction = "max",
     percentile: float = billing.PERCENTILE,
     method: Method = "nearest-rank",
@@ -107,7 +107,9 @@ def bills(
 
     Parameters
     ----------
-    ports, tariff, direction, percentile, method, interval_ns
+    tariff
+        Prices; default: none.
+    ports, direction, percentile, method, interval_ns
         As for `anabranch.traffic.bill.bill`.
     month_days
         Days of a month of traces without a calendar; default: 30.
@@ -136,7 +138,7 @@ def bills(
         else:
             found = _bill(
                 [Port(part.inbound, part.outbound) for part in parts if part.inbound is not None],
-                tariff=tariff,
+                tariff=tariff or billing.Tariff(),
                 direction=direction,
                 percentile=percentile,
                 method=method,
@@ -189,7 +191,7 @@ def _periods(first_ns: int, last_ns: int, days: int) -> list[tuple[str, int, int
         count = max(1, -(-(last_ns - first_ns) // width))
         starts = [(k * days, first_ns + k * width) for k in range(count)]
         return [(f"days {day} to {day + days}", begin, begin + width) for day, begin in starts]
-    found = []
+    found: list[tuple[str, int, int]] = []
     month = dt.datetime.fromtimestamp(first_ns // SECOND, tz=dt.UTC)
     while True:
         name = f"{month:%Y-%m}"
