@@ -9,6 +9,7 @@ use crate::request::{Align, Request, Settings};
 use crate::series::{self, Series, Span};
 use crate::stamp;
 use crate::watch::Watch;
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Mutex;
@@ -241,6 +242,8 @@ struct Group {
     reports: Vec<(usize, FileReport)>,
     spans: Vec<Span>,
     tracks: Vec<Track>,
+    /// Tracks by name.
+    places: HashMap<String, usize>,
 }
 
 impl Group {
@@ -252,9 +255,12 @@ impl Group {
         tracks: Vec<Track>,
     ) -> Result<(), IngestError> {
         for track in tracks {
-            match self.tracks.iter_mut().find(|there| there.name == track.name) {
-                Some(there) => join(there, track, &report.path)?,
-                None => self.tracks.push(track),
+            let there = self.places.get(&track.name).and_then(|place| self.tracks.get_mut(*place));
+            if let Some(there) = there {
+                join(there, track, &report.path)?;
+            } else {
+                self.places.insert(track.name.clone(), self.tracks.len());
+                self.tracks.push(track);
             }
         }
         self.reports.push((number, report));

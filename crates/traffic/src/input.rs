@@ -20,6 +20,7 @@ pub(crate) struct Input<'a> {
     /// Bytes before `start`.
     offset: u64,
     ended: bool,
+    failure: Option<Failure>,
     watch: &'a Watch,
 }
 
@@ -78,7 +79,17 @@ impl<'a> Input<'a> {
     /// Reads from anything.
     pub(crate) fn new(source: impl Read + Send + 'a, watch: &'a Watch) -> io::Result<Self> {
         let (compression, source) = compress::open(Watched { inner: source, watch })?;
-        Ok(Self { source, compression, buffer: vec![0; CAPACITY], start: 0, end: 0, offset: 0, ended: false, watch })
+        Ok(Self {
+            source,
+            compression,
+            buffer: vec![0; CAPACITY],
+            start: 0,
+            end: 0,
+            offset: 0,
+            ended: false,
+            failure: None,
+            watch,
+        })
     }
 
     /// How the file is compressed.
@@ -116,6 +127,10 @@ impl<'a> Input<'a> {
         if self.watch.interrupted() {
             return Err(ReadError::Interrupted);
         }
+        // A decompressor that has failed says that the data end here when it is asked again.
+        if let Some(failure) = &self.failure {
+            return Err(failure.tell());
+        }
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -128,7 +143,10 @@ impl<'a> Input<'a> {
             match self.source.read(room) {
                 Ok(read) => break read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failed(error)),
+                Err(error) => {
+                    let failure = self.failed(&error);
+                    return Err(self.failure.insert(failure).tell());
+                }
             }
         };
         self.end += read;
@@ -161,19 +179,39 @@ impl<'a> Input<'a> {
         }
     }
 
-    fn failed(&self, error: io::Error) -> ReadError {
-        match self.compression {
+    fn failed(&self, error: &io::Error) -> Failure {
+        match (self.compression, error.raw_os_error()) {
             // The system's errors have a number, the decompressor's have not.
-            Some(name) if error.raw_os_error().is_none() => {
+            (Some(name), None) => {
                 let place = self.place(self.offset + (self.end - self.start) as u64);
-                let (what, hint) = if error.kind() == io::ErrorKind::UnexpectedEof {
-                    (format!("the {name} data ends too early"), "--keep-partial keeps what was read before it")
+                let message = if error.kind() == io::ErrorKind::UnexpectedEof {
+                    format!("the {name} data ends too early")
                 } else {
-                    (format!("the {name} data is damaged ({error})"), "--keep-partial keeps what was read before it")
+                    format!("the {name} data is damaged ({error})")
                 };
-                ReadError::hinted(place, what, hint)
+                Failure::Data(place, message)
             }
-            _ => ReadError::Io(error),
+            (_, Some(number)) => Failure::System(number),
+            (None, None) => Failure::Other(error.kind(), error.to_string()),
+        }
+    }
+}
+
+/// Why nothing more can be read; kept, as it is told whenever more is asked for.
+enum Failure {
+    Data(Place, String),
+    System(i32),
+    Other(io::ErrorKind, String),
+}
+
+impl Failure {
+    fn tell(&self) -> ReadError {
+        match self {
+            Self::Data(place, message) => {
+                ReadError::hinted(*place, message.clone(), "--keep-partial keeps what was read before it")
+            }
+            Self::System(number) => ReadError::Io(io::Error::from_raw_os_error(*number)),
+            Self::Other(kind, message) => ReadError::Io(io::Error::new(*kind, message.clone())),
         }
     }
 }

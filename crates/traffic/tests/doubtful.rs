@@ -6,6 +6,7 @@ mod common;
 
 use anabranch_traffic::{IngestError, Outcome, Request, Watch, ingest};
 use common::{bins, packets, pcap, read};
+use std::io::Write as _;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -44,6 +45,14 @@ fn a_column_is_a_counter_only_if_it_grows_itself() {
     let mixed = format!("time,ifInOctets,load\n{rows}");
     assert_eq!(good(&columns(&["ifInOctets"]), &mixed).files[0].format, "counters");
     assert_eq!(good(&columns(&["load"]), &mixed).files[0].format, "csv-volumes");
+}
+
+#[test]
+fn among_many_columns_one_that_grows_by_chance_is_no_counter() {
+    let names: String = (0..500).map(|i| format!(",c{i}_bytes")).collect();
+    let row = |i: u64| (0..500).map(|c| format!(",{}", 1000 + i * i * (c + 1) % 977)).collect::<String>();
+    let rows: String = (0..6).map(|i| format!("{}{}\n", i * 300, row(i))).collect();
+    assert_eq!(good(&Request::default(), &format!("time{names}\n{rows}")).files[0].format, "csv-volumes");
 }
 
 #[test]
@@ -187,6 +196,20 @@ fn messages_are_short_however_long_the_lines_are() {
         let error = bad(&Request { time: Some("nowhere".to_owned()), ..Request::default() }, &text);
         assert!(error.len() < 1000, "{} bytes: {}", error.len(), &error[..300]);
     }
+}
+
+#[test]
+fn a_wrong_checksum_of_a_small_compressed_file_is_told() {
+    // All of it is read to find out what it is: the damage must not be forgotten by then.
+    let plain = pcap(&packets(20, 1_000_000_000, 60), false, 0xa1b2_c3d4, 1);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).expect("memory");
+    let mut bytes = gzip.finish().expect("memory");
+    let at = bytes.len() - 8;
+    bytes[at] ^= 1;
+    assert!(bad(&Request::default(), &bytes).contains("the gzip data is damaged"));
+    let kept = read(&Request { keep_partial: true, ..Request::default() }, &bytes).expect("kept");
+    assert_eq!((kept.files[0].records, kept.files[0].damaged.is_some()), (20, true));
 }
 
 #[test]

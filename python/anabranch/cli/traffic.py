@@ -128,7 +128,8 @@ def read(files: Sequence[str], bins: Sequence[str], options: Mapping[str, Any], 
 def warn(binned: Binned, console: Console) -> None:
     """Say on standard error what should be known before the numbers are used."""
     if not binned.volumes:
-        raise AnabranchError("nothing to count: " + "; ".join(f"{file.path}: no records" for file in binned.files))
+        reasons = (f"{file.path}: {'; '.join(file.notes) or 'no records'}" for file in binned.files)
+        raise AnabranchError("nothing to count: " + "; ".join(reasons))
     for file in binned.files:
         for text in file.remarks:
             console.print(f"{file.path}: {text}", markup=False)

@@ -166,7 +166,10 @@ def _measured(path: Path, widths: Sequence[float], told: Told, say: Tell, progre
     except FileNotFoundError as error:
         raise TrafficError(f"{path}: no such file") from error
     if not usual.volumes:
-        raise TrafficError(f"{path}: no records in it")
+        why = "; ".join(usual.files[0].notes) or "no records in it"
+        raise TrafficError(
+            f"{path}: {why}", hint="a row is a bin, a poll or a packet; --row and --filter choose among them"
+        )
     if usual.files[0].rounded:
         largest = max(float(one.bytes.max()) for one in usual)
         usual = binned((), 10 ** min(DIGITS, int(math.log10(LARGEST / max(largest, 1.0)))))

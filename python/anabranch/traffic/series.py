@@ -296,7 +296,33 @@ def read(file: str | Path) -> list[Volumes]:
     for column in ("start_ns", "bytes"):
         if column not in frame.columns:
             raise VolumesError(f"{path}: no column {column!r}", hint=f"the columns are {', '.join(COLUMNS)}")
+    frame = _typed(frame, path)
     return [one for part in _parts(frame, facts) if (one := _series(part, facts, path)) is not None]
+
+
+def _typed(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """The columns that count, with the types that they should have."""
+    made = []
+    for name in frame.columns:
+        if name not in COLUMNS:
+            continue
+        column = frame[name]
+        if name == "name":
+            made.append(column.cast(pl.String()))
+            continue
+        if name in {"start_ns", "bin_ns"} and column.null_count():
+            raise VolumesError(f"{path}: column {name!r}: row {column.is_null().arg_max()} has no value")
+        if name == "start_ns" and column.dtype == pl.Datetime:
+            column = column.dt.epoch("ns")
+        wanted = column.dtype.is_integer() or (name == "bytes" and column.dtype.is_float())
+        if not wanted and column.dtype != pl.Null:
+            expected = "numbers" if name == "bytes" else "whole numbers"
+            raise VolumesError(f"{path}: column {name!r} holds {column.dtype}: expected {expected}")
+        try:
+            made.append(column if column.dtype.is_float() else column.cast(pl.Int64()))
+        except pl.exceptions.PolarsError as error:
+            raise VolumesError(f"{path}: column {name!r} holds numbers of more than 63 bits") from error
+    return pl.DataFrame(made)
 
 
 def _facts(metadata: object) -> list[dict[str, Any]]:
@@ -307,7 +333,7 @@ def _facts(metadata: object) -> list[dict[str, Any]]:
 
 def _parts(frame: pl.DataFrame, facts: Sequence[dict[str, Any]]) -> list[pl.DataFrame]:
     if "bin_ns" not in frame.columns:
-        widths = {entry["bin_ns"] for entry in facts if "bin_ns" in entry}
+        widths = {entry["bin_ns"] for entry in facts if isinstance(entry.get("bin_ns"), int)}
         steps = frame["start_ns"].diff().drop_nulls()
         width = widths.pop() if len(widths) == 1 else (int(cast("int", steps.min())) if len(steps) else 0)
         frame = frame.with_columns(pl.lit(width, dtype=pl.Int64()).alias("bin_ns"))
@@ -344,6 +370,13 @@ class Grid:
         start = int(starts_ns[0])
         # To the nearest bin: polls jitter by a little, and a bin holds one of them.
         places = (starts_ns - start + bin_ns // 2) // bin_ns
+        if int(places.max()) >= BINS_MAX:
+            row = int((places >= BINS_MAX).argmax())
+            raise VolumesError(
+                f"{where}: row {row} begins {units.time(int(starts_ns[row]) - start)} after the first: "
+                f"more than {BINS_MAX} bins of {units.time(bin_ns)}",
+                hint="is its time damaged?",
+            )
         if (np.diff(places) < 1).any():
             row = int(np.flatnonzero(np.diff(places) < 1)[0]) + 1
             raise VolumesError(
@@ -361,6 +394,11 @@ class Grid:
 
 def _series(part: pl.DataFrame, facts: Sequence[dict[str, Any]], path: Path) -> Volumes | None:
     bin_ns, name = int(part["bin_ns"][0]), str(part["name"][0])
+    if bin_ns < 1:
+        raise VolumesError(
+            f"{path}: {name}: bins of {bin_ns} ns",
+            hint="a column bin_ns with the width, or two rows or more without it",
+        )
     fact: dict[str, Any] = next((f for f in facts if f.get("bin_ns") == bin_ns and f.get("name", name) == name), {})
     grid = Grid.over(part["start_ns"].to_numpy().astype(np.int64), bin_ns, f"{path}: {name}")
     known = grid.lay(part["bytes"].is_not_null().to_numpy(), nothing=False)

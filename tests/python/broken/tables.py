@@ -77,9 +77,7 @@ TEXT_CASES = (
     case("utf-16-without-mark", good().encode("utf-16-le"), "the text is UTF-16", "hint: iconv"),
     case("utf-16-big-endian", good().encode("utf-16-be"), "the text is UTF-16", "hint: iconv"),
     case("utf-32", good().encode("utf-32-be"), "port.csv", "hint:"),
-    case("latin-1-names", good(head="time,octets_f\xfcr_alle").encode("latin-1"), "no unit", exits=WARNED)
-    if False
-    else case(
+    case(
         "latin-1-time", good(head="z\xe4it,bytes").encode("latin-1"), "no column looks like a time", "--time COLUMN"
     ),
     case("nul-in-row-51", replaced(51, f"{MAY + 50 * 300},1\x0000"), "line 51 (byte", "byte 00 is no text"),
@@ -110,10 +108,10 @@ COLUMN_CASES = (
     case("no-such-condition", good(), 'there is no column "port"', options=("--row", "port=1")),
     case("no-row-matches", good(head="time,bytes"), "no records", options=("--row", "bytes=nothing")),
     case("condition-without-value", good(), "--row bytes: expected COLUMN=VALUE", "hint:", options=("--row", "bytes")),
-    case("time-as-column", good(), "port.csv", "hint:", options=("--column", "time", "--row", "time=x")),
-    case("short-row", replaced(20, f"{MAY + 19 * 300}"), "line 20 (byte", 'the row has 1 fields: column "bytes"'),
+    case("time-as-column", good(), "port.csv", "no records", options=("--column", "time", "--row", "time=x")),
+    case("short-row", replaced(20, f"{MAY + 18 * 300}"), "line 20 (byte", 'the row has 1 fields: column "bytes"'),
     case("header-again", replaced(20, "time,bytes"), "line 20 (byte", '"time" is not a time'),
-    case("text-for-bytes", replaced(20, f"{MAY + 19 * 300},many"), "line 20", '"many" is not a volume'),
+    case("text-for-bytes", replaced(20, f"{MAY + 18 * 300},many"), "line 20", '"many" is not a volume'),
     case("nothing-numeric", rows(60, lambda k: f"{k},a", "time,word"), "no column holds volumes", "--column NAME"),
     case("many-columns", "time," + ",".join(f"c{k}" for k in range(20_000)) + "\n1\n", "port.csv", "hint:"),
     case(
@@ -134,7 +132,6 @@ COLUMN_CASES = (
     case("unknown-format", good(), 'format "excel" is not known', options=("--format", "excel")),
     case("unknown-time-unit", good(), "--time-unit", options=("--time-unit", "weeks")),
     case("seventeen-bits", good(), "--counter-bits 17: counters have 32 or 64 bits", options=("--counter-bits", "17")),
-    case("read-as-packets", good(head="time,size"), "port.csv", options=("--format", "csv-packets", "--bin", "1s")),
     case("read-as-pcap", good(), "does not begin with a1b2c3d4", options=("--format", "pcap")),
     case("read-as-flows", good(), "not a table of nfdump", options=("--format", "nfdump")),
     case("link-of-a-table", good(), "--link has no effect", options=("--link", "h0"), exits=WARNED),
@@ -196,14 +193,14 @@ TIME_CASES = (
 )
 
 VALUE_CASES = (
-    case("negative", replaced(20, f"{MAY + 19 * 300},-5"), "line 20", '"-5" is not a volume: expected a number from 0'),
-    case("infinite", replaced(20, f"{MAY + 19 * 300},inf"), "line 20", '"inf" is not a volume'),
-    case("huge", replaced(20, f"{MAY + 19 * 300},1e300"), "line 20", '"1e300" is not a volume'),
-    case("hexadecimal", replaced(20, f"{MAY + 19 * 300},0x1F"), "line 20", '"0x1F" is not a volume'),
-    case("thousands", replaced(20, f'{MAY + 19 * 300},"1,234"'), "line 20", '"1,234" is not a volume'),
-    case("units-in-cells", replaced(20, f"{MAY + 19 * 300},5 MB"), "line 20", '"5 MB" is not a volume'),
-    case("all-unknown", rows(80, lambda k: f"{k * 300},", "time,bytes"), "port.csv", "hint:", options=VOLUMES),
-    case("some-unknown", replaced(20, f"{MAY + 19 * 300},nan"), "1 values are empty or no number", exits=WARNED),
+    case("negative", replaced(20, f"{MAY + 18 * 300},-5"), "line 20", '"-5" is not a volume: expected a number from 0'),
+    case("infinite", replaced(20, f"{MAY + 18 * 300},inf"), "line 20", '"inf" is not a volume'),
+    case("huge", replaced(20, f"{MAY + 18 * 300},1e300"), "line 20", '"1e300" is not a volume'),
+    case("hexadecimal", replaced(20, f"{MAY + 18 * 300},0x1F"), "line 20", '"0x1F" is not a volume'),
+    case("thousands", replaced(20, f'{MAY + 18 * 300},"1,234"'), "line 20", '"1,234" is not a volume'),
+    case("units-in-cells", replaced(20, f"{MAY + 18 * 300},5 MB"), "line 20", '"5 MB" is not a volume'),
+    case("all-unknown", rows(80, lambda k: f"{k * 300},", "time,bytes"), "port.csv", "no records", options=VOLUMES),
+    case("some-unknown", replaced(20, f"{MAY + 18 * 300},nan"), "1 values are empty or no number", exits=WARNED),
     case("all-zero", rows(80, lambda k: f"{k * 300},0"), "port.csv", command=GENERATE, options=("-o", "made.csv")),
     case("rows-twice", good(100) + good(100).split("\n", 1)[1], "port.csv"),
     case(
@@ -216,9 +213,8 @@ VALUE_CASES = (
         "--format csv-volumes",
         options=("--format", "counters"),
     ),
-    case("counters-with-fractions", rows(90, lambda k: f"{k * 10},{k}.5", "time,in_octets"), '"0.5" is not a count'),
     case("counters-negative", rows(90, lambda k: f"{k * 10},{k - 5}", "time,in_octets"), '"-5" is not a count'),
-    case("counters-beyond-64-bits", rows(90, lambda k: f"{k * 10},{2**64 + k}", "time,in_octets"), "is not a count"),
+    case("counters-beyond-64-bits", rows(90, lambda k: f"{k * 10},{2**64 + k}", "time,in_octets"), "is not a count", options=("--format", "counters")),
     case("counters-of-one-poll", "time,in_octets\n0,5\n", "single poll", options=("--format", "counters")),
     case(
         "counters-leap",

@@ -271,13 +271,12 @@ impl Columns {
             return Ok(true);
         }
         let text = *fields.get(self.time).ok_or_else(|| self.missing(self.time, fields.len(), line.place))?;
-        let at = match stamp::decimal(text, self.unit).and_then(stamp::checked) {
-            Some(at) => at,
-            None => {
-                let (at, zoned) = stamp::zoned(text).ok_or_else(|| self.no_time(text, line.place))?;
-                self.same_zone(zoned, text, line.place)?;
-                at
-            }
+        let at = if let Some(at) = stamp::decimal(text, self.unit).and_then(stamp::checked) {
+            at
+        } else {
+            let (at, zoned) = stamp::zoned(text).ok_or_else(|| self.no_time(text, line.place))?;
+            self.same_zone(zoned, text, line.place)?;
+            at
         };
         let key = self.key.and_then(|key| fields.get(key).copied()).unwrap_or_default();
         each(&Row { place: line.place, at, key, fields })
@@ -302,7 +301,7 @@ impl Columns {
     }
 
     /// Why a field is no time, and what to do about it.
-    fn no_time(&self, text: &[u8], place: Place) -> ReadError {
+    pub(super) fn no_time(&self, text: &[u8], place: Place) -> ReadError {
         let message = format!("{:?} is not a time", show(text));
         let seconds = stamp::decimal(text, 1).filter(|_| self.unit == SECOND).map(i128::unsigned_abs);
         let hint = match seconds {

@@ -39,7 +39,7 @@ impl Format for Counters {
                 table.layout.names.as_deref().and_then(|names| names.get(column)).map(|n| n.to_ascii_lowercase());
             name.is_some_and(|n| n != "bytes" && n != "volume" && COUNTER.iter().any(|part| n.contains(part)))
         };
-        growing(table).into_iter().any(counted)
+        growing(table, counted)
     }
 
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {

@@ -30,10 +30,7 @@ impl Format for CsvVolumes {
 
     /// Rows at regular times whose values do not only grow: those could be counters.
     fn recognises(&self, start: &Start<'_>) -> bool {
-        start.table.as_ref().is_some_and(|table| {
-            let candidate = candidates(table);
-            steady(table) && !growing(table).into_iter().any(candidate)
-        })
+        start.table.as_ref().is_some_and(|table| steady(table) && !growing(table, candidates(table)))
     }
 
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
@@ -64,19 +61,23 @@ pub(super) fn steady(table: &Preview) -> bool {
     times.is_some_and(|times| times.len() >= 2 && regular(&times))
 }
 
-/// The columns of a preview that only grow, as counters do, among those that may hold the values.
-pub(super) fn growing(table: &Preview) -> Vec<usize> {
+/// Whether most columns of a preview that change only grow, as counters do, among those that may hold the values and of
+/// which `counts` holds. Of many columns with few rows one or the other grows by chance.
+pub(super) fn growing(table: &Preview, counts: impl Fn(usize) -> bool) -> bool {
     let rows = table.of_one_series();
     let number =
         |row: &Vec<Vec<u8>>, column: usize| -> Option<f64> { std::str::from_utf8(row.get(column)?).ok()?.parse().ok() };
     let width = rows.first().map_or(0, |row| row.len());
-    let grows = |column: &usize| {
-        let values: Option<Vec<f64>> = rows.iter().map(|row| number(row, *column)).collect();
-        values.is_some_and(|values| {
-            values.len() >= 4 && values.windows(2).all(|pair| pair[0] <= pair[1]) && values.first() < values.last()
-        })
-    };
-    table.roles.values(&table.layout, width).into_iter().filter(grows).collect()
+    let (mut grow, mut change) = (0, 0);
+    for column in table.roles.values(&table.layout, width).into_iter().filter(|column| counts(*column)) {
+        let values: Option<Vec<f64>> = rows.iter().map(|row| number(row, column)).collect();
+        let Some(values) = values.filter(|values| values.len() >= 4) else { continue };
+        if values.windows(2).any(|pair| pair[0] < pair[1]) {
+            grow += u32::from(values.windows(2).all(|pair| pair[0] <= pair[1]));
+        }
+        change += u32::from(values.windows(2).any(|pair| (pair[0] - pair[1]).abs() > 0.0));
+    }
+    grow > 0 && grow * 2 >= change
 }
 
 /// The columns of a preview that are read as volumes: those asked for, or one with the name of volumes, or any.

@@ -79,7 +79,7 @@ impl Format for Nfdump {
             let last = match (end, duration) {
                 (Some(end), _) => {
                     let text = field(end)?;
-                    columns.stamp(text).ok_or_else(|| unreadable(text))?
+                    columns.stamp(text).ok_or_else(|| columns.no_time(text, row.place))?
                 }
                 (None, Some(duration)) => {
                     let text = field(duration)?;

@@ -180,9 +180,11 @@ pub(super) fn not_text(bytes: &[u8]) -> Option<ReadError> {
         return Some(utf16());
     }
     let at = bytes.iter().position(|byte| !is_text(*byte))?;
-    let line = bytes.get(..at)?.iter().filter(|byte| **byte == b'\n').count() as u64;
-    // Binary files have such bytes early; a table has a line before them.
-    (line > 0).then(|| {
+    let before = bytes.get(..at)?;
+    let line = memchr::memchr_iter(b'\n', before).count() as u64;
+    // Binary files have such bytes early; a table has a line of some letters before them.
+    let letters = before.iter().filter(|byte| byte.is_ascii_graphic()).count();
+    (line > 0 && letters >= 8).then(|| {
         let message = format!("byte {:02x} is no text, in what begins like a table", bytes[at]);
         ReadError::hinted(
             Place::Line { line: line + 1, offset: at as u64 },
