@@ -360,7 +360,7 @@ mod tests {
     /// Packets that wait for hours: their bytes times their picoseconds do not fit into 64 bits.
     #[test]
     fn hours_of_waiting_are_counted() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1));
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
         let mut port = Port::new(Rate(1), Duration::from_us(10), 0, Queue::Nic(Nic::new()));
         for label in 0..3 {
             let id = insert(&mut arena, data(0), label);

@@ -3,7 +3,6 @@
 use super::Network;
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::PortId;
-use crate::fabric::queue::Discipline as _;
 use crate::host::stack::{Header, Seen, Stack};
 use crate::host::{EndpointId, Hosted};
 use anabranch_transport::{GROUP, Time, Transmit};
