@@ -9,7 +9,7 @@ def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
     """List the runs of a scenario without running any.
 
     Returns JSON ``{"runs": [{"run", "point", "seed", "transport", "hash", "hosts",
-    "sessions", "packets"}], "warnings": [str]}``.
+    "sessions", "packets", "samples", "memory_bytes"}], "warnings": [str]}``.
     """
 
 def run(

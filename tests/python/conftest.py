@@ -70,6 +70,8 @@ class StandIn(ModuleType):
                 "hosts": 16,
                 "sessions": 120,
                 "packets": 21_000,
+                "samples": 0,
+                "memory_bytes": 190_000,
                 "decode_latency": None,
             }
             for p, t in enumerate(self.fixture.sweep["transport.name"])

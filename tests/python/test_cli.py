@@ -78,6 +78,9 @@ def test_dry_run_lists_and_writes_nothing(core: StandIn, folder: Path) -> None:
         "seed": 1,
         "hosts": 16,
         "sessions": 120,
+        "packets": 21_000,
+        "samples": 0,
+        "memory_bytes": 190_000,
     }
     assert list(folder.iterdir()) == []
     assert {call[0] for call in core.calls} == {"plan"}

@@ -380,7 +380,7 @@ def test_every_record_is_of_an_experiment() -> None:
 
 
 def planned(point: dict[str, Any], packets: int) -> api.PlannedRun:
-    return api.PlannedRun("p", point, 1, "scdp", "h", 4, 1, packets)
+    return api.PlannedRun("p", point, 1, "scdp", "h", 4, 1, packets, 0, 0)
 
 
 def test_estimates_use_recorded_times_then_packets() -> None:

@@ -189,6 +189,7 @@ impl Case {
             changes: Vec::new(),
             sampling: Sampling::default(),
             multicast_trees: 16,
+            memory_limit: u64::MAX,
             host_jitter: Jitter::NONE,
             pull_pace: 1.0,
             return_to_sender: false,

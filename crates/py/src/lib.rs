@@ -75,15 +75,15 @@ fn to_python(error: LabError) -> PyErr {
 fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) -> PyResult<String> {
     py.detach(|| {
         let plan = load(path, overrides, seeds)?;
-        let mut runs = Vec::new();
-        for run in &plan.runs {
-            let prepared = plan.prepare(run).map_err(|e| to_python(e.into()))?;
+        let estimates = plan.estimates().map_err(|e| to_python(e.into()))?;
+        let mut runs = Vec::with_capacity(plan.runs.len());
+        for (run, estimate) in plan.runs.iter().zip(estimates) {
             runs.push(json!({
                 "run": run.name(), "point": run.point, "seed": run.seed,
                 "transport": run.scenario.transport.name.name(), "hash": run.hash,
                 "decode_latency": run.scenario.decode_latency(),
-                "hosts": prepared.graph.hosts, "sessions": prepared.sessions.len(),
-                "packets": prepared.packets(&run.scenario),
+                "hosts": estimate.hosts, "sessions": estimate.sessions, "packets": estimate.packets,
+                "samples": estimate.samples, "memory_bytes": estimate.memory_bytes,
             }));
         }
         let warnings: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();

@@ -3,7 +3,7 @@
 use crate::manifest::INTERRUPTED;
 use crate::{Manifest, RunEntry, SCHEMA, Store, StoreError};
 use anabranch_sim::experiment::{Progress, run_all};
-use anabranch_sim::network::Conservation;
+use anabranch_sim::network::{Conservation, Ending};
 use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -54,7 +54,11 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
         progress,
         |i| Ok(plan.network(&plan.runs[i])?),
         |i, record, spent| {
-            let entry = RunEntry::new(&plan.runs[i], &record, spent);
+            let run = &plan.runs[i];
+            if let Ending::TooLarge(why) = &record.ending {
+                return Err(plan.too_large(run, why).into());
+            }
+            let entry = RunEntry::new(run, &record, spent);
             store.write_run(&entry, &record)?;
             Ok(book.enter(i, entry)?)
         },
@@ -138,11 +142,10 @@ impl<'a> Book<'a> {
 
 /// Puts the runs that should take longest first, so that at the end no thread waits for one that began late.
 fn longest_first(plan: &Plan, mut runs: Vec<usize>) -> Result<Vec<usize>, LabError> {
-    let mut cost = vec![0; plan.runs.len()];
-    for &i in &runs {
-        cost[i] = plan.prepare(&plan.runs[i])?.packets(&plan.runs[i].scenario);
+    if runs.len() > 1 {
+        let estimates = plan.estimates()?;
+        runs.sort_by_key(|&i| Reverse(estimates[i].packets));
     }
-    runs.sort_by_key(|&i| Reverse(cost[i]));
     Ok(runs)
 }
 

@@ -242,6 +242,7 @@ fn run(case: Case) -> Result<(), String> {
         changes: Vec::new(),
         sampling: Sampling::default(),
         multicast_trees: 1,
+        memory_limit: u64::MAX,
         host_jitter: Jitter::Time(case.jitter),
         pull_pace: 1.0,
         return_to_sender: false,

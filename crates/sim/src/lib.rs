@@ -25,6 +25,7 @@ pub mod engine;
 pub mod experiment;
 pub mod fabric;
 pub mod host;
+mod input;
 pub mod measure;
 pub mod network;
 pub mod random;

@@ -9,8 +9,8 @@ use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::{Fallback, Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::ScdpConfig;
-use anabranch_transport::{Rate, Time};
 use anabranch_transport::tcp::TcpConfig;
+use anabranch_transport::{Rate, Time};
 use common::*;
 
 /// Transports that give up soon.

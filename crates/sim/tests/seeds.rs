@@ -46,7 +46,11 @@ fn synchronised_senders_fare_otherwise_under_another_seed() {
         let overrides = [format!("transport.name={transport}")];
         let (first, again) = (records(&overrides), records(&overrides));
         for (a, b) in first.iter().zip(&again) {
-            assert_eq!((a.fingerprint, a.events), (b.fingerprint, b.events), "{transport}: the same seed, the same run");
+            assert_eq!(
+                (a.fingerprint, a.events),
+                (b.fingerprint, b.events),
+                "{transport}: the same seed, the same run"
+            );
             assert_eq!(a.flows, b.flows, "{transport}");
         }
         for (i, a) in first.iter().enumerate() {

@@ -270,22 +270,34 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
             "seed": run.seed,
             "hosts": run.hosts,
             "sessions": run.sessions,
+            "packets": run.packets,
+            "samples": run.samples,
+            "memory_bytes": run.memory_bytes,
         }
         for run in plan.runs
     ]
     if as_json:
         typer.echo(json.dumps({"runs": rows, "warnings": list(plan.warnings)}, indent=2))
         return
-    from rich.table import Table  # noqa: PLC0415
+    # Plain text: rich would take minutes for the runs of a large sweep.
+    names = ("run", "transport", "seed", "hosts", "sessions", "packets", "samples", "memory", "point")
+    right = {"seed", "hosts", "sessions", "packets", "samples", "memory"}
+    cells = [_plan_cells(run) for run in plan.runs]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names[:-1])]
+    lines = []
+    for row in [names, *cells]:
+        aligned = zip(names, row, widths, strict=False)
+        padded = [cell.rjust(width) if name in right else cell.ljust(width) for name, cell, width in aligned]
+        lines.append("  ".join([*padded, row[-1]]).rstrip())
+    typer.echo("\n".join(lines))
+    typer.echo(f"{len(cells)} runs")
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("run", "transport", "seed", "hosts", "sessions", "point"):
-        table.add_column(name, justify="right" if name in {"seed", "hosts", "sessions"} else "left", no_wrap=True)
-    for row in rows:
-        point = ", ".join(f"{key} = {value}" for key, value in row["point"].items())
-        table.add_row(*(str(row[name]) for name in ("run", "transport", "seed", "hosts", "sessions")), point)
-    stdout().print(table)
-    stdout().print(f"{len(rows)} runs")
+
+def _plan_cells(run: api.PlannedRun) -> tuple[str, ...]:
+    """Return the cells of a run in the list of a dry run."""
+    point = ", ".join(f"{key} = {value}" for key, value in run.point.items())
+    counts = (run.seed, run.hosts, run.sessions, run.packets, run.samples)
+    return (run.run, run.transport, *map(str, counts), f"{run.memory_bytes / 1e6:.0f} MB", point)
 
 
 def main() -> None:

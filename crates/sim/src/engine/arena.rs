@@ -108,12 +108,28 @@ pub struct Arena<H> {
     headers: Vec<H>,
     free: PacketId,
     live: u32,
+    /// More than this are too many.
+    most: usize,
 }
 
 impl<H: Copy> Arena<H> {
-    /// An empty arena.
+    /// An empty arena without a limit but that of the handles.
     pub fn new() -> Self {
-        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0 }
+        Self::with_limit(u64::MAX)
+    }
+
+    /// An empty arena that is [full](Arena::is_full) with as many packets as fit into `bytes`.
+    pub fn with_limit(bytes: u64) -> Self {
+        let packet = (size_of::<Hot>() + size_of::<H>()) as u64;
+        // Lists double when they are full.
+        let most = (bytes / (2 * packet)).min(u64::from(NO_PACKET / 2)) as usize;
+        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0, most }
+    }
+
+    /// Whether there have been as many packets at once as there may be. It takes more, but should not be asked to.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.hot.len() >= self.most
     }
 
     /// Packets alive now.

@@ -119,7 +119,7 @@ impl RunRecord {
         Self {
             flows: flows(network),
             links: links(network),
-            series: network.samples().to_vec(),
+            series: network.take_samples(),
             conservation: network.conservation(),
             fingerprint: network.fingerprint(),
             events: network.events(),

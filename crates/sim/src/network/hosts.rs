@@ -111,6 +111,9 @@ impl Network {
                 self.tell_departure(&mut hosted);
                 let Some(transmit) = hosted.stack.poll_transmit(now) else { break };
                 self.inject(id, &mut hosted, transmit);
+                if self.packets.is_full() {
+                    break;
+                }
             }
             let Some(event) = hosted.stack.poll_event() else { break };
             open &= self.note(&mut hosted, event);

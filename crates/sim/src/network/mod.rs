@@ -30,11 +30,15 @@ use crate::workload::{Fallback, Session};
 use anabranch_transport::pull::PullQueue;
 use anabranch_transport::units::PS_PER_S;
 use anabranch_transport::{Bytes, Duration, Rate, Time};
-use rand::Rng as _;
 pub use control::{Change, Sample, Sampling, Target};
+use rand::Rng as _;
 pub use sessions::{ReceiverRow, SessionRow, Straggler};
 use std::cell::OnceCell;
 use std::sync::Arc;
+
+/// Bytes of a sample, from when it is taken until it is written: here, in a list that doubles when it is full, and in the
+/// columns of its table.
+pub const SAMPLE_BYTES: u64 = 3 * size_of::<Sample>() as u64;
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +118,8 @@ pub struct Setup {
     pub sampling: Sampling,
     /// Multicast trees installed for each group; packets are sprayed over them. At least 1.
     pub multicast_trees: u32,
+    /// Bytes of memory for packets and for samples: a run that needs more ends.
+    pub memory_limit: u64,
     /// Longest random pause of a host before it begins to send.
     pub host_jitter: Jitter,
     /// Pace of pulls: full packets that they ask for, over those that the incoming link carries. Above 0; 1 fills the link.
@@ -139,6 +145,8 @@ pub enum Ending {
     TimeLimit(String),
     /// The caller asked for it.
     Interrupted,
+    /// It needs more memory than it may take; the message says for what.
+    TooLarge(String),
 }
 
 /// Where every packet has gone. `sent + replicated = delivered + trimmed + dropped + in_flight` holds at any time.
@@ -264,6 +272,7 @@ pub struct Network {
     seed: u64,
     stop: Stop,
     time_limit: u64,
+    memory_limit: u64,
     return_to_sender: bool,
     trim_multicast: bool,
     pulls_by_priority: bool,
@@ -316,7 +325,7 @@ impl Network {
         let mut network = Self {
             now: 0,
             wheel: Wheel::new(horizon, entities.timers as usize, random::stream(setup.seed, "ties").next_u64()),
-            packets: Arena::new(),
+            packets: Arena::with_limit(setup.memory_limit),
             routes: Routes::build(&graph, |_| true),
             whole: OnceCell::new(),
             links_up: vec![true; graph.links.len()],
@@ -346,6 +355,7 @@ impl Network {
             seed: setup.seed,
             stop: setup.stop,
             time_limit: setup.time_limit.ps(),
+            memory_limit: setup.memory_limit,
             return_to_sender: setup.return_to_sender,
             trim_multicast: setup.trim_multicast,
             pulls_by_priority: setup.pulls_by_priority,
@@ -373,6 +383,12 @@ impl Network {
 
     /// Handles so many events; says how the run ended if it did before.
     pub fn advance(&mut self, events: u32) -> Option<Ending> {
+        let ending = self.handle(events);
+        // Whatever else: what did not fit was not sent.
+        self.too_large().or(ending)
+    }
+
+    fn handle(&mut self, events: u32) -> Option<Ending> {
         for _ in 0..events {
             if self.unfinished == self.hopeless && self.stop == Stop::Foreground {
                 return Some(self.ending());
@@ -394,12 +410,31 @@ impl Network {
             self.now = now;
             self.events += 1;
             // Looking at the network leaves no trace.
-            if entity != self.entities.sampler {
-                self.trace(now ^ u64::from(entity) << 40);
+            if entity == self.entities.sampler {
+                self.sample();
+                if self.samples.len() as u64 * SAMPLE_BYTES > self.memory_limit {
+                    return self.too_large();
+                }
+                continue;
             }
+            self.trace(now ^ u64::from(entity) << 40);
             self.dispatch(entity);
         }
         None
+    }
+
+    /// The ending of a run that needs more memory than it may take.
+    fn too_large(&self) -> Option<Ending> {
+        let limit = Bytes(self.memory_limit);
+        let samples = self.samples.len() as u64 * SAMPLE_BYTES;
+        if samples > limit.0 {
+            let count = self.samples.len();
+            return Some(Ending::TooLarge(format!("{count} samples at {} need more than {limit}", self.now())));
+        }
+        let packets = self.packets.live();
+        self.packets.is_full().then(|| {
+            Ending::TooLarge(format!("{packets} packets on their way at {} need more than {limit}", self.now()))
+        })
     }
 
     /// How a run ends in which nothing can be waited for any more.
@@ -442,10 +477,9 @@ impl Network {
             self.timer_fires(entity - e.timers);
         } else if entity == e.next_session {
             self.open_sessions();
-        } else if entity == e.next_change {
-            self.apply_changes();
         } else {
-            self.sample();
+            debug_assert_eq!(entity, e.next_change);
+            self.apply_changes();
         }
     }
 
@@ -524,9 +558,9 @@ impl Network {
         &self.ports
     }
 
-    /// Time series recorded so far.
-    pub fn samples(&self) -> &[Sample] {
-        &self.samples
+    /// Takes the time series recorded so far.
+    pub fn take_samples(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.samples)
     }
 
     /// The time at which the last object was complete; now if none was, or if the run waited for none.

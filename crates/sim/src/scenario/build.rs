@@ -1,5 +1,6 @@
 //! From a resolved scenario to a network that is ready to run.
 
+use super::cost::Estimate;
 use super::{
     Action, BufferSize, Failure, Plan, PullOrder, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch,
     SwitchConfig, TransportName, Victim,
@@ -34,15 +35,40 @@ impl Plan {
     /// What is impossible in this fabric, at its place in the scenario.
     pub fn prepare(&self, run: &RunPlan) -> Result<Prepared, Box<ScenarioError>> {
         let scenario = &run.scenario;
-        let graph = scenario
-            .fabric
-            .build(&self.base)
-            .map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))?;
+        let at = |fault: &Fault| Box::new(self.fault_error(run, fault));
+        let graph = self
+            .fabrics
+            .get(&scenario.fabric, &self.base)
+            .map_err(|e| at(&super::fabric::fault(&e).under("fabric")))?;
         let context = Context::from_graph(&graph).with_base(&self.base);
+        let context = context.with_sessions_max(scenario.sessions_max());
         let sessions = generate(&scenario.workload, &context, run.seed)
             .and_then(|sessions| cut_to_packets(sessions, scenario))
             .map_err(|e| Box::new(self.workload_error(run, &e)))?;
-        Ok(Prepared { graph: Arc::new(graph), sessions })
+        let prepared = Prepared { graph, sessions };
+        prepared.estimate(scenario).check(scenario).map_err(|fault| at(&fault))?;
+        Ok(prepared)
+    }
+
+    /// What the runs of the plan will take: that of the first seed of a sweep point stands for all its seeds.
+    ///
+    /// # Errors
+    /// The first run that is impossible in its fabric, or too large, at its place in the scenario.
+    pub fn estimates(&self) -> Result<Vec<Estimate>, Box<ScenarioError>> {
+        let mut estimates: Vec<Estimate> = Vec::with_capacity(self.runs.len());
+        for (i, run) in self.runs.iter().enumerate() {
+            let same = i > 0 && Arc::ptr_eq(&self.runs[i - 1].scenario, &run.scenario);
+            let estimate = if same { estimates[i - 1] } else { self.prepare(run)?.estimate(&run.scenario) };
+            estimates.push(estimate);
+        }
+        Ok(estimates)
+    }
+
+    /// The error of a run that needed more memory than it may take: `why` says for what.
+    pub fn too_large(&self, run: &RunPlan, why: &str) -> Box<ScenarioError> {
+        let key = if why.contains(" samples ") { "measure.interval" } else { "run.memory_limit" };
+        let fault = Fault::new(key, format!("{}: {why}", run.name()));
+        Box::new(self.fault_error(run, &fault.hint("in [run], set a higher memory_limit")))
     }
 
     /// The network of a run, at time zero.
@@ -130,6 +156,7 @@ fn setup(
             volumes: measure.volumes,
         },
         multicast_trees: scenario.routing.multicast_trees,
+        memory_limit: scenario.memory_limit(),
         host_jitter: scenario.host.jitter,
         pull_pace: scenario.host.pull_pace,
         graph,

@@ -44,7 +44,9 @@ const QUANTITIES: &[Quantity] = &[
         t.parse::<Bytes>().map(drop).map_err(|e| e.to_string())
     }),
     ("BufferSize", "a buffer size in quotes, like \"100 packets\" or \"150KB\"", |t| t.parse::<BufferSize>().map(drop)),
-    ("Jitter", "a time or a number of packets in quotes, like \"1us\" or \"0.5 packets\"", |t| t.parse::<Jitter>().map(drop)),
+    ("Jitter", "a time or a number of packets in quotes, like \"1us\" or \"0.5 packets\"", |t| {
+        t.parse::<Jitter>().map(drop)
+    }),
 ];
 
 /// Everything wrong with the document.

@@ -2,19 +2,130 @@
 
 use super::Scenario;
 use super::build::Prepared;
-use crate::workload::{Session, WorkloadConfig};
-use anabranch_transport::{Bytes, Rate, Time};
+use crate::network::SAMPLE_BYTES;
+use crate::workload::{Fault, Session, WorkloadConfig};
+use anabranch_transport::{Bytes, Duration, Rate, Time};
 
 /// Bytes of a packet for this purpose; transports may use others.
 const PACKET: u64 = 1500;
 
-impl Prepared {
+/// Memory of a run unless its scenario says otherwise.
+const MEMORY_DEFAULT: Bytes = Bytes(4_000_000_000);
+/// Bytes of a session from its request to its row in the tables, measured; more for each further end.
+const SESSION: u64 = 1_600;
+const FURTHER_END: u64 = 700;
+/// Bytes of a link with its two ports and its names, and of an entry of the routing tables.
+const LINK: u64 = 1_600;
+const ROUTE: u64 = 4;
+/// Shortest paths are taken to have so many links: those of a fat-tree.
+const HOPS: u64 = 6;
+
+/// What a run will take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// Hosts of the fabric.
+    pub hosts: u32,
+    /// Sessions, exactly for the seed that was looked at.
+    pub sessions: u64,
     /// Data packets that the hosts will receive: a measure of a run's cost, right to a factor of two or so.
+    pub packets: u64,
+    /// Rows of the time series, at most; more if the run takes longer than its data need.
+    pub samples: u64,
+    /// Memory, in bytes, besides packets in flight.
+    pub memory_bytes: u64,
+}
+
+impl Estimate {
+    /// Says so if it is more than the scenario allows.
+    pub(super) fn check(&self, scenario: &Scenario) -> Result<(), Fault> {
+        let limit = scenario.memory_limit();
+        if self.memory_bytes <= limit {
+            return Ok(());
+        }
+        let samples = self.samples.saturating_mul(SAMPLE_BYTES);
+        let message = format!(
+            "a run needs about {}: {} sessions, {} samples, {} hosts; the limit is {}",
+            Bytes(rounded(self.memory_bytes)),
+            self.sessions,
+            self.samples,
+            self.hosts,
+            Bytes(limit)
+        );
+        let raise = "or, in [run], a higher memory_limit";
+        Err(if samples > self.memory_bytes / 2 {
+            Fault::new("measure.interval", message).hint(format!("a longer interval, fewer series, {raise}"))
+        } else {
+            Fault::new("run.memory_limit", message).hint(format!("fewer sessions or hosts, {raise}"))
+        })
+    }
+}
+
+/// To two digits.
+fn rounded(bytes: u64) -> u64 {
+    let unit = 10_u64.pow(bytes.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    bytes / unit * unit
+}
+
+impl Scenario {
+    /// Bytes of memory that a run may take.
+    pub fn memory_limit(&self) -> u64 {
+        self.run.memory_limit.unwrap_or(MEMORY_DEFAULT).0
+    }
+
+    /// How many sessions fit into that.
+    pub(super) fn sessions_max(&self) -> u64 {
+        self.memory_limit() / SESSION
+    }
+}
+
+impl Prepared {
+    /// What the run will take.
+    pub fn estimate(&self, scenario: &Scenario) -> Estimate {
+        let (packets, end) = self.packets(scenario);
+        let samples = self.samples(scenario, packets, end);
+        let graph = &self.graph;
+        let sessions = self.sessions.len() as u64;
+        let ends: u64 = self.sessions.iter().map(|s| (s.sources.len() + s.sinks.len()) as u64 - 2).sum();
+        let switches = graph.nodes.len() as u64 - u64::from(graph.hosts);
+        let parts = [
+            sessions.saturating_mul(SESSION),
+            ends.saturating_mul(FURTHER_END),
+            samples.saturating_mul(SAMPLE_BYTES),
+            graph.links.len() as u64 * LINK,
+            switches.saturating_mul(switches).saturating_mul(ROUTE),
+        ];
+        let memory_bytes = parts.into_iter().fold(0, u64::saturating_add);
+        Estimate { hosts: graph.hosts, sessions, packets, samples, memory_bytes }
+    }
+
+    /// Rows of the time series: what is sampled only has a row if something happened there, and something happens where
+    /// packets go.
+    fn samples(&self, scenario: &Scenario, packets: u64, end: Time) -> u64 {
+        let measure = &scenario.measure;
+        let Some(interval) = measure.interval.filter(|interval| *interval > Duration::ZERO) else { return 0 };
+        let looks = end.ps().div_ceil(interval.ps());
+        let slowest = self.graph.links.iter().map(|link| link.rate.transmit_time(PACKET)).max().unwrap_or_default();
+        // Data one way, control packets the other.
+        let busy = packets.saturating_mul(2 * HOPS).saturating_mul(1 + slowest.ps().div_ceil(interval.ps()));
+        let (ports, sessions) = (u64::from(self.graph.ports()), self.sessions.len() as u64);
+        let per_port = looks.saturating_mul(ports).min(busy);
+        let per_session = looks.saturating_mul(sessions);
+        let series = [
+            (measure.queues, per_port),
+            (measure.links, per_port),
+            (measure.volumes, per_port),
+            (measure.cwnd, per_session.min(busy.saturating_add(sessions))),
+            (measure.goodput, per_session.min(packets)),
+        ];
+        series.into_iter().filter(|(on, _)| *on).map(|(_, rows)| rows).fold(0, u64::saturating_add)
+    }
+
+    /// Data packets that the hosts will receive, and when the last one will.
     ///
     /// Hosts are taken to receive one session after the other at the rate of their link; the run ends when the last one
     /// that it waits for is served, and a flow without end fills its host's link until then. Repeated packets, pulls,
     /// ACKs and hops are not counted.
-    pub fn packets(&self, scenario: &Scenario) -> u64 {
+    fn packets(&self, scenario: &Scenario) -> (u64, Time) {
         let ports = self.graph.host_ports();
         let link = ports.first().and_then(|port| self.graph.links.get((port / 2) as usize));
         let rate = link.map_or(Rate::from_gbps(1), |link| link.rate);
@@ -46,7 +157,7 @@ impl Prepared {
             let most = own.min(end).since(session.start).ps().div_ceil(rate.transmit_time(PACKET).ps().max(1));
             session.size.map_or(most, |size| size.0.div_ceil(PACKET).min(most)) * session.sinks.len() as u64
         });
-        packets.fold(0, u64::saturating_add)
+        (packets.fold(0, u64::saturating_add), end)
     }
 }
 
@@ -73,8 +184,9 @@ mod tests {
             placement = { pattern = "pairs", pairs = [[2, 3]] }
         "#;
         let plan = parse("test.toml", text, &[]).unwrap();
-        let packets =
-            |plan: &crate::scenario::Plan| plan.prepare(&plan.runs[0]).unwrap().packets(&plan.runs[0].scenario);
+        let packets = |plan: &crate::scenario::Plan| {
+            plan.prepare(&plan.runs[0]).unwrap().estimate(&plan.runs[0].scenario).packets
+        };
         // Twice 1000 packets in 24 ms at 1 Gbps, and as many beside them.
         assert_eq!(packets(&plan), 2 * 1000 + 2000);
         let limited = parse("test.toml", text, &["run.time_limit=12ms".to_owned()]).unwrap();

@@ -3,6 +3,7 @@
 use super::Scenario;
 use super::check::{Finding, Kind, check};
 use super::error::{ScenarioError, ScenarioErrors, Source};
+use super::fabric::Fabrics;
 use super::path::Path;
 use super::tree::{Entry, Node, Span, Value};
 use crate::workload::WorkloadError;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 /// More runs than this are a mistake in the sweep.
 const RUNS_MAX: u64 = 1_000_000;
+/// Nobody reads more errors than this, and every point of a sweep may have its own.
+const ERRORS_MAX: usize = 1000;
 
 /// What a scenario file asks for.
 #[derive(Clone, Debug)]
@@ -30,7 +33,11 @@ pub struct Plan {
     pub runs: Vec<RunPlan>,
     /// What is allowed but probably not meant.
     pub warnings: Vec<ScenarioError>,
+    pub(super) fabrics: Arc<Fabrics>,
     sources: Vec<Source>,
+    /// The file with its overrides, and what varies: the document of a point is made when an error needs it.
+    document: Arc<Node>,
+    axes: Arc<[Axis]>,
 }
 
 /// One run: a sweep point and a seed.
@@ -46,7 +53,6 @@ pub struct RunPlan {
     pub scenario: Arc<Scenario>,
     /// Hash of all that the run depends on: resolved scenario, seed, data files. 32 hex digits.
     pub hash: String,
-    document: Arc<Node>,
 }
 
 impl RunPlan {
@@ -59,13 +65,24 @@ impl RunPlan {
 impl Plan {
     /// Points at the line of the scenario that is wrong in the fabric of a run.
     pub(super) fn fault_error(&self, run: &RunPlan, fault: &crate::workload::Fault) -> ScenarioError {
-        fault_error(&self.sources, &run.document, &Path::default(), fault)
+        fault_error(&self.sources, &self.document_of(run), &Path::default(), fault)
     }
 
     /// Points at the line of the scenario that makes a workload impossible in the fabric of a run.
     pub fn workload_error(&self, run: &RunPlan, error: &WorkloadError) -> ScenarioError {
         let path = Path(vec!["workload".to_owned(), error.workload.to_string()]);
-        fault_error(&self.sources, &run.document, &path, &error.fault)
+        fault_error(&self.sources, &self.document_of(run), &path, &error.fault)
+    }
+
+    fn document_of(&self, run: &RunPlan) -> Node {
+        let mut document = (*self.document).clone();
+        for (axis, row) in self.axes.iter().zip(rows(&self.axes, u64::from(run.index))) {
+            for (path, value) in axis.paths.iter().zip(row) {
+                // It could be set when the point was made.
+                let _ = document.set(path, &axis.span, value.clone());
+            }
+        }
+        document
     }
 }
 
@@ -75,7 +92,7 @@ impl Plan {
 /// Everything that is wrong with the file, with its place.
 pub fn load(file: &FilePath, overrides: &[String]) -> Result<Plan, ScenarioErrors> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
+    let text = crate::input::read(file)
         .map_err(|e| ScenarioErrors(vec![ScenarioError::of_file(&name, format!("cannot read the file: {e}"))]))?;
     parse(&name, &text, overrides)
 }
@@ -120,11 +137,17 @@ pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Plan, Scena
         sweep: axes.iter().flat_map(Axis::columns).collect(),
         runs: Vec::new(),
         warnings: Vec::new(),
+        fabrics: Arc::default(),
         sources,
+        document: Arc::new(document),
+        axes: axes.into(),
     };
     for index in 0..points {
-        if let Err(found) = add_point(&mut plan, &document, &axes, index, &schema) {
+        if let Err(found) = add_point(&mut plan, index, &schema) {
             errors.extend(found);
+            if errors.len() > ERRORS_MAX {
+                break;
+            }
         }
     }
     plan.warnings = finish(std::mem::take(&mut plan.warnings)).0;
@@ -170,6 +193,7 @@ fn unquoted_equals(text: &str) -> Option<usize> {
 }
 
 /// Keys that vary together, and their values.
+#[derive(Clone, Debug)]
 struct Axis {
     /// As written, for the point of a run.
     keys: Vec<String>,
@@ -279,30 +303,25 @@ fn read_axis(key: &str, entry: &Entry, document: &Node, sources: &[Source]) -> R
     Ok(Axis { keys, paths, values, span: entry.key_span.clone() })
 }
 
-/// Checks and decodes one point and adds its runs.
-fn add_point(
-    plan: &mut Plan,
-    document: &Node,
-    axes: &[Axis],
-    index: u64,
-    schema: &Json,
-) -> Result<(), Vec<ScenarioError>> {
-    let mut document = document.clone();
-    let mut point = Map::new();
+/// The values of each axis at a point.
+fn rows(axes: &[Axis], index: u64) -> Vec<&Vec<Node>> {
     // The last axis varies fastest.
     let mut rest = index;
-    let mut rows: Vec<&Vec<Node>> = axes
-        .iter()
-        .rev()
-        .map(|axis| {
-            let n = axis.values.len() as u64;
-            let row = &axis.values[(rest % n) as usize];
-            rest /= n;
-            row
-        })
-        .collect();
-    rows.reverse();
-    for (axis, row) in axes.iter().zip(rows) {
+    let row = |axis: &'_ Axis| {
+        let n = axis.values.len() as u64;
+        let row = (rest % n) as usize;
+        rest /= n;
+        row
+    };
+    let numbers: Vec<usize> = axes.iter().rev().map(row).collect();
+    axes.iter().zip(numbers.into_iter().rev()).map(|(axis, row)| &axis.values[row]).collect()
+}
+
+/// Checks and decodes one point and adds its runs.
+fn add_point(plan: &mut Plan, index: u64, schema: &Json) -> Result<(), Vec<ScenarioError>> {
+    let mut document = (*plan.document).clone();
+    let mut point = Map::new();
+    for (axis, row) in plan.axes.iter().zip(rows(&plan.axes, index)) {
         for ((key, path), value) in axis.keys.iter().zip(&axis.paths).zip(row) {
             point.insert(key.clone(), value.to_json());
             document
@@ -316,7 +335,7 @@ fn add_point(
             FilePath::new(&plan.file).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     }
     let mut errors = Vec::new();
-    for fault in scenario.read_tables(&plan.base).into_iter().chain(scenario.check(&plan.base)) {
+    for fault in scenario.read_tables(&plan.base).into_iter().chain(scenario.check(&plan.base, &plan.fabrics)) {
         let error = fault_error(&plan.sources, &document, &Path::default(), &fault);
         if fault.warning { &mut plan.warnings } else { &mut errors }.push(error);
     }
@@ -328,16 +347,15 @@ fn add_point(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let inputs = scenario.hash_inputs(&plan.base);
-    let (scenario, document) = (Arc::new(scenario), Arc::new(document));
+    let hash = scenario.hashes(&scenario.hash_inputs(&plan.base));
+    let scenario = Arc::new(scenario);
     for seed in scenario.seed..scenario.seed + u64::from(scenario.repeat) {
         plan.runs.push(RunPlan {
             index: index as u32,
             point: point.clone(),
             seed,
-            hash: scenario.hash(seed, &inputs),
+            hash: hash(seed),
             scenario: Arc::clone(&scenario),
-            document: Arc::clone(&document),
         });
     }
     Ok(())

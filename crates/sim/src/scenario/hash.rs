@@ -3,12 +3,28 @@
 use super::{Scenario, TransportName, decoding};
 use crate::fabric::topology::TopologyConfig;
 use crate::workload::{Mode, PlacementConfig, SizesConfig};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// A scenario as canonical JSON: what comes before its seed, and what comes after.
+struct Canonical {
+    before: String,
+    after: String,
+}
+
+impl Canonical {
+    fn with_seed(&self, seed: u64) -> String {
+        let inner = |text: &str| text[1..text.len() - 1].to_owned();
+        let parts = [inner(&self.before), format!("\"seed\":{seed}"), inner(&self.after)];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        format!("{{{}}}", parts.join(","))
+    }
+}
+
 /// FNV-1a, 128 bits (draft-eastlake-fnv §5): stable over versions of the language and its libraries, and simple enough
 /// to be computed elsewhere.
+#[derive(Clone)]
 pub(super) struct Fnv(u128);
 
 impl Fnv {
@@ -74,12 +90,16 @@ impl Scenario {
     /// repetitions and sweep, and without what is as by default. So a key that is added to the format leaves the hashes of
     /// scenarios that do not use it as they are; a default that is changed changes the [model](crate::MODEL).
     pub fn canonical_json(&self, seed: u64) -> String {
+        self.canonical().with_seed(seed)
+    }
+
+    /// [`Self::canonical_json`] of any seed.
+    fn canonical(&self) -> Canonical {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(map) = value.as_object_mut() {
-            for key in ["name", "description", "repeat", "sweep"] {
+            for key in ["name", "description", "repeat", "sweep", "seed"] {
                 map.remove(key);
             }
-            map.insert("seed".to_owned(), seed.into());
         }
         let json = |part: Result<Value, serde_json::Error>| part.unwrap_or_default();
         let name = json(serde_json::to_value(self.transport.name));
@@ -94,15 +114,27 @@ impl Scenario {
         ] {
             leave_out(&mut value[key], &defaults);
         }
+        // How much a run may use of the machine does not change what it does.
+        if let Some(run) = value["run"].as_object_mut() {
+            run.remove("memory_limit");
+        }
         // Has no default.
         value["transport"]["name"] = name;
         let workload = json(serde_json::to_value(crate::workload::WorkloadConfig::default()));
         for own in value["workload"].as_array_mut().into_iter().flatten() {
             leave_out(own, &workload);
         }
-        let mut out = String::new();
-        canonical(&value, &mut out);
-        out
+        let (mut before, mut after) = (Map::new(), Map::new());
+        for (key, part) in value.as_object_mut().map(std::mem::take).unwrap_or_default() {
+            let place = if key.as_str() < "seed" { &mut before } else { &mut after };
+            place.insert(key, part);
+        }
+        let text = |part: Map<String, Value>| {
+            let mut out = String::new();
+            canonical(&part.into(), &mut out);
+            out
+        };
+        Canonical { before: text(before), after: text(after) }
     }
 
     /// Whether a transport with group sessions reads objects from several senders.
@@ -121,6 +153,13 @@ impl Scenario {
 
     /// Hash of the [model's version](crate::MODEL), [`Self::canonical_json`] and of the data files (see [`Self::hash_inputs`]), 32 hex digits.
     pub fn hash(&self, seed: u64, inputs: &str) -> String {
+        self.hashes(inputs)(seed)
+    }
+
+    /// [`Self::hash`] for any seed.
+    pub(super) fn hashes(&self, inputs: &str) -> impl Fn(u64) -> String + use<> {
+        let inputs = inputs.to_owned();
+        let canonical = self.canonical();
         let mut fnv = Fnv::new();
         fnv.write(&crate::MODEL.to_le_bytes());
         for (part, version, concerns) in crate::MODEL_PARTS {
@@ -129,16 +168,22 @@ impl Scenario {
                 fnv.write(&version.to_le_bytes());
             }
         }
-        fnv.write(self.canonical_json(seed).as_bytes());
-        fnv.write(inputs.as_bytes());
-        fnv.hex()
+        move |seed| {
+            let mut fnv = fnv.clone();
+            fnv.write(canonical.with_seed(seed).as_bytes());
+            fnv.write(inputs.as_bytes());
+            fnv.hex()
+        }
     }
 
     /// Hash of the data files that the scenario names, relative to `base`, and of the decode latencies that it has from the
     /// program; the hash of nothing where there are none. A file that cannot be read counts as empty.
     pub fn hash_inputs(&self, base: &Path) -> String {
         let mut fnv = Fnv::new();
-        let files = self.data_files().into_iter().map(|file| std::fs::read(base.join(file)).unwrap_or_default());
+        let files = self
+            .data_files()
+            .into_iter()
+            .map(|file| crate::input::read(&base.join(file)).unwrap_or_default().into_bytes());
         // Another version of the program may have measured others.
         let built_in = self.decode_table().and_then(decoding::built_in).map(|text| text.as_bytes().to_vec());
         for content in files.chain(built_in) {

@@ -61,6 +61,10 @@ pub struct Run {
     /// Of these, the run waits for objects up to this size only; larger ones may be unfinished when it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_size: Option<Bytes>,
+    /// Memory that the run may take, by an estimate before it starts and of its packets and samples while it runs. Default:
+    /// 4GB. Results do not depend on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<Bytes>,
 }
 
 /// Which sessions a run waits for. None waits for sessions without end.

@@ -33,6 +33,7 @@ mod transport;
 mod tree;
 mod validate;
 
+pub use cost::Estimate;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, load, parse};
 pub use failure::{Action, Failure};

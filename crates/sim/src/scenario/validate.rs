@@ -1,5 +1,6 @@
 //! Checks that a decoded scenario makes sense.
 
+use super::fabric::Fabrics;
 use super::{QueueKind, Scenario, TransportName};
 use crate::workload::{Fallback, Fault, SizesConfig, WorkloadConfig};
 use std::path::Path;
@@ -18,10 +19,10 @@ impl Scenario {
     }
 
     /// Everything that is wrong or doubtful, keys relative to the document. Data files are read, relative to `base`.
-    pub(super) fn check(&self, base: &Path) -> Vec<Fault> {
+    pub(super) fn check(&self, base: &Path, fabrics: &Fabrics) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut under = |key: &str, found: Vec<Fault>| faults.extend(found.into_iter().map(|f| f.under(key)));
-        match self.fabric.build(base) {
+        match fabrics.get(&self.fabric, base) {
             Ok(graph) => {
                 under("", super::build::changes(self, &graph).err().into_iter().collect());
                 if graph.hosts_relay && self.switch.queue == QueueKind::Fair {

@@ -1,5 +1,6 @@
 //! What a workload must know about the fabric: how many hosts there are, how they are grouped, how fast they are.
 
+use super::config::SESSIONS_MAX;
 use crate::fabric::graph::Graph;
 use anabranch_transport::Rate;
 use std::collections::BTreeSet;
@@ -21,6 +22,8 @@ pub struct Context {
     pub host_rate: Rate,
     /// Relative file names start here.
     pub base: PathBuf,
+    /// More sessions than this are refused.
+    pub sessions_max: u64,
 }
 
 impl Context {
@@ -37,7 +40,17 @@ impl Context {
         let fabric_hosts = rack_of.len() as u32;
         let number = (0..fabric_hosts).collect();
         let capacity_bps = vec![host_rate.bps(); rack_of.len()];
-        Self { rack_of, pod_of, racks, number, fabric_hosts, capacity_bps, host_rate, base: PathBuf::new() }
+        Self {
+            rack_of,
+            pod_of,
+            racks,
+            number,
+            fabric_hosts,
+            capacity_bps,
+            host_rate,
+            base: PathBuf::new(),
+            sessions_max: SESSIONS_MAX,
+        }
     }
 
     /// The hosts of a graph. A rack is the hosts that share a first switch; a host without a pod is in pod 0. All links of
@@ -73,6 +86,13 @@ impl Context {
         self
     }
 
+    /// The same with another limit to the number of sessions.
+    #[must_use]
+    pub fn with_sessions_max(mut self, most: u64) -> Self {
+        self.sessions_max = most.min(SESSIONS_MAX);
+        self
+    }
+
     /// The same without the hosts `taken` (numbers in the whole fabric), the others being numbered from 0.
     #[must_use]
     pub fn without(&self, taken: &BTreeSet<u32>) -> Self {
@@ -80,6 +100,7 @@ impl Context {
         let keep = |of: &[u32]| left.iter().map(|h| of[*h]).collect::<Vec<u32>>();
         let mut less = Self::new(keep(&self.rack_of), keep(&self.pod_of), self.host_rate).with_base(&self.base);
         (less.number, less.fabric_hosts) = (keep(&self.number), self.fabric_hosts);
+        less.sessions_max = self.sessions_max;
         less.capacity_bps = left.iter().map(|h| self.capacity_bps[*h]).collect();
         less
     }

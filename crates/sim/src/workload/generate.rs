@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::arrivals::Demand;
-use super::config::{SESSIONS_MAX, WorkloadConfig};
+use super::config::WorkloadConfig;
 use super::context::Context;
 use super::error::{Fault, WorkloadError};
 use crate::random::substream;
@@ -61,6 +61,14 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
     let until = config.until.map_or(Time::MAX, |d| Time(d.ps()));
     if let Some(trace) = &config.trace {
         let mut sessions = trace.sessions(fabric, group).map_err(|f| f.under("trace"))?;
+        if sessions.len() as u64 > fabric.sessions_max {
+            let message = format!(
+                "{} requests are more than the {} sessions for which there is memory",
+                sessions.len(),
+                fabric.sessions_max
+            );
+            return Err(too_many("trace.file", &message));
+        }
         sessions.retain(|s| s.start <= until);
         return Ok(sessions);
     }
@@ -77,6 +85,10 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
     let one_size = placement.law().one_size();
     let per_request = u64::from(plan.sessions_per_request);
     let wanted = count(config, per_request, plan.round)?;
+    if config.sessions.is_some() && wanted > fabric.sessions_max {
+        let message = format!("{wanted} sessions are more than the {} for which there is memory", fabric.sessions_max);
+        return Err(too_many("sessions", &message));
+    }
 
     let arrivals = config.arrivals.law();
     let demand = Demand {
@@ -111,11 +123,15 @@ fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Resu
                 request,
             });
         }
-        if sessions.len() as u64 > SESSIONS_MAX {
-            return Err(Fault::new("until", format!("more than {SESSIONS_MAX} sessions arrive by then")));
+        if sessions.len() as u64 > fabric.sessions_max {
+            return Err(too_many("until", &format!("more than {} sessions arrive by then", fabric.sessions_max)));
         }
     }
     Ok(sessions)
+}
+
+fn too_many(key: &str, message: &str) -> Fault {
+    Fault::new(key, message).hint("fewer sessions, or in [run] a higher memory_limit")
 }
 
 /// How many sessions to make.

@@ -76,16 +76,8 @@ pub struct Session {
     pub request: u32,
 }
 
-/// Larger data files than this are refused rather than read into memory.
-const FILE_MAX: u64 = 1 << 30;
-
 /// The text of a data file named in a scenario, relative to `base`.
 pub(crate) fn read_file(base: &Path, name: &str) -> Result<String, Fault> {
     let path = base.join(name);
-    let fault = |why: String| Fault::new("", format!("cannot read {}: {why}", path.display()));
-    let length = std::fs::metadata(&path).map_err(|e| fault(e.to_string()))?.len();
-    if length > FILE_MAX {
-        return Err(fault(format!("{length} bytes are more than the limit of {FILE_MAX}")));
-    }
-    std::fs::read_to_string(&path).map_err(|e| fault(e.to_string()))
+    crate::input::read(&path).map_err(|e| Fault::new("", format!("cannot read {}: {e}", path.display())))
 }

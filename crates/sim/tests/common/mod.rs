@@ -125,6 +125,7 @@ pub(crate) fn setup(
         changes: Vec::new(),
         sampling: Sampling::default(),
         multicast_trees: 1,
+        memory_limit: u64::MAX,
         host_jitter: Jitter::NONE,
         pull_pace: 1.0,
         return_to_sender: false,

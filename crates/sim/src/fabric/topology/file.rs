@@ -24,11 +24,9 @@ use anabranch_transport::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-/// Longest topology file, in bytes: about a million hosts.
-const MAX_FILE: u64 = 256 << 20;
 
 /// A fabric described in a text file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,14 +65,10 @@ impl Topology for FileTopology {
     fn graph(&self, base_dir: &Path) -> Result<Graph, TopologyError> {
         let path = base_dir.join(&self.path);
         let read = |source| TopologyError::Read { path: path.clone(), source, hint: Hint::default() };
-        let length = std::fs::metadata(&path)
-            .map_err(|e| read(e).with_hint("relative paths start at the folder of the scenario file"))?
-            .len();
-        if length > MAX_FILE {
-            let found = format!("a file of {length} bytes");
-            return Err(TopologyError::field("path", found, format!("at most {MAX_FILE} bytes")));
-        }
-        let text = std::fs::read_to_string(&path).map_err(read)?;
+        let text = crate::input::read(&path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => read(e).with_hint("relative paths start at the folder of the scenario file"),
+            _ => read(e),
+        })?;
         self.parse(&text, &path)
     }
 }
