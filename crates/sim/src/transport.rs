@@ -71,10 +71,7 @@ impl Transport {
         let (full, header) = (self.packet_bytes(), self.header_bytes());
         let payload = full - header;
         let count = size.div_ceil(payload).max(1);
-        // All symbols of an object have one size; only an object shorter than a symbol is sent as it is.
-        let rest = size - (count - 1) * payload;
-        let last = if count > 1 && matches!(self.protocol, Protocol::Scdp(_)) { payload } else { rest };
-        Packets { count, full, last: header + last }
+        Packets { count, full, last: header + size - (count - 1) * payload }
     }
 
     /// Bytes of the object whose packets have `wire` bytes, headers included: what full packets carry, and a shorter one

@@ -78,12 +78,15 @@ pub enum FailureReason {
     TimedOut,
     /// The sender of a one-to-many session went on without this receiver.
     GivenUp,
+    /// Symbols are not of the size that this end's decoder was made for, or came without their bytes.
+    SymbolSize,
 }
 
 impl fmt::Display for FailureReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut => f.write_str("the peer did not answer (retries exhausted)"),
+            Self::SymbolSize => f.write_str("the sender's symbols are not of the size that this receiver decodes"),
             Self::GivenUp => f.write_str("the sender went on without this receiver"),
         }
     }

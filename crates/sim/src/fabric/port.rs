@@ -186,9 +186,13 @@ impl Port {
         self.in_flight.push(hots, id);
     }
 
-    /// When all packets that it has will have left, if none came meanwhile.
+    /// When all packets that it has will have left, if none came meanwhile. Pauses still to come are not known.
     #[inline]
-    pub fn idle_at(&self) -> u64 {
+    pub fn idle_at(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> u64 {
+        if self.jittery {
+            // Which pauses are known must not depend on when the port was last touched.
+            self.catch_up(entity, hots, wheel, now);
+        }
         if self.waiting == 0 {
             return self.busy_until;
         }

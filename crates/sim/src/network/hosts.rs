@@ -86,11 +86,12 @@ impl Network {
     /// Tells an endpoint until when its host is busy with the packets that it has. Where a host has several links, nobody can
     /// tell by which the next packet leaves.
     #[inline]
-    fn tell_departure(&self, hosted: &mut Hosted) {
+    fn tell_departure(&mut self, hosted: &mut Hosted) {
         if self.interfaces.several {
             return;
         }
-        let idle_at = self.ports[self.interfaces.ports[hosted.host as usize] as usize].idle_at();
+        let port = self.interfaces.ports[hosted.host as usize];
+        let idle_at = self.ports[port as usize].idle_at(port, self.packets.hots(), &mut self.wheel, self.now);
         if idle_at > self.now {
             hosted.stack.set_departure(Time(idle_at));
         }

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 /// Keeps the symbols of sessions that carry real bytes, and decodes blocks; without one, probabilities decide.
 pub trait BlockDecoder: std::fmt::Debug + Send {
-    /// A symbol that had not arrived before, of a block of `source_symbols` that is not complete.
-    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]);
+    /// T: bytes of a symbol.
+    fn symbol_bytes(&self) -> usize;
+    /// A symbol of [`symbol_bytes`](Self::symbol_bytes), padding included, that had not arrived before, of a block of
+    /// `source_symbols` that is not complete. False if it cannot belong to the block: then it does not count.
+    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool;
     /// Tries to decode a block from the symbols it has. Not called for a block all of whose source symbols arrived.
     fn try_decode(&mut self, block: u32) -> bool;
     /// The source symbols of a complete block, one after the other, for the driver; the block is then forgotten.
@@ -118,6 +121,11 @@ impl Block {
         let new = self.seen[word] & bit == 0;
         self.seen[word] |= bit;
         new
+    }
+
+    /// Whether a symbol had not arrived before, of a block that needs it.
+    pub(super) fn wants(&self, place: u32, esi: u32) -> bool {
+        !self.complete && !self.has_seen(place) && (place == esi || !self.repairs.contains(&esi))
     }
 
     fn has_seen(&self, place: u32) -> bool {

@@ -9,7 +9,7 @@ use super::BlockDecoder;
 
 /// Decodes the blocks of a session with RaptorQ (RFC 6330), as SCDP §IV does.
 ///
-/// Symbols that cannot belong to the block, because their size or id is impossible, are dropped: the block then stays
+/// Symbols that cannot belong to the block, because their size or id is impossible, are refused: the block then stays
 /// incomplete, and the receiver asks for more.
 #[derive(Debug)]
 pub struct RaptorQDecoder {
@@ -28,17 +28,20 @@ impl RaptorQDecoder {
 }
 
 impl BlockDecoder for RaptorQDecoder {
-    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) {
+    fn symbol_bytes(&self) -> usize {
+        self.symbol_size
+    }
+
+    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool {
         let decoder = match self.blocks.entry(block) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => match open(&self.plans, self.idle.pop(), source_symbols, self.symbol_size) {
                 Ok(decoder) => place.insert(decoder),
                 // RaptorQ has no such blocks.
-                Err(_) => return,
+                Err(_) => return false,
             },
         };
-        // What cannot belong to the block is dropped, as said above.
-        let _ = decoder.add_symbol(esi, payload);
+        decoder.add_symbol(esi, payload).is_ok()
     }
 
     fn try_decode(&mut self, block: u32) -> bool {

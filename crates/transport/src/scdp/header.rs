@@ -1,7 +1,7 @@
 //! What SCDP packets say (SCDP §IV-A, Figure 3).
 //!
 //! A trimmed symbol is not a type of its own: switches do not rewrite type fields, so a symbol *is* trimmed when its
-//! payload is gone, which the driver tells. All that is needed to act on a trimmed symbol is in its header.
+//! payload is shorter than the header declares (T, or what F leaves for the last source symbol), which the driver tells. All that is needed to act on a trimmed symbol is in its header.
 
 /// How the ends of a session relate: the option M of Figure 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -58,6 +58,17 @@ impl Layout {
         u64::from(large) * u64::from(self.large) + u64::from(block - large) * u64::from(self.small)
     }
 
+    /// Whether a symbol is the object's last source symbol, of which the padding need not be sent (RFC 6330 §4.4.2).
+    #[inline]
+    pub fn is_last(&self, block: u32, esi: u32) -> bool {
+        block + 1 == self.blocks && esi + 1 == self.source_symbols(block)
+    }
+
+    /// Bytes of the object in that symbol.
+    pub fn last_symbol_bytes(&self, object_bytes: u64, symbol_bytes: u64) -> u64 {
+        if self.endless() { symbol_bytes } else { object_bytes - (self.symbols - 1) * symbol_bytes }
+    }
+
     /// K: source symbols of a block.
     #[inline]
     pub fn source_symbols(&self, block: u32) -> u32 {
@@ -109,8 +120,11 @@ mod tests {
         let l = Layout::new(1436 * 250 + 1, 1436, 100).expect("fits");
         assert_eq!((l.symbols, l.blocks), (251, 3));
         assert_eq!((0..3).map(|b| l.source_symbols(b)).collect::<Vec<_>>(), [84, 84, 83]);
+        assert_eq!((l.is_last(2, 82), l.is_last(1, 82), l.is_last(2, 83)), (true, false, false));
+        assert_eq!(l.last_symbol_bytes(1436 * 250 + 1, 1436), 1);
         let l = Layout::new(1, 1436, 100).expect("fits");
         assert_eq!((l.symbols, l.blocks, l.source_symbols(0)), (1, 1, 1));
+        assert!(l.is_last(0, 0) && !l.is_last(0, 1));
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl Receiver {
         self
     }
 
-    /// A packet arrived, with these bytes of a symbol. A decoder gets them if they are of use.
+    /// A packet arrived, with these bytes of a symbol: T, or fewer of the object's last source symbol, whose padding need not
+    /// be sent (RFC 6330 §4.4.2). A decoder gets them if they are of use. A symbol counts if the decoder accepts it.
     pub fn handle_payload(&mut self, now: Time, arrival: &Arrival<Header>, payload: &[u8]) {
         if usize::from(arrival.from) >= self.lanes.len() || self.failed {
             return;
@@ -124,10 +125,7 @@ impl Receiver {
             }
             // A receiver that has everything answers with *done*, as it does to symbols.
             Header::GivenUp if self.completed => self.lanes[usize::from(arrival.from)].done_due = true,
-            Header::GivenUp if self.lanes.len() == 1 => {
-                self.failed = true;
-                self.events.push_back(Event::Failed(FailureReason::GivenUp));
-            }
+            Header::GivenUp if self.lanes.len() == 1 => self.fail(FailureReason::GivenUp),
             Header::GivenUp | Header::Pull(_) => {}
         }
     }
@@ -226,13 +224,17 @@ impl Receiver {
         let session = match self.session {
             Some(session) => session,
             None => match self.establish(now, &symbol.options) {
-                Some(session) => session,
+                Some(session) if self.decodes_symbols_of(session) => session,
+                Some(_) => return self.fail(FailureReason::SymbolSize),
                 None => return,
             },
         };
         let lanes = session.lanes;
         let k = session.layout.source_symbols(symbol.block);
         let Some(place) = place(symbol, k, lane, lanes) else { return };
+        if !trimmed && self.decoder.is_some() && !self.decoder_takes(session, symbol, place, payload) {
+            return;
+        }
         if trimmed {
             self.stats.trimmed_received += 1;
         } else {
@@ -282,11 +284,41 @@ impl Receiver {
             return;
         }
         self.change(index, |b| b.receive(symbol.esi));
-        if let Some(decoder) = &mut self.decoder {
-            decoder.symbol(symbol.block, k, symbol.esi, payload);
-        }
         self.find_gaps(index, lane, symbol.index, lanes);
         self.try_complete(now, index, session);
+    }
+
+    fn decodes_symbols_of(&self, session: Session) -> bool {
+        self.decoder.as_ref().is_none_or(|decoder| decoder.symbol_bytes() as u64 == session.symbol_bytes)
+    }
+
+    fn fail(&mut self, reason: FailureReason) {
+        self.failed = true;
+        self.events.push_back(Event::Failed(reason));
+    }
+
+    /// Gives a symbol to the decoder, if it is of use. False if it cannot be what its header says, so that it is as if it had
+    /// not come.
+    fn decoder_takes(&mut self, session: Session, symbol: &Symbol, place: u32, payload: &[u8]) -> bool {
+        let Some(index) = symbol.block.checked_sub(self.base).map(|index| index as usize) else { return true };
+        let wanted = self.blocks.get(index).is_none_or(|block| block.wants(place, symbol.esi));
+        if self.completed || !wanted || index > LIVE_BLOCKS || symbol.block >= session.layout.blocks {
+            return true;
+        }
+        let size = session.symbol_bytes as usize;
+        let last = session.layout.is_last(symbol.block, symbol.esi);
+        let least =
+            if last { session.layout.last_symbol_bytes(session.object_bytes, size as u64) as usize } else { size };
+        let k = session.layout.source_symbols(symbol.block);
+        let Some(decoder) = self.decoder.as_mut().filter(|_| [least, size].contains(&payload.len())) else {
+            return false;
+        };
+        if payload.len() == size {
+            return decoder.symbol(symbol.block, k, symbol.esi, payload);
+        }
+        let mut padded = payload.to_vec();
+        padded.resize(size, 0);
+        decoder.symbol(symbol.block, k, symbol.esi, &padded)
     }
 
     fn try_complete(&mut self, now: Time, index: usize, session: Session) {
@@ -301,7 +333,10 @@ impl Receiver {
                 return;
             }
             self.stats.decoded_blocks += 1;
-            self.decoder_free = self.decoder_free.max(now) + self.config.decode_latency(k);
+            if self.decoder.is_none() {
+                // A real decoder has taken its time.
+                self.decoder_free = self.decoder_free.max(now) + self.config.decode_latency(k);
+            }
         }
         self.stats.overhead_symbols += u64::from(self.blocks[index].received() - self.blocks[index].source_symbols());
         // What is still on its way will find the block complete: the window is free for others.
@@ -349,7 +384,13 @@ impl Receiver {
 impl Endpoint for Receiver {
     type Header = Header;
 
+    /// For sessions whose symbols carry no bytes. A receiver with a decoder fails at the first whole symbol that comes without
+    /// its bytes, which [`handle_payload`](Receiver::handle_payload) takes.
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
+        let whole = !arrival.trimmed && matches!(arrival.header, Header::Symbol(_));
+        if whole && self.decoder.is_some() && !self.over() {
+            return self.fail(FailureReason::SymbolSize);
+        }
         self.handle_payload(now, arrival, &[]);
     }
 

@@ -106,6 +106,8 @@ pub struct Sender {
     /// Most symbols that a pull can be ahead of what was emitted.
     gap_limit: u32,
     symbol_size: u32,
+    /// The packet of the object's last source symbol, which is sent without its padding (RFC 6330 §4.4.2).
+    last_size: u32,
     header_size: u32,
     repair_seed: u64,
     config: Arc<ScdpConfig>,
@@ -214,8 +216,8 @@ impl Sender {
             events: VecDeque::new(),
             stats: Stats::default(),
             gap_limit: 4 * window.max(16),
-            // A lone symbol is as short as the object; otherwise all symbols of an object have one size.
-            symbol_size: (config.header.0 + symbol_bytes.min(object_bytes)) as u32,
+            symbol_size: config.packet.0 as u32,
+            last_size: (config.header.0 + layout.last_symbol_bytes(object_bytes, symbol_bytes)) as u32,
             header_size: config.header.0 as u32,
             repair_seed: 0,
             apart: watch.map(|watch| Box::new(Apart::new(watch, config.straggler.quorum(usize::from(receivers))))),
@@ -364,13 +366,15 @@ impl Sender {
     fn symbol(&mut self, now: Time, due: Due, to: Peer, syn: bool) -> Transmit<Header> {
         self.sent_at = now.max(self.departure);
         let priority = if syn || due.urgent { 0 } else { self.priority() };
-        self.bytes_sent += u64::from(self.symbol_size - self.header_size);
+        let esi = self.esi(due);
+        let size = if self.layout.is_last(due.block, esi) { self.last_size } else { self.symbol_size };
+        self.bytes_sent += u64::from(size - self.header_size);
         self.stats.data_sent += 1;
-        let symbol = Symbol { block: due.block, esi: self.esi(due), index: due.index, options: self.options, syn };
+        let symbol = Symbol { block: due.block, esi, index: due.index, options: self.options, syn };
         Transmit {
             header: Header::Symbol(symbol),
             to,
-            size: self.symbol_size,
+            size,
             trimmed_size: self.header_size,
             priority,
             control: false,

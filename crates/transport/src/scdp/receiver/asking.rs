@@ -3,7 +3,7 @@
 use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver};
 use crate::scdp::block::Block;
 use crate::scdp::header::{Header, Pull};
-use crate::{Event, FailureReason, Peer, Time, Transmit};
+use crate::{FailureReason, Peer, Time, Transmit};
 
 impl Receiver {
     fn pull(&self, lane: usize, pull: Pull) -> Transmit<Header> {
@@ -117,8 +117,7 @@ impl Receiver {
                 self.write_off(index, lane as u32);
             }
         } else if l.timeouts > self.config.retries {
-            self.failed = true;
-            self.events.push_back(Event::Failed(FailureReason::TimedOut));
+            self.fail(FailureReason::TimedOut);
         }
     }
 }

@@ -201,6 +201,7 @@ impl Sender {
             gap_limit: self.gap_limit,
             repair_seed: self.repair_seed,
             symbol_size: self.symbol_size,
+            last_size: self.last_size,
             header_size: self.header_size,
             config: self.config.clone(),
             apart: None,

@@ -44,7 +44,8 @@ struct Symbols {
 }
 
 impl Symbols {
-    fn get(&mut self, block: u32, esi: u32) -> [u8; SHORT as usize] {
+    /// Its bytes as they are sent: the padding of the last is not.
+    fn get(&mut self, block: u32, esi: u32) -> Vec<u8> {
         let encoder = self.blocks.entry(block).or_insert_with(|| {
             let k = self.layout.source_symbols(block);
             let first = self.layout.symbols_before(block) as usize * SHORT as usize;
@@ -56,8 +57,11 @@ impl Symbols {
             encoder.load(&source).expect("a whole block");
             encoder
         });
-        let mut symbol = [0; SHORT as usize];
+        let mut symbol = vec![0; SHORT as usize];
         encoder.encode_into(esi, &mut symbol).expect("an encoding symbol");
+        if self.layout.is_last(block, esi) {
+            symbol.truncate(self.layout.last_symbol_bytes(self.object.len() as u64, SHORT) as usize);
+        }
         symbol
     }
 }
@@ -159,9 +163,12 @@ struct Strict {
 }
 
 impl BlockDecoder for Strict {
-    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) {
+    fn symbol_bytes(&self) -> usize {
+        self.decoder.symbol_bytes()
+    }
+    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool {
         assert!(self.given.insert((block, esi)), "symbol {esi} of block {block} twice");
-        self.decoder.symbol(block, source_symbols, esi, payload);
+        self.decoder.symbol(block, source_symbols, esi, payload)
     }
     fn try_decode(&mut self, block: u32) -> bool {
         self.decoder.try_decode(block)
@@ -250,4 +257,64 @@ fn bytes_arrive_as_they_were_sent_when_symbols_are_lost() {
         let decoded = p.nodes.iter().map(|n| n.stats().decoded_blocks).max().unwrap();
         assert!(decoded >= 20, "{shape:?} {fate:?} {decoded}");
     }
+}
+
+/// What one receiver says that decodes symbols of `size` bytes and gets `symbols` of 8.
+fn told(size: usize, symbols: &[(u32, Vec<u8>)]) -> (Vec<Event>, Receiver) {
+    let decoder = Box::new(RaptorQDecoder::new(size, PLANS.clone()));
+    let mut receiver = Receiver::new(short(|_| {}), 1, 0).with_decoder(decoder);
+    let mut sender = Sender::unicast(short(|_| {}), Some(10 * SHORT));
+    let Some(Header::Symbol(first)) = sender.poll_transmit(Time::ZERO).map(|t| t.header) else { panic!("a symbol") };
+    for (esi, payload) in symbols {
+        let header = Header::Symbol(Symbol { esi: *esi, index: *esi, ..first });
+        let arrival = Arrival { header, from: 0, trimmed: false, ce: false, returned: false };
+        receiver.handle_payload(Time(u64::from(*esi)), &arrival, payload);
+    }
+    (std::iter::from_fn(|| receiver.poll_event()).collect(), receiver)
+}
+
+#[test]
+fn ends_that_disagree_about_the_size_of_a_symbol_fail_at_once() {
+    let symbols: Vec<_> = (0..10).map(|esi| (esi, vec![7; SHORT as usize])).collect();
+    let (events, _) = told(16, &symbols);
+    assert_eq!(events, [Event::Connected, Event::Failed(crate::FailureReason::SymbolSize)]);
+    let (events, mut receiver) = told(SHORT as usize, &symbols);
+    assert_eq!(events, [Event::Connected, Event::Completed { at: Time(9) }]);
+    assert_eq!(receiver.decoder().expect("has one").take(0), vec![7; 10 * SHORT as usize]);
+}
+
+#[test]
+fn a_symbol_that_the_decoder_does_not_accept_does_not_count() {
+    // Too short, too long, empty; then the same symbols as they should be.
+    let mut symbols: Vec<_> = (0..10).map(|esi| (esi, vec![7; [0, 7, 9][esi as usize % 3]])).collect();
+    let (events, receiver) = told(SHORT as usize, &symbols);
+    assert_eq!((events, receiver.stats().data_received, receiver.complete_blocks()), (vec![Event::Connected], 0, 0));
+    symbols.extend((0..10).map(|esi| (esi, vec![7; SHORT as usize])));
+    let (events, receiver) = told(SHORT as usize, &symbols);
+    assert_eq!(events.last(), Some(&Event::Completed { at: Time(9) }));
+    assert_eq!(receiver.stats().data_received, 10);
+}
+
+#[test]
+fn symbols_without_bytes_are_no_session_for_a_decoder() {
+    let decoder = Box::new(RaptorQDecoder::new(SHORT as usize, PLANS.clone()));
+    let sender = Connection::Sender(Sender::unicast(short(|c| c.retries = 2), Some(10 * SHORT)));
+    let receiver = Connection::Receiver(Receiver::new(short(|_| {}), 1, 0).with_decoder(decoder));
+    let mut p = pair_of(vec![sender, receiver], deliver);
+    assert!(p.run(Time::ZERO + Duration::from_secs(1000)));
+    let events: Vec<_> = p.events[1].iter().map(|e| e.1).collect();
+    assert_eq!(events, [Event::Failed(crate::FailureReason::SymbolSize)]);
+}
+
+#[test]
+fn only_a_modelled_decoder_takes_modelled_time() {
+    let lose = || once(Fate::Trim, |t| is_symbol(t, 0, 3));
+    let p = transfer(&short(|_| {}), 100 * SHORT, Shape::OneTo(1), lose());
+    assert_eq!(p.nodes[1].stats().decoded_blocks, 1);
+    let told = p.events[1].iter().find(|e| matches!(e.1, Event::Completed { .. })).expect("completed").0;
+    assert_eq!(p.completed_at(1), Some(told));
+    let mut modelled = unicast(&short(|_| {}), 100 * SHORT, lose());
+    finish(&mut modelled);
+    let told = modelled.events[1].iter().find(|e| matches!(e.1, Event::Completed { .. })).expect("completed").0;
+    assert_eq!(modelled.completed_at(1), Some(told + short(|_| {}).decode_latency(100)));
 }

@@ -14,6 +14,22 @@ fn one_short_symbol_takes_its_time_on_the_wire_and_the_delay() {
 }
 
 #[test]
+fn a_repair_symbol_is_never_short() {
+    // The one source symbol is trimmed, and then again the repair symbol after it.
+    for (object, sizes) in [(100, vec![164, 1500, 1500]), (SYMBOL + 1, vec![1500, 65, 1500, 1500])] {
+        let count = sizes.len() as u64;
+        let mut symbols = 0;
+        let mut p = unicast(&config(|c| c.overhead = 0), object, move |_, from, _| {
+            symbols += u64::from(from == HUB);
+            if from == HUB && symbols < count { Fate::Trim } else { Fate::Deliver }
+        });
+        p.run(Time::ZERO + Duration::from_ms(1));
+        let sent: Vec<u32> = p.log.iter().filter(|e| e.1 == HUB).map(|e| e.3.size).collect();
+        assert_eq!(sent[..sizes.len()], sizes);
+    }
+}
+
+#[test]
 fn an_initial_window_needs_no_pull() {
     let mut p = unicast(&ScdpConfig::default(), 12 * SYMBOL, deliver);
     finish(&mut p);
@@ -40,11 +56,11 @@ fn without_loss_there_are_k_minus_w_pulls_and_no_symbol_too_many() {
 
 #[test]
 fn the_pipe_never_drains_between_blocks() {
-    // 251 symbols in three blocks of 84, 84 and 83; the last is padded.
+    // 251 symbols in three blocks of 84, 84 and 83; the last has one byte, and its padding is not sent.
     let object = 250 * SYMBOL + 1;
     let mut p = unicast(&ScdpConfig::default(), object, deliver);
     finish(&mut p);
-    assert_eq!(completed(&p, 1), PACKET * 251 + DELAY);
+    assert_eq!(completed(&p, 1), PACKET * 250 + Duration::from_ns(65 * 8) + DELAY);
     assert_eq!((pulls(&p, 1), stats(&p, 0).data_sent), ((251 - 12, 0, 1), 251));
     let order: Vec<_> = symbols(&p, 0, 1).iter().map(|(_, s, _)| (s.block, s.esi)).collect();
     assert!(order.is_sorted());
