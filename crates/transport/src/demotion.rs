@@ -54,10 +54,11 @@ impl Demotion {
 pub(crate) fn validate(thresholds: &[Bytes]) -> Result<(), ConfigError> {
     let fail = |problem| Err(ConfigError { field: "priority_thresholds", problem });
     if thresholds.len() > MOST_THRESHOLDS {
-        return fail(format!("{} of them; at most {MOST_THRESHOLDS}", thresholds.len()));
+        let (given, most) = (thresholds.len(), MOST_THRESHOLDS);
+        return fail(format!("{given} thresholds; expected at most {most}, as switches have {} priorities", most + 1));
     }
     if let Some([low, high]) = thresholds.windows(2).find(|w| w[0] >= w[1]) {
-        return fail(format!("{high} does not exceed {low} before it"));
+        return fail(format!("{high} does not exceed {low} before it; expected each to exceed the one before"));
     }
     Ok(())
 }

@@ -210,6 +210,27 @@ fn impossible_values_name_their_line() {
 }
 
 #[test]
+fn priority_thresholds_are_refused_in_every_table_that_a_transport_may_take_them_from() {
+    let eight = "\"1KB\", \"2KB\", \"3KB\", \"4KB\", \"5KB\", \"6KB\", \"7KB\", \"8KB\"";
+    let bad = [
+        (eight, "8 thresholds; expected at most 7, as switches have 8 priorities"),
+        ("\"2KB\", \"1KB\"", "1KB does not exceed 2KB before it; expected each to exceed the one before"),
+        ("\"2KB\", \"2KB\"", "2KB does not exceed 2KB before it"),
+    ];
+    // PIAS and NDP+ take SCDP's where they have none of their own.
+    for (name, table) in [("scdp", "scdp"), ("pias", "scdp"), ("pias", "tcp"), ("ndp+", "scdp"), ("ndp+", "ndp")] {
+        for (thresholds, message) in bad {
+            let transport = format!("name = \"{name}\"\n{table} = {{ priority_thresholds = [{thresholds}] }}");
+            let error = error(&with("name = \"scdp\"", &transport));
+            let place = format!("test.toml:7:");
+            assert!(error.contains(&place), "{error}");
+            assert!(error.contains(&format!("transport.{table}.priority_thresholds: {message}")), "{error}");
+            assert!(error.contains("\nhint: priority_thresholds = [\"10kB\""), "{error}");
+        }
+    }
+}
+
+#[test]
 fn faults_of_data_files_name_both_lines() {
     let dir = std::env::temp_dir().join(format!("anabranch-scenario-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();

@@ -70,6 +70,9 @@ transports! {
     Udp = "udp": DropTail, PerFlow, |c| Protocol::Udp(c.udp.clone());
 }
 
+/// How `priority_thresholds` may look.
+const THRESHOLDS: &str = "priority_thresholds = [\"10kB\", \"100kB\", \"1MB\", \"10MB\"]";
+
 /// Which transport, and the parameters of all of them: a sweep over `transport.name` uses each in its turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -142,7 +145,10 @@ impl TransportConfig {
     /// What is wrong with the parameters.
     pub fn check(&self) -> Vec<Fault> {
         let fault = |table: &str, result: Result<(), ConfigError>| {
-            result.err().map(|e| Fault::new(format!("{table}.{}", e.field), e.problem))
+            result.err().map(|e| {
+                let fault = Fault::new(format!("{table}.{}", e.field), e.problem);
+                if e.field == "priority_thresholds" { fault.hint(THRESHOLDS) } else { fault }
+            })
         };
         let tables = [
             fault("scdp", self.scdp.validate()),

@@ -3,6 +3,7 @@
 use super::decode_table::DecodeTable;
 use super::straggler::Straggler;
 use crate::PriorityBy;
+use crate::demotion;
 use crate::{Bytes, ConfigError, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ pub struct ScdpConfig {
     pub failure_probability: Vec<f64>,
     /// How the senders of a many-to-one session avoid sending the same repair symbol.
     pub repair: Repair,
-    /// Bytes of a session after which its symbols fall to the next lower priority: strictly increasing. SCDP §V.
+    /// Bytes of a session after which its symbols fall to the next lower priority: strictly increasing, at most 7. SCDP §V.
     pub priority_thresholds: Vec<Bytes>,
     /// What priorities follow: the bytes sent, or the size of the flow.
     pub priority_by: PriorityBy,
@@ -157,9 +158,7 @@ impl ScdpConfig {
                 "the last must be at most 0.5, or decoding might never succeed".into(),
             );
         }
-        if let Some([before, after]) = self.priority_thresholds.windows(2).find(|w| w[0] >= w[1]) {
-            return error("priority_thresholds", format!("{after} does not exceed {before} before it"));
-        }
+        demotion::validate(&self.priority_thresholds)?;
         for (field, time) in [("pull_timeout", self.pull_timeout), ("probe_timeout", self.probe_timeout)] {
             if time == Duration::ZERO {
                 return error(field, "must be above 0".into());
@@ -224,6 +223,8 @@ mod tests {
         assert_eq!(field(|c| c.initial_window = 0), "initial_window");
         assert_eq!(field(|c| c.header = Bytes(1500)), "header");
         assert_eq!(field(|c| c.priority_thresholds = vec![Bytes(2), Bytes(1)]), "priority_thresholds");
+        assert_eq!(field(|c| c.priority_thresholds = vec![Bytes(2), Bytes(2)]), "priority_thresholds");
+        assert_eq!(field(|c| c.priority_thresholds = (0..8).map(Bytes).collect()), "priority_thresholds");
         assert_eq!(field(|c| c.failure_probability = vec![1.5]), "failure_probability");
         assert_eq!(field(|c| c.block_symbols = 56_404), "block_symbols");
         assert_eq!(field(|c| c.straggler.symbols = Some(0)), "straggler.symbols");
