@@ -3,6 +3,7 @@
 use super::{Scenario, TransportName, decoding};
 use crate::fabric::topology::TopologyConfig;
 use crate::workload::{Mode, PlacementConfig, SizesConfig};
+use anabranch_transport::Duration;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -144,6 +145,26 @@ impl Scenario {
             let mode = |placement: &PlacementConfig| placement.law().mode(workload.mode).ok();
             coded && workload.placement.as_ref().and_then(mode) == Some(Mode::ManyToOne)
         })
+    }
+
+    /// Whether any workload is carried by this transport.
+    fn uses(&self, transport: TransportName) -> bool {
+        self.workload.iter().any(|workload| self.transport_of(workload) == transport)
+    }
+
+    /// Whether CUBIC carries anything.
+    pub(crate) fn has_cubic(&self) -> bool {
+        self.uses(TransportName::Cubic)
+    }
+
+    /// Whether UDP carries anything.
+    pub(crate) fn has_udp(&self) -> bool {
+        self.uses(TransportName::Udp)
+    }
+
+    /// Whether TCP's timeout before the first sample is longer than RFC 6298's.
+    pub(crate) fn has_long_initial_timeout(&self) -> bool {
+        self.transport.tcp.rto_initial > Duration::from_secs(1)
     }
 
     /// Whether hosts may have several links.

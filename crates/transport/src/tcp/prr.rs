@@ -16,6 +16,8 @@ pub(super) struct ProportionalRateReduction {
     recover_flight: u64,
     ssthresh: u64,
     mss: u64,
+    /// Without SACK: bytes beyond the cumulative ACK of whose arrival duplicate ACKs have told.
+    duplicated: u64,
 }
 
 /// What an ACK in recovery says.
@@ -33,7 +35,35 @@ impl ProportionalRateReduction {
     /// At the start of a recovery that is to end with `ssthresh` in flight. `recover_flight`: bytes in flight before the ACK
     /// that began it, without those whose arrival was known (§6.1).
     pub(super) fn new(recover_flight: u64, ssthresh: u64, mss: u64) -> Self {
-        Self { delivered: 0, out: 0, recover_flight: recover_flight.max(mss), ssthresh, mss }
+        Self { delivered: 0, out: 0, recover_flight: recover_flight.max(mss), ssthresh, mss, duplicated: 0 }
+    }
+
+    /// The same for a connection without SACK, where recovery began after duplicate ACKs that stand for this many bytes.
+    pub(super) fn without_sack(self, duplicated: u64) -> Self {
+        Self { duplicated, ..self }
+    }
+
+    /// Without SACK, a duplicate ACK: the bytes that it delivers. A receiver that sends more of them than there were segments
+    /// would otherwise set the rate (§6.2).
+    pub(super) fn on_duplicate(&mut self) -> u64 {
+        if self.delivered >= self.recover_flight {
+            return 0;
+        }
+        self.duplicated += self.mss;
+        self.mss
+    }
+
+    /// Without SACK, an ACK of `bytes` bytes that leaves others unacknowledged: those that it delivers. What duplicate ACKs have
+    /// told of is not delivered again (§6.2); the repeated segment is.
+    pub(super) fn on_partial_ack(&mut self, bytes: u64) -> u64 {
+        let known = self.duplicated.min(bytes.saturating_sub(self.mss));
+        self.duplicated -= known;
+        bytes - known
+    }
+
+    /// Without SACK: bytes that are unacknowledged but have left the network.
+    pub(super) fn duplicated(&self) -> u64 {
+        self.duplicated
     }
 
     /// `SndCnt`: bytes that may be sent now. For every ACK of the recovery, that which began it included.
@@ -50,12 +80,6 @@ impl ProportionalRateReduction {
         };
         // The fast retransmission itself always leaves.
         if self.out == 0 { may_send.max(self.mss) } else { may_send }
-    }
-
-    /// Without SACK: whether a duplicate ACK may still count as a delivery. A receiver that sends more of them than there
-    /// were segments would otherwise set the rate (§6.2).
-    pub(super) fn believes_duplicates(&self) -> bool {
-        self.delivered < self.recover_flight
     }
 
     /// Bytes leave, new or repeated.
@@ -129,6 +153,33 @@ mod tests {
         assert_eq!(prr.on_ack(&safe(3 * MSS)), 2 * MSS);
         prr.on_sent(2 * MSS);
         assert_eq!(prr.on_ack(&safe(9 * MSS)), MSS, "not beyond ssthresh");
+    }
+
+    /// Without SACK: twenty in flight, two lost. What the duplicate ACKs told of counts once.
+    #[test]
+    fn duplicates_count_once_and_no_more_than_there_were_segments() {
+        let mut prr = ProportionalRateReduction::new(18 * MSS, 10 * MSS, MSS).without_sack(3 * MSS);
+        let ack = |prr: &mut ProportionalRateReduction, delivered| {
+            prr.on_ack(&Feedback { delivered, in_flight: 0, safe: false })
+        };
+        ack(&mut prr, MSS);
+        for _ in 0..15 {
+            let delivered = prr.on_duplicate();
+            assert_eq!(delivered, MSS);
+            ack(&mut prr, delivered);
+        }
+        assert_eq!(prr.duplicated(), 18 * MSS);
+        let delivered = prr.on_partial_ack(10 * MSS);
+        assert_eq!((delivered, prr.duplicated()), (MSS, 9 * MSS), "nine were known, the repeated one was not");
+        ack(&mut prr, delivered);
+        let more: u64 = (0..100)
+            .map(|_| {
+                let d = prr.on_duplicate();
+                ack(&mut prr, d);
+                d
+            })
+            .sum();
+        assert_eq!(more, MSS, "a receiver cannot make up deliveries");
     }
 
     proptest! {

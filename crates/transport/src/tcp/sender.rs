@@ -57,8 +57,6 @@ pub(super) struct Sender {
     wants_prr: bool,
     /// Present during such a recovery.
     prr: Option<Box<ProportionalRateReduction>>,
-    /// Without SACK: bytes beyond `una` of whose arrival duplicate ACKs tell.
-    duplicated: u64,
     /// The segment at `una` must be retransmitted whatever the window says.
     retransmit_first: bool,
     /// The timer was restarted by a partial ACK of this recovery.
@@ -115,7 +113,6 @@ impl Sender {
             limited_sent: 0,
             wants_prr: config.prr,
             prr: None,
-            duplicated: 0,
             retransmit_first: false,
             seen_partial_ack: false,
             limited_transmit: config.limited_transmit,
@@ -271,12 +268,11 @@ impl Sender {
         let news = self.update_board(segment);
         let newly_sacked = self.sacked() - before;
         match self.mode {
-            Mode::FastRecovery => match &self.prr {
-                Some(prr) if prr.believes_duplicates() => {
-                    self.duplicated += self.window.mss;
-                    self.reduce_proportionally(self.window.mss, false);
+            Mode::FastRecovery => match &mut self.prr {
+                Some(prr) => {
+                    let delivered = prr.on_duplicate();
+                    self.reduce_proportionally(delivered, false);
                 }
-                Some(_) => {}
                 // RFC 5681 §3.2 step 4: a segment has left the network.
                 None => self.window.cwnd += self.window.mss,
             },
@@ -334,7 +330,6 @@ impl Sender {
             // RFC 5681 §3.2 step 3: the three segments that caused the duplicates have left the network.
             self.mode = Mode::FastRecovery;
             self.window.set(ssthresh + u64::from(DUP_THRESHOLD) * self.window.mss);
-            self.duplicated = u64::from(self.dup_acks) * self.window.mss;
             self.begin_proportional_reduction(self.window.mss);
         }
     }
@@ -344,31 +339,29 @@ impl Sender {
         if !self.wants_prr {
             return;
         }
-        let sacked = self.board.as_ref().map_or(self.duplicated, |board| board.count_between(self.una, self.nxt));
+        // Without SACK duplicate ACKs stand for it.
+        let duplicated = u64::from(self.dup_acks) * self.window.mss;
+        let arrived = self.board.as_ref().map_or(duplicated, |board| board.count_between(self.una, self.nxt));
         // §6.1: in flight before this ACK, without what was known to have arrived.
-        let flight = (self.nxt - self.una + delivered).saturating_sub(sacked);
+        let flight = (self.nxt - self.una + delivered).saturating_sub(arrived);
         let prr = ProportionalRateReduction::new(flight, self.window.ssthresh, self.window.mss);
-        self.prr = Some(Box::new(prr));
+        self.prr = Some(Box::new(if self.board.is_some() { prr } else { prr.without_sack(duplicated) }));
         self.reduce_proportionally(delivered, false);
     }
 
     /// RFC 9937 §6: an ACK in recovery has told of `delivered` bytes; `safe`, if it told of progress and of no further loss.
     fn reduce_proportionally(&mut self, delivered: u64, safe: bool) {
         let Some(prr) = self.prr.as_mut().filter(|_| delivered > 0) else { return };
-        let mss = self.window.mss;
-        match &self.board {
-            Some(board) => {
-                let in_flight = board.pipe();
-                self.window.set(in_flight + prr.on_ack(&Feedback { delivered, in_flight, safe }));
-            }
-            None => {
-                // The first segment is lost, and not in the network before it has been repeated.
-                let (outstanding, first) = (self.nxt - self.una, if self.retransmit_first { mss } else { 0 });
-                let in_flight = outstanding.saturating_sub(self.duplicated + first);
-                let may_send = prr.on_ack(&Feedback { delivered, in_flight, safe });
-                // The window is inflated by what has left the network, as it is in RFC 5681 §3.2.
-                self.window.set(outstanding + may_send.saturating_sub(first));
-            }
+        if let Some(board) = &self.board {
+            let in_flight = board.pipe();
+            self.window.set(in_flight + prr.on_ack(&Feedback { delivered, in_flight, safe }));
+        } else {
+            // The first segment is lost, and not in the network before it has been repeated.
+            let (outstanding, first) = (self.nxt - self.una, if self.retransmit_first { self.window.mss } else { 0 });
+            let in_flight = outstanding.saturating_sub(prr.duplicated() + first);
+            let may_send = prr.on_ack(&Feedback { delivered, in_flight, safe });
+            // The window is inflated by what has left the network, as it is in RFC 5681 §3.2.
+            self.window.set(outstanding + may_send.saturating_sub(first));
         }
     }
 
@@ -388,11 +381,9 @@ impl Sender {
         }
         // Partial acknowledgement: the next hole; deflate by what left, add back one segment.
         self.retransmit_first = true;
-        if self.prr.is_some() {
-            // RFC 9937 §6.2: what duplicate ACKs have told of is not delivered again.
-            let known = self.duplicated.min(bytes.saturating_sub(mss));
-            self.duplicated -= known;
-            self.reduce_proportionally(bytes - known, false);
+        if let Some(prr) = &mut self.prr {
+            let delivered = prr.on_partial_ack(bytes);
+            self.reduce_proportionally(delivered, false);
             return !std::mem::replace(&mut self.seen_partial_ack, true);
         }
         let added = if bytes >= mss { mss } else { 0 };

@@ -229,7 +229,7 @@ mod tests {
         let capable = Hot { flags: flag::DATA | flag::ECT, ..data(0) };
         let (dropped, marked) = told(parameters(), 10.0, capable);
         assert!(dropped == 0.0 && (marked - spread(0.05)).abs() < 0.01, "{dropped} {marked}");
-        assert_eq!(told(parameters(), 40.0, capable).0, 1.0);
+        assert!(told(parameters(), 40.0, capable).0 > 0.9999);
         let (dropped, marked) = told(RedParameters { mark: false, ..parameters() }, 10.0, capable);
         assert!(dropped > 0.0 && marked == 0.0);
     }

@@ -93,18 +93,17 @@ impl HyStart {
         if self.samples < N_RTT_SAMPLE {
             return;
         }
-        match self.conservative {
-            // §4.2: the increase was spurious.
-            Some((baseline, _)) if self.round_min < baseline => self.conservative = None,
-            Some(_) => {}
-            None if self.last_round_min != INFINITY => {
-                let share = self.last_round_min / MIN_RTT_DIVISOR;
-                let threshold = self.min_threshold.max(share.min(self.max_threshold));
-                if self.round_min >= self.last_round_min + threshold {
-                    self.conservative = Some((self.round_min, 0));
-                }
+        if let Some((baseline, _)) = self.conservative {
+            if self.round_min < baseline {
+                // §4.2: the increase was spurious.
+                self.conservative = None;
             }
-            None => {}
+        } else if self.last_round_min != INFINITY {
+            let share = self.last_round_min / MIN_RTT_DIVISOR;
+            let threshold = self.min_threshold.max(share.min(self.max_threshold));
+            if self.round_min >= self.last_round_min + threshold {
+                self.conservative = Some((self.round_min, 0));
+            }
         }
     }
 
