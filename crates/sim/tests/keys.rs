@@ -8,6 +8,7 @@ use anabranch_sim::scenario::{parse, schema};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// `keys.toml`.
@@ -97,8 +98,8 @@ fn outcome(text: &str, overrides: &[String]) -> Result<String, String> {
         let mut network = plan.network(run).map_err(|e| e.to_string())?;
         let ending = network.run(|_| true);
         let record = RunRecord::take(&mut network, ending);
-        all += &format!("{:016x} {:?}\n", record.fingerprint, record.ending);
-        all += &format!("{:?}\n{:?}\n{:?}\n", record.flows, record.links, record.series);
+        let RunRecord { fingerprint, ending, flows, links, series, .. } = record;
+        let _ = writeln!(all, "{fingerprint:016x} {ending:?}\n{flows:?}\n{links:?}\n{series:?}");
     }
     Ok(all)
 }
