@@ -260,7 +260,7 @@ def _row(metric: Metric, records: Sequence[Mapping[str, Any]], unfinished: Seque
         text = _text(value, ci, scale)
         if value is not None and samples < seeds:
             text += f" ({samples} run{'' if samples == 1 else 's'})"
-        cells.append(Cell(value, ci, text, unfinished[place], place == best, tied, seeds, samples))  # noqa: FBT003
+        cells.append(Cell(value, ci, text, unfinished[place], place == best, tied, seeds, samples))
     return Row(metric, unit, tuple(cells))
 
 

@@ -54,7 +54,7 @@ def call(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes
         raise ScenarioError(str(error)) from error
     except UnicodeEncodeError as error:  # a file name is bytes; the core takes text
         raise ScenarioError(
-            f"{ascii(error.object)}: not valid UTF-8", hint="give the file or folder another name"
+            f"{error.object!a}: not valid UTF-8", hint="give the file or folder another name"
         ) from error
     except OverflowError as error:
         raise ScenarioError(f"a number is out of range ({error})") from error

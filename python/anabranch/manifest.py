@@ -151,7 +151,8 @@ def parse(text: str, *, where: str = "manifest.json") -> Manifest:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ResultError(
-            f"{where}: not JSON ({error})", hint="it was cut short or edited; `anabranch run FILE --out DIR --resume` "
+            f"{where}: not JSON ({error})",
+            hint="it was cut short or edited; `anabranch run FILE --out DIR --resume` "
             "writes it again and keeps the finished runs",
         ) from error
     if not isinstance(data, dict) or "schema" not in data or not isinstance(data.get("runs"), list):

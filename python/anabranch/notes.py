@@ -19,6 +19,9 @@ STATUS = {
 }
 """Run status to words."""
 
+NAMED = 3
+"""Sweep points that a note names."""
+
 
 def notes(results: Results) -> list[str]:
     """List the reservations about an experiment's numbers, the gravest first; empty if there are none."""
@@ -55,9 +58,13 @@ def _same(results: Results) -> list[str]:
     keys = [key for key in results.keys if len(points) > 1]
     texts = []
     for seeds, distinct in dict.fromkeys((one.seeds, one.distinct) for one in same):
-        alike = [one for one in same if (one.seeds, one.distinct) == (seeds, distinct)]
-        names = [", ".join(str(one.point[key]) for key in keys) for one in alike]
-        where = "" if not keys else f" ({'; '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''})"  # noqa: PLR2004 - three fit a line
+        names = [
+            ", ".join(str(one.point[key]) for key in keys)
+            for one in same
+            if (one.seeds, one.distinct) == (seeds, distinct)
+        ]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        where = f" ({'; '.join(names[:NAMED])}{more})" if keys else ""
         runs = "one run" if distinct == 1 else f"{distinct} different runs"
         texts.append(f"{seeds} seeds, {runs}: identical fingerprints{where}")
     return [

@@ -116,9 +116,9 @@ def _ours(folder: Path) -> bool:
         return True
     try:
         manifest = json.loads((folder / "manifest.json").read_bytes())
-        return "anabranch_version" in manifest and "runs" in manifest
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, RecursionError):
         return False
+    return isinstance(manifest, dict) and "anabranch_version" in manifest and "runs" in manifest
 
 
 def finished(folder: Path) -> dict[str, str]:
@@ -131,7 +131,7 @@ def finished(folder: Path) -> dict[str, str]:
         for run in json.loads((folder / "manifest.json").read_bytes())["runs"]:
             if run["status"] != "interrupted":
                 listed[str(run["run"])] = str(run.get("scenario_hash", ""))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     found = {}
     for home in sorted(folder.glob("runs/p*")):
@@ -182,7 +182,7 @@ def _origin(folder: Path) -> str:
         manifest = json.loads((folder / "manifest.json").read_bytes())
         settings = " ".join(map(str, manifest.get("overrides", ())))
         return f" of {manifest['scenario_file']}" + (f" with {settings}" if settings else "")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
 
 

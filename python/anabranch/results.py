@@ -226,7 +226,12 @@ class Results:
 
 
 def _scan(run: str, path: Path, columns: dict[str, pl.DataType]) -> pl.LazyFrame:
-    frame = pl.scan_parquet(path)
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:  # Polars takes names as text
+        raise ResultError(f"{str(path)!a}: not valid UTF-8", hint="give the folder another name") from error
+    # A folder may be named `a[1]`: no pattern.
+    frame = pl.scan_parquet(path, glob=False)
     try:
         present = frame.collect_schema()
     except UNREADABLE as error:
@@ -247,7 +252,7 @@ def _scan(run: str, path: Path, columns: dict[str, pl.DataType]) -> pl.LazyFrame
 
 def _fits(found: pl.DataType, wanted: pl.DataType) -> bool:
     """Whether a column can be read as what it should be: another width of the same kind, or nothing but nulls."""
-    if found == pl.Null or found == wanted:
+    if found in {pl.Null(), wanted}:
         return True
     if wanted == pl.String:
         return isinstance(found, pl.Categorical | pl.Enum)

@@ -130,7 +130,9 @@ def test_finished_runs_of_another_experiment_are_not_deleted(
     core.hashes = "ffff"  # another scenario
     result = invoke("run", "b.toml", "--out", "out/first", *more)
     assert result.exit_code == 2
-    assert "out/first holds 12 finished runs of fixture.toml; 12 of them (p000-s1, p000-s2, p000-s3 ...)" in result.stderr
+    assert (
+        "out/first holds 12 finished runs of fixture.toml; 12 of them (p000-s1, p000-s2, p000-s3 ...)" in result.stderr
+    )
     assert "hint: choose another folder with --out, or say --force" in result.stderr
     assert everything(folder) == before
     with pytest.raises(AnabranchError, match="12 finished runs"):

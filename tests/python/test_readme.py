@@ -7,7 +7,7 @@ import re
 import shlex
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import fixtures
 import pytest
@@ -16,13 +16,15 @@ from typer.testing import CliRunner
 from anabranch.cli import app
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from conftest import StandIn
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def tool() -> Any:
+def tool() -> ModuleType:
     loader = SourceFileLoader("readme_table", str(ROOT / "tools/readme-table"))
     spec = importlib.util.spec_from_loader("readme_table", loader)
     assert spec is not None

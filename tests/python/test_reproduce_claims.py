@@ -83,7 +83,10 @@ def test_a_bound_has_no_tolerance_but_its_interval() -> None:
     assert words({1: 0.952, 2: 1.1, 3: 0.9}) == "holds within the interval"
     assert words({1: 1.2, 2: 1.1, 3: 1.3}) == "holds"
     table = comparison.markdown([experiment], {"scdp/fig99": recorded({1: 0.952, 2: 0.952})})
-    assert "| 0.952 (under every seed) | 0.952 | full, 2 seeds | **does not hold (0.952, needs ≥ 1), unexplained** |" in table
+    assert (
+        "| 0.952 (under every seed) | 0.952 | full, 2 seeds | **does not hold (0.952, needs ≥ 1), unexplained** |"
+        in table
+    )
 
 
 def test_one_value_under_every_seed_has_no_interval() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -139,6 +138,6 @@ def test_the_demonstration_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "scenarios/examples/demo.toml").write_text(SCENARIO.replace("repeat = 400", "repeat = 4"))
     assert command(tmp_path, "demo").returncode == 0
     (tmp_path / "out/demo/runs/p000-s2/run.json").unlink()
-    before = os.stat(tmp_path / "out/demo/runs/p000-s1/flows.parquet").st_mtime_ns
+    before = (tmp_path / "out/demo/runs/p000-s1/flows.parquet").stat().st_mtime_ns
     assert command(tmp_path, "demo", "--resume").returncode == 0
-    assert os.stat(tmp_path / "out/demo/runs/p000-s1/flows.parquet").st_mtime_ns == before
+    assert (tmp_path / "out/demo/runs/p000-s1/flows.parquet").stat().st_mtime_ns == before

@@ -185,7 +185,9 @@ def test_seeds_that_change_nothing_are_one_sample(tmp_path: Path) -> None:
     assert [(row["seeds"], row["samples"]) for row in rows.values()] == [(5, 1), (5, 3), (5, 5)]
     assert rows["scdp"]["fct_mean_ns_ci"] is None
     # Mean and interval are those of the three different runs.
-    alone = stats.fct_table(load(fixtures.write(tmp_path / "three", three))).filter(pl.col("bucket") == "all").to_dicts()
+    alone = (
+        stats.fct_table(load(fixtures.write(tmp_path / "three", three))).filter(pl.col("bucket") == "all").to_dicts()
+    )
     for name in ("fct_mean_ns", "fct_mean_ns_ci", "fct_p99_ns", "fct_p99_ns_ci"):
         assert rows["ndp"][name] == pytest.approx(alone[0][name])
     background = {row["transport"]: row for row in stats.background_table(results).to_dicts()}

@@ -44,6 +44,9 @@ pub enum StoreError {
 /// In the folder of a run: its entry in the manifest.
 const ENTRY: &str = "run.json";
 
+/// What earlier versions called a draft of [`ENTRY`].
+const OLD_DRAFT: &str = "run.part";
+
 /// Everything in the folder of a run.
 const FILES: [&str; 4] = ["flows.parquet", "links.parquet", "series.parquet", ENTRY];
 
@@ -58,7 +61,7 @@ fn is_run(name: &str) -> bool {
 
 /// Something in a folder of runs that is none: it is not ours to remove.
 fn foreign(runs: &Path) -> io::Result<Option<PathBuf>> {
-    let drafts = |name: &str| name.starts_with('.') || name.ends_with(".part");
+    let drafts = |name: &str| name.starts_with('.') || name == OLD_DRAFT;
     for run in fs::read_dir(runs)? {
         let run = run?;
         if !is_run(&run.file_name().to_string_lossy()) || !run.file_type()?.is_dir() {
@@ -79,7 +82,7 @@ fn foreign(runs: &Path) -> io::Result<Option<PathBuf>> {
 /// Removes the folder of a run: the files that a run has, then the folder, which stays if it holds anything else.
 fn remove_run(path: &Path) -> Result<(), StoreError> {
     let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
-    for name in FILES.iter().map(|&name| name.to_owned()).chain([draft_name(ENTRY)]) {
+    for name in FILES.iter().map(|&name| name.to_owned()).chain([draft_name(ENTRY), OLD_DRAFT.to_owned()]) {
         let file = path.join(name);
         match fs::remove_file(&file) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(io(&file, e)),
@@ -188,7 +191,8 @@ impl Store {
         let lock = lock(root)?;
         fs::create_dir_all(&runs).map_err(io(&runs))?;
         // A resumed experiment keeps its table of contents until there is another: it may be killed before.
-        let stale: &[&str] = if keep_runs { &["report.html"] } else { &["manifest.json", "fabric.json", "report.html"] };
+        let stale: &[&str] =
+            if keep_runs { &["report.html"] } else { &["manifest.json", "fabric.json", "report.html"] };
         if !keep_runs {
             for run in fs::read_dir(&runs).map_err(io(&runs))? {
                 remove_run(&run.map_err(io(&runs))?.path())?;
@@ -214,8 +218,8 @@ impl Store {
         remove_run(&draft)?; // of a program that was killed
         let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
         fs::create_dir_all(&draft).map_err(|e| io(&draft, e))?;
-        let written = write_files(&draft, entry, record)
-            .and_then(|()| fs::rename(&draft, &place).map_err(|e| io(&place, e)));
+        let written =
+            write_files(&draft, entry, record).and_then(|()| fs::rename(&draft, &place).map_err(|e| io(&place, e)));
         if written.is_err() {
             let _ = remove_run(&draft); // The disk may be full: leave nothing that has no use.
         }
@@ -261,8 +265,10 @@ impl Store {
 /// Writes the tables of a run and its entry into a folder.
 fn write_files(folder: &Path, entry: &RunEntry, record: &RunRecord) -> Result<(), StoreError> {
     let run = entry.run.as_str();
-    let mut files =
-        vec![("flows.parquet", tables::flows(run, &record.flows)), ("links.parquet", tables::links(run, &record.links))];
+    let mut files = vec![
+        ("flows.parquet", tables::flows(run, &record.flows)),
+        ("links.parquet", tables::links(run, &record.links)),
+    ];
     if !record.series.is_empty() {
         files.push(("series.parquet", tables::series(run, &record.series)));
     }

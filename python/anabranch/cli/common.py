@@ -77,7 +77,7 @@ def describe(error: OSError) -> str:
     """
     if error.strerror is None:
         return str(error) or "the system refused"  # the core's errors name the file in their text
-    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return f"{'output' if error.filename is None else error.filename}: {error.strerror}"
 
 
 def number(error: OSError) -> int | None:

@@ -141,6 +141,9 @@ def report_command(
 ) -> None:
     """Print the table of an experiment and write its report.html again."""
     with errors():
+        from anabranch import manifest  # noqa: PLC0415
+
+        manifest.read(folder)  # before Polars is imported: most mistakes show here
         from anabranch.results import load  # noqa: PLC0415
 
         results = load(folder)
@@ -323,7 +326,7 @@ def _guarded() -> int:
         return INTERRUPTED
     except OSError as error:  # standard output on a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        tell(describe(error) if error.filename else f"standard output: {describe(error)}")
+        tell(describe(error))
         return 2
     except BaseException:  # noqa: BLE001 - a panic of the core is no `Exception`
         from anabranch.version import __version__  # noqa: PLC0415

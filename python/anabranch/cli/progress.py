@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     from anabranch.results import Results
 
-SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end a run in good order: Ctrl-C, `kill` and batch systems, a terminal that is closed."""
 
 

@@ -31,8 +31,8 @@ Relation = Literal["equals", "at most", "at least"]
 Verdict = Literal["agrees", "holds", "within", "explained", "unexplained", "quick", "missing"]
 """How a measured number stands to the paper's.
 
-``agrees``: a number within 20 %. ``holds``: a bound that is kept. ``within``: a bound that the mean misses, and the 95 %
-interval includes. ``explained``: beyond, and the reason is written down. ``unexplained``: beyond, and it is not.
+``agrees``: a number within 20 %. ``holds``: a bound that is kept. ``within``: a bound that the mean misses, and the
+95 % interval includes. ``explained``: beyond, and the reason is written down. ``unexplained``: beyond, and it is not.
 ``quick``: measured in the quick size, which is not the paper's experiment: not judged. ``missing``: no value.
 """
 

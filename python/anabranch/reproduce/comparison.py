@@ -94,7 +94,8 @@ class Row:
         said = WORDS[self.verdict]
         if self.claim.relation == "equals" or self.verdict not in {"explained", "unexplained"} or self.mean is None:
             return said
-        return f"does not hold ({units.digits(self.mean)}, needs {RELATIONS[self.claim.relation]}{self.claim.paper:g}), {said}"
+        bound = f"{RELATIONS[self.claim.relation]}{self.claim.paper:g}"
+        return f"does not hold ({units.digits(self.mean)}, needs {bound}), {said}"
 
     @property
     def ratio(self) -> str:
@@ -152,9 +153,9 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     """Write the table of a paper's page, with the explanations below it."""
     table = rows(experiments, records)
     lines = [
-        f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} %, and bounds that",
-        "do not hold, have an explanation, or are *unexplained*. A bound holds, or holds within the interval if that "
-        "includes it. Figures without numbers in the paper's text are not listed.",
+        f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} %, and",
+        "bounds that do not hold, have an explanation, or are *unexplained*. A bound holds, or holds within the",
+        "interval if that includes it. Figures without numbers in the paper's text are not listed.",
         "",
         "| experiment | the paper says | paper | measured | ratio | size | verdict |",
         "|---|---|---|---|---|---|---|",

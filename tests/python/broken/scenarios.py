@@ -78,9 +78,7 @@ def command(name: str, *argv: str, says: tuple[str, ...], make: Callable[[Path],
 def beside(name: str, sizes: str, file: str, content: str | bytes, *says: str, keys: str = "") -> Case:
     """A scenario with a file of sizes, volumes or flows beside it, which is broken."""
     changed = BASE.replace(SIZES, sizes) + keys + "\n"
-    return Case(
-        name=f"file-{name}", argv=DRY, says=("error:", *says), files={"a.toml": changed, file: content}
-    )
+    return Case(name=f"file-{name}", argv=DRY, says=("error:", *says), files={"a.toml": changed, file: content})
 
 
 CDF = 'sizes = { law = "cdf", file = "sizes.csv" }'
@@ -183,7 +181,9 @@ WORKLOADS = (
     workload("law-unknown", "", "zipf", sizes='sizes = { law = "zipf", size = "20KB" }'),
     workload("size-zero", "", "size", sizes='sizes = { law = "fixed", size = "0B" }'),
     workload("size-overflow", "", "size", sizes='sizes = { law = "fixed", size = "99999999999TB" }'),
-    workload("pareto-upside-down", "", "max", sizes='sizes = { law = "pareto", shape = 1.5, min = "2MB", max = "1MB" }'),
+    workload(
+        "pareto-upside-down", "", "max", sizes='sizes = { law = "pareto", shape = 1.5, min = "2MB", max = "1MB" }'
+    ),
     workload("pareto-shape", "", "shape", sizes='sizes = { law = "pareto", shape = -1, min = "1KB", max = "1MB" }'),
     workload("sigma", "", "sigma", sizes='sizes = { law = "log-normal", mean = "1MB", sigma = 99 }'),
     workload("cdf-unknown", "", "google", sizes='sizes = { law = "cdf", name = "google" }'),
@@ -194,15 +194,27 @@ WORKLOADS = (
     workload("load-nan", 'arrivals = { law = "poisson", load = nan }\nsessions = 9', "load"),
     workload("load-and-rate", 'arrivals = { law = "poisson", load = 0.5, rate = 9 }\nsessions = 9', "rate"),
     workload("times-descend", 'arrivals = { law = "explicit", times = ["2ms", "1ms"] }', "times"),
-    workload("poisson-without-end", 'arrivals = { law = "poisson", rate = 9 }', "sessions", placement='placement = { pattern = "random" }'),
-    workload("incast-of-itself", "", "receiver", placement='placement = { pattern = "incast", senders = 2, receiver = 4 }'),
+    workload(
+        "poisson-without-end",
+        'arrivals = { law = "poisson", rate = 9 }',
+        "sessions",
+        placement='placement = { pattern = "random" }',
+    ),
+    workload(
+        "incast-of-itself", "", "receiver", placement='placement = { pattern = "incast", senders = 2, receiver = 4 }'
+    ),
     workload("incast-too-many", "", "senders", placement='placement = { pattern = "incast", senders = 4 }'),
     workload("stride-of-all", "", "by", placement='placement = { pattern = "stride", by = 4 }'),
     workload("share", "", "share", placement='placement = { pattern = "permutation", share = 1.5 }'),
-    workload("pair-of-one", "", "pairs", placement="placement = { pattern = \"pairs\", pairs = [[1]] }"),
-    workload("pair-to-itself", "", "pairs", placement="placement = { pattern = \"pairs\", pairs = [[1, 1]] }"),
-    workload("pair-of-nobody", "", "pairs", placement="placement = { pattern = \"pairs\", pairs = [[1, 9]] }"),
-    workload("replicas-too-many", "", "replicas", placement='placement = { pattern = "replicas", replicas = 9, access = "write" }'),
+    workload("pair-of-one", "", "pairs", placement='placement = { pattern = "pairs", pairs = [[1]] }'),
+    workload("pair-to-itself", "", "pairs", placement='placement = { pattern = "pairs", pairs = [[1, 1]] }'),
+    workload("pair-of-nobody", "", "pairs", placement='placement = { pattern = "pairs", pairs = [[1, 9]] }'),
+    workload(
+        "replicas-too-many",
+        "",
+        "replicas",
+        placement='placement = { pattern = "replicas", replicas = 9, access = "write" }',
+    ),
     workload("mode-unknown", 'mode = "anycast"', "mode"),
     workload("name-twice", "[[workload]]\nname = 'w'\n" + SIZES + "\n" + PLACEMENT, "w"),
 )
@@ -216,8 +228,12 @@ SWEEPS = (
     more("sweep-of-unknown-workload", '[sweep]\n"workload.x.sessions" = [1, 2]', "workload"),
     more(
         "sweep-explodes",
-        "[sweep]\n" + "\n".join(f'"transport.ndp.{key}" = {list(range(1, 1001))}' for key in ("initial_window",))
-        + '\n"host.pull_pace" = ' + str([i / 1000 for i in range(1, 1001)]) + '\n"seed" = ' + str(list(range(1000))),
+        "[sweep]\n"
+        + "\n".join(f'"transport.ndp.{key}" = {list(range(1, 1001))}' for key in ("initial_window",))
+        + '\n"host.pull_pace" = '
+        + str([i / 1000 for i in range(1, 1001)])
+        + '\n"seed" = '
+        + str(list(range(1000))),
         "sweep",
     ),
 )
@@ -243,8 +259,12 @@ FILES = (
     beside("cdf-empty", CDF, "sizes.csv", "", "sizes.csv"),
     beside("cdf-binary", CDF, "sizes.csv", bytes(range(256)) * 64, "sizes.csv"),
     beside("cdf-no-number", CDF, "sizes.csv", "size_bytes,cdf\nlarge,1\n", "sizes.csv"),
-    beside("cdf-falls", CDF, "sizes.csv", "# interpolation: linear\nsize_bytes,cdf\n100,0.5\n200,0.4\n300,1\n", "sizes.csv"),
-    beside("cdf-ends-early", CDF, "sizes.csv", "# interpolation: linear\nsize_bytes,cdf\n100,0.5\n200,0.9\n", "sizes.csv"),
+    beside(
+        "cdf-falls", CDF, "sizes.csv", "# interpolation: linear\nsize_bytes,cdf\n100,0.5\n200,0.4\n300,1\n", "sizes.csv"
+    ),
+    beside(
+        "cdf-ends-early", CDF, "sizes.csv", "# interpolation: linear\nsize_bytes,cdf\n100,0.5\n200,0.9\n", "sizes.csv"
+    ),
     beside("cdf-nan", CDF, "sizes.csv", "# interpolation: linear\nsize_bytes,cdf\nnan,0.5\n200,1\n", "sizes.csv"),
     beside("cdf-above-one", CDF, "sizes.csv", "# interpolation: linear\nsize_bytes,cdf\n100,0.5\n200,7\n", "sizes.csv"),
     beside("volumes-without-bin", VOLUMES, "volumes.csv", "bytes\n100\n", "volumes.csv"),
