@@ -55,6 +55,18 @@ MOST_SEEDS = 2**32 - 1
 """Most seeds of a scenario."""
 
 
+def _call(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes what it is given
+    """Call the core; what cannot be handed to it is an error of the scenario's kind, too."""
+    try:
+        return core.call(function, *arguments)
+    except UnicodeEncodeError as error:  # a file name is bytes; the core takes text
+        raise ScenarioError(
+            f"{error.object!a}: not valid UTF-8", hint="give the file or folder another name"
+        ) from error
+    except OverflowError as error:
+        raise ScenarioError(f"a number is out of range ({error})") from error
+
+
 def _check_seeds(seeds: int | None) -> None:
     if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
         raise ScenarioError(f"--seeds {seeds}: expected 1 to {MOST_SEEDS}")
@@ -83,7 +95,7 @@ def plan(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None =
         If the scenario cannot be read or run.
     """
     _check_seeds(seeds)
-    data = json.loads(core.call("plan", str(path), list(overrides), seeds))
+    data = json.loads(_call("plan", str(path), list(overrides), seeds))
     last = max((run["seed"] for run in data["runs"]), default=0)
     if last > LAST_SEED:
         raise ScenarioError(f"{path}: seed {last}: the tables hold seeds up to {LAST_SEED}", hint="a smaller `seed`")
@@ -151,7 +163,7 @@ def run(
         outputs.guard(Path(out), plan(path, overrides, seeds=seeds).runs, resume=resume)
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
     told = None if progress is None else lambda text: bool(progress(json.loads(text)))
-    core.call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, told)
+    _call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, told)
     return load(out)
 
 

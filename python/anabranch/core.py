@@ -52,12 +52,6 @@ def call(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes
         return cast("Callable[..., str]", getattr(core, function))(*arguments)
     except core.ScenarioError as error:
         raise ScenarioError(str(error)) from error
-    except UnicodeEncodeError as error:  # a file name is bytes; the core takes text
-        raise ScenarioError(
-            f"{error.object!a}: not valid UTF-8", hint="give the file or folder another name"
-        ) from error
-    except OverflowError as error:
-        raise ScenarioError(f"a number is out of range ({error})") from error
 
 
 def traffic_bin(

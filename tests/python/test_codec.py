@@ -92,7 +92,7 @@ def test_a_scenario_uses_the_table_and_its_results_say_so(table: codec.LatencyTa
     out = tmp_path / "out"
     for name, expected in (("mine.json", table.origin), ("measured", "avx")):
         settings = [f"transport.scdp.decode_table={name}", "transport.scdp.block_symbols=40"]
-        results = anabranch.run(tmp_path / "hello.toml", settings, out=out)
+        results = anabranch.run(tmp_path / "hello.toml", settings, out=out, force=True)
         model = results.manifest.runs[0].decode_latency
         assert model is not None
         assert model.startswith(f'table "{name}", measured on ')
@@ -103,5 +103,5 @@ def test_a_scenario_uses_the_table_and_its_results_say_so(table: codec.LatencyTa
     ) as caught:
         anabranch.run(tmp_path / "hello.toml", ["transport.scdp.decode_table=mine.json"], out=out)
     assert "hint: measure them: `anabranch codec bench --k 1,10,50,100 " in str(caught.value)
-    default = anabranch.run(tmp_path / "hello.toml", out=out).manifest.runs[0]
+    default = anabranch.run(tmp_path / "hello.toml", out=out, force=True).manifest.runs[0]
     assert default.decode_latency == "rate 1300Mbps, the default (SCDP §V-C)"
