@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -211,3 +212,16 @@ def test_quantities() -> None:
     for bad in ("1", "Gbps", "-1Gbps", "0bps", "1 apple", "1..2Gbps"):
         with pytest.raises(Exception, match="expected a number above zero and a unit"):
             quantities.bps(bad)
+
+
+def test_many_series_are_written_and_read_quickly(tmp_path: Path) -> None:
+    many = [Volumes.of([1.0, None, 3.0 + k], bin_s=300, name=f"c{k}", source="wide.csv") for k in range(20_000)]
+    begun = time.process_time()
+    file = tmp_path / "wide.parquet"
+    series.write(file, many)
+    found = series.read(file)
+    # Proportional to the number of series: comparing all with all took minutes.
+    assert time.process_time() - begun < 20
+    assert [one.name for one in found] == [one.name for one in many]
+    assert found[7].known().tolist() == [1.0, 10.0]
+    assert found[7].source == "wide.csv"

@@ -136,10 +136,10 @@ def test_the_command_names_the_file_that_the_disk_has_no_room_for(table: Path) -
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
     for command, target in (("bin", "x.parquet"), ("generate", "x.csv")):
-        result = subprocess.run(  # noqa: S603 - our own program
+        result = subprocess.run(
             [sys.executable, "-m", "anabranch", "traffic", command, table.name, "-o", target],
             cwd=table.parent,
-            preexec_fn=limit,  # noqa: PLW1509 - no threads here
+            preexec_fn=limit,
             capture_output=True,
             text=True,
             check=False,
@@ -170,7 +170,7 @@ def test_signals_remove_the_draft(number: int, code: int, tmp_path: Path) -> Non
         "with targets.whole('made.csv') as draft:\n"
         "    draft.write_text('half')\n    print('ready', flush=True)\n    time.sleep(30)\n"
     )
-    process = subprocess.Popen(  # noqa: S603 - our own program
+    process = subprocess.Popen(
         [sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     assert process.stdout is not None

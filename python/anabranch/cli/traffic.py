@@ -28,6 +28,9 @@ traffic_app = typer.Typer(
     help="Traffic volumes: from captures to series.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
 )
 
+ROWS = 500
+"""Series that the table shows."""
+
 SHOWN = 5
 """Gaps of a series that are written out."""
 
@@ -103,6 +106,8 @@ def bin_command(
             typer.echo(json.dumps(as_data(binned), indent=2))
         else:
             stdout().print(render(binned))
+            if len(binned) > ROWS:
+                stderr().print(f"{len(binned) - ROWS} more series: --json lists them all", markup=False)
     raise typer.Exit(1 if any(file.damaged for file in binned.files) else 0)
 
 
@@ -174,10 +179,10 @@ def moment(ns: int) -> str:
     return f"{stamp:%Y-%m-%d %H:%M:%S}.{ns // 1_000_000 % 1000:03} UTC"
 
 
-def rows(binned: Binned) -> list[dict[str, Any]]:
-    """Sum up every series: one row for each name and bin width."""
+def rows(binned: Binned, most: int | None = None) -> list[dict[str, Any]]:
+    """Sum up every series, or the first few: one row for each name and bin width."""
     found = []
-    for index, volumes in enumerate(binned.volumes):
+    for index, volumes in enumerate(binned.volumes[:most]):
         known = ~volumes.missing
         rates = volumes.rates()
         found.append(
@@ -215,7 +220,7 @@ def render(binned: Binned) -> Table:
     columns = ("bin", "bins", "bytes", "mean rate", "empty bins", "unknown bins", "gaps", "last bin", "out of order")
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
-    for row in rows(binned):
+    for row in rows(binned, ROWS):
         table.add_row(
             row["series"],
             units.time(row["bin_ns"]),

@@ -177,7 +177,7 @@ def bills(months: Sequence[Month], *, audit: bool) -> RenderableType:
             parts.append(Text(f"{month.name}: not billed: {month.bill.reason}"))
             continue
         about = "" if month.whole else f"partial month: {month.measured_days:.1f} of {month.days:g} days"
-        parts.append(_bill(month.bill, audit=audit, about=f" ({about})" if about else ""))
+        parts.append(_bill(month.bill, audit=audit, about=about))
     charged = [month.bill for month in months if not isinstance(month.bill, Inconclusive)]
     if len(months) > 1 and any(one.tariff.price or one.tariff.overage for one in charged):
         total = sum(one.charge for one in charged)
@@ -187,16 +187,15 @@ def bills(months: Sequence[Month], *, audit: bool) -> RenderableType:
 
 def _bill(found: Bill, *, audit: bool, about: str) -> RenderableType:
     """The bill of a month, and the samples it discards."""
-    title = (
-        f"{_when(found.first_ns)} to {_when(found.last_ns)}, {found.ports} port{'s' if found.ports > 1 else ''}{about}"
-    )
+    title = f"{_when(found.first_ns)} to {_when(found.last_ns)}, {found.ports} port{'s' if found.ports > 1 else ''}"
     columns = (f"{found.percentile:g}th percentile", "rate", "rank", "samples", "discarded", "missing")
     table = _table(title, columns)
     for one in found.percentiles:
         counts = (f"{one.rank}", f"{one.samples}", f"{len(one.discarded)}", f"{one.missing}")
         table.add_row(one.name, units.rate(one.bps, 6), *counts)
     commit = found.tariff.commit_bps
-    lines = [f"billed: {units.rate(found.billed_bps, 6)} ({found.direction}, {found.method})"]
+    lines = [about] if about else []
+    lines += [f"billed: {units.rate(found.billed_bps, 6)} ({found.direction}, {found.method})"]
     if commit:
         above = found.billed_bps - commit
         lines.append(

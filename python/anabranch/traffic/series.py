@@ -22,7 +22,7 @@ from anabranch.errors import AnabranchError
 from anabranch.traffic import targets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 Floats = NDArray[np.float64]
 """Numbers."""
@@ -237,9 +237,7 @@ class Volumes:
 
     def as_frame(self) -> pl.DataFrame:
         """One row for each bin, with the columns of the Parquet form."""
-        numbers = np.asarray(self.bytes)
-        if numbers.dtype.kind == "f" and bool(np.all(self.missing | (numbers == np.floor(numbers)))):
-            numbers = np.where(self.missing, 0, numbers).astype(np.int64)
+        numbers = _whole(self.bytes, self.missing)
         counts = pl.lit(None, dtype=pl.Int64()) if self.packets is None else pl.Series("packets", self.packets)
         missing = pl.Series("missing", self.missing)
         return pl.DataFrame({"start_ns": self.starts_ns(), "bytes": numbers}).select(
@@ -265,15 +263,44 @@ def write(file: str | Path, series: Sequence[Volumes]) -> None:
     OSError
         If the file cannot be written, as on a full disk; the error names it, and nothing is left of it.
     """
-    frames = [one.as_frame() for one in series]
-    empty = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64()))
-    frame = pl.concat(frames, how="vertical_relaxed") if frames else empty
+    frame = _frame(series)
     facts = json.dumps([one.facts for one in series])
     with targets.whole(file) as draft:
         try:
             frame.write_parquet(draft, metadata={METADATA: facts})
         except pl.exceptions.PolarsError as error:
             raise OSError(errno.EIO, f"cannot be written: {error}", str(file)) from error
+
+
+def _whole(numbers: NDArray[np.int64] | Floats, missing: NDArray[np.bool_]) -> NDArray[np.int64] | Floats:
+    """Volumes as integers, unless one that is known has a fraction."""
+    if numbers.dtype.kind == "f" and bool(np.all(missing | (numbers == np.floor(numbers)))):
+        return np.where(missing, 0, numbers).astype(np.int64)
+    return np.asarray(numbers)
+
+
+def _frame(series: Sequence[Volumes]) -> pl.DataFrame:
+    """The rows of all series, made at once: there may be thousands."""
+    if not series:
+        return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64()))
+    owner = np.repeat(np.arange(len(series)), [len(one) for one in series])
+    missing = np.concatenate([one.missing for one in series])
+    known = pl.Series(~missing)
+    numbers = _whole(np.concatenate([np.asarray(one.bytes) for one in series]), missing)
+    counts = np.concatenate([np.zeros(len(v), dtype=np.int64) if v.packets is None else v.packets for v in series])
+    counted = known & pl.Series([one.packets is not None for one in series]).gather(owner)
+    frame = pl.DataFrame(
+        {
+            "bin_ns": pl.Series([one.bin_ns for one in series], dtype=pl.Int64()).gather(owner),
+            "name": pl.Series([one.name for one in series], dtype=pl.String()).gather(owner),
+            "start_ns": np.concatenate([one.starts_ns() for one in series]),
+            "bytes": numbers,
+            "packets": counts,
+        }
+    )
+    return frame.with_columns(
+        pl.when(known).then(pl.col("bytes")).alias("bytes"), pl.when(counted).then(pl.col("packets")).alias("packets")
+    )
 
 
 def read(file: str | Path) -> list[Volumes]:
@@ -297,7 +324,10 @@ def read(file: str | Path) -> list[Volumes]:
         if column not in frame.columns:
             raise VolumesError(f"{path}: no column {column!r}", hint=f"the columns are {', '.join(COLUMNS)}")
     frame = _typed(frame, path)
-    return [one for part in _parts(frame, facts) if (one := _series(part, facts, path)) is not None]
+    known: dict[tuple[object, object], dict[str, Any]] = {}
+    for fact in facts:
+        known.setdefault((fact.get("bin_ns"), fact.get("name")), fact)
+    return list(_split(_named(frame, facts), known, path))
 
 
 def _typed(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
@@ -331,7 +361,8 @@ def _facts(metadata: object) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _parts(frame: pl.DataFrame, facts: Sequence[dict[str, Any]]) -> list[pl.DataFrame]:
+def _named(frame: pl.DataFrame, facts: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """With the width and the name of every row: a file of one series may lack them."""
     if "bin_ns" not in frame.columns:
         widths = {entry["bin_ns"] for entry in facts if isinstance(entry.get("bin_ns"), int)}
         steps = frame["start_ns"].diff().drop_nulls()
@@ -340,7 +371,7 @@ def _parts(frame: pl.DataFrame, facts: Sequence[dict[str, Any]]) -> list[pl.Data
     if "name" not in frame.columns:
         names = {entry["name"] for entry in facts if "name" in entry}
         frame = frame.with_columns(pl.lit(names.pop() if len(names) == 1 else "volumes").alias("name"))
-    return frame.partition_by("bin_ns", "name", maintain_order=True)
+    return frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,27 +423,31 @@ class Grid:
         return laid
 
 
-def _series(part: pl.DataFrame, facts: Sequence[dict[str, Any]], path: Path) -> Volumes | None:
-    bin_ns, name = int(part["bin_ns"][0]), str(part["name"][0])
-    if bin_ns < 1:
-        raise VolumesError(
-            f"{path}: {name}: bins of {bin_ns} ns",
-            hint="a column bin_ns with the width, or two rows or more without it",
+def _split(frame: pl.DataFrame, facts: dict[tuple[object, object], dict[str, Any]], path: Path) -> Iterator[Volumes]:
+    """The series of a file, in order of their first rows; there may be thousands, so columns are converted once."""
+    groups = frame.with_row_index("row").group_by("bin_ns", "name", maintain_order=True).agg("row")
+    starts, numbers = frame["start_ns"].to_numpy(), frame["bytes"].fill_null(0).to_numpy()
+    known = frame["bytes"].is_not_null().to_numpy()
+    has_packets = "packets" in frame.columns
+    counts = frame["packets"].fill_null(0).to_numpy() if has_packets else numbers
+    counted = frame["packets"].is_not_null().to_numpy() if has_packets else np.zeros(len(frame), dtype=bool)
+    for bin_ns, name, own in groups.iter_rows():
+        if bin_ns < 1:
+            raise VolumesError(
+                f"{path}: {name}: bins of {bin_ns} ns",
+                hint="a column bin_ns with the width, or two rows or more without it",
+            )
+        rows = np.asarray(own)
+        fact = facts.get((bin_ns, name)) or facts.get((bin_ns, None), {})
+        grid = Grid.over(starts[rows].astype(np.int64), bin_ns, f"{path}: {name}")
+        yield Volumes(
+            bin_ns=bin_ns,
+            start_ns=grid.start_ns,
+            bytes=grid.lay(numbers[rows], 0),
+            missing=~grid.lay(known[rows], nothing=False),
+            packets=grid.lay(counts[rows], 0) if counted[rows].any() else None,
+            complete=bool(fact.get("complete", True)),
+            name=str(name),
+            source=str(fact.get("source", path.name)),
+            unit=str(fact.get("unit", "bytes")),
         )
-    fact: dict[str, Any] = next((f for f in facts if f.get("bin_ns") == bin_ns and f.get("name", name) == name), {})
-    grid = Grid.over(part["start_ns"].to_numpy().astype(np.int64), bin_ns, f"{path}: {name}")
-    known = grid.lay(part["bytes"].is_not_null().to_numpy(), nothing=False)
-    packets = None
-    if "packets" in part.columns and part["packets"].is_not_null().any():
-        packets = grid.lay(part["packets"].fill_null(0).to_numpy(), 0)
-    return Volumes(
-        bin_ns=bin_ns,
-        start_ns=grid.start_ns,
-        bytes=grid.lay(part["bytes"].fill_null(0).to_numpy(), 0),
-        missing=~known,
-        packets=packets,
-        complete=bool(fact.get("complete", True)),
-        name=name,
-        source=str(fact.get("source", path.name)),
-        unit=str(fact.get("unit", "bytes")),
-    )

@@ -151,7 +151,7 @@ PCAP_CASES = (
     case("pcap-one-byte", b"\xd4", "trace.pcap: byte 0: "),
     case("pcap-magic-only", PCAP[:4], "trace.pcap: byte 0: the file header is cut: 4 of 24 bytes"),
     case("pcap-header-cut", PCAP[:23], "the file header is cut: 23 of 24 bytes"),
-    case("pcap-no-records", PCAP[:24], "nothing to count: trace.pcap: no records"),
+    case("pcap-no-records", PCAP[:24], "nothing to count: trace.pcap: the file holds no records"),
     case("pcap-record-header-cut", PCAP[: 24 + 76 + 9], "trace.pcap: byte 100: the last record is cut", CUT),
     case("pcap-packet-cut", PCAP[:-30], "the last record is cut: 30 bytes of a packet", CUT),
     case("pcap-first-packet-cut", PCAP[: 24 + 16 + 10], "byte 24: the last record is cut: 10 bytes", CUT),

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import polars as pl
+
 from broken.case import Case
 
 if TYPE_CHECKING:
@@ -77,9 +78,7 @@ TEXT_CASES = (
     case("utf-16-without-mark", good().encode("utf-16-le"), "the text is UTF-16", "hint: iconv"),
     case("utf-16-big-endian", good().encode("utf-16-be"), "the text is UTF-16", "hint: iconv"),
     case("utf-32", good().encode("utf-32-be"), "port.csv", "hint:"),
-    case(
-        "latin-1-time", good(head="z\xe4it,bytes").encode("latin-1"), "no column looks like a time", "--time COLUMN"
-    ),
+    case("latin-1-time", good(head="z\xe4it,bytes").encode("latin-1"), "no column looks like a time", "--time COLUMN"),
     case("nul-in-row-51", replaced(51, f"{MAY + 50 * 300},1\x0000"), "line 51 (byte", "byte 00 is no text"),
     case("nul-far-below", replaced(900, "\0", good(1000)), "line 900 (byte", "is not a time"),
     case("escape-in-a-row", replaced(30, f"{MAY},\x1b[2J"), "line 30 (byte", "byte 1b is no text"),
@@ -199,7 +198,13 @@ VALUE_CASES = (
     case("hexadecimal", replaced(20, f"{MAY + 18 * 300},0x1F"), "line 20", '"0x1F" is not a volume'),
     case("thousands", replaced(20, f'{MAY + 18 * 300},"1,234"'), "line 20", '"1,234" is not a volume'),
     case("units-in-cells", replaced(20, f"{MAY + 18 * 300},5 MB"), "line 20", '"5 MB" is not a volume'),
-    case("all-unknown", rows(80, lambda k: f"{k * 300},", "time,bytes"), "port.csv", "no records", options=VOLUMES),
+    case(
+        "all-unknown",
+        rows(80, lambda k: f"{k * 300},", "time,bytes"),
+        "port.csv",
+        "80 values are empty or no number",
+        options=VOLUMES,
+    ),
     case("some-unknown", replaced(20, f"{MAY + 18 * 300},nan"), "1 values are empty or no number", exits=WARNED),
     case("all-zero", rows(80, lambda k: f"{k * 300},0"), "port.csv", command=GENERATE, options=("-o", "made.csv")),
     case("rows-twice", good(100) + good(100).split("\n", 1)[1], "port.csv"),
@@ -214,7 +219,12 @@ VALUE_CASES = (
         options=("--format", "counters"),
     ),
     case("counters-negative", rows(90, lambda k: f"{k * 10},{k - 5}", "time,in_octets"), '"-5" is not a count'),
-    case("counters-beyond-64-bits", rows(90, lambda k: f"{k * 10},{2**64 + k}", "time,in_octets"), "is not a count", options=("--format", "counters")),
+    case(
+        "counters-beyond-64-bits",
+        rows(90, lambda k: f"{k * 10},{2**64 + k}", "time,in_octets"),
+        "is not a count",
+        options=("--format", "counters"),
+    ),
     case("counters-of-one-poll", "time,in_octets\n0,5\n", "single poll", options=("--format", "counters")),
     case(
         "counters-leap",
