@@ -276,7 +276,7 @@ def _whole(numbers: NDArray[np.int64] | Floats, missing: NDArray[np.bool_]) -> N
     """Volumes as integers, unless one that is known has a fraction."""
     if numbers.dtype.kind == "f" and bool(np.all(missing | (numbers == np.floor(numbers)))):
         return np.where(missing, 0, numbers).astype(np.int64)
-    return np.asarray(numbers)
+    return numbers
 
 
 def _frame(series: Sequence[Volumes]) -> pl.DataFrame:
