@@ -44,6 +44,12 @@ def test_a_broken_input_is_told(name: str, answers: dict[str, Future[list[str]]]
     assert not faults, "\n".join(faults)
 
 
+def test_there_are_many_of_each_kind() -> None:
+    numbers = {kind: sum(name.startswith(f"{kind}-") for name in CASES) for kind in KINDS}
+    assert min(numbers.values()) >= 45, numbers
+    assert len(CASES) >= 250, numbers
+
+
 def test_names_are_unique() -> None:
     for kind in KINDS:
         names = [case.name for case in importlib.import_module(f"broken.{kind}").CASES]

@@ -1,8 +1,8 @@
 //! The benchmark's cases: permutation, incast and storage requests on fat-trees, 1500-byte packets, 1 Gbps, 10 us links.
 
+use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
-use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::network::{Group, Network, Sampling, Setup, Stop};
 use anabranch_sim::random;

@@ -14,10 +14,10 @@
 //! static routes can follow the same links.
 
 use anabranch_sim::fabric::graph::{Graph, PortId};
+use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn};
 use anabranch_sim::fabric::routing::Routes;
 use anabranch_sim::fabric::topology::{Dumbbell, FatTree, Layers, TopologyConfig};
-use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::{PathMode, PathPicker};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Group, Network, Sampling, Setup, Stop};

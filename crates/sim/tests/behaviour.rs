@@ -3,10 +3,10 @@
 mod common;
 
 use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::Queue;
 use anabranch_sim::fabric::queue::express::Express;
 use anabranch_sim::fabric::topology::{BCube, DCell, TopologyConfig};
-use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::PathMode::{PerPacket, Single};
 use anabranch_sim::measure::{LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Network, Sampling, Setup, Stop, Target};

@@ -7,6 +7,7 @@
 mod common;
 
 use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, Victim};
 use anabranch_sim::fabric::queue::{
     Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, trim::Trim,
@@ -15,7 +16,6 @@ use anabranch_sim::fabric::routing::Routes;
 use anabranch_sim::fabric::topology::{
     BCube, DCell, Dumbbell, FatTree, Jellyfish, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig, Vl2,
 };
-use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};

@@ -8,5 +8,5 @@ from broken.case import Case
 
 __all__ = ["Case"]
 
-KINDS = ("scenarios", "results")
+KINDS = ("scenarios", "results", "captures", "tables")
 """Modules of cases in this package."""

@@ -1,6 +1,7 @@
 //! The network: graph, topologies, routing, links, switches and their queues.
 
 pub mod graph;
+pub mod jitter;
 pub mod multicast;
 pub mod port;
 pub mod queue;

@@ -1,6 +1,5 @@
 //! Hosts: the transports that run on them and the choices a host makes for each packet.
 
-pub mod jitter;
 pub mod path;
 pub mod stack;
 pub mod supply;

@@ -9,7 +9,7 @@ use super::path::Path;
 use super::suggest::nearest;
 use super::switch::BufferSize;
 use super::tree::{Node, Value};
-use crate::host::jitter::Jitter;
+use crate::fabric::jitter::Jitter;
 use anabranch_transport::{Bytes, Duration, Rate};
 use serde_json::{Map, Value as Json};
 

@@ -1,6 +1,6 @@
 //! How `host.jitter` is written: `"20us"` or `"0.5 packets"`.
 
-use crate::host::jitter::Jitter;
+use crate::fabric::jitter::Jitter;
 use anabranch_transport::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

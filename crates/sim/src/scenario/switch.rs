@@ -1,7 +1,7 @@
 //! `[switch]`, `[host]` and `[routing]`: queues, buffers, choice among equal paths.
 
 use super::TransportName;
-use crate::host::jitter::Jitter;
+use crate::fabric::jitter::Jitter;
 use crate::workload::Fault;
 use anabranch_transport::{Bytes, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -397,8 +397,8 @@ impl RedConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostConfig {
-    /// Longest random pause of a host before it begins to send, each time that its port was idle: a time, or so many times
-    /// what a full packet takes on its link. Without it (`"0us"`) synchronised senders stay in lockstep.
+    /// Longest random pause of a host before each packet: a time, or so many times what a full packet takes on its link. A host
+    /// with enough to send loses half of it for each packet. Without it (`"0us"`) synchronised senders stay in lockstep.
     pub jitter: Jitter,
     /// Pace of a receiver's pulls: full packets that they ask for, over those that its link carries. Above 0, at most 10. 1 fills
     /// the link; less leaves room for traffic that is not pulled, more makes a queue in front of the host grow until it trims.

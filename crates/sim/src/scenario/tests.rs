@@ -44,7 +44,7 @@ fn the_smallest_scenario_has_defaults_for_the_rest() {
     let (run, scenario) = (&plan.runs[0], &plan.runs[0].scenario);
     assert_eq!((run.name().as_str(), run.seed, scenario.name.as_str()), ("p000-s1", 1, "test"));
     assert_eq!(scenario.switch, SwitchConfig::default());
-    assert_eq!(scenario.host.jitter, crate::host::jitter::Jitter::NONE);
+    assert_eq!(scenario.host.jitter, crate::fabric::jitter::Jitter::NONE);
     assert_eq!(scenario.run.stop, Stop::Foreground);
     assert_eq!(plan.warnings, []);
 }

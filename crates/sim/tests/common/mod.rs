@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
+use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
-use anabranch_sim::host::jitter::Jitter;
 use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Stop};

@@ -1,9 +1,9 @@
-//! How long a host takes to begin to send: the random part of it.
+//! The random part of the time that a host takes to send a packet.
 
 use anabranch_transport::Duration;
 
-/// Longest random pause of a host before it begins to send, each time that its port was idle. What waits in the port's
-/// queue follows back to back, so that a host with enough to send fills its link, and packets keep their order.
+/// Longest random pause of a host before each packet that it sends. Packets keep their order. A host with enough to send loses
+/// half of this for each packet: a pause between packets is what moves a link that is always busy out of phase with another.
 ///
 /// Without it hosts are clockwork: equal links run in lockstep for ever, and whose packets find a full queue is a matter
 /// of phase alone (Floyd and Jacobson 1991, who propose this remedy).
