@@ -43,7 +43,7 @@ pub struct NdpConfig {
     /// the last arrival. Should be many times 8 `rto`, the longest that a sender pauses. NDP §3.2 keeps time-wait state
     /// for the maximum segment lifetime.
     pub linger: Duration,
-    /// Timeouts in a row, with nothing heard in between, after which an end gives up. The pauses double up to eight
+    /// Timeouts in a row, with nothing from the peer in between, after which an end gives up. The pauses double up to eight
     /// times the first. At least 1. Not in the paper.
     pub retries: u32,
     /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2), and senders act on it.

@@ -16,7 +16,7 @@ pub enum Header {
         object: u64,
         /// When it left the host, by the sender's clock.
         sent: Stamp,
-        /// Set until the receiver has been heard: in the first round trip every packet has it, because any of them may
+        /// Set until a reply of the receiver has come: in the first round trip every packet has it, because any of them may
         /// be the first to arrive (NDP §3.2). The number of packets in the unasked burst that this one belongs to.
         syn: Option<NonZeroU16>,
         /// The last packet of the object.

@@ -13,10 +13,10 @@
 mod arrived;
 mod config;
 mod header;
-mod patience;
 mod pulls;
 mod receiver;
 mod sender;
+mod timer;
 mod window;
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::NdpConfig;
 use super::arrived::Arrived;
 use super::header::{ENDLESS, Header, packets};
-use super::patience::{NEVER, Patience};
 use super::pulls::Pulls;
+use super::timer::{NEVER, RetransmissionTimer};
 use crate::demotion::{Demotion, PriorityBy};
 use crate::units::{Duration, Time};
 use crate::{Arrival, Bytes, Endpoint, Event, FailureReason, Stats, Transmit};
@@ -48,7 +48,7 @@ pub struct Receiver {
     /// The last pull is to be sent once more: it may be lost.
     repeat_due: bool,
 
-    patience: Patience,
+    timer: RetransmissionTimer,
     deadline: Time,
     retries: u32,
     linger: Duration,
@@ -83,7 +83,7 @@ impl Receiver {
             window: cfg.initial_window,
             timed: None,
             repeat_due: false,
-            patience: Patience::new(cfg.pull_timeout, cfg.rto_initial),
+            timer: RetransmissionTimer::new(cfg.pull_timeout, cfg.rto_initial),
             deadline: NEVER,
             retries: cfg.retries,
             linger: cfg.linger,
@@ -107,13 +107,13 @@ impl Receiver {
         self.total = packets(object, self.payload);
         self.pulls = Pulls::open(u32::from(burst));
         self.aged_at = now;
-        self.deadline = now + self.patience.interval();
+        self.deadline = now + self.timer.timeout();
     }
 
     /// A packet, whole or trimmed, that answers pull `pull`. `news`: it is whole and had not come before.
     fn account(&mut self, now: Time, pull: u64, news: bool) {
         self.active_at = now;
-        if pull == 0 && news && !self.patience.is_measured() {
+        if pull == 0 && news && !self.timer.is_measured() {
             self.pulls.answer_by_repetition();
         } else {
             self.pulls.answer(pull);
@@ -123,14 +123,14 @@ impl Receiver {
         if let Some((timed, sent_at)) = self.timed
             && (timed..=self.pulls.sent()).contains(&pull)
         {
-            if pull == timed && self.patience.sample(now.since(sent_at)) {
+            if pull == timed && self.timer.sample(now.since(sent_at)) {
                 // The timer was set for a time that nothing was known of.
-                self.deadline = self.deadline.min(now + self.patience.interval());
+                self.deadline = self.deadline.min(now + self.timer.timeout());
             }
             self.timed = None;
         }
-        if self.state == State::Receiving && self.patience.heard() {
-            self.deadline = self.deadline.min(now + self.patience.interval());
+        if self.state == State::Receiving && self.timer.on_packet() {
+            self.deadline = self.deadline.min(now + self.timer.timeout());
         }
     }
 
@@ -142,10 +142,10 @@ impl Receiver {
 
     /// While packets come, what has not come for a timeout is written off; when none come, everything is.
     fn write_off(&mut self, now: Time) {
-        let interval = self.patience.interval();
+        let interval = self.timer.timeout();
         let silence = now.since(self.active_at);
         let quiet = silence >= interval;
-        let unknown = !self.patience.is_measured() && silence < LONGEST_FIRST_ROUND_TRIP;
+        let unknown = !self.timer.is_measured() && silence < LONGEST_FIRST_ROUND_TRIP;
         let lost = if unknown {
             // Pull numbers are cumulative (NDP §3.2): the last one asks for all, and a sender that has it for nothing more.
             self.repeat_due = quiet && self.pulls.sent() > self.pulls.void();
@@ -161,14 +161,14 @@ impl Receiver {
         };
         self.timeouts += u64::from(lost > 0);
         // With nothing asked for, silence is no wonder: our pulls wait for their turn in the host's queue.
-        if quiet && lost > 0 && self.patience.silence() > self.retries {
+        if quiet && lost > 0 && self.timer.back_off() > self.retries {
             self.state = State::Failed;
             self.deadline = NEVER;
             self.ended = Some(Event::Failed(FailureReason::TimedOut));
             return;
         }
         let since = if quiet { now } else { self.active_at };
-        self.deadline = since + self.patience.interval();
+        self.deadline = since + self.timer.timeout();
     }
 
     /// New pulls, as many as packets are missing that are not asked for.

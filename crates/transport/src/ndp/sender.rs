@@ -2,7 +2,7 @@
 
 use super::NdpConfig;
 use super::header::{ENDLESS, Header, Stamp, packets};
-use super::patience::{NEVER, Patience};
+use super::timer::{NEVER, RetransmissionTimer};
 use super::window::Window;
 use crate::demotion::Demotion;
 use crate::units::Time;
@@ -14,14 +14,12 @@ use std::num::NonZeroU16;
 /// for and wrote off.
 const MOST_PULLS_SKIPPED: u64 = 1 << 20;
 
-/// When the receiver was last heard.
+/// When the last reply of the receiver came, against the last timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
-    Never,
-    /// Before the last timeout.
-    Before,
-    /// Since the last timeout.
-    Lately,
+enum LastReply {
+    None,
+    BeforeTimeout,
+    SinceTimeout,
 }
 
 /// The sending end of a connection. Reports `Closed` when the receiver has everything, or `Failed`.
@@ -38,7 +36,7 @@ pub struct Sender {
     /// Packets known to be lost, in the order in which that became known. May hold some that have arrived since.
     lost: VecDeque<u64>,
 
-    /// Highest pull heard.
+    /// Highest pull that came.
     pull: u64,
     /// Last pull answered. Those from here to `pull` are credit: a pull may overtake the NACK that gives it its
     /// meaning.
@@ -52,20 +50,20 @@ pub struct Sender {
     /// Length of the unasked burst, told in its packets.
     burst: u16,
 
-    patience: Patience,
+    timer: RetransmissionTimer,
     deadline: Time,
     retries: u32,
     /// When the next packet can leave the host, if that is not at once.
     departure: Time,
     /// When a packet last left the host.
     sent_at: Time,
-    heard: Heard,
+    last_reply: LastReply,
     /// When packets were last taken for lost.
     timed_out_at: Time,
 
     /// Whether returned headers mean anything.
     takes_returns: bool,
-    /// ACKs and NACKs heard: each promises a pull.
+    /// ACKs and NACKs that came: each promises a pull.
     replies: u64,
     /// The fate of the last packets, the latest in the lowest bit: 1 ACK, 0 NACK or returned.
     fates: u32,
@@ -100,12 +98,12 @@ impl Sender {
             unasked: burst,
             owed: 0,
             burst: burst as u16,
-            patience: Patience::new(cfg.rto, cfg.rto_initial),
+            timer: RetransmissionTimer::new(cfg.rto, cfg.rto_initial),
             deadline: NEVER,
             retries: cfg.retries,
             departure: Time::ZERO,
             sent_at: Time::ZERO,
-            heard: Heard::Never,
+            last_reply: LastReply::None,
             timed_out_at: Time::ZERO,
             takes_returns: cfg.return_to_sender,
             replies: 0,
@@ -125,13 +123,13 @@ impl Sender {
     }
 
     /// The receiver spoke of packet `seq`; everything below `below` is there. False if it speaks of packets never sent.
-    fn hear(&mut self, now: Time, seq: u64, below: u64) -> bool {
+    fn on_reply(&mut self, now: Time, seq: u64, below: u64) -> bool {
         if seq >= self.window.next() || below > self.window.next() {
             return false;
         }
         self.window.acknowledge_below(below);
-        self.heard = Heard::Lately;
-        if self.patience.heard() {
+        self.last_reply = LastReply::SinceTimeout;
+        if self.timer.on_packet() {
             self.arm(now);
         }
         true
@@ -142,29 +140,29 @@ impl Sender {
             // The first copy has arrived, so the timeout was too short (RFC 3522).
             self.window.revive();
         }
-        if self.hear(now, seq, below) {
+        if self.on_reply(now, seq, below) {
             self.window.acknowledge(seq);
-            if self.patience.sample(sent.elapsed(now)) {
+            if self.timer.sample(sent.elapsed(now)) {
                 // The timer was set for a time that nothing was known of.
                 self.arm(now);
             }
-            self.reply(1);
+            self.note_fate_of_reply(1);
         }
     }
 
     /// NDP §3.2: the packet is queued for retransmission; it leaves with the next pull.
     fn on_nack(&mut self, now: Time, seq: u64, below: u64) {
-        if self.hear(now, seq, below) {
+        if self.on_reply(now, seq, below) {
             if self.window.lose(seq) {
                 self.lost.push_back(seq);
             }
-            self.reply(0);
+            self.note_fate_of_reply(0);
         }
     }
 
     /// Pull numbers are cumulative (NDP §3.2): one that jumps by `n` asks for `n` packets, one that is late for none.
     fn on_pull(&mut self, now: Time, number: u64, void: u64, pushed: bool, below: u64) {
-        if !self.hear(now, 0, below) {
+        if !self.on_reply(now, 0, below) {
             return;
         }
         if !pushed {
@@ -194,13 +192,13 @@ impl Sender {
         } else {
             self.lost.push_front(seq);
             (self.unasked, self.owed) = (1, pull);
-            if self.heard == Heard::Never {
+            if self.last_reply == LastReply::None {
                 self.burst = 1;
             }
         }
     }
 
-    fn reply(&mut self, received: u32) {
+    fn note_fate_of_reply(&mut self, received: u32) {
         self.replies += 1;
         self.fate(received);
     }
@@ -223,15 +221,15 @@ impl Sender {
     }
 
     /// Sets the timer: for the oldest packet in flight; if none is, for the pull that should come. The receiver sees to
-    /// that one with a timer of its own, and many connections may share its pull queue, so patience is long.
+    /// that one with a timer of its own, and many connections may share its pull queue, so the timeout is long.
     fn arm(&mut self, now: Time) {
-        let interval = self.patience.interval();
+        let interval = self.timer.timeout();
         self.deadline = match self.window.oldest() {
             // The whole window, lest the rest of it be repeated at the first answer.
-            Some(_) if self.heard == Heard::Never => self.sent_at + interval,
+            Some(_) if self.last_reply == LastReply::None => self.sent_at + interval,
             Some(sent_at) => sent_at + interval,
             None if self.starved() => NEVER,
-            None => (self.sent_at + self.patience.trust()).max(now + interval),
+            None => (self.sent_at + self.timer.pull_wait()).max(now + interval),
         };
     }
 
@@ -239,7 +237,7 @@ impl Sender {
         let offset = seq * self.payload;
         let last = seq + 1 == self.total;
         let payload = if last { self.object - offset } else { self.payload };
-        let syn = if self.heard == Heard::Never { NonZeroU16::new(self.burst) } else { None };
+        let syn = if self.last_reply == LastReply::None { NonZeroU16::new(self.burst) } else { None };
         let header = Header::Data { seq, pull, object: self.object, sent: Stamp::of(departure), syn, last };
         Transmit {
             header,
@@ -282,25 +280,25 @@ impl Endpoint for Sender {
         if self.done || now < self.deadline {
             return;
         }
-        let (interval, lost) = (self.patience.interval(), &mut self.lost);
+        let (interval, lost) = (self.timer.timeout(), &mut self.lost);
         let before = lost.len();
         self.window.expire(now, interval, |seq| lost.push_back(seq));
         let expired = (self.lost.len() - before) as u32;
-        let silent = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.patience.trust();
+        let silent = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.timer.pull_wait();
         let pull_overdue = silent && !self.starved();
         if expired > 0 || pull_overdue {
             self.timeouts += 1;
             // Those that left one after the other time out so.
-            let one_loss = self.heard == Heard::Before && now.since(self.timed_out_at) < interval;
+            let one_loss = self.last_reply == LastReply::BeforeTimeout && now.since(self.timed_out_at) < interval;
             self.timed_out_at = now;
-            if self.heard == Heard::Lately || one_loss {
-                self.heard = Heard::Before;
+            if self.last_reply == LastReply::SinceTimeout || one_loss {
+                self.last_reply = LastReply::BeforeTimeout;
                 // NDP §3.2: packets that time out are sent again at once.
                 self.unasked = expired.max(1);
             } else {
                 // The receiver may know nothing of us. One packet is enough to open the connection, and whole windows
-                // would repeat the incast that may have caused the silence; the rest waits for pulls, which are paced.
-                if self.patience.silence() > self.retries {
+                // would repeat the incast that may have caused the loss; the rest waits for pulls, which are paced.
+                if self.timer.back_off() > self.retries {
                     self.finish(Event::Failed(FailureReason::TimedOut));
                     return;
                 }
@@ -354,8 +352,8 @@ impl Endpoint for Sender {
         };
         self.data_sent += 1;
         self.sent_at = departure;
-        let deadline = departure + self.patience.interval();
-        self.deadline = if self.heard == Heard::Never { deadline } else { self.deadline.min(deadline) };
+        let deadline = departure + self.timer.timeout();
+        self.deadline = if self.last_reply == LastReply::None { deadline } else { self.deadline.min(deadline) };
         Some(self.data(departure, seq, pull))
     }
 

@@ -24,8 +24,8 @@ pub(super) struct BlockLane {
     pub(super) outstanding: u32,
     /// Up to here, what is missing has been counted as lost.
     pub(super) swept: u32,
-    /// What had been asked for when a pull was repeated after silence; 0: nothing is in doubt.
-    doubtful: u32,
+    /// What had been asked for when a pull was repeated after a timeout; 0: no loss is suspected.
+    suspected: u32,
     /// Symbols asked of the sender in all blocks, before the first and after the last of this block.
     pub(super) first_asked: u64,
     pub(super) last_asked: u64,
@@ -190,26 +190,26 @@ impl Block {
     }
 
     /// A pull is repeated: an answer to it will show that what has been asked for until now is lost.
-    pub(super) fn doubt(&mut self, lane: u32) {
+    pub(super) fn suspect_loss(&mut self, lane: u32) {
         let l = &mut self.lanes[lane as usize];
-        l.doubtful = if l.outstanding > 0 { l.requested } else { 0 };
+        l.suspected = if l.outstanding > 0 { l.requested } else { 0 };
     }
 
-    /// Whether the `j`-th symbol of a lane was emitted after all that is in doubt.
+    /// Whether the `j`-th symbol of a lane was emitted after all that is suspected to be lost.
     #[inline]
-    pub(super) fn answers_doubt(&self, lane: u32, j: u32) -> bool {
-        let doubtful = self.lanes[lane as usize].doubtful;
-        doubtful > 0 && j >= doubtful
+    pub(super) fn confirms_loss(&self, lane: u32, j: u32) -> bool {
+        let suspected = self.lanes[lane as usize].suspected;
+        suspected > 0 && j >= suspected
     }
 
-    /// Gives up what is in doubt, so that no more can be on its way than was asked for since; returns how many.
-    pub(super) fn settle(&mut self, lane: u32) -> u32 {
-        let BlockLane { doubtful, outstanding, requested, .. } = self.lanes[lane as usize];
-        self.lanes[lane as usize].doubtful = 0;
-        if doubtful == 0 || outstanding == 0 {
+    /// Counts as lost what is suspected to be, so that no more can be on its way than was asked for since; returns how many.
+    pub(super) fn confirm_loss(&mut self, lane: u32) -> u32 {
+        let BlockLane { suspected, outstanding, requested, .. } = self.lanes[lane as usize];
+        self.lanes[lane as usize].suspected = 0;
+        if suspected == 0 || outstanding == 0 {
             return 0;
         }
-        let coming = self.unseen(lane, doubtful, requested);
+        let coming = self.unseen(lane, suspected, requested);
         self.lost(lane, outstanding.saturating_sub(coming))
     }
 

@@ -12,9 +12,9 @@ use std::sync::Arc;
 mod asking;
 mod choosing;
 mod losing;
-mod patience;
+mod timer;
 
-use patience::Patience;
+use timer::RetransmissionTimer;
 
 /// Blocks under way at once; more are not begun, so that neither end needs more memory.
 pub(super) const LIVE_BLOCKS: usize = 64;
@@ -27,10 +27,10 @@ struct Lane {
     /// Pulls that may be sent: the window less what is on its way.
     credits: u32,
     outstanding: u32,
-    last_heard: Time,
+    last_arrival: Time,
     /// Timeouts in a row.
     timeouts: u32,
-    patience: Patience,
+    timer: RetransmissionTimer,
     /// A pull was repeated and not yet answered.
     retried: bool,
     /// Symbols asked for in all: the order in which they were, across blocks.
@@ -170,7 +170,7 @@ impl Receiver {
                 pushed += count;
             });
             let l = &mut self.lanes[lane as usize];
-            (l.credits, l.outstanding, l.last_heard) = (window - pushed, pushed, now);
+            (l.credits, l.outstanding, l.last_arrival) = (window - pushed, pushed, now);
             self.credits += window - pushed;
         }
         self.events.push_back(Event::Connected);
@@ -241,8 +241,8 @@ impl Receiver {
             self.stats.data_received += 1;
         }
         let l = &mut self.lanes[lane as usize];
-        l.last_heard = now;
-        l.patience.arrived(now, symbol.block, symbol.esi / lanes, self.config.pull_timeout);
+        l.last_arrival = now;
+        l.timer.on_symbol(now, symbol.block, symbol.esi / lanes, self.config.pull_timeout);
         // A header shows that the sender is there, but a path that trims all symbols is not asked more often for that.
         l.timeouts = if trimmed { l.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
         if self.completed || symbol.block < self.base {

@@ -20,12 +20,12 @@ struct Member {
     base: u32,
     /// What it has asked for of each block under way, from its own base on: symbols in all.
     upto: VecDeque<u32>,
-    heard: Time,
+    last_pull: Time,
     /// The longest time between two pulls: it may have to wait for its turn in the host's pull queue.
     gap: Duration,
-    /// When it was last heard, or was due to be probed.
-    touched: Time,
-    /// Probes since it was heard.
+    /// When its last pull came, or it was last due to be probed.
+    silent_since: Time,
+    /// Probes since its last pull.
     tries: u32,
     /// It has everything, or has left the group: it no longer counts.
     done: bool,
@@ -187,9 +187,9 @@ impl Sender {
         let member = Member {
             base: 0,
             upto: VecDeque::new(),
-            heard: Time::ZERO,
+            last_pull: Time::ZERO,
             gap: Duration::ZERO,
-            touched: Time::ZERO,
+            silent_since: Time::ZERO,
             tries: 0,
             done: false,
             detached: false,
@@ -232,7 +232,7 @@ impl Sender {
         sender
     }
 
-    /// The receiver that holds back the rest of the group, and since when nothing was heard of it: for the application,
+    /// The receiver that holds back the rest of the group, and when its last pull came: for the application,
     /// whose policy it is what to do about a straggler (§IV-D). `None` while nobody does.
     pub fn straggler(&self) -> Option<(Peer, Time)> {
         let asked = |m: &Member| m.upto.iter().map(|&u| u64::from(u)).sum::<u64>();
@@ -242,7 +242,7 @@ impl Sender {
             waiting.max_by_key(|(_, m)| (m.base, asked(m)))?,
         );
         let behind = (slowest.1.base, asked(slowest.1)) < (fastest.1.base, asked(fastest.1));
-        behind.then_some((slowest.0 as Peer, slowest.1.heard))
+        behind.then_some((slowest.0 as Peer, slowest.1.last_pull))
     }
 
     /// Makes room for a block.
@@ -283,8 +283,8 @@ impl Sender {
 
     fn on_pull(&mut self, now: Time, from: Peer, pull: &Pull) {
         let Some(member) = self.members.get_mut(usize::from(from)) else { return };
-        member.gap = member.gap.max(now - member.heard);
-        (member.heard, member.touched, member.tries) = (now, now, 0);
+        member.gap = member.gap.max(now - member.last_pull);
+        (member.last_pull, member.silent_since, member.tries) = (now, now, 0);
         if member.done {
             return;
         }
@@ -398,7 +398,7 @@ impl Sender {
         let longest = back_off(shortest, u32::MAX);
         let timeout = shortest.max((member.gap * 2).min(longest));
         // Nobody can answer what has not left.
-        waits.then(|| member.touched.max(self.sent_at) + back_off(timeout, member.tries).min(longest))
+        waits.then(|| member.silent_since.max(self.sent_at) + back_off(timeout, member.tries).min(longest))
     }
 
     /// Checks the account.
@@ -433,7 +433,7 @@ impl Endpoint for Sender {
             if self.probe_at(&self.members[member]).is_some_and(|at| at <= now) {
                 let m = &mut self.members[member];
                 m.tries += 1;
-                (m.touched, m.probe_due) = (now, true);
+                (m.silent_since, m.probe_due) = (now, true);
                 self.stats.timeouts += 1;
                 if m.tries > self.config.retries {
                     self.closed = true;
@@ -456,7 +456,7 @@ impl Endpoint for Sender {
         }
         if !self.started {
             self.started = true;
-            self.members.iter_mut().for_each(|m| (m.heard, m.touched) = (now, now));
+            self.members.iter_mut().for_each(|m| (m.last_pull, m.silent_since) = (now, now));
         }
         if let Some(due) = self.due.pop_front() {
             let syn = self.initial > 0;

@@ -65,14 +65,14 @@ impl Receiver {
         let fin = self.lacks_one(index);
         let l = &mut self.lanes[lane];
         if l.outstanding == 0 {
-            l.last_heard = now;
+            l.last_arrival = now;
         }
         l.outstanding += 1;
         l.credits -= 1;
         self.credits -= 1;
         let upto = self.request(index, lane as u32, 1);
         let block = self.base + index as u32;
-        self.lanes[lane].patience.pulled(now, block, upto - 1);
+        self.lanes[lane].timer.on_pull(now, block, upto - 1);
         Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
     }
 
@@ -87,7 +87,7 @@ impl Receiver {
                 let waits = |b: &Block| b.lane(lane as u32).outstanding > 0;
                 if let Some(index) = self.blocks.iter().position(waits) {
                     self.lanes[lane].retried = true;
-                    self.blocks.iter_mut().for_each(|b| b.doubt(lane as u32));
+                    self.blocks.iter_mut().for_each(|b| b.suspect_loss(lane as u32));
                     let upto = self.blocks[index].lane(lane as u32).requested;
                     let (block, fin) = (self.base + index as u32, self.lacks_one(index));
                     return Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: true, done: false }));
@@ -99,7 +99,7 @@ impl Receiver {
 
     pub(super) fn timeout_of(&self, lane: &Lane) -> Option<Time> {
         let waits = lane.outstanding > 0 && !lane.retry_due;
-        waits.then(|| lane.last_heard + lane.patience.interval(self.config.pull_timeout))
+        waits.then(|| lane.last_arrival + lane.timer.timeout(self.config.pull_timeout))
     }
 
     pub(super) fn on_timeout(&mut self, now: Time, lane: usize) {
@@ -108,8 +108,8 @@ impl Receiver {
         let others = self.lanes.iter().enumerate().any(in_touch);
         let l = &mut self.lanes[lane];
         l.timeouts += 1;
-        l.patience.timed_out();
-        (l.last_heard, l.retry_due) = (now, true);
+        l.timer.on_timeout();
+        (l.last_arrival, l.retry_due) = (now, true);
         if others && l.timeouts > LEFT_OUT_AFTER {
             // The others do its share. If it speaks again, it has its window back.
             l.retry_due = false;

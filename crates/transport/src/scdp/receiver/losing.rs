@@ -13,11 +13,11 @@ impl Receiver {
             self.credit(lane, 1);
         }
         // A header may have overtaken the symbols before it.
-        if self.lanes[lane as usize].retried && !trimmed && self.blocks[index].answers_doubt(lane, j) {
+        if self.lanes[lane as usize].retried && !trimmed && self.blocks[index].confirms_loss(lane, j) {
             self.lanes[lane as usize].retried = false;
             // The sender had emitted all that was asked for before the repetition: of that, nothing is on its way.
             for index in 0..self.blocks.len() {
-                self.lose(index, lane, |b| b.settle(lane));
+                self.lose(index, lane, |b| b.confirm_loss(lane));
             }
         }
     }

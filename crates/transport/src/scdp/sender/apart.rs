@@ -82,12 +82,12 @@ impl Sender {
         let Some(apart) = &mut self.apart else { return false };
         if let Some((_, sender)) = apart.detached.iter_mut().find(|(peer, _)| *peer == arrival.from) {
             sender.handle_packet(now, &Arrival { from: 0, ..*arrival });
-            self.hear_detached();
+            self.poll_detached();
             return true;
         }
         let Some(at) = apart.dropped.iter().position(|(peer, _)| *peer == arrival.from) else { return false };
         match &arrival.header {
-            // It had everything before it heard.
+            // It had everything before it was told.
             Header::Pull(pull) if pull.done => {
                 apart.dropped.swap_remove(at);
                 self.events.push_back(Event::PeerCompleted(arrival.from));
@@ -109,7 +109,7 @@ impl Sender {
         if apart.until.is_some_and(|until| until <= now) {
             self.end_of_telling();
         }
-        self.hear_detached();
+        self.poll_detached();
         self.judge(now);
     }
 
@@ -234,7 +234,7 @@ impl Sender {
     }
 
     /// What detached senders have to say.
-    fn hear_detached(&mut self) {
+    fn poll_detached(&mut self) {
         let Some(apart) = &mut self.apart else { return };
         let mut at = 0;
         while let Some((peer, sender)) = apart.detached.get_mut(at) {

@@ -1,10 +1,10 @@
-//! How long a receiver bears the silence of a sender.
+//! The retransmission timer of a receiver: when it repeats a pull.
 //!
 //! Round trips are measured: the time from a pull to the symbol that it asks for, whole or trimmed. One pull is timed at
 //! a time, and none across a timeout (Karn's algorithm, RFC 6298 §3); until one is measured the pause stays doubled. So a
 //! path of slow links costs a few needless repetitions at first and none later. In one-to-many a round trip includes the
 //! wait for the others, but never one that was longer than this receiver's own pause: receivers do not make each other
-//! ever more patient.
+//! wait ever longer.
 
 use super::back_off;
 use crate::round_trip::RoundTrip;
@@ -14,7 +14,7 @@ use crate::{Duration, Time};
 const OVERTAKEN: u32 = 64;
 
 /// Round trips are not believed beyond this many times the configured timeout: a session that stood still for long, as
-/// others had the link, shall not bear silence for that long.
+/// others had the link, shall not wait for that long.
 const MOST_MINIMA: u64 = 100;
 
 /// A pull whose answer is awaited.
@@ -28,17 +28,17 @@ struct Timed {
 
 /// What a receiver knows of the pace of a lane.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct RetransmissionTimer {
     round_trip: RoundTrip,
     timed: Option<Timed>,
     /// Timeouts since a round trip was measured.
     doublings: u32,
 }
 
-impl Patience {
+impl RetransmissionTimer {
     /// A pull asks for the `index`-th symbol of the lane in a block.
     #[inline]
-    pub(super) fn pulled(&mut self, now: Time, block: u32, index: u32) {
+    pub(super) fn on_pull(&mut self, now: Time, block: u32, index: u32) {
         if self.timed.is_none() {
             self.timed = Some(Timed { block, index, at: now });
         }
@@ -46,7 +46,7 @@ impl Patience {
 
     /// The `index`-th symbol of the lane in a block has arrived, or its header.
     #[inline]
-    pub(super) fn arrived(&mut self, now: Time, block: u32, index: u32, minimum: Duration) {
+    pub(super) fn on_symbol(&mut self, now: Time, block: u32, index: u32, minimum: Duration) {
         let Some(timed) = self.timed else { return };
         if block < timed.block || (block == timed.block && index < timed.index) {
             return;
@@ -61,7 +61,7 @@ impl Patience {
     }
 
     /// Nothing came for too long, and a pull is repeated.
-    pub(super) fn timed_out(&mut self) {
+    pub(super) fn on_timeout(&mut self) {
         self.doublings += 1;
         self.timed = None;
     }
@@ -69,7 +69,7 @@ impl Patience {
     /// How long to wait. Doubled as long as a back-off from the minimum would be: in a group, a round trip includes the
     /// wait for the other receivers, and if those could double it, too, all would come to wait for each other for ever longer.
     #[inline]
-    pub(super) fn interval(&self, minimum: Duration) -> Duration {
+    pub(super) fn timeout(&self, minimum: Duration) -> Duration {
         let measured = self.round_trip.timeout(minimum);
         back_off(measured, self.doublings).min(back_off(minimum, u32::MAX)).max(measured)
     }
@@ -87,72 +87,72 @@ mod tests {
 
     #[test]
     fn exceeds_round_trips_by_the_minimum_at_least() {
-        let mut p = Patience::default();
-        assert_eq!(p.interval(MINIMUM), MINIMUM);
+        let mut p = RetransmissionTimer::default();
+        assert_eq!(p.timeout(MINIMUM), MINIMUM);
         for n in 0..100 {
-            p.pulled(at(10 * n), 0, n as u32);
-            p.arrived(at(10 * n + 8), 0, n as u32, MINIMUM);
+            p.on_pull(at(10 * n), 0, n as u32);
+            p.on_symbol(at(10 * n + 8), 0, n as u32, MINIMUM);
         }
-        let settled = p.interval(MINIMUM);
-        assert!((Duration::from_ms(10)..Duration::from_us(10_100)).contains(&settled), "{settled}");
+        let steady = p.timeout(MINIMUM);
+        assert!((Duration::from_ms(10)..Duration::from_us(10_100)).contains(&steady), "{steady}");
         for n in 100..200 {
-            p.pulled(at(10 * n), 0, n as u32);
-            p.arrived(at(10 * n), 0, n as u32, MINIMUM);
+            p.on_pull(at(10 * n), 0, n as u32);
+            p.on_symbol(at(10 * n), 0, n as u32, MINIMUM);
         }
-        assert!(p.interval(MINIMUM) < MINIMUM + Duration::from_us(1));
+        assert!(p.timeout(MINIMUM) < MINIMUM + Duration::from_us(1));
     }
 
     #[test]
     fn stays_doubled_until_a_round_trip_without_a_timeout() {
-        let mut p = Patience::default();
-        p.pulled(at(0), 0, 5);
-        p.timed_out();
-        p.arrived(at(9), 0, 5, MINIMUM);
-        assert_eq!(p.interval(MINIMUM), MINIMUM * 2, "what was asked twice is not timed");
-        p.pulled(at(10), 0, 6);
-        p.arrived(at(11), 0, 6, MINIMUM);
-        assert_eq!(p.interval(MINIMUM), Duration::from_ms(3));
+        let mut p = RetransmissionTimer::default();
+        p.on_pull(at(0), 0, 5);
+        p.on_timeout();
+        p.on_symbol(at(9), 0, 5, MINIMUM);
+        assert_eq!(p.timeout(MINIMUM), MINIMUM * 2, "what was asked twice is not timed");
+        p.on_pull(at(10), 0, 6);
+        p.on_symbol(at(11), 0, 6, MINIMUM);
+        assert_eq!(p.timeout(MINIMUM), Duration::from_ms(3));
     }
 
     #[test]
     fn a_lost_symbol_gives_way_to_another() {
         for (block, index) in [(0, 70), (2, 0)] {
-            let mut p = Patience::default();
-            p.pulled(at(0), 0, 5);
-            p.arrived(at(1), 0, 6, MINIMUM);
-            p.arrived(at(1), 1, 0, MINIMUM);
-            p.pulled(at(1), 0, 7);
-            p.arrived(at(2), 0, 7, MINIMUM);
-            assert_eq!(p.interval(MINIMUM), MINIMUM, "the first pull is still timed");
-            p.arrived(at(3), block, index, MINIMUM);
-            p.pulled(at(4), 3, 1);
-            p.arrived(at(14), 3, 1, MINIMUM);
-            assert_eq!(p.interval(MINIMUM), Duration::from_ms(30));
+            let mut p = RetransmissionTimer::default();
+            p.on_pull(at(0), 0, 5);
+            p.on_symbol(at(1), 0, 6, MINIMUM);
+            p.on_symbol(at(1), 1, 0, MINIMUM);
+            p.on_pull(at(1), 0, 7);
+            p.on_symbol(at(2), 0, 7, MINIMUM);
+            assert_eq!(p.timeout(MINIMUM), MINIMUM, "the first pull is still timed");
+            p.on_symbol(at(3), block, index, MINIMUM);
+            p.on_pull(at(4), 3, 1);
+            p.on_symbol(at(14), 3, 1, MINIMUM);
+            assert_eq!(p.timeout(MINIMUM), Duration::from_ms(30));
         }
     }
 
     #[test]
     fn long_round_trips_are_not_doubled_without_end() {
-        let mut p = Patience::default();
-        p.pulled(at(0), 0, 0);
-        p.arrived(at(20), 0, 0, MINIMUM);
+        let mut p = RetransmissionTimer::default();
+        p.on_pull(at(0), 0, 0);
+        p.on_symbol(at(20), 0, 0, MINIMUM);
         let waits = [60, 120, 128, 128].map(Duration::from_ms);
         for (n, expected) in waits.into_iter().enumerate() {
-            assert_eq!(p.interval(MINIMUM), expected, "after {n} timeouts");
-            p.timed_out();
+            assert_eq!(p.timeout(MINIMUM), expected, "after {n} timeouts");
+            p.on_timeout();
         }
-        p.pulled(at(0), 0, 1);
-        p.arrived(at(100_000), 0, 1, MINIMUM);
-        let measured = p.interval(MINIMUM);
-        p.timed_out();
-        assert!(measured > Duration::from_ms(128) && p.interval(MINIMUM) == measured, "{measured}");
+        p.on_pull(at(0), 0, 1);
+        p.on_symbol(at(100_000), 0, 1, MINIMUM);
+        let measured = p.timeout(MINIMUM);
+        p.on_timeout();
+        assert!(measured > Duration::from_ms(128) && p.timeout(MINIMUM) == measured, "{measured}");
     }
 
     #[test]
     fn a_long_stop_is_believed_up_to_a_limit() {
-        let mut p = Patience::default();
-        p.pulled(at(0), 0, 0);
-        p.arrived(at(100_000), 0, 0, MINIMUM);
-        assert_eq!(p.interval(MINIMUM), MINIMUM * 300);
+        let mut p = RetransmissionTimer::default();
+        p.on_pull(at(0), 0, 0);
+        p.on_symbol(at(100_000), 0, 0, MINIMUM);
+        assert_eq!(p.timeout(MINIMUM), MINIMUM * 300);
     }
 }

@@ -1,4 +1,4 @@
-//! How long an end waits before it takes silence for loss: measured round trips (RFC 6298 §2) and exponential back-off.
+//! The retransmission timer of either end: measured round trips (RFC 6298 §2) and exponential back-off.
 //!
 //! NDP §3.2 has a fixed, short timeout, because queues in the fabric are a few packets long. Links may be slow or long all
 //! the same, so round trips are measured, the configured time is only the minimum, and before the first measurement
@@ -8,30 +8,30 @@ use crate::round_trip::RoundTrip;
 use crate::units::{Duration, Time};
 
 /// Pauses double this many times at most. A try is one packet, trimmed where queues are full, and may carry the payload
-/// through: eight times the first pause is calm enough, and longer ones would leave a link idle after a large incast.
+/// through: eight times the first pause is slow enough, and longer ones would leave a link idle after a large incast.
 const MOST_DOUBLINGS: u32 = 3;
 
 /// How many of the shortest pauses an end waits when nothing is known to be lost and the peer has to move first.
 /// Pulls of a connection come once a round of its host's queue: hundreds of milliseconds where thousands share it.
-const TRUST: u64 = 256;
+const PULL_WAIT: u64 = 256;
 
 /// Round trips are not believed beyond this many times the minimum, lest a forged stamp stops a connection.
 const MOST_MINIMA: u64 = 1000;
 
-/// A timeout that follows the round-trip time and doubles on silence.
+/// A timeout that follows the round-trip time and doubles with each timeout in a row.
 #[derive(Clone, Debug)]
-pub(super) struct Patience {
+pub(super) struct RetransmissionTimer {
     minimum: Duration,
     /// How long to wait before a round trip was measured.
     first: Duration,
     round_trip: RoundTrip,
-    /// Timeouts in a row with nothing heard in between.
-    silences: u32,
+    /// Timeouts in a row with nothing from the peer in between.
+    back_offs: u32,
 }
 
-impl Patience {
+impl RetransmissionTimer {
     pub(super) fn new(minimum: Duration, first: Duration) -> Self {
-        Self { minimum, first: first.max(minimum), round_trip: RoundTrip::default(), silences: 0 }
+        Self { minimum, first: first.max(minimum), round_trip: RoundTrip::default(), back_offs: 0 }
     }
 
     /// A round trip was measured. Whether it is the first.
@@ -47,28 +47,28 @@ impl Patience {
     }
 
     /// How long to wait now.
-    pub(super) fn interval(&self) -> Duration {
-        let pause = self.calm() * (1 << self.silences.min(MOST_DOUBLINGS));
+    pub(super) fn timeout(&self) -> Duration {
+        let pause = self.base() * (1 << self.back_offs.min(MOST_DOUBLINGS));
         if self.is_measured() { pause } else { pause.max(self.first) }
     }
 
     /// How long to wait when nothing is known to be lost and the peer has to move first.
-    pub(super) fn trust(&self) -> Duration {
-        self.calm() * TRUST
+    pub(super) fn pull_wait(&self) -> Duration {
+        self.base() * PULL_WAIT
     }
 
-    /// The peer was heard: back to the shortest pause. Whether the pause had grown.
-    pub(super) fn heard(&mut self) -> bool {
-        std::mem::take(&mut self.silences) > 0
+    /// A packet of the peer has come: back to the shortest timeout. Whether it had grown.
+    pub(super) fn on_packet(&mut self) -> bool {
+        std::mem::take(&mut self.back_offs) > 0
     }
 
-    /// A timeout came with nothing heard since the last one. Returns how many did in a row.
-    pub(super) fn silence(&mut self) -> u32 {
-        self.silences += 1;
-        self.silences
+    /// A timeout came with nothing from the peer since the last one. Returns how many did in a row.
+    pub(super) fn back_off(&mut self) -> u32 {
+        self.back_offs += 1;
+        self.back_offs
     }
 
-    fn calm(&self) -> Duration {
+    fn base(&self) -> Duration {
         self.round_trip.timeout(self.minimum)
     }
 }
@@ -82,32 +82,32 @@ mod tests {
 
     #[test]
     fn exceeds_round_trips_by_the_minimum_at_least() {
-        let new = || Patience::new(Duration::from_us(100), Duration::from_us(500));
+        let new = || RetransmissionTimer::new(Duration::from_us(100), Duration::from_us(500));
         let mut p = new();
-        assert_eq!(p.interval(), Duration::from_us(500), "nothing is known");
+        assert_eq!(p.timeout(), Duration::from_us(500), "nothing is known");
         assert!(p.sample(Duration::from_us(10)));
-        assert_eq!(p.interval(), Duration::from_us(10 + 100));
+        assert_eq!(p.timeout(), Duration::from_us(10 + 100));
         let mut p = new();
         p.sample(Duration::from_us(80));
-        assert_eq!(p.interval(), Duration::from_us(80 + 4 * 40));
+        assert_eq!(p.timeout(), Duration::from_us(80 + 4 * 40));
         assert!(!p.sample(Duration::from_us(80)), "the second");
-        assert_eq!(p.interval(), Duration::from_us(80 + 4 * 30));
+        assert_eq!(p.timeout(), Duration::from_us(80 + 4 * 30));
         (0..100).for_each(|_| _ = p.sample(Duration::from_us(80)));
-        assert_eq!(p.interval(), Duration::from_us(80 + 100), "not even where all take as long");
+        assert_eq!(p.timeout(), Duration::from_us(80 + 100), "not even where all take as long");
     }
 
     #[test]
-    fn doubles_on_silence_up_to_eight_times() {
-        let mut p = Patience::new(Duration::from_us(1), Duration::from_us(1));
+    fn doubles_up_to_eight_times() {
+        let mut p = RetransmissionTimer::new(Duration::from_us(1), Duration::from_us(1));
         let pauses: Vec<u64> = (0..5)
             .map(|_| {
-                p.silence();
-                p.interval().0 / 1_000_000
+                p.back_off();
+                p.timeout().0 / 1_000_000
             })
             .collect();
         assert_eq!(pauses, [2, 4, 8, 8, 8]);
-        assert!(p.heard());
-        assert!(!p.heard());
-        assert_eq!(p.interval(), Duration::from_us(1));
+        assert!(p.on_packet());
+        assert!(!p.on_packet());
+        assert_eq!(p.timeout(), Duration::from_us(1));
     }
 }
