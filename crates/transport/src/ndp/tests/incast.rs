@@ -218,6 +218,13 @@ fn a_hundred_to_one_ends_although_most_first_windows_vanish_with_their_headers()
 }
 
 #[test]
+fn with_the_default_first_timeout_it_ends_as_surely_and_later() {
+    // 60 ms of the link. Who lost all its first packets tries with one packet every 50 ms.
+    let s = slowdown(&NdpConfig::default(), 100, 50, 8);
+    assert!(s > 2.0 && s < 6.0, "{s}");
+}
+
+#[test]
 fn even_when_no_header_is_ever_kept() {
     let s = slowdown(&soon(), 60, 30, 0);
     assert!(s < 2.5, "{s}");
