@@ -270,13 +270,13 @@ impl Sender {
     fn advance(&mut self, block: u32, urgent: bool) {
         let upto = match self.members.as_slice() {
             [only] => only.asked(block),
-            members => match self.quorum() {
-                Some(quorum) => self.asked_by(quorum, block),
-                None => {
+            members => self.quorum().map_or_else(
+                || {
                     let needs = members.iter().filter(|m| !m.done && m.base <= block);
                     needs.map(|m| m.asked(block)).min().unwrap_or(0)
-                }
-            },
+                },
+                |quorum| self.asked_by(quorum, block),
+            ),
         };
         self.emit(block, upto, urgent);
     }
