@@ -223,7 +223,7 @@ fn priority_thresholds_are_refused_in_every_table_that_a_transport_may_take_them
             let transport = format!("name = \"{name}\"\n{table} = {{ priority_thresholds = [{thresholds}] }}");
             let error = error(&with("name = \"scdp\"", &transport));
             let place = "test.toml:7:";
-            assert!(error.contains(&place), "{error}");
+            assert!(error.contains(place), "{error}");
             assert!(error.contains(&format!("transport.{table}.priority_thresholds: {message}")), "{error}");
             assert!(error.contains("\nhint: priority_thresholds = [\"10kB\""), "{error}");
         }

@@ -267,8 +267,8 @@ fn a_window_that_waits_in_the_senders_own_queue_is_not_probed() {
 #[test]
 fn long_and_slow_paths_need_few_repeated_pulls() {
     for (mbps, rtt_ms) in [(1000, 20), (1000, 80), (1000, 400), (10, 0), (1, 0)] {
-        let sender = Connection::Sender(Sender::unicast(&ScdpConfig::default(), Some(1200 * SYMBOL)));
-        let receiver = Connection::Receiver(Receiver::new(&ScdpConfig::default(), 1, 0));
+        let sender = Connection::Sender(Sender::unicast(ScdpConfig::default(), Some(1200 * SYMBOL)));
+        let receiver = Connection::Receiver(Receiver::new(ScdpConfig::default(), 1, 0));
         let delay = DELAY + Duration::from_ms(rtt_ms) / 2;
         let mut p = Pair::new(vec![sender, receiver], delay, 1, PACKET * (1000 / mbps), deliver).at_mbps(mbps);
         finish(&mut p);
