@@ -22,9 +22,8 @@ Progress = Callable[[Mapping[str, Any]], bool]
 class PlannedRun:
     """A run that a scenario would make: folder name, sweep point, seed, transport, hash, and how large it is.
 
-    `hash` names everything that the run depends on. `sessions`; `packets`, a rough count of the data packets that arrive;
-    `samples`, rows of the time series; and `memory_bytes`, a rough need of memory, are those of the first seed of the
-    sweep point. `decode_latency` says where the decode latency of SCDP's blocks comes from, None if nothing is decoded.
+    `hash` names everything that the run depends on. Estimated for the first seed of each sweep point: `sessions`,
+    `packets` (data packets that arrive), `samples` (rows of the time series) and `memory_bytes`. `decode_latency` says where the decode latency of SCDP's blocks comes from, None if nothing is decoded.
     """
 
     run: str

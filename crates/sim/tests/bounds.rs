@@ -39,6 +39,7 @@ fn what_does_not_fit_is_refused_before_it_is_made() {
         (&["workload.0.sizes.size=1GB", "measure.interval=1ns", "measure.goodput=true"], "measure.interval", "samples"),
         (&["fabric.hosts=1000000", "run.memory_limit=500MB"], "run.memory_limit", "1000000 hosts"),
         (&["fabric={ topology = \"fat-tree\", k = 10000 }"], "fabric.k", "at most 1048576 hosts"),
+        (&["routing.multicast_trees=4000000000"], "routing.multicast_trees", "must be from 1 to 65536"),
         (&["repeat=1000000000"], "repeat", "more than 1000000 runs"),
     ] {
         let why = refused(overrides);

@@ -471,10 +471,16 @@ pub enum RoutingMode {
     Single,
 }
 
+/// More trees than there are ways in any fabric; each group keeps all of its own.
+const MULTICAST_TREES_MAX: u32 = 1 << 16;
+
 impl RoutingConfig {
     /// What is wrong.
     pub fn check(&self) -> Vec<Fault> {
-        if self.multicast_trees == 0 { vec![Fault::new("multicast_trees", "must be at least 1")] } else { Vec::new() }
+        match self.multicast_trees {
+            1..=MULTICAST_TREES_MAX => Vec::new(),
+            n => vec![Fault::new("multicast_trees", format!("must be from 1 to {MULTICAST_TREES_MAX}, not {n}"))],
+        }
     }
 
     /// The mode, with `auto` decided for a transport.
