@@ -23,7 +23,8 @@ class PlannedRun:
     """A run that a scenario would make: folder name, sweep point, seed, transport, hash, and how large it is.
 
     `hash` names everything that the run depends on. Estimated for the first seed of each sweep point: `sessions`,
-    `packets` (data packets that arrive), `samples` (rows of the time series) and `memory_bytes`. `decode_latency` says where the decode latency of SCDP's blocks comes from, None if nothing is decoded.
+    `packets` (data packets that arrive), `samples` (rows of the time series) and `memory_bytes`. `decode_latency` says
+    where the decode latency of SCDP's blocks comes from, None if nothing is decoded.
     """
 
     run: str
