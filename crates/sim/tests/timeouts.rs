@@ -3,6 +3,7 @@
 mod common;
 
 use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::topology::{BCube, TopologyConfig};
 use anabranch_sim::host::path::PathMode::PerPacket;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::transport::Protocol;
@@ -10,6 +11,7 @@ use anabranch_sim::workload::Session;
 use anabranch_transport::tcp::Algorithm;
 use anabranch_transport::{Duration, Rate};
 use common::*;
+use std::path::Path;
 
 fn star_of(n: u32, rate: Rate, delay: Duration) -> Graph {
     let mut graph = star(n);
@@ -58,13 +60,18 @@ fn many_short_flows_at_once_wait_in_their_hosts_and_are_not_sent_twice() {
 
 #[test]
 fn tcp_does_not_repeat_what_has_not_left_its_host() {
-    // 200 connections of 10 segments each: 24 s of a host's queue at 1 Mbps; the first timeout is 1 s.
-    let graph = star_of(2, Rate::from_mbps(1), DELAY);
-    let sessions: Vec<Session> = (0..200).map(|_| unicast(0, 1, 14_000)).collect();
-    let record = complete(setup(graph, trim(20_000), tcp(Algorithm::NewReno), PerPacket, sessions));
-    // Receivers repeat their FIN, whose acknowledgement waits in that queue.
-    let (data, timeouts) = sent(&record);
-    assert_eq!(data, 200 * 10, "{timeouts} timeouts");
+    // 200 connections of 10 segments each: 24 s of a host's queue at 1 Mbps, 12 s of two; the first timeout is 1 s.
+    let star = star_of(2, Rate::from_mbps(1), DELAY);
+    let several = BCube { n: 2, k: 1, rate: Rate::from_mbps(1), delay: DELAY };
+    let several = TopologyConfig::BCube(several).build(Path::new("")).expect("the fabric is possible");
+    for graph in [star, several] {
+        // Hosts 0 and 1 of the BCube share a switch.
+        let (name, sessions) = (graph.nodes.len(), (0..200).map(|_| unicast(0, 1, 14_000)).collect());
+        let record = complete(setup(graph, trim(20_000), tcp(Algorithm::NewReno), PerPacket, sessions));
+        // Receivers repeat their FIN, whose acknowledgement waits in that queue.
+        let (data, timeouts) = sent(&record);
+        assert_eq!(data, 200 * 10, "{name} nodes: {timeouts} timeouts");
+    }
 }
 
 #[test]

@@ -148,9 +148,9 @@ pub trait Endpoint {
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Self::Header>);
     /// The time told by `poll_timeout` has come (or the wake-up was spurious).
     fn handle_timeout(&mut self, now: Time);
-    /// Packets handed over from now on cannot leave the host before this time: others wait in its queue. A driver that knows
-    /// tells so before it asks for packets; one that never does hands over only what can leave at once. Timers run from
-    /// here: what has not left is not lost.
+    /// Packets handed over from now on may wait in the host's queue until this time. A driver that knows tells so before it
+    /// asks for packets; one that never does hands over only what can leave at once. Timers run from here: what has not left
+    /// is not lost.
     fn set_departure(&mut self, _at: Time) {}
     /// The next packet to put on the wire now.
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Self::Header>>;

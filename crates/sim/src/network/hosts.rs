@@ -83,18 +83,32 @@ impl Network {
         }
     }
 
-    /// Tells an endpoint until when its host is busy with the packets that it has. Where a host has several links, nobody can
-    /// tell by which the next packet leaves.
+    /// Tells an endpoint until when its host is busy with the packets that it has: of several links, the one that is busy for
+    /// longest, for nobody can tell by which the next packet leaves.
     #[inline]
     fn tell_departure(&mut self, hosted: &mut Hosted) {
+        let first = self.hosts[hosted.host as usize].interface as usize;
+        let mut idle_at = self.idle_at(first);
         if self.interfaces.several {
-            return;
+            let end = self
+                .interfaces
+                .first
+                .get(hosted.host as usize + 1)
+                .map_or(self.interfaces.ports.len(), |&i| i as usize);
+            for interface in first + 1..end {
+                idle_at = idle_at.max(self.idle_at(interface));
+            }
         }
-        let port = self.interfaces.ports[hosted.host as usize];
-        let idle_at = self.ports[port as usize].idle_at(port, self.packets.hots(), &mut self.wheel, self.now);
         if idle_at > self.now {
             hosted.stack.set_departure(Time(idle_at));
         }
+    }
+
+    /// When the link of an interface will have sent all that waits for it.
+    #[inline]
+    fn idle_at(&mut self, interface: usize) -> u64 {
+        let port = self.interfaces.ports[interface];
+        self.ports[port as usize].idle_at(port, self.packets.hots(), &mut self.wheel, self.now)
     }
 
     /// More of its object has arrived at a relay's host.
