@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde_json::json;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Why results could not be written.
@@ -64,7 +64,12 @@ fn foreign(runs: &Path) -> io::Result<Option<PathBuf>> {
     let drafts = |name: &str| name.starts_with('.') || name == OLD_DRAFT;
     for run in fs::read_dir(runs)? {
         let run = run?;
-        if !is_run(&run.file_name().to_string_lossy()) || !run.file_type()?.is_dir() {
+        let (name, is_folder) = (run.file_name(), run.file_type()?.is_dir());
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && !is_folder {
+            continue; // of a file manager, say
+        }
+        if !is_run(&name) || !is_folder {
             return Ok(Some(run.path()));
         }
         for file in fs::read_dir(run.path())? {
@@ -77,6 +82,17 @@ fn foreign(runs: &Path) -> io::Result<Option<PathBuf>> {
         }
     }
     Ok(None)
+}
+
+/// Whether the folder of a run has the tables that every run has, each with the mark that ends a whole Parquet file.
+fn has_tables(run: &Path) -> bool {
+    let whole = |name: &str| -> io::Result<bool> {
+        let (mut file, mut mark) = (File::open(run.join(name))?, [0; 4]);
+        file.seek(io::SeekFrom::End(-4))?;
+        file.read_exact(&mut mark)?;
+        Ok(&mark == b"PAR1")
+    };
+    ["flows.parquet", "links.parquet"].into_iter().all(|name| whole(name).unwrap_or(false))
 }
 
 /// Removes the folder of a run: the files that a run has, then the folder, which stays if it holds anything else.
@@ -134,10 +150,10 @@ impl Store {
             }
             let entry = fs::read_to_string(folder.join(&name).join(ENTRY)).ok();
             match entry.and_then(|text| serde_json::from_str::<RunEntry>(&text).ok()) {
-                Some(entry) if entry.status != INTERRUPTED => {
+                Some(entry) if entry.status != INTERRUPTED && has_tables(&folder.join(&name)) => {
                     kept.push(RunEntry { run: name.to_string_lossy().into_owned(), ..entry });
                 }
-                // A draft, a run that was cut short, or of a version that wrote no entries.
+                // A draft, a run that was cut short or has lost a table, or of a version that wrote no entries.
                 _ => store.remove_run(&name.to_string_lossy())?,
             }
         }
@@ -195,7 +211,10 @@ impl Store {
             if keep_runs { &["report.html"] } else { &["manifest.json", "fabric.json", "report.html"] };
         if !keep_runs {
             for run in fs::read_dir(&runs).map_err(io(&runs))? {
-                remove_run(&run.map_err(io(&runs))?.path())?;
+                let run = run.map_err(io(&runs))?;
+                if is_run(&run.file_name().to_string_lossy()) {
+                    remove_run(&run.path())?;
+                }
             }
         }
         for name in stale {

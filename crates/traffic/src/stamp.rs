@@ -84,8 +84,8 @@ pub(crate) fn zoned(text: &[u8]) -> Option<(i64, bool)> {
     let [y @ .., b'-', m1, m2, b'-', d1, d2] = date else { return None };
     let year = two(y.get(..2)?)? * 100 + two(y.get(2..)?)?;
     let (month, day) = (two(&[*m1, *m2])?, two(&[*d1, *d2])?);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
+    if !(1..=12).contains(&month) || civil(days(year, month, day)) != (year, month, day) {
+        return None; // 30 February
     }
     let midnight = i128::from(days(year, month, day)) * 86_400 * i128::from(SECOND);
     let time = match rest {

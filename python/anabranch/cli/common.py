@@ -26,12 +26,12 @@ TERMINATED = 143
 EXIT_CODES = """\
 Exit codes: 0 every run is complete; 1 a run stalled or reached its time limit (partial results are kept and marked), or
 the simulator is not installed; 2 bad input, or output that cannot be written; 130 interrupted with Ctrl-C, 143 by
-SIGTERM (finished runs are kept; --resume runs the others); 70 a fault of this program.
+SIGTERM (finished runs are kept); 70 a fault of this program.
 """
 
 HINTS = {
-    errno.ENOSPC: "the disk is full: make room, or write elsewhere; finished runs are kept (--resume)",
-    errno.EDQUOT: "your quota is used up: make room, or write elsewhere; finished runs are kept (--resume)",
+    errno.ENOSPC: "the disk is full: make room, or write elsewhere; what was finished before is kept",
+    errno.EDQUOT: "your quota is used up: make room, or write elsewhere; what was finished before is kept",
     errno.EFBIG: "the file system or a limit (`ulimit -f`) allows no larger file",
     errno.EROFS: "the file system is read-only: write elsewhere",
     errno.EMFILE: "too many open files: raise the limit (`ulimit -n`)",
@@ -105,5 +105,5 @@ def errors() -> Iterator[None]:
         tell(describe(error), HINTS.get(code) if code is not None else None)
         raise typer.Exit(2) from error
     except MemoryError as error:
-        tell("not enough memory", "fewer runs at a time: --threads 1")
+        tell("not enough memory", "less input, or fewer threads, need less")
         raise typer.Exit(2) from error

@@ -207,8 +207,9 @@ def _run(
     outputs.check(out)
     if not force:
         outputs.guard(out, plan.runs, resume=resume)
-    if not resume:
-        outputs.clear(out)
+    there = 0 if resume else len(outputs.finished(out))
+    if there:
+        err.print(f"note: {out} holds {there} finished runs, which are made again; --resume keeps them", markup=False)
     command = api.command_line(file, overrides, out=out, seeds=seeds)
     results, signalled = progress.watched(
         lambda watch: api.run(
@@ -316,7 +317,8 @@ def _guarded() -> int:
             app()
         except SystemExit as end:
             code = end.code
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by the caller: `>&-`
+            sys.stdout.flush()
     except BrokenPipeError:  # `anabranch ... | head`
         # Python flushes once more at its end: into nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from anabranch.results import Results
 
+TWICE = 0.5
+"""Seconds within which a second signal is the first one again."""
+
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end a run in good order: Ctrl-C, `kill` and batch systems, a terminal that is closed."""
 
@@ -33,6 +37,7 @@ class Watch:
         self.latest: Mapping[str, Any] = {}
         self.stop = threading.Event()
         self.signal: int | None = None
+        self.signalled_at = 0.0
 
     @property
     def exit_code(self) -> int | None:
@@ -91,8 +96,11 @@ def watched(start: Callable[[Watch], Results], console: Console, *, total: int) 
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         if watch.stop.is_set():
-            os._exit(128 + number)
-        watch.signal = number
+            # `timeout` and batch systems signal the process and then its group: that is one signal, twice.
+            if time.monotonic() - watch.signalled_at > TWICE:
+                os._exit(128 + number)
+            return
+        watch.signal, watch.signalled_at = number, time.monotonic()
         watch.stop.set()
         # Not through the console: it may be drawing, and its lock is this thread's.
         os.write(2, b"stopping: finished runs are kept (Ctrl-C again to give up at once)\n")

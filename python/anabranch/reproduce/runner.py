@@ -170,8 +170,6 @@ def run(job: Job, *, threads: int = 0, fresh: bool = False, progress: api.Progre
         As in `anabranch.run`.
     """
     outputs.check(job.results)
-    if fresh:
-        outputs.clear(job.results)
     return api.run(
         registry.scenario(job.experiment),
         job.overrides,
@@ -180,7 +178,7 @@ def run(job: Job, *, threads: int = 0, fresh: bool = False, progress: api.Progre
         threads=threads,
         command=job.command(),
         progress=progress,
-        resume=True,
+        resume=not fresh,
         force=True,  # the folder is this experiment's own: runs of an older version of it make room
     )
 

@@ -264,7 +264,11 @@ def intervals(volumes: Volumes, interval_ns: int = INTERVAL_NS) -> Volumes:
     if rest or factor < 1:
         raise AnabranchError(
             f"{volumes.name}: bins of {units.time(volumes.bin_ns)} do not make intervals of {units.time(interval_ns)}",
-            hint="bin the capture or the counters to a width that divides 5 minutes",
+            hint=(
+                f"charge by a multiple of the bins: --every {units.time(volumes.bin_ns).replace(' ', '')}"
+                if volumes.bin_ns >= INTERVAL_NS
+                else f"bin the input to a width that divides {units.time(interval_ns)}"
+            ),
         )
     if factor == 1:
         return volumes

@@ -187,20 +187,25 @@ impl Port {
         self.in_flight.push(hots, id);
     }
 
-    /// When all packets that it has will have left, if none came meanwhile. Pauses still to come are not known.
+    /// When all packets that it has will have left, if none came meanwhile; with jitter, at the latest.
     #[inline]
     pub fn idle_at(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> u64 {
-        if self.jittery {
-            // Which pauses are known must not depend on when the port was last touched.
+        if self.jittery || self.ps_per_byte == 0 {
+            // Neither which pauses are known nor how often a time was rounded may depend on when the port was last touched.
             self.catch_up(entity, hots, wheel, now);
         }
         if self.waiting == 0 {
             return self.busy_until;
         }
         let bytes = self.queue.bytes();
-        let time =
-            if self.ps_per_byte != 0 { bytes * self.ps_per_byte } else { self.rare.rate.transmit_time(bytes).ps() };
-        self.busy_until + time
+        let mut time = match self.ps_per_byte {
+            0 => self.rare.rate.transmit_time(bytes).ps(),
+            each => bytes.saturating_mul(each),
+        };
+        if self.jittery {
+            time = time.saturating_add(self.rare.pause.ps().saturating_mul(u64::from(self.waiting)));
+        }
+        self.busy_until.saturating_add(time)
     }
 
     /// Starts all transmissions that were due by `now`. A transmission due exactly now starts before a packet that
@@ -228,6 +233,8 @@ impl Port {
         if self.busy_until <= now {
             let passing = self.queue.pass(&mut hots[id as usize], now - self.busy_until);
             if passing == Passing::Rejected {
+                // The queue has been told of the time since then.
+                self.busy_until = now;
                 self.rare.counters.dropped += 1;
                 return Outcome::rejected(id);
             }
@@ -411,6 +418,35 @@ mod tests {
         assert_eq!(port.rare.pause, Duration::from_us(6));
         port.set_rate(Rate::from_mbps(10));
         assert_eq!(port.rare.pause, Duration::from_us(600));
+    }
+
+    #[test]
+    fn when_it_is_idle_does_not_depend_on_when_it_was_looked_at() {
+        // At 7 Gbps each transmission is rounded up to a picosecond.
+        let idle_at = |look: bool| {
+            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+            let mut port = Port::new(Rate::from_gbps(7), Duration::from_us(10), 0, Queue::Nic(Nic::new()));
+            for label in 0..20 {
+                let id = insert(&mut arena, data(0), label);
+                port.send(0, arena.hots(), &mut wheel, id, 0);
+            }
+            if look {
+                port.settle(0, arena.hots(), &mut wheel, 9_000_000);
+            }
+            port.idle_at(0, arena.hots(), &mut wheel, 9_500_000)
+        };
+        assert_eq!(idle_at(false), idle_at(true));
+    }
+
+    #[test]
+    fn a_very_slow_link_is_idle_very_late() {
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+        let mut port = Port::new(Rate(1), Duration::from_us(10), 0, Queue::Nic(Nic::new()));
+        for label in 0..2000 {
+            let id = insert(&mut arena, data(0), label);
+            port.send(0, arena.hots(), &mut wheel, id, 0);
+        }
+        assert_eq!(port.idle_at(0, arena.hots(), &mut wheel, 1), u64::MAX);
     }
 
     #[test]

@@ -99,9 +99,7 @@ impl Network {
                 idle_at = idle_at.max(self.idle_at(interface));
             }
         }
-        if idle_at > self.now {
-            hosted.stack.set_departure(Time(idle_at));
-        }
+        hosted.stack.set_departure(Time(idle_at.max(self.now)));
     }
 
     /// When the link of an interface will have sent all that waits for it.

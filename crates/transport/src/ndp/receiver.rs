@@ -43,8 +43,8 @@ pub struct Receiver {
     pulls: Pulls,
     /// Packets to keep asked for.
     window: u32,
-    /// The pull whose round trip is being measured, and when it left.
-    timed: Option<(u64, Time)>,
+    /// The pull whose round trip is being measured, when it left, and whether it has left again since.
+    timed: Option<(u64, Time, bool)>,
     /// The last pull is to be sent once more: it may be lost.
     repeat_due: bool,
 
@@ -118,12 +118,16 @@ impl Receiver {
         } else {
             self.pulls.answer(pull);
         }
-        // Each pull has a number of its own, so an answer is never ambiguous, however late. If only the answer to a
-        // later pull comes, there is no sample this time.
-        if let Some((timed, sent_at)) = self.timed
+        // Each pull has a number of its own, so an answer is ambiguous only if that pull was repeated. If only the answer to
+        // a later pull comes, there is no sample this time.
+        if let Some((timed, sent_at, repeated)) = self.timed
             && (timed..=self.pulls.sent()).contains(&pull)
         {
-            if pull == timed && self.timer.sample(now.since(sent_at)) {
+            let round_trip = now.since(sent_at);
+            let sample = |timer: &mut RetransmissionTimer| {
+                if repeated { timer.sample_at_most(round_trip) } else { timer.sample(round_trip) }
+            };
+            if pull == timed && sample(&mut self.timer) {
                 // The timer was set for a time that nothing was known of.
                 self.deadline = self.deadline.min(now + self.timer.timeout());
             }
@@ -278,8 +282,11 @@ impl Endpoint for Receiver {
         self.repeat_due = false;
         if self.pulls_wanted() > 0 {
             let number = self.pulls.send();
-            self.timed.get_or_insert((number, now));
+            self.timed.get_or_insert((number, now, false));
             self.active_at = now;
+        } else if let Some((_, _, repeated)) = &mut self.timed {
+            // The last pull again. It asks for what the timed one asked for, too.
+            *repeated = true;
         }
         let number = self.pulls.sent();
         Some(self.control(Header::Pull {

@@ -5,7 +5,7 @@ use super::header::{ENDLESS, Header, Stamp, packets};
 use super::timer::{NEVER, RetransmissionTimer};
 use super::window::Window;
 use crate::demotion::Demotion;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
@@ -142,7 +142,9 @@ impl Sender {
         }
         if self.on_reply(now, seq, below) {
             self.window.acknowledge(seq);
-            if self.timer.sample(sent.elapsed(now)) {
+            // A packet that overtook others in its host's queue left before the time that it was stamped with.
+            let round_trip = sent.elapsed(now);
+            if round_trip > Duration::ZERO && self.timer.sample(round_trip) {
                 // The timer was set for a time that nothing was known of.
                 self.arm(now);
             }

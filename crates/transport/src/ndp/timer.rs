@@ -25,20 +25,34 @@ pub(super) struct RetransmissionTimer {
     /// How long to wait before a round trip was measured.
     first: Duration,
     round_trip: RoundTrip,
+    /// Whether all that is known of the round trip is a sample that may be too long.
+    provisional: bool,
     /// Timeouts in a row with nothing from the peer in between.
     back_offs: u32,
 }
 
 impl RetransmissionTimer {
     pub(super) fn new(minimum: Duration, first: Duration) -> Self {
-        Self { minimum, first: first.max(minimum), round_trip: RoundTrip::default(), back_offs: 0 }
+        Self { minimum, first: first.max(minimum), round_trip: RoundTrip::default(), provisional: false, back_offs: 0 }
     }
 
     /// A round trip was measured. Whether it is the first.
     pub(super) fn sample(&mut self, round_trip: Duration) -> bool {
         let first = !self.is_measured();
+        if std::mem::take(&mut self.provisional) {
+            self.round_trip = RoundTrip::default();
+        }
         self.round_trip.sample(round_trip.min(self.minimum * MOST_MINIMA));
         first && self.is_measured()
+    }
+
+    /// A round trip of something that was sent twice, counted from the first time: it may be too long (Karn's algorithm, RFC
+    /// 6298 §3, would ignore it). Where it is the first, it is believed until there is another one; a path that is longer than
+    /// the first timeout would else never be measured. Whether it is the first.
+    pub(super) fn sample_at_most(&mut self, round_trip: Duration) -> bool {
+        let first = !self.is_measured() && self.sample(round_trip);
+        self.provisional |= first;
+        first
     }
 
     /// Whether a round trip has been measured.

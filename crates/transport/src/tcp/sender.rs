@@ -305,6 +305,7 @@ impl Sender {
         // RFC 5681 §3.2 step 2, RFC 6675 §5 step 4.2: what limited transmit sent does not count.
         let flight = self.nxt - self.una - self.limited_sent;
         self.window.ssthresh = self.control.on_loss(&self.window, flight);
+        self.limited_since = Time::MAX; // a new epoch begins
         self.limited_sent = 0;
         self.reduced_until = self.max;
         self.cwr_due = self.ecn;

@@ -234,6 +234,24 @@ mod tests {
         assert!(dropped > 0.0 && marked == 0.0);
     }
 
+    #[test]
+    fn an_idle_time_counts_once_however_many_packets_are_dropped_after_it() {
+        use super::super::Queue;
+        use crate::fabric::port::Port;
+        let p = RedParameters { min: 0.001, max: 0.002, gentle: false, weight: 0.002, ..parameters() };
+        let (mut arena, mut wheel) = (Arena::new(), crate::engine::wheel::Wheel::new(22_000_000, 1, 0));
+        let queue = Queue::Red(Red { average: 29.99, ..Red::new(p, 7) });
+        let mut port =
+            Port::new(anabranch_transport::Rate::from_gbps(1), anabranch_transport::Duration::ZERO, 0, queue);
+        for n in 0..5 {
+            let id = insert(&mut arena, data(0), n);
+            port.send(0, arena.hots(), &mut wheel, id, 100 * p.packet_ps + u64::from(n));
+        }
+        let Queue::Red(red) = port.queue() else { unreachable!() };
+        let (now, once) = (red.average, 29.99 * 0.998_f64.powi(100));
+        assert!((now - once).abs() < 0.5, "{now}, not {once}");
+    }
+
     /// 1993 §V: after n arrivals that find a queue of 100 the average is 100 (1 - (1 - w)^n), and an idle time undoes it.
     #[test]
     fn the_average_moves_slowly_and_falls_while_the_queue_is_idle() {

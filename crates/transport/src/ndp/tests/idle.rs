@@ -26,7 +26,7 @@ fn an_initial_window_needs_no_pull() {
     assert_eq!(stats(&p).0.data_sent, 12);
     // The sender is done when the last ACK is there, the receiver when it has lingered.
     assert_eq!(p.events[SENDER][0].0, Time::ZERO + PACKET * 12 + DELAY * 2 + CONTROL);
-    assert_eq!(p.events[RECEIVER][1].0, Time::ZERO + PACKET * 12 + DELAY + Duration::from_ms(100));
+    assert_eq!(p.events[RECEIVER][1].0, Time::ZERO + PACKET * 12 + DELAY + NdpConfig::default().linger);
 }
 
 #[test]

@@ -201,6 +201,24 @@ fn the_window_does_not_grow_with_the_length_of_the_path() {
 }
 
 #[test]
+fn a_pull_that_was_repeated_is_not_timed_from_the_first_for_long() {
+    // All of the first pulls are lost, and repeated after the first timeout; the round trip is 33 us. Late losses then cost
+    // a timeout of about 1 ms, not one of 150 ms.
+    let mut pulls = 0;
+    let mut p = pair(200, move |_, _, t| {
+        pulls += u64::from(matches!(t.header, Header::Pull { .. }));
+        let late = matches!(t.header, Header::Data { seq: 100, .. });
+        if pulls <= 12 && matches!(t.header, Header::Pull { .. }) || late && pulls < 120 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    let fct = finish(&mut p, 200 * PAYLOAD);
+    assert!(fct < PACKET * 200 + FIRST + Duration::from_ms(8), "{fct}");
+}
+
+#[test]
 fn what_is_lost_of_the_first_pulls_and_answers_is_made_up_for() {
     // Twelve packets, then what the first pulls asked for is lost, or all pulls are until the last is repeated.
     for first in [12..24, 12..13, 23..24, 14..20] {

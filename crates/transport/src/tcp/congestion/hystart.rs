@@ -30,8 +30,9 @@ pub(super) struct HyStart {
     /// `MIN_RTT_THRESH` and `MAX_RTT_THRESH`.
     min_threshold: Duration,
     max_threshold: Duration,
-    /// A round ends when this offset is acknowledged.
+    /// A round ends when this offset is acknowledged. The first is the initial window, and is compared with no other.
     window_end: u64,
+    acked: bool,
     last_round_min: Duration,
     round_min: Duration,
     samples: u32,
@@ -47,6 +48,7 @@ impl HyStart {
             min_threshold: config.hystart_min_rtt_thresh,
             max_threshold: config.hystart_max_rtt_thresh,
             window_end: 0,
+            acked: false,
             last_round_min: INFINITY,
             round_min: INFINITY,
             samples: 0,
@@ -57,11 +59,15 @@ impl HyStart {
 
     /// A new segment leaves; it ends at this offset.
     pub(super) fn on_sent(&mut self, end: u64, now: Time) {
+        if !self.acked {
+            self.window_end = end;
+        }
         self.sent.push_back((end, now));
     }
 
     /// Every ACK of new data. Whether slow start is over.
     pub(super) fn on_ack(&mut self, ack: &Acked) -> bool {
+        self.acked = true;
         let mut last_sent = None;
         while self.sent.front().is_some_and(|(end, _)| *end <= ack.una) {
             last_sent = self.sent.pop_front();
@@ -172,14 +178,15 @@ mod tests {
         for rtt in [100, 100, 112] {
             assert_eq!(rounds.round(rtt), 16 * MSS, "{rtt} ms is no rise");
         }
-        // The rise is noticed with the eighth sample: the first one of a round belongs to the round before.
+        // The rise is noticed with the eighth sample.
         let growth = rounds.round(126);
         assert!(growth < 16 * MSS && growth > 8 * MSS, "{growth}");
-        for _ in 0..4 {
+        for _ in 0..3 {
             assert_eq!(rounds.round(126), 16 * MSS / 4);
             assert_eq!(rounds.window.ssthresh, u64::MAX);
         }
-        rounds.round(126);
+        // The part of a round in which it began counts as one, and the ACK that ends the fifth lets nothing grow.
+        assert_eq!(rounds.round(126), 15 * MSS / 4);
         assert_eq!(rounds.window.ssthresh, rounds.window.cwnd, "congestion avoidance");
         assert_eq!(rounds.round(126), 0, "no slow start any more");
     }
@@ -225,6 +232,22 @@ mod tests {
                 hystart.on_ack(&Acked { now, bytes: 1, una, nxt, ece: false, srtt: Duration::ZERO });
             }
             assert!(hystart.conservative.is_none());
+        }
+    }
+
+    /// The initial window leaves in one burst: its own serialisation is no rise over a round before.
+    #[test]
+    fn the_first_round_is_compared_with_none() {
+        let mut hystart = HyStart::new(&config());
+        for i in 1..=10 {
+            hystart.on_sent(i * MSS, Time::ZERO);
+        }
+        for i in 1..=10 {
+            // 20 ms, and 5 ms for each segment.
+            let now = Time::ZERO + Duration::from_ms(20 + 5 * i);
+            let (una, nxt) = (i * MSS, (10 + 2 * i) * MSS);
+            hystart.on_ack(&Acked { now, bytes: MSS, una, nxt, ece: false, srtt: Duration::ZERO });
+            assert!(hystart.conservative.is_none(), "at segment {i} of the initial window");
         }
     }
 
