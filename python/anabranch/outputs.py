@@ -186,26 +186,6 @@ def _origin(folder: Path) -> str:
         return ""
 
 
-def clear(folder: Path) -> None:
-    """Remove the experiment that a folder holds, if any; `check` comes first. Nothing else is removed."""
-    for run in sorted(folder.glob("runs/*")):
-        if not RUN.fullmatch(run.name) or run.is_symlink():
-            continue
-        for file in [*run.iterdir()]:
-            if file.name in TABLES or DRAFT.fullmatch(file.name):
-                file.unlink()
-        with contextlib.suppress(OSError):  # not empty: someone else's file
-            run.rmdir()
-    with contextlib.suppress(OSError):
-        (folder / "runs").rmdir()
-    for name in OWN:
-        (folder / name).unlink(missing_ok=True)
-    if folder.is_dir():
-        for path in [*folder.iterdir()]:
-            if DRAFT.fullmatch(path.name):
-                path.unlink()
-
-
 def put(path: Path, data: str | bytes) -> None:
     """Write a file by rename, making its folder: nobody sees half of it, and a failure leaves nothing behind."""
     path.parent.mkdir(parents=True, exist_ok=True)

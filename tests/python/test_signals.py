@@ -141,3 +141,51 @@ def test_the_demonstration_can_be_resumed(tmp_path: Path) -> None:
     before = (tmp_path / "out/demo/runs/p000-s1/flows.parquet").stat().st_mtime_ns
     assert command(tmp_path, "demo", "--resume").returncode == 0
     assert (tmp_path / "out/demo/runs/p000-s1/flows.parquet").stat().st_mtime_ns == before
+
+
+def test_a_second_command_that_is_refused_touches_nothing(tmp_path: Path) -> None:
+    process = start(tmp_path)
+    try:
+        wait_for_runs(tmp_path, process)
+        second = command(tmp_path, "run", "a.toml", "--out", "r")
+        assert second.returncode == 2
+        assert "another run is writing to r" in second.stderr
+        assert len(list(tmp_path.glob("r/runs/p*/run.json"))) >= 3
+        assert (tmp_path / "r" / "manifest.json").is_file()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=120)
+    assert command(tmp_path, "report", "r").returncode in {0, 1}
+
+
+def test_hidden_files_of_others_are_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    few = ("run", "a.toml", "repeat=2", "--out", "r")
+    assert command(tmp_path, *few).returncode == 0
+    (tmp_path / "r" / "runs" / ".DS_Store").write_text("theirs")
+    again = command(tmp_path, *few)
+    assert again.returncode == 0, again.stderr
+    assert "holds 2 finished runs, which are made again; --resume keeps them" in again.stderr
+    assert (tmp_path / "r" / "runs" / ".DS_Store").read_text() == "theirs"
+
+
+@pytest.mark.parametrize("table", ["flows.parquet", "links.parquet"])
+@pytest.mark.parametrize("cut", [True, False])
+def test_resume_makes_a_run_again_that_has_lost_a_table(tmp_path: Path, table: str, *, cut: bool) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    few = ("run", "a.toml", "repeat=2", "--out", "r")
+    assert command(tmp_path, *few).returncode == 0
+    file = tmp_path / "r" / "runs" / "p000-s1" / table
+    whole = file.read_bytes()
+    file.unlink()
+    if cut:
+        file.write_bytes(whole[: len(whole) // 2])
+    assert command(tmp_path, *few, "--resume").returncode == 0
+    assert file.read_bytes() == whole
+
+
+def test_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
+    line = f'"{sys.executable}" -m anabranch --version >&-'
+    done = subprocess.run(line, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode != 70

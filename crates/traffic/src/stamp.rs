@@ -201,6 +201,14 @@ mod tests {
     }
 
     #[test]
+    fn a_day_that_no_month_has_is_none() {
+        for text in ["2024-02-30", "2023-02-29", "2024-04-31T00:00:00Z", "2024-01-00"] {
+            assert_eq!(calendar(text.as_bytes()), None, "{text}");
+        }
+        assert!(calendar(b"2024-02-29").is_some());
+    }
+
+    #[test]
     fn every_day_of_four_centuries_comes_back() {
         for day in -80_000..80_000 {
             let (y, m, d) = civil(day);
