@@ -281,10 +281,4 @@ def _unit(kind: str, numbers: Sequence[float]) -> tuple[float, str]:
 
 
 def _text(value: float | None, ci: float | None, scale: float) -> str:
-    if value is None:
-        return "–"
-    text = units.digits(value / scale)
-    if ci is None:
-        return text
-    places = len(text.partition(".")[2])
-    return f"{text} ± {ci / scale:.{places}f}"
+    return "–" if value is None else units.with_interval(value, ci, scale)

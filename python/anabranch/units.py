@@ -39,6 +39,30 @@ def digits(value: float, significant: int = 3) -> str:
     return f"{value:.{min(places, 9)}f}"
 
 
+def with_interval(value: float, half_width: float | None, scale: float = 1.0) -> str:
+    """Write a number and its interval, both with as many decimals; an interval that is not zero does not read as zero.
+
+    Parameters
+    ----------
+    value, half_width
+        The number, and half the width of its interval; None, or not finite: there is none.
+    scale
+        Unit to divide both by.
+
+    Examples
+    --------
+    >>> with_interval(13.42, 0.318), with_interval(0.25, None), with_interval(0.951142, 0.000428)
+    ('13.4 ± 0.3', '0.250', '0.951 ± 0.0004')
+    """
+    text = digits(value / scale)
+    if half_width is None or not math.isfinite(half_width):
+        return text
+    wide = f"{half_width / scale:.{len(text.partition('.')[2])}f}"
+    if half_width and not float(wide):
+        wide = digits(half_width / scale, 1)
+    return f"{text} ± {wide}"
+
+
 def _pick(value: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
     for scale, name in units:
         if abs(value) >= scale:

@@ -191,6 +191,11 @@ def test_a_record_names_the_commit_that_made_it(tmp_path: Path) -> None:
     made = record.commit(tmp_path)
     assert made is not None
     assert git("rev-parse", "HEAD").startswith(made)
+    # A record that was just written is no change of the code.
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "record.json").write_text("{}")
+    git("add", "docs")
+    assert record.commit(tmp_path) == made
     (tmp_path / "a").write_text("two")
     assert record.commit(tmp_path) == f"{made}-dirty"
     old = recorded({1: 9.0}, commit=made)

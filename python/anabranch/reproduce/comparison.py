@@ -5,7 +5,6 @@ One list of rows serves the pages of ``docs/fidelity``, the terminal, and the re
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,7 +84,7 @@ class Row:
         """Ours with its interval and unit; told if the seeds gave one and the same value."""
         if self.mean is None:
             return "–"
-        text = f"{mean_text(self.mean, self.ci)} {self.claim.unit}".rstrip()
+        text = f"{units.with_interval(self.mean, self.ci)} {self.claim.unit}".rstrip()
         return f"{text} (under every seed)" if self.alike else text
 
     @property
@@ -107,21 +106,6 @@ class Row:
     def size(self) -> str:
         """Size and number of seeds."""
         return f"{'quick' if self.quick else 'full'}, {self.seeds} seed{'' if self.seeds == 1 else 's'}"
-
-
-def mean_text(mean: float, ci: float | None) -> str:
-    """Write a mean with its interval, both with the same number of decimals.
-
-    Examples
-    --------
-    >>> mean_text(13.42, 0.318), mean_text(0.25, None)
-    ('13.4 ± 0.3', '0.250')
-    """
-    text = units.digits(mean)
-    if ci is None or not math.isfinite(ci):
-        return text
-    places = len(text.partition(".")[2])
-    return f"{text} ± {ci:.{places}f}"
 
 
 def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:

@@ -57,7 +57,7 @@ class Record:
     figures
         Points of the figures, thinned.
     commit
-        Commit of the code that recorded it, as ``git describe --always --dirty`` writes it; None outside a repository.
+        Commit of the code that recorded it (`commit`); None outside a repository.
     """
 
     experiment: str
@@ -117,13 +117,23 @@ def fingerprint(experiment: Experiment, text: str, *, quick: bool) -> str:
 
 
 def commit(root: Path) -> str | None:
-    """Commit of the repository at `root`, with ``-dirty`` if files differ from it; None if git cannot tell."""
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+    """Commit of the repository at `root`, ``-dirty`` if more than ``docs`` differs from it; None if git cannot tell.
+
+    Recording changes ``docs`` itself, which runs do not depend on.
+    """
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "-C", str(root), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - our own words
+
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603 - our own words
+        head = git("rev-parse", "--short=10", "HEAD")
+        same = git("diff-index", "--quiet", "HEAD", "--", ".", ":!docs")
     except (OSError, subprocess.SubprocessError):
         return None
-    return told.stdout.strip() or None
+    if head.returncode:
+        return None
+    return head.stdout.strip() + ("-dirty" if same.returncode else "")
 
 
 def make(experiment: Experiment, results: Results, figures: Sequence[Figure], *, quick: bool) -> Record:
