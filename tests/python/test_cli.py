@@ -177,17 +177,6 @@ def test_force_deletes_nothing_but_results(core: StandIn, folder: Path, name: st
     assert all(call[0] != "run" for call in core.calls)
 
 
-def test_drafts_of_a_killed_program_are_in_nobodys_way(core: StandIn, folder: Path) -> None:  # noqa: ARG001
-    fixtures.write(folder / "r")
-    for name in ("manifest.part", ".manifest.json.part", ".report.html.new", "runs/.p000-s9.part/flows.parquet"):
-        (folder / "r" / name).parent.mkdir(exist_ok=True)
-        (folder / "r" / name).write_text("half")
-    (folder / "r/.DS_Store").write_text("a file manager's")
-    assert invoke("run", "a.toml", "--out", "r").exit_code == 0
-    left = [path.name for path in (folder / "r").rglob(".*")] + [path.name for path in (folder / "r").rglob("*.part")]
-    assert left == [".DS_Store"]
-
-
 def test_an_invalid_scenario_keeps_the_older_experiment(core: StandIn, folder: Path) -> None:  # noqa: ARG001
     assert invoke("run", "a.toml", "--out", "out/x").exit_code == 0
     assert invoke("run", "bad.toml", "--out", "out/x").exit_code == 2

@@ -158,6 +158,17 @@ def test_a_second_command_that_is_refused_touches_nothing(tmp_path: Path) -> Non
     assert command(tmp_path, "report", "r").returncode in {0, 1}
 
 
+def test_drafts_of_a_killed_program_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    few = ("run", "a.toml", "repeat=2", "--out", "r")
+    assert command(tmp_path, *few).returncode == 0
+    for name in ("manifest.part", ".manifest.json.part", "runs/.p000-s9.part/flows.parquet"):
+        (tmp_path / "r" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "r" / name).write_text("half")
+    assert command(tmp_path, *few).returncode == 0
+    assert [path.name for path in (tmp_path / "r").rglob("*.part")] == []
+
+
 def test_hidden_files_of_others_are_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO)
     few = ("run", "a.toml", "repeat=2", "--out", "r")

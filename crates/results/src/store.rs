@@ -217,7 +217,10 @@ impl Store {
                 }
             }
         }
-        for name in stale {
+        // Drafts are of a program that was killed: the lock is ours.
+        let drafts = ["manifest.json", "fabric.json"].map(draft_name);
+        let drafts = drafts.iter().map(String::as_str).chain(["manifest.part", "fabric.part"]);
+        for name in stale.iter().copied().chain(drafts) {
             let path = root.join(name);
             if path.exists() {
                 fs::remove_file(&path).map_err(io(&path))?;

@@ -3,7 +3,7 @@
 //! To add one: write `congestion/<name>.rs` with a type that implements `Control` and has `new(&TcpConfig)`, and add
 //! its line to the registry below. The defaults of `Control` are Reno's (RFC 5681), so a file states only what differs.
 //! Loss *detection* and recovery are not here: they are the sender's, the same for all (RFC 5681, 6582, 6675). Slow start is
-//! the same for all, too: the standard one, or [`hystart`].
+//! the same for all, too: the standard one, or `hystart`.
 
 use super::config::TcpConfig;
 use crate::units::{Duration, Time};
