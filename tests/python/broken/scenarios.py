@@ -317,7 +317,7 @@ COMMANDS = (
     command("threads-negative", "run", "a.toml", "--threads", "-1", says=("--threads",)),
     command("unknown-option", "run", "a.toml", "--sedes", "3", says=("--sedes",)),
     command("out-is-a-file", "run", "a.toml", "--out", "taken", says=("error: taken",), make=_file),
-    command("out-below-a-file", "run", "a.toml", "--out", "taken/r", says=("error: taken/r",), make=_file),
+    command("out-below-a-file", "run", "a.toml", "--out", "taken/r", says=("taken/r: Not a directory",), make=_file),
     command("out-holds-something", "run", "a.toml", "--out", "taken", says=("thesis.tex", "hint:"), make=_foreign),
     command("force-does-not-help", "run", "a.toml", "--out", "taken", "--force", says=("thesis.tex",), make=_foreign),
     command("out-is-a-dangling-link", "run", "a.toml", "--out", "taken", says=("error: taken",), make=_broken_link),
