@@ -51,8 +51,8 @@ class Plan:
 LAST_SEED = 2**63 - 1
 """Largest seed: result tables hold signed numbers of 64 bits."""
 
-MOST_SEEDS = 2**32 - 1
-"""Most seeds of a scenario."""
+MOST_SEEDS = 1_000_000
+"""Most seeds of a scenario: it may have so many runs."""
 
 
 def _call(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes what it is given

@@ -299,4 +299,4 @@ def test_one_anomalous_trace_says_so() -> None:
 
 def test_a_trace_is_read_once(files: list[Path], tmp_path: Path) -> None:
     result = invoke(files[0], files[0], "-o", tmp_path / "r.html")
-    assert (result.exit_code, "is there twice" in result.stderr) == (2, True)
+    assert (result.exit_code, "are one file" in result.stderr) == (2, True)

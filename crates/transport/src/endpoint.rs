@@ -152,6 +152,11 @@ pub trait Endpoint {
     /// asks for packets; one that never does hands over only what can leave at once. Timers run from here: what has not left
     /// is not lost.
     fn set_departure(&mut self, _at: Time) {}
+    /// Whether [`set_departure`](Self::set_departure) changes anything now: a driver for which that time is dear need not tell
+    /// it otherwise.
+    fn heeds_departure(&self) -> bool {
+        false
+    }
     /// The next packet to put on the wire now.
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Self::Header>>;
     /// When to call `handle_timeout`; `None` when no timer runs. Cheap: called after every packet.

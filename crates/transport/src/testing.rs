@@ -236,6 +236,9 @@ impl<E: Endpoint> Endpoint for Slow<E> {
     fn set_departure(&mut self, at: Time) {
         self.end.set_departure(at);
     }
+    fn heeds_departure(&self) -> bool {
+        self.end.heeds_departure()
+    }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<E::Header>> {
         self.end.poll_transmit(now)
     }

@@ -189,14 +189,17 @@ class Reader:
         Raises
         ------
         AnabranchError
-            If a trace is there twice.
+            If a file or a trace is there twice.
         """
         from anabranch.traffic import reading  # noqa: PLC0415
 
         told = self.reading.told(link=self.link)
         tell = self.tell or partial(stderr().print, markup=False)
         traces: dict[tuple[Path, str], list[Volumes]] = {}
+        same: dict[Path, Path] = {}
         for file in files:
+            if (first := same.setdefault(file.resolve(), file)) is not file:
+                raise AnabranchError(f"{file} and {first} are one file", hint="name each file once")
             with progress.reading(stderr()) as shown:
                 found = reading.read(file, widths=widths, told=told, tell=tell, progress=shown)
             for one in found:

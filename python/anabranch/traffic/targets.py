@@ -48,12 +48,14 @@ def check(target: Path, inputs: Iterable[Path | str], option: str) -> None:
     Raises
     ------
     AnabranchError
-        If the target is a folder, an input (by whatever name or link), or a file in a folder that is an input.
+        If the target is a folder, ``-``, an input (by whatever name or link), or a file in a folder that is an input.
     """
     if target.is_dir():
         raise AnabranchError(
             f"{option} {target} is a folder: expected a file", hint=f"name a file in it: {target}/NAME"
         )
+    if str(target) == "-":
+        raise AnabranchError(f"{option} -: expected a file", hint="/dev/stdout for the standard output")
     for given in map(Path, inputs):
         if _same(target, given):
             spelt = "" if str(given) == str(target) else f" {given}"

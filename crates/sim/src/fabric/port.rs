@@ -52,6 +52,8 @@ pub struct Port {
     packets: u64,
     bytes: u64,
     up: bool,
+    /// Whether the queue must be asked about packets that need not wait.
+    minds_passing: bool,
     jittery: bool,
     /// Longest queue so far.
     max_packets: u32,
@@ -91,6 +93,7 @@ impl Port {
             packets: 0,
             bytes: 0,
             up: true,
+            minds_passing: queue.minds_passing(),
             jittery: false,
             max_packets: 0,
             max_bytes: 0,
@@ -231,7 +234,12 @@ impl Port {
         }
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
-            let passing = self.queue.pass(&mut hots[id as usize], now - self.busy_until);
+            let passing = if self.minds_passing {
+                let idle = self.rare.rate.bytes_in(Duration(now - self.busy_until));
+                self.queue.pass(&mut hots[id as usize], idle)
+            } else {
+                Passing::Unmarked
+            };
             if passing == Passing::Rejected {
                 // The queue has been told of the time since then.
                 self.busy_until = now;

@@ -34,6 +34,11 @@ macro_rules! protocols {
             pub fn set_departure(&mut self, at: Time) {
                 match self { $(Self::$name(e) => e.set_departure(at),)+ }
             }
+            /// See [`Endpoint::heeds_departure`].
+            #[inline]
+            pub fn heeds_departure(&self) -> bool {
+                match self { $(Self::$name(e) => e.heeds_departure(),)+ }
+            }
             /// See [`Endpoint::poll_transmit`].
             #[inline]
             pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {

@@ -87,6 +87,9 @@ impl Network {
     /// longest, for nobody can tell by which the next packet leaves.
     #[inline]
     fn tell_departure(&mut self, hosted: &mut Hosted) {
+        if !hosted.stack.heeds_departure() {
+            return;
+        }
         let first = self.hosts[hosted.host as usize].interface as usize;
         let mut idle_at = self.idle_at(first);
         if self.interfaces.several {
@@ -119,14 +122,14 @@ impl Network {
     fn attend(&mut self, id: EndpointId, mut hosted: Box<Hosted>) {
         let now = Time(self.now);
         let mut open = true;
+        self.tell_departure(&mut hosted);
         loop {
-            loop {
-                self.tell_departure(&mut hosted);
-                let Some(transmit) = hosted.stack.poll_transmit(now) else { break };
+            while let Some(transmit) = hosted.stack.poll_transmit(now) {
                 self.inject(id, &mut hosted, transmit);
                 if self.packets.is_full() {
                     break;
                 }
+                self.tell_departure(&mut hosted);
             }
             let Some(event) = hosted.stack.poll_event() else { break };
             open &= self.note(&mut hosted, event);

@@ -252,7 +252,7 @@ pub struct Network {
     groups: Vec<Group>,
     unfinished: u64,
     /// Of these, receivers that nobody can complete any more.
-    hopeless: u64,
+    never_complete: u64,
     last_completion: u64,
     ideals: Ways,
     entities: Entities,
@@ -337,7 +337,7 @@ impl Network {
             multicast: Vec::new(),
             sessions: Vec::with_capacity(setup.sessions.len()),
             unfinished: setup.sessions.iter().filter(|s| awaited(s)).map(|s| s.sinks.len() as u64).sum(),
-            hopeless: 0,
+            never_complete: 0,
             last_completion: 0,
             ideals: Ways::default(),
             specs: setup.sessions,
@@ -390,7 +390,7 @@ impl Network {
 
     fn handle(&mut self, events: u32) -> Option<Ending> {
         for _ in 0..events {
-            if self.unfinished == self.hopeless && self.stop == Stop::Foreground {
+            if self.unfinished == self.never_complete && self.stop == Stop::Foreground {
                 return Some(self.ending());
             }
             if self.wheel.batch().len() == 0 && self.wheel.advance() {

@@ -382,7 +382,7 @@ impl Network {
         self.wheel.cancel(self.entities.timers + id);
         self.keep_stats(hosted);
         if hosted.failed {
-            self.leave_behind(id, hosted);
+            self.give_up_receivers_of(id, hosted);
         }
         let row = &mut self.sessions[hosted.session as usize];
         row.open_endpoints -= 1;
@@ -397,12 +397,12 @@ impl Network {
     fn wait_no_more(&mut self, session: u32, receiver: u16) {
         let awaited = u64::from(self.awaited(session));
         let row = &mut self.sessions[session as usize].receivers[usize::from(receiver)];
-        self.hopeless -= u64::from(std::mem::take(&mut row.lost)) * awaited;
+        self.never_complete -= u64::from(std::mem::take(&mut row.lost)) * awaited;
         self.unfinished -= awaited;
     }
 
     /// An endpoint has given up: of the receivers that need it, those that nobody else serves will never be complete.
-    fn leave_behind(&mut self, id: EndpointId, hosted: &Hosted) {
+    fn give_up_receivers_of(&mut self, id: EndpointId, hosted: &Hosted) {
         if hosted.receiver.is_some() {
             return self.lose(id, hosted);
         }
@@ -429,11 +429,11 @@ impl Network {
         let row = &mut self.sessions[hosted.session as usize].receivers[usize::from(receiver)];
         if row.is_open() && !row.lost {
             row.lost = true;
-            self.hopeless += u64::from(awaited);
+            self.never_complete += u64::from(awaited);
         }
         let Some(relay) = hosted.feeds.filter(|&relay| relay != id) else { return };
         if let Some(relay_end) = self.endpoints[relay as usize].take() {
-            self.leave_behind(relay, &relay_end);
+            self.give_up_receivers_of(relay, &relay_end);
             self.endpoints[relay as usize] = Some(relay_end);
         }
     }

@@ -14,7 +14,7 @@ use crate::network::{Change, Group, Network, Sampling, Setup, Stop, Target};
 use crate::random;
 use crate::transport::{Protocol, Transport};
 use crate::workload::{Context, Fault, Session, WorkloadError, generate};
-use anabranch_transport::{Bytes, Duration, Rate, Time};
+use anabranch_transport::{Bytes, Duration, Time};
 use std::sync::Arc;
 
 /// Bytes of the packets that an idle time is counted in (Ethernet).
@@ -204,14 +204,14 @@ fn queues(
         let seed = random::mix(seed ^ random::mix(u64::from(port)));
         if config.queue == QueueKind::Fair {
             let own = SwitchConfig { queue: QueueKind::Auto, ..config.clone() };
-            let queues = classes.iter().map(|&name| queue(&own.resolve(name, rate), rate, seed));
+            let queues = classes.iter().map(|&name| queue(&own.resolve(name, rate), seed));
             return Queue::Fair(Fair::new(queues, full_packet));
         }
-        queue(&config.resolve(transport, rate), rate, seed)
+        queue(&config.resolve(transport, rate), seed)
     })
 }
 
-fn queue(switch: &Switch, rate: Rate, seed: u64) -> Queue {
+fn queue(switch: &Switch, seed: u64) -> Queue {
     let buffer = limit(switch.buffer);
     let header_buffer = limit(switch.header_buffer);
     let threshold = switch.ecn_threshold.map(limit);
@@ -230,7 +230,7 @@ fn queue(switch: &Switch, rate: Rate, seed: u64) -> Queue {
                 weight: switch.red.weight,
                 gentle: switch.red.gentle,
                 mark: switch.red.mark,
-                packet_ps: rate.transmit_time(PACKET).ps(),
+                packet: PACKET,
             };
             Queue::Red(red::Red::new(parameters, seed))
         }

@@ -342,7 +342,8 @@ fn add_point(plan: &mut Plan, index: u64, schema: &Json) -> Result<(), Vec<Scena
     if (plan.runs.len() as u64).saturating_add(u64::from(scenario.repeat)) > RUNS_MAX {
         let span = document.locate(&Path(vec!["repeat".to_owned()]));
         let message = format!("sweep and repetitions make more than {RUNS_MAX} runs");
-        errors.push(ScenarioError::at(&plan.sources, &span, &Path(vec!["repeat".to_owned()]), message));
+        let error = ScenarioError::at(&plan.sources, &span, &Path(vec!["repeat".to_owned()]), message);
+        errors.push(error.hint(Some("fewer seeds (`repeat`, --seeds) or a smaller sweep".to_owned())));
     }
     if !errors.is_empty() {
         return Err(errors);

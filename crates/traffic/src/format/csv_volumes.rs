@@ -12,6 +12,7 @@ use crate::bins::Cell;
 use crate::collect::{Collector, Interval, Kind};
 use crate::error::{Place, ReadError};
 use crate::input::Input;
+use crate::request::Request;
 use crate::stamp::{self, SECOND};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -412,8 +413,10 @@ pub(super) fn leap(
         stamp::show(before),
         stamp::duration(native.unsigned_abs()),
     );
-    let hint = "if the stamp is right, allow it with --max-bins 20000000; if it is damaged, mend it, or --keep-partial \
-                keeps what comes before it";
+    let keep = "mend the stamp, or --keep-partial keeps what comes before it";
+    let allow = "if the stamp is right, allow it with --max-bins 20000000; if it is damaged, mend it, or --keep-partial \
+                 keeps what comes before it";
+    let hint = if bins > Request::MAX_BINS as u64 { keep } else { allow };
     Err(ReadError::hinted(place, message, hint))
 }
 

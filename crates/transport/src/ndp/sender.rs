@@ -315,6 +315,10 @@ impl Endpoint for Sender {
         self.departure = at;
     }
 
+    fn heeds_departure(&self) -> bool {
+        true
+    }
+
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         if self.done {
             return None;

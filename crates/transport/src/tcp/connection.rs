@@ -324,6 +324,11 @@ impl Endpoint for Connection {
     }
 
     #[inline]
+    fn heeds_departure(&self) -> bool {
+        matches!(self.half, Half::Sender(_)) || self.state != State::Established
+    }
+
+    #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment>> {
         if self.syn_due {
             // The application opens the connection when it has something to send.

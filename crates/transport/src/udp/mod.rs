@@ -63,6 +63,9 @@ impl Endpoint for Connection {
             end.set_departure(at);
         }
     }
+    fn heeds_departure(&self) -> bool {
+        matches!(self, Self::Sender(_))
+    }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         match self {
             Self::Sender(end) => end.next_packet(now),

@@ -113,6 +113,12 @@ impl Rate {
         let bits = u128::from(bytes) * 8 * u128::from(PS_PER_S);
         Duration(u64::try_from(bits.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX))
     }
+
+    /// Whole bytes that it serialises in a time; at most `u64::MAX`.
+    pub fn bytes_in(self, time: Duration) -> u64 {
+        let bytes = u128::from(time.0) * u128::from(self.0) / (8 * u128::from(PS_PER_S));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
 }
 
 impl Add<Duration> for Time {
@@ -229,6 +235,9 @@ mod tests {
             Duration(u64::MAX),
             "what is too long does not come out short"
         );
+        assert_eq!(Rate::from_gbps(1).bytes_in(Duration(11_999_999)), 1499);
+        assert_eq!(Rate::from_gbps(1).bytes_in(Duration::from_us(12)), 1500);
+        assert_eq!(Rate(u64::MAX).bytes_in(Duration(u64::MAX)), u64::MAX);
     }
 
     #[test]

@@ -56,6 +56,10 @@ impl Discipline for Ecn {
         }
         if mark { Passing::Marked } else { Passing::Unmarked }
     }
+
+    fn minds_passing(&self) -> bool {
+        self.threshold.reached(0, 0)
+    }
 }
 
 #[cfg(test)]

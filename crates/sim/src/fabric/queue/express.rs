@@ -47,6 +47,10 @@ impl Discipline for Express {
         if hot.pushed() { Passing::Unmarked } else { self.others.pass(hot, idle) }
     }
 
+    fn minds_passing(&self) -> bool {
+        self.others.minds_passing()
+    }
+
     fn urgency(&self) -> u8 {
         if self.pushed.is_empty() { self.others.urgency() } else { 0 }
     }

@@ -100,6 +100,10 @@ impl Discipline for Fair {
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
         self.class(hot).queue.pass(hot, idle)
     }
+
+    fn minds_passing(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.minds_passing())
+    }
 }
 
 #[cfg(test)]

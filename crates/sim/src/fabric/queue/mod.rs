@@ -92,10 +92,14 @@ pub trait Discipline {
     fn packets(&self) -> u32;
     /// Waiting bytes.
     fn bytes(&self) -> u64;
-    /// A packet comes to an idle port with an empty queue, which has been idle for `idle` picoseconds: it never waits, but may
-    /// still be marked or rejected.
+    /// A packet comes to an idle port with an empty queue, on whose link `idle` bytes could have been sent
+    /// since it has been idle: it never waits, but may still be marked or rejected.
     fn pass(&mut self, _hot: &mut Hot, _idle: u64) -> Passing {
         Passing::Unmarked
+    }
+    /// Whether [`pass`](Self::pass) may do anything but let the packet go as it is. Asked once, of a new queue.
+    fn minds_passing(&self) -> bool {
+        false
     }
     /// How urgent the packet is that leaves next: 0 for headers and control, from 1 on for data by priority. Says
     /// nothing of an empty queue.
@@ -134,6 +138,9 @@ macro_rules! disciplines {
             #[inline]
             fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
                 match self { $(Self::$name(q) => q.pass(hot, idle),)+ }
+            }
+            fn minds_passing(&self) -> bool {
+                match self { $(Self::$name(q) => q.minds_passing(),)+ }
             }
             fn urgency(&self) -> u8 {
                 match self { $(Self::$name(q) => q.urgency(),)+ }

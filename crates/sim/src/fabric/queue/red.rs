@@ -1,7 +1,7 @@
 //! Random early detection (Floyd and Jacobson 1993), with the gentle slope of Floyd 2000, dropping or marking (RFC 3168).
 //!
 //! Unlike [`ecn`](super::ecn), which looks at the queue as it is, it decides by a moving average of the queue's length, and
-//! by chance: bursts pass, and flows are told in proportion to what they send.
+//! at random: bursts pass, and a flow's share of the marks or drops is its share of the packets.
 
 use super::drop_tail::DropTail;
 use super::{Discipline, Limit, Outcome, Passing};
@@ -13,30 +13,30 @@ use crate::random;
 pub struct RedParameters {
     /// What the queue may hold.
     pub buffer: Limit,
-    /// Average lengths from which packets are told, and from which all of them are; in packets, or both in bytes.
+    /// The lower threshold (`min_th`) and the upper (`max_th`) of the average length, in packets, or both in bytes.
     pub min: f64,
     /// See `min`.
     pub max: f64,
     /// Whether lengths are in bytes.
     pub in_bytes: bool,
-    /// Share of packets that are told when the average is just below `max`.
+    /// Marking probability when the average is just below `max` (`max_p`).
     pub max_probability: f64,
     /// Weight of an arrival in the average.
     pub weight: f64,
-    /// Whether the share rises from `max_probability` to 1 between `max` and twice that, instead of at once.
+    /// Whether the marking probability rises from `max_probability` to 1 between `max` and twice that, instead of at once.
     pub gentle: bool,
     /// Whether packets that may be marked are marked instead of dropped.
     pub mark: bool,
-    /// Picoseconds that a packet takes on the link: an idle queue's average falls as if so many had arrived.
-    pub packet_ps: u64,
+    /// Bytes of a typical packet: an idle queue's average falls as if such packets had arrived all the time.
+    pub packet: u64,
 }
 
 /// What becomes of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Admit,
-    /// By chance: mark it or drop it.
-    Tell,
+    /// Mark it, or drop it where it cannot be marked.
+    Mark,
     /// The average is beyond all bounds: drop it (RFC 3168 §7 asks for that even where marks are possible).
     Drop,
 }
@@ -47,26 +47,26 @@ pub struct Red {
     queue: DropTail,
     parameters: RedParameters,
     average: f64,
-    /// Arrivals since the last one that was told, in the range where that is a matter of chance; -1 out of it.
-    since_told: i64,
-    coin: u64,
+    /// Arrivals since the last mark or drop (1993's `count`); -1 while the average is below `min`.
+    count: i64,
+    random: u64,
 }
 
 impl Red {
-    /// An empty queue; `seed` is that of its coin.
+    /// An empty queue; `seed` is that of its random numbers.
     pub fn new(parameters: RedParameters, seed: u64) -> Self {
         let queue = DropTail::new(parameters.buffer);
-        Self { queue, parameters, average: 0.0, since_told: -1, coin: random::mix(seed) }
+        Self { queue, parameters, average: 0.0, count: -1, random: random::mix(seed) }
     }
 
     /// Uniform in 0 to 1.
-    fn toss(&mut self) -> f64 {
-        self.coin = random::mix(self.coin);
-        (self.coin >> 11) as f64 / (1_u64 << 53) as f64
+    fn uniform(&mut self) -> f64 {
+        self.random = random::mix(self.random);
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// The share of packets that are to be told at this average (1993 §IV; Floyd 2000); 1 or more: all.
-    fn share(&self) -> f64 {
+    /// The marking probability at this average, `p_b` (1993 §IV; Floyd 2000); 1: every packet is dropped.
+    fn probability(&self) -> f64 {
         let RedParameters { min, max, max_probability: top, gentle, .. } = self.parameters;
         if self.average < min {
             0.0
@@ -80,21 +80,21 @@ impl Red {
     }
 
     fn judge(&mut self) -> Verdict {
-        let share = self.share();
-        if share >= 1.0 {
-            self.since_told = 0;
+        let probability = self.probability();
+        if probability >= 1.0 {
+            self.count = 0;
             return Verdict::Drop;
         }
         if self.average < self.parameters.min {
-            self.since_told = -1;
+            self.count = -1;
             return Verdict::Admit;
         }
-        // 1993 §IV: the share is spread evenly, so that the gaps between two that are told are uniform.
-        self.since_told += 1;
-        let spread = 1.0 - self.since_told as f64 * share;
-        if spread <= 0.0 || self.toss() < share / spread {
-            self.since_told = 0;
-            return Verdict::Tell;
+        // 1993 §IV: `p_a` = p_b / (1 - count p_b) makes the gaps between marks uniform.
+        self.count += 1;
+        let spread = 1.0 - self.count as f64 * probability;
+        if spread <= 0.0 || self.uniform() < probability / spread {
+            self.count = 0;
+            return Verdict::Mark;
         }
         Verdict::Admit
     }
@@ -103,12 +103,12 @@ impl Red {
     fn apply(&self, verdict: Verdict, hot: &mut Hot) -> (bool, bool) {
         match verdict {
             Verdict::Admit => (true, false),
-            Verdict::Tell if self.parameters.mark && hot.has(flag::ECT) => {
+            Verdict::Mark if self.parameters.mark && hot.has(flag::ECT) => {
                 let news = !hot.has(flag::CE);
                 hot.flags |= flag::CE;
                 (true, news)
             }
-            Verdict::Tell | Verdict::Drop => (false, false),
+            Verdict::Mark | Verdict::Drop => (false, false),
         }
     }
 }
@@ -158,13 +158,17 @@ impl Discipline for Red {
     #[inline]
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
         // 1993 §IV: as many small packets as could have been sent while the queue was idle.
-        self.average *= power(1.0 - self.parameters.weight, idle / self.parameters.packet_ps.max(1));
+        self.average *= power(1.0 - self.parameters.weight, idle / self.parameters.packet.max(1));
         let verdict = self.judge();
         match self.apply(verdict, hot) {
             (false, _) => Passing::Rejected,
             (true, true) => Passing::Marked,
             (true, false) => Passing::Unmarked,
         }
+    }
+
+    fn minds_passing(&self) -> bool {
+        true
     }
 }
 
@@ -184,12 +188,12 @@ mod tests {
             weight: 0.002,
             gentle: true,
             mark: true,
-            packet_ps: 12_000_000,
+            packet: 1500,
         }
     }
 
-    /// Share of packets told, of many that find this average. The weight is so small that they do not change it.
-    fn told(parameters: RedParameters, average: f64, hot: Hot) -> (f64, f64) {
+    /// Shares of packets dropped and marked, of many that find this average. The weight is so small that they do not change it.
+    fn dropped_and_marked(parameters: RedParameters, average: f64, hot: Hot) -> (f64, f64) {
         let mut queue = Red { average, ..Red::new(RedParameters { weight: 1e-12, ..parameters }, 7) };
         let (mut dropped, mut marked, n) = (0, 0, 20_000);
         for _ in 0..n {
@@ -202,7 +206,7 @@ mod tests {
         (f64::from(dropped) / f64::from(n), f64::from(marked) / f64::from(n))
     }
 
-    /// The spreading doubles the share: with the counter of 1993, Fig. 2, gaps are uniform on 1 to 1/p - 1, whose mean is 1/2p.
+    /// Even gaps double the probability: with the counter of 1993, Fig. 2, gaps are uniform on 1 to 1/p - 1, whose mean is 1/2p.
     fn spread(share: f64) -> f64 {
         (2.0 * share).min(1.0)
     }
@@ -212,25 +216,25 @@ mod tests {
         let plain = RedParameters { gentle: false, ..parameters() };
         for (average, share) in [(4.9, 0.0), (7.5, 0.025), (10.0, 0.05), (14.0, 0.09)] {
             for p in [parameters(), plain] {
-                let (dropped, marked) = told(p, average, data(0));
+                let (dropped, marked) = dropped_and_marked(p, average, data(0));
                 assert!((dropped - spread(share)).abs() < 0.01 && marked == 0.0, "{average}: {dropped}");
             }
         }
         // Floyd 2000: 0.1 at 15, 0.55 at 22.5, all from 30 on. Without it, all from 15 on.
         for (average, share) in [(15.0, 0.1), (22.5, 0.55), (29.9, 0.994), (30.0, 1.0)] {
-            let dropped = told(parameters(), average, data(0)).0;
+            let dropped = dropped_and_marked(parameters(), average, data(0)).0;
             assert!(dropped >= share - 0.01 && dropped <= spread(share) + 0.02, "{average}: {dropped}");
-            assert!(told(plain, average, data(0)).0 > 0.999);
+            assert!(dropped_and_marked(plain, average, data(0)).0 > 0.999);
         }
     }
 
     #[test]
     fn capable_packets_are_marked_but_where_all_are_dropped() {
         let capable = Hot { flags: flag::DATA | flag::ECT, ..data(0) };
-        let (dropped, marked) = told(parameters(), 10.0, capable);
+        let (dropped, marked) = dropped_and_marked(parameters(), 10.0, capable);
         assert!(dropped == 0.0 && (marked - spread(0.05)).abs() < 0.01, "{dropped} {marked}");
-        assert!(told(parameters(), 40.0, capable).0 > 0.9999);
-        let (dropped, marked) = told(RedParameters { mark: false, ..parameters() }, 10.0, capable);
+        assert!(dropped_and_marked(parameters(), 40.0, capable).0 > 0.9999);
+        let (dropped, marked) = dropped_and_marked(RedParameters { mark: false, ..parameters() }, 10.0, capable);
         assert!(dropped > 0.0 && marked == 0.0);
     }
 
@@ -245,7 +249,7 @@ mod tests {
             Port::new(anabranch_transport::Rate::from_gbps(1), anabranch_transport::Duration::ZERO, 0, queue);
         for n in 0..5 {
             let id = insert(&mut arena, data(0), n);
-            port.send(0, arena.hots(), &mut wheel, id, 100 * p.packet_ps + u64::from(n));
+            port.send(0, arena.hots(), &mut wheel, id, 100 * 12_000_000 + u64::from(n));
         }
         let Queue::Red(red) = port.queue() else { unreachable!() };
         let (now, once) = (red.average, 29.99 * 0.998_f64.powi(100));
@@ -267,7 +271,7 @@ mod tests {
         }
         let (n, average) = (600_i32, queue.average);
         assert!(average > 50.0 && average < 100.0 * (1.0 - 0.998_f64.powi(n)), "{average}");
-        queue.pass(&mut data(0), 500 * parameters.packet_ps);
+        queue.pass(&mut data(0), 500 * parameters.packet);
         assert!((queue.average - average * 0.998_f64.powi(500)).abs() < 1e-9);
         queue.pass(&mut data(0), u64::MAX);
         assert!(queue.average < 1e-9);

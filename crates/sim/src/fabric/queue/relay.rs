@@ -57,6 +57,10 @@ impl Discipline for Relay {
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
         if hot.has(flag::RELAYED) { self.others.pass(hot, idle) } else { Passing::Unmarked }
     }
+
+    fn minds_passing(&self) -> bool {
+        self.others.minds_passing()
+    }
 }
 
 #[cfg(test)]
