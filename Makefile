@@ -27,10 +27,10 @@ setup: $(UV) ## check what is needed, make .venv, build the simulator into it
 	@$(UV) sync --locked --quiet --python "$$(command -v $(PYTHON))"
 
 demo: setup ## run the demonstration: a table, and out/demo/report.html
-	@$(BIN)/anabranch demo
+	@$(BIN)/anabranch demo --force
 
 readme: setup ## run the demonstration and write its table in README.md again
-	@$(BIN)/anabranch demo --resume
+	@$(BIN)/anabranch demo --resume --force
 	@$(BIN)/python tools/readme-table
 
 test: setup ## run all tests

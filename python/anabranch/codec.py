@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import core
+from anabranch import core, targets
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -106,10 +106,8 @@ class LatencyTable:
 
     def write(self, file: str | Path) -> None:
         """Write the table to a file, which appears when it is complete."""
-        path = Path(file)
-        partial = path.with_name(f".{path.name}.part")
-        partial.write_text(self.to_json(), encoding="utf-8")
-        partial.replace(path)
+        with targets.whole(file) as draft:
+            draft.write_text(self.to_json(), encoding="utf-8")
 
 
 def bench(

@@ -7,14 +7,13 @@ holds runs which the new experiment does not make needs ``--force``.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anabranch import targets
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _foreign_runs(runs: Path) -> Iterator[Path]:
                 yield run
             continue
         for file in sorted(run.iterdir()):
-            if file.name not in TABLES and not DRAFT.fullmatch(file.name) and not _hidden(file):
+            if file.name not in TABLES and not DRAFT.fullmatch(file.name):
                 yield file
 
 
@@ -171,9 +170,21 @@ def guard(folder: Path, planned: Sequence[PlannedRun], *, resume: bool) -> None:
         few = ", ".join(lost[:3]) + (" ..." if len(lost) > 3 else "")  # noqa: PLR2004 - three fit a line
         raise AnabranchError(
             f"{folder} holds {len(there)} finished runs{_origin(folder)}; {len(lost)} of them ({few}) would be "
-            "deleted, and this experiment does not make them again; nothing was touched",
+            f"deleted, and {_reason(folder, planned)}; nothing was touched",
             hint="choose another folder with --out, or say --force to replace them",
         )
+
+
+def _reason(folder: Path, planned: Sequence[PlannedRun]) -> str:
+    """Why an experiment does not make the runs of a folder again."""
+    try:
+        there = json.loads((folder / "manifest.json").read_bytes())["runs"]
+        known = {(run["run"], run["seed"], json.dumps(run["point"], sort_keys=True)) for run in there}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        known = set()
+    if known == {(run.run, run.seed, json.dumps(run.point, sort_keys=True)) for run in planned}:
+        return "they are of another version of the scenario or of the simulator, which gives other results now"
+    return "this experiment does not make them again"
 
 
 def _origin(folder: Path) -> str:
@@ -188,15 +199,6 @@ def _origin(folder: Path) -> str:
 
 def put(path: Path, data: str | bytes) -> None:
     """Write a file by rename, making its folder: nobody sees half of it, and a failure leaves nothing behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.new")
-    try:
+    with targets.whole(path) as draft:
         # Names of files that are no text (surrogates) are no text in UTF-8 either.
         draft.write_bytes(data.encode(errors="replace") if isinstance(data, str) else data)
-        os.replace(draft, path)  # noqa: PTH105 - the pair of `write_bytes`, atomic on every platform
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-        if error.filename is None or Path(error.filename) == draft:
-            error.filename = str(path)  # what the reader asked for, not its draft
-        raise

@@ -192,6 +192,19 @@ def same_runs(results: Results) -> list[Same]:
     ]
 
 
+def repeated_seeds(results: Results) -> set[int]:
+    """Seeds that gave, at every sweep point, the same run as an earlier seed, by the fingerprints."""
+    runs = results.runs.filter((pl.col("status") != "interrupted") & (pl.col("fingerprint") != ""))
+    rows = runs.sort("seed", *results.keys).group_by("seed", maintain_order=True).agg(pl.col("fingerprint"))
+    seen: set[tuple[str, ...]] = set()
+    repeated = set()
+    for seed, prints in rows.iter_rows():
+        if tuple(prints) in seen:
+            repeated.add(seed)
+        seen.add(tuple(prints))
+    return repeated
+
+
 def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], confidence: float) -> pl.DataFrame:
     """Average per-seed values: for each metric its mean and, as ``METRIC_ci``, the half width of its interval.
 
@@ -210,7 +223,8 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
     -------
     polars.DataFrame
         One row per group, in order of first appearance, with the number of ``seeds`` and of different ``samples``; an
-        interval is null where fewer than two samples have a value.
+        interval is null where fewer than two samples have a value, and where all have the same: that says nothing of
+        the spread.
     """
     seeds = per_seed.group_by(by, maintain_order=True).agg(pl.col("seed").n_unique().alias("seeds"))
     if "sample" in per_seed.columns:
@@ -220,7 +234,9 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
         n = pl.col(name).count()
         columns += [
             pl.col(name).mean(),
-            (pl.col(name).std(ddof=1) / n.sqrt()).alias(f"{name}_ci"),
+            pl.when(pl.col(name).drop_nulls().n_unique() > 1)
+            .then(pl.col(name).std(ddof=1) / n.sqrt())
+            .alias(f"{name}_ci"),
             n.alias(f"{name}_n"),
         ]
     means = per_seed.group_by(by, maintain_order=True).agg(columns)

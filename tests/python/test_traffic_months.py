@@ -75,6 +75,41 @@ def test_a_port_that_was_not_measured_in_a_month_is_not_taken_for_silent() -> No
     assert "a port was not measured" in april.bill.reason
 
 
+def test_a_month_with_holes_is_partial() -> None:
+    rates = np.random.default_rng(1).lognormal(18, 0.4, 31 * DAY)
+    holes = rates.copy()
+    holes[DAY : 30 * DAY] = np.nan
+    (may,) = months.bills([Port(Volumes.of_rates(holes, bin_s=300, start_ns=MARCH, name="port"))])
+    assert (may.whole, may.measured_days) == (False, 2)
+    # Of two ports one was measured in the last three days only.
+    late = Volumes.of_rates(rates[28 * DAY :], bin_s=300, start_ns=MARCH + 28 * DAY * 300 * SECOND, name="late")
+    (may,) = months.bills([Port(port(31)), Port(late)])
+    assert (may.whole, may.measured_days) == (False, 3)
+    few = rates.copy()
+    few[100:110] = np.nan
+    (may,) = months.bills([Port(Volumes.of_rates(few, bin_s=300, start_ns=MARCH, name="port"))])
+    assert may.whole, "50 minutes are lost"
+
+
+def test_the_month_that_is_forecast_is_one_of_the_calendar(tmp_path: Path) -> None:
+    file = tmp_path / "port.parquet"
+    series.write(file, [port(51)])
+    result = invoke("bill", file, "--forecast-days", "10")
+    assert result.exit_code == 2
+    assert "2 months are there: expected one\nhint: say which to forecast: --month 2024-04" in result.stderr
+    series.write(file, [port(20)])
+    result = invoke("bill", file, "--forecast-days", "3")
+    assert "31 days are forecast from 3" in result.stderr
+
+
+def test_prices_are_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "port.parquet"
+    series.write(file, [port(31)])
+    result = invoke("bill", file, "--price", "inf", "--json")
+    assert result.exit_code == 2
+    assert "price inf: expected a number" in result.stderr
+
+
 def test_the_command_bills_every_month(tmp_path: Path) -> None:
     file = tmp_path / "port.parquet"
     series.write(file, [port(51)])
@@ -109,7 +144,7 @@ def test_a_forecast_needs_the_days_it_is_made_from(tmp_path: Path) -> None:
     assert "less than the 30 days to forecast from" in result.stderr
     result = invoke("bill", file, "--forecast-days", "1")
     assert result.exit_code == 0
-    assert "30 days are forecast from 1" in result.stderr
+    assert "31 days are forecast from 1" in result.stderr
 
 
 def test_two_rows_have_no_verdict(tmp_path: Path) -> None:

@@ -225,3 +225,18 @@ def test_many_series_are_written_and_read_quickly(tmp_path: Path) -> None:
     assert [one.name for one in found] == [one.name for one in many]
     assert found[7].known().tolist() == [1.0, 10.0]
     assert found[7].source == "wide.csv"
+
+
+def test_facts_that_make_no_sense_are_as_good_as_absent(tmp_path: Path) -> None:
+    file = tmp_path / "volumes.parquet"
+    frame = pl.DataFrame({"start_ns": [k * SECOND for k in range(9)], "bytes": range(9)})
+    frame.write_parquet(file, metadata={series.METADATA: '[{"bin_ns": "wide", "name": ["x"]}, 7]'})
+    (found,) = series.read(file)
+    assert (found.name, found.bin_ns, found.bytes.sum()) == ("volumes", SECOND, 36)
+
+
+def test_a_name_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "p\udcff.csv"
+    file.write_text("time,bytes\n0,1\n")
+    with pytest.raises(TrafficError, match=r"p\\udcff.csv': not valid UTF-8"):
+        reading.read(file)

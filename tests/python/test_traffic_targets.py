@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from anabranch import targets
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
-from anabranch.traffic import series, targets
+from anabranch.traffic import series
 from anabranch.traffic.series import Volumes
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def test_whatever_ends_the_writing_removes_the_draft(end: Callable[[], BaseExcep
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 1)])
 def test_signals_remove_the_draft(number: int, code: int, tmp_path: Path) -> None:
     script = (
-        "import time\nfrom anabranch.traffic import targets\n"
+        "import time\nfrom anabranch import targets\n"
         "with targets.whole('made.csv') as draft:\n"
         "    draft.write_text('half')\n    print('ready', flush=True)\n    time.sleep(30)\n"
     )
@@ -191,3 +192,61 @@ def test_names_of_255_letters_have_a_draft_too(tmp_path: Path) -> None:
     assert target.read_text() == "all"
     with pytest.raises(AnabranchError, match="is a folder"), targets.whole(tmp_path):
         pass
+
+
+def _shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of the shell, in which ``anabranch`` is this program."""
+    program = f"anabranch() {{ '{sys.executable}' -m anabranch \"$@\"; }}; "
+    return subprocess.run(
+        ["bash", "-c", program + line], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_the_standard_output_is_written_where_it_stands(table: Path) -> None:
+    folder = table.parent
+    (folder / "all.csv").write_text("precious\n")
+    done = _shell("anabranch traffic generate port.csv -o /dev/stdout >> all.csv", folder)
+    assert done.returncode == 0, done.stderr
+    kept = (folder / "all.csv").read_text()
+    assert kept.startswith("precious\n")
+    assert kept.count("\n") > 50, "the series, too"
+    done = _shell("anabranch traffic generate port.csv -o /dev/stdout | head -n 1", folder)
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_dash_is_no_file(table: Path) -> None:
+    result = invoke("bin", table, "-o", "-")
+    assert result.exit_code == 2
+    assert "-o -: expected a file\nhint: /dev/stdout" in result.stderr
+
+
+def test_permissions_stay(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made.parquet"
+    assert invoke("bin", table, "-o", out).exit_code == 0
+    out.chmod(0o600)
+    assert invoke("bin", table, "-o", out).exit_code == 0
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
+def test_why_a_file_cannot_be_written_is_said(table: Path) -> None:
+    result = invoke("bin", table, "-o", "/proc/made.parquet")
+    assert result.exit_code == 2
+    assert "/proc/made.parquet" in result.stderr
+    assert "None" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["a[1].parquet", "caf\udce9.parquet", "波" * 80 + ".parquet"])
+@pytest.mark.usefixtures("table")
+def test_names_are_no_patterns_and_need_not_be_utf_8(name: str, tmp_path: Path) -> None:
+    # A pattern `a[1]` would find this one, which is another series.
+    series.write(tmp_path / "a1.parquet", [Volumes.of_rates(np.full(100, 1e9), bin_s=1, name="other")])
+    out = tmp_path / name
+    done = _shell(f"anabranch traffic bin port.csv --bin 300s -o $'{_ansi(name)}'", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (found,) = series.read(out)
+    assert found.bytes.max() < 1e6
+
+
+def _ansi(name: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(name))

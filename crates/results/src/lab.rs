@@ -55,8 +55,8 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
         |i| Ok(plan.network(&plan.runs[i])?),
         |i, record, spent| {
             let run = &plan.runs[i];
-            if let Ending::TooLarge(why) = &record.ending {
-                return Err(plan.too_large(run, why).into());
+            if let Ending::TooLarge(needs, why) = &record.ending {
+                return Err(plan.too_large(run, *needs, why).into());
             }
             let entry = RunEntry::new(run, &record, spent);
             store.write_run(&entry, &record)?;
@@ -114,14 +114,14 @@ impl<'a> Book<'a> {
         (0..state.ended.len()).filter(|&i| !state.ended[i]).collect()
     }
 
-    /// Notes that a run has ended. The manifest is written each time while it is short, else when a 32nd part of the runs
-    /// is new: all writing together stays proportional to the runs. What it does not tell yet, `run.json` does.
+    /// Notes that a run has ended. The manifest, which lists all runs, is written each time that a 32nd part of them is
+    /// new, so that all writing together stays proportional to the runs. What it does not tell yet, `run.json` does.
     fn enter(&self, i: usize, entry: RunEntry) -> Result<(), StoreError> {
         let mut state = self.lock();
         state.manifest.runs[i] = entry;
         state.ended[i] = true;
         state.unwritten += 1;
-        if state.unwritten > state.ended.iter().filter(|ended| **ended).count() / 32 {
+        if state.unwritten > state.ended.len() / 32 {
             self.store.write_manifest(&state.manifest)?;
             state.unwritten = 0;
         }

@@ -52,7 +52,8 @@ const FILES: [&str; 4] = ["flows.parquet", "links.parquet", "series.parquet", EN
 
 /// Whether a folder below `runs` has the name of a run, `p003-s42`, or of the draft of one, `.p003-s42.part`.
 fn is_run(name: &str) -> bool {
-    let name = name.strip_prefix('.').unwrap_or(name);
+    // The draft of a draft has two dots: a run that was moved aside when the program ended.
+    let name = name.trim_start_matches('.');
     let name = name.strip_suffix(".part").unwrap_or(name);
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let parts = name.strip_prefix('p').and_then(|rest| rest.split_once("-s"));
@@ -61,7 +62,7 @@ fn is_run(name: &str) -> bool {
 
 /// Something in a folder of runs that is none: it is not ours to remove.
 fn foreign(runs: &Path) -> io::Result<Option<PathBuf>> {
-    let drafts = |name: &str| name.starts_with('.') || name == OLD_DRAFT;
+    let drafts = |name: &str| name == draft_name(ENTRY) || name == OLD_DRAFT;
     for run in fs::read_dir(runs)? {
         let run = run?;
         let (name, is_folder) = (run.file_name(), run.file_type()?.is_dir());

@@ -194,7 +194,13 @@ fn the_manifest_is_there_from_the_first_run_to_the_last() {
 #[test]
 fn what_is_no_result_is_never_removed() {
     for resume in [false, true] {
-        for file in ["runs/model.bin", "runs/p000-s1/thesis.tex", "runs/2024-01-01/weights", "runs/p1-sx/run.json"] {
+        for file in [
+            "runs/model.bin",
+            "runs/p000-s1/thesis.tex",
+            "runs/2024-01-01/weights",
+            "runs/p1-sx/run.json",
+            "runs/p000-s1/.DS_Store",
+        ] {
             let out = folder(if resume { "foreign-resume" } else { "foreign" });
             complete(&plan(&[]), &out, false);
             let path = out.join(file);

@@ -1,6 +1,6 @@
 //! What would take more memory than a run may have is refused, with the key that asks for it.
 
-use anabranch_sim::network::Ending;
+use anabranch_sim::network::{Ending, Needs};
 use anabranch_sim::scenario::{Plan, load, parse};
 use std::path::Path;
 
@@ -65,9 +65,31 @@ fn a_run_that_needs_more_than_was_foreseen_ends() {
     let udp = ["transport.name=udp".to_owned(), "run.memory_limit=20KB".to_owned()];
     let plan = parse("bounds.toml", &text, &udp).unwrap_or_else(|e| panic!("{e}"));
     let mut network = plan.network(&plan.runs[0]).unwrap_or_else(|e| panic!("{e}"));
-    let Ending::TooLarge(why) = network.run(|_| true) else { panic!("1 MB at once does not fit") };
+    let Ending::TooLarge(Needs::Packets, why) = network.run(|_| true) else { panic!("1 MB at once does not fit") };
     assert!(why.contains("packets on their way"), "{why}");
-    assert!(plan.too_large(&plan.runs[0], &why).to_string().contains("memory_limit"));
+    assert!(plan.too_large(&plan.runs[0], Needs::Packets, &why).to_string().contains("run.memory_limit"));
+}
+
+/// The estimate is of undisturbed flows: with a buffer of one packet they last far longer, and are looked at far more often.
+#[test]
+fn a_run_with_more_samples_than_were_foreseen_ends() {
+    let overrides = [
+        "switch.buffer=1 packet",
+        "transport.name=newreno",
+        "transport.tcp.rto_min=10s",
+        "workload.0.placement={ pattern = \"incast\", senders = 7, receiver = 0 }",
+        "workload.0.arrivals={ law = \"synchronised\" }",
+        "workload.0.sessions=7",
+        "run.memory_limit=20MB",
+        "measure.interval=50us",
+        "measure.cwnd=true",
+    ];
+    let plan = plan(&overrides).unwrap_or_else(|e| panic!("{e}"));
+    plan.estimates().unwrap_or_else(|e| panic!("not foreseen: {e}"));
+    let mut network = plan.network(&plan.runs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let ending = network.run(|n| n.events() < 100_000_000);
+    let Ending::TooLarge(Needs::Samples, why) = ending else { panic!("{ending:?}") };
+    assert!(plan.too_large(&plan.runs[0], Needs::Samples, &why).to_string().contains("measure.interval"), "{why}");
 }
 
 #[test]

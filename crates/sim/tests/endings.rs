@@ -81,6 +81,25 @@ fn what_hangs_on_a_session_that_has_given_up_is_lost_with_it() {
     stalls("a part", parts(&[2], tcp()), 1);
 }
 
+/// Two sources of a read in parts. One has sent its part, and its link is cut before the last ACK comes back: that sender
+/// gives up, but its part has arrived, and the other one still comes.
+#[test]
+fn a_part_that_has_arrived_is_not_lost_with_its_sender() {
+    let tcp = || impatient()[0].1.clone();
+    let (alone, _) = run_for(beside_a_long_flow(tcp(), None, vec![unicast(1, 0, 50_000)], &[]), 20_000_000);
+    let arrived = Time(alone.flows[0].end.expect("complete").ps());
+    let ending = |cut: Time| {
+        let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2], ..unicast(1, 0, 100_000) };
+        let mut setup = beside_a_long_flow(tcp(), Some(Fallback::Partition), vec![session], &[]);
+        // The other source is slower, and hardly in the way.
+        let slow = Change::Rate(Target::Link(2), Rate::from_mbps(20));
+        setup.changes = vec![(at(0), slow), (cut, Change::Cut(Target::Link(1)))];
+        run_for(setup, 20_000_000).1
+    };
+    assert_eq!(ending(arrived + us(5)), Ending::Complete);
+    assert!(matches!(ending(Time(arrived.ps() - us(50).ps())), Ending::Stalled(_)));
+}
+
 #[test]
 fn a_read_goes_on_without_a_source_that_has_given_up() {
     let [.., (_, scdp)] = impatient();

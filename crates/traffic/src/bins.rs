@@ -161,8 +161,11 @@ impl Bins {
         if index < self.first {
             // As many again in front, so that a file in reverse order costs no more than one in order.
             let wanted = (self.first - index) as usize;
-            let extra = wanted.max(self.cells.len()).min(self.max - self.cells.len());
-            self.budget.take(extra)?;
+            let mut extra = wanted.max(self.cells.len()).min(self.max - self.cells.len());
+            if self.budget.take(extra).is_err() {
+                extra = wanted;
+                self.budget.take(extra)?;
+            }
             self.cells.splice(0..0, std::iter::repeat_n(Cell::default(), extra));
             self.first -= extra as i64;
         } else if index > last {

@@ -154,7 +154,7 @@ pub trait Endpoint {
     fn set_departure(&mut self, _at: Time) {}
     /// Whether [`set_departure`](Self::set_departure) changes anything now: a driver for which that time is dear need not tell
     /// it otherwise.
-    fn heeds_departure(&self) -> bool {
+    fn uses_departure(&self) -> bool {
         false
     }
     /// The next packet to put on the wire now.

@@ -236,8 +236,8 @@ impl<E: Endpoint> Endpoint for Slow<E> {
     fn set_departure(&mut self, at: Time) {
         self.end.set_departure(at);
     }
-    fn heeds_departure(&self) -> bool {
-        self.end.heeds_departure()
+    fn uses_departure(&self) -> bool {
+        self.end.uses_departure()
     }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<E::Header>> {
         self.end.poll_transmit(now)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch import codec, units
+from anabranch import codec, targets, units
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
 
@@ -43,6 +43,8 @@ def bench_command(
 ) -> None:
     """Measure speed, and how long a receiver waits for a block, by block size and losses."""
     with errors():
+        if latency_table is not None:
+            targets.check(latency_table, [], "--latency-table")
         chosen = None if source_symbols is None else numbers(source_symbols)
         try:
             table = measure(stderr(), symbol_size=symbol_size, source_symbols=chosen, quick=quick)

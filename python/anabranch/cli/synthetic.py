@@ -64,7 +64,8 @@ def generate_command(
 ) -> None:
     """Fit a model to volumes and draw a series from it that a workload of the simulator can follow."""
     with errors():
-        from anabranch.traffic import synthetic, targets  # noqa: PLC0415
+        from anabranch import targets  # noqa: PLC0415
+        from anabranch.traffic import synthetic  # noqa: PLC0415
         from anabranch.traffic.fit import KS_WARN  # noqa: PLC0415
         from anabranch.traffic.sweep import BINS_MIN  # noqa: PLC0415
 

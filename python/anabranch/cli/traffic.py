@@ -84,7 +84,7 @@ def bin_command(
     """Read captures, flow records, counters or tables into volume series, for all bin widths at once."""
     with errors():
         if out is not None:
-            from anabranch.traffic import targets  # noqa: PLC0415
+            from anabranch import targets  # noqa: PLC0415
 
             targets.check(out, files, "-o")
         options = reading.binning() | {

@@ -214,6 +214,13 @@ def bill_command(
         bills = [one.bill for one in made if isinstance(one.bill, billing.Bill)]
         forecasts: dict[str, list[Forecast | Inconclusive]] = {}
         if forecast_days is not None:
+            dated = made[0].begin_ns >= months.DATED_NS
+            if dated and len(made) > 1:
+                raise AnabranchError(
+                    f"--forecast-days {forecast_days}: {len(made)} months are there: expected one",
+                    hint=f"say which to forecast: --month {made[-1].name}",
+                )
+            days = month_days or (round(made[0].days) if dated else days)
             for name, one in billing.billed(ports, bills[0].direction, interval_ns):
                 forecasts[name] = forecast.forecast(
                     one, tariff, days=forecast_days, month_days=days, percentile=percentile

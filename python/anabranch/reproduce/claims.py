@@ -95,9 +95,16 @@ class Measured:
 
 
 def measure(claim: Claim, results: Results) -> Measured:
-    """Measure a claim's number; values that are not numbers count as not measured."""
+    """Measure a claim's number; values that are not numbers count as not measured.
+
+    Seeds whose runs are all those of an earlier seed count once, unless all values are alike anyway.
+    """
     values = claim.measure(results)
-    return Measured({seed: float(values[seed]) for seed in sorted(values) if math.isfinite(values[seed])})
+    known = {seed: float(values[seed]) for seed in sorted(values) if math.isfinite(values[seed])}
+    if len(set(known.values())) > 1:
+        repeated = stats.repeated_seeds(results)
+        known = {seed: value for seed, value in known.items() if seed not in repeated}
+    return Measured(known)
 
 
 def ratio(paper: float, mean: float | None) -> float | None:

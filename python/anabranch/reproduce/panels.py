@@ -300,8 +300,6 @@ def _reduced(about: _About, frame: pl.DataFrame, series: Sequence[Series], value
         rows = frame.filter(where(one.where)).with_columns(place)
         per_seed = rows.group_by("x", "seed", maintain_order=True).agg(value.cast(pl.Float64).alias("y")).drop_nulls()
         table = stats.over_seeds(per_seed, ["x"], ["y"], stats.CONFIDENCE)
-        # The same value under every seed says nothing about the spread.
-        table = table.with_columns(pl.when(pl.col("y_ci") > 0).then("y_ci").alias("y_ci"))
         parts.append(
             table.select(
                 pl.lit(one.label).alias("series"),

@@ -62,7 +62,7 @@ class Job:
 
     def missing(self) -> list[api.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
-        kept = finished(self.results)
+        kept = set(outputs.finished(self.results).values())
         return [run for run in self.plan.runs if run.hash not in kept]
 
     def command(self) -> list[str]:
@@ -203,16 +203,3 @@ def finish(job: Job, results: Results) -> Outcome:
     made = record.make(job.experiment, results, drawn, quick=job.quick)
     record.write(job.folder / "record.json", made)
     return Outcome(job, results, drawn, made)
-
-
-def finished(results: Path) -> set[str]:
-    """Hashes of the runs that a result folder holds, but for interrupted ones, from the entry ``run.json`` of each."""
-    found = set()
-    for file in results.glob("runs/*/run.json"):
-        try:
-            entry = json.loads(file.read_text(encoding="utf-8"))
-            if entry["status"] != "interrupted":
-                found.add(str(entry["scenario_hash"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # the core runs it again
-    return found

@@ -116,6 +116,11 @@ class Tariff:
     price: float = 0.0
     overage: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, price in (("price", self.price), ("overage", self.overage)):
+            if price is not None and not 0 <= price < math.inf:
+                raise AnabranchError(f"{name} {price}: expected a number that is not negative", hint="0.5")
+
     def charge(self, bps: float) -> float:
         """The charge for a billed rate.
 

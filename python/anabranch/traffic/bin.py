@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from anabranch import core, units
+from anabranch.errors import TrafficError
 from anabranch.traffic.quantities import nanoseconds
 from anabranch.traffic.series import Volumes, write
 
@@ -234,6 +235,11 @@ def bin_files(
         If a file cannot be opened.
     """
     paths = [files] if isinstance(files, str | Path) else list(files)
+    for path in map(str, paths):
+        try:
+            path.encode()
+        except UnicodeEncodeError as error:  # the core takes names as text
+            raise TrafficError(f"{path!a}: not valid UTF-8", hint="give the file another name") from error
     request: dict[str, Any] = {
         "files": [str(path) for path in paths],
         "bins_ns": list(dict.fromkeys(nanoseconds(width, "bin width") for width in bins)),

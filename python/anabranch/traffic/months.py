@@ -44,7 +44,7 @@ class Month:
     bill
         Its bill, or why there is none.
     measured_ns
-        How much of it lies between the first and the last interval: less than the month where it is a partial one.
+        Intervals that have a rate on all ports, together: less than the month where it is a partial one.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Month:
 
     @property
     def measured_days(self) -> float:
-        """Days between the first and the last interval."""
+        """Days' worth of intervals with a rate on all ports."""
         return self.measured_ns / DAY_NS
 
     @property
@@ -135,8 +135,9 @@ def bills(
         pairs = zip(ports, parts, strict=True)
         if any(p.inbound is None or (given.outbound is not None and p.outbound is None) for given, p in pairs):
             found: Bill | Inconclusive = Inconclusive("a port was not measured in it")
+            samples = 0
         else:
-            found = _bill(
+            found, samples = _bill(
                 [Port(part.inbound, part.outbound) for part in parts if part.inbound is not None],
                 tariff=tariff or billing.Tariff(),
                 direction=direction,
@@ -144,7 +145,7 @@ def bills(
                 method=method,
                 interval_ns=interval_ns,
             )
-        made.append(Month(name, begin, end, found, min(last, end) - max(first, begin)))
+        made.append(Month(name, begin, end, found, samples * interval_ns))
     if all(isinstance(month.bill, Inconclusive) for month in made):
         reasons = dict.fromkeys(f"{month.name}: {month.bill}" for month in made)
         raise AnabranchError(
@@ -162,18 +163,19 @@ def _bill(
     percentile: float,
     method: Method,
     interval_ns: int,
-) -> Bill | Inconclusive:
+) -> tuple[Bill | Inconclusive, int]:
+    """The bill, and of how many samples it is."""
     try:
         found = billing.bill(
             ports, tariff=tariff, direction=direction, percentile=percentile, method=method, interval_ns=interval_ns
         )
     except billing.NothingKnownError as error:
-        return Inconclusive(error.message)
+        return Inconclusive(error.message), 0
     samples, needed = min(one.samples for one in found.percentiles), fewest(percentile)
     if samples < needed:
         what = f"{samples} sample{'' if samples == 1 else 's'}"
-        return Inconclusive(f"{what}: below {needed} the {percentile:g}th percentile is the largest")
-    return found
+        return Inconclusive(f"{what}: below {needed} the {percentile:g}th percentile is the largest"), samples
+    return found, samples
 
 
 def _between(volumes: Volumes | None, begin_ns: int, end_ns: int) -> Volumes | None:

@@ -17,9 +17,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anabranch import units
+from anabranch import targets, units
 from anabranch.errors import AnabranchError
-from anabranch.traffic import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -267,7 +266,8 @@ def write(file: str | Path, series: Sequence[Volumes]) -> None:
     facts = json.dumps([one.facts for one in series])
     with targets.whole(file) as draft:
         try:
-            frame.write_parquet(draft, metadata={METADATA: facts})
+            with draft.open("wb") as opened:
+                frame.write_parquet(opened, metadata={METADATA: facts})
         except pl.exceptions.PolarsError as error:
             raise OSError(errno.EIO, f"cannot be written: {error}", str(file)) from error
 
@@ -313,11 +313,14 @@ def read(file: str | Path) -> list[Volumes]:
     """
     path = Path(file)
     try:
-        frame = pl.read_parquet(path)
-        facts = _facts(json.loads(pl.read_parquet_metadata(path).get(METADATA, "[]")))
+        # Opened here: to Polars a name may be a pattern, and has to be UTF-8.
+        with path.open("rb") as opened:
+            frame = pl.read_parquet(opened)
+            opened.seek(0)
+            facts = _facts(json.loads(pl.read_parquet_metadata(opened).get(METADATA, "[]")))
     except FileNotFoundError as error:
         raise VolumesError(f"{path}: no such file") from error
-    except (pl.exceptions.PolarsError, ValueError, pl.exceptions.PanicException) as error:
+    except (pl.exceptions.PolarsError, ValueError, RecursionError, pl.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0][:REASON]
         raise VolumesError(f"{path}: not a Parquet file of volumes: {reason}") from error
     for column in ("start_ns", "bytes"):
@@ -355,10 +358,18 @@ def _typed(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     return pl.DataFrame(made)
 
 
+FACTS = {"bin_ns": int, "name": str}
+"""What facts that tell series apart must be; others are as good as absent."""
+
+
 def _facts(metadata: object) -> list[dict[str, Any]]:
     """The metadata of every series; a file of one may hold it without a list around it."""
     entries = metadata if isinstance(metadata, list) else [metadata]
-    return [entry for entry in entries if isinstance(entry, dict)]
+    return [
+        {key: value for key, value in entry.items() if isinstance(value, FACTS.get(key, object))}
+        for entry in entries
+        if isinstance(entry, dict)
+    ]
 
 
 def _named(frame: pl.DataFrame, facts: Sequence[dict[str, Any]]) -> pl.DataFrame:

@@ -303,6 +303,12 @@ PARQUET_CASES = (
         "bins of -5 ns",
         file="port.parquet",
     ),
+    case(
+        "parquet-deep-facts",
+        parquet({"start_ns": STARTS, "bytes": range(100)}, "[" * 100_000),
+        "port.parquet: not a Parquet file of volumes",
+        file="port.parquet",
+    ),
     case("parquet-one-row", parquet({"start_ns": [0], "bytes": [1]}), "port.parquet", file="port.parquet"),
     case(
         "parquet-out-of-order",

@@ -53,7 +53,7 @@ pub struct Port {
     bytes: u64,
     up: bool,
     /// Whether the queue must be asked about packets that need not wait.
-    minds_passing: bool,
+    inspects_passing: bool,
     jittery: bool,
     /// Longest queue so far.
     max_packets: u32,
@@ -93,7 +93,7 @@ impl Port {
             packets: 0,
             bytes: 0,
             up: true,
-            minds_passing: queue.minds_passing(),
+            inspects_passing: queue.inspects_passing(),
             jittery: false,
             max_packets: 0,
             max_bytes: 0,
@@ -234,7 +234,7 @@ impl Port {
         }
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
-            let passing = if self.minds_passing {
+            let passing = if self.inspects_passing {
                 let idle = self.rare.rate.bytes_in(Duration(now - self.busy_until));
                 self.queue.pass(&mut hots[id as usize], idle)
             } else {

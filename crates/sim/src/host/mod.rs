@@ -73,6 +73,8 @@ pub struct Hosted {
     pub feeds: Option<EndpointId>,
     /// Whether it has given up.
     pub failed: bool,
+    /// Whether it has received all that it was to receive.
+    pub completed: bool,
     /// The application of a sender that gets its object little by little.
     pub supply: Option<Box<Supplied>>,
     /// Multicast group that it may send to.

@@ -34,10 +34,10 @@ macro_rules! protocols {
             pub fn set_departure(&mut self, at: Time) {
                 match self { $(Self::$name(e) => e.set_departure(at),)+ }
             }
-            /// See [`Endpoint::heeds_departure`].
+            /// See [`Endpoint::uses_departure`].
             #[inline]
-            pub fn heeds_departure(&self) -> bool {
-                match self { $(Self::$name(e) => e.heeds_departure(),)+ }
+            pub fn uses_departure(&self) -> bool {
+                match self { $(Self::$name(e) => e.uses_departure(),)+ }
             }
             /// See [`Endpoint::poll_transmit`].
             #[inline]

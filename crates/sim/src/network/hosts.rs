@@ -87,7 +87,7 @@ impl Network {
     /// longest, for nobody can tell by which the next packet leaves.
     #[inline]
     fn tell_departure(&mut self, hosted: &mut Hosted) {
-        if !hosted.stack.heeds_departure() {
+        if !hosted.stack.uses_departure() {
             return;
         }
         let first = self.hosts[hosted.host as usize].interface as usize;

@@ -146,7 +146,16 @@ pub enum Ending {
     /// The caller asked for it.
     Interrupted,
     /// It needs more memory than it may take; the message says for what.
-    TooLarge(String),
+    TooLarge(Needs, String),
+}
+
+/// What a run needs more memory for than it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Packets on their way.
+    Packets,
+    /// Rows of the time series.
+    Samples,
 }
 
 /// Where every packet has gone. `sent + replicated = delivered + trimmed + dropped + in_flight` holds at any time.
@@ -429,11 +438,13 @@ impl Network {
         let samples = self.samples.len() as u64 * SAMPLE_BYTES;
         if samples > limit.0 {
             let count = self.samples.len();
-            return Some(Ending::TooLarge(format!("{count} samples at {} need more than {limit}", self.now())));
+            let why = format!("{count} samples at {} need more than {limit}", self.now());
+            return Some(Ending::TooLarge(Needs::Samples, why));
         }
         let packets = self.packets.live();
         self.packets.is_full().then(|| {
-            Ending::TooLarge(format!("{packets} packets on their way at {} need more than {limit}", self.now()))
+            let why = format!("{packets} packets on their way at {} need more than {limit}", self.now());
+            Ending::TooLarge(Needs::Packets, why)
         })
     }
 

@@ -303,6 +303,7 @@ impl Network {
             remotes,
             feeds: None,
             failed: false,
+            completed: false,
             supply: None,
             group,
             class,
@@ -319,6 +320,7 @@ impl Network {
     pub(super) fn note(&mut self, hosted: &mut Hosted, event: Event) -> bool {
         match event {
             Event::Completed { at } => {
+                hosted.completed = true;
                 let row = &mut self.sessions[hosted.session as usize];
                 if let Some(receiver) = hosted.receiver
                     && row.receivers[usize::from(receiver)].completed.is_none()
@@ -422,8 +424,11 @@ impl Network {
         }
     }
 
-    /// A receiving endpoint will never have its object, nor will those that it passes it on to.
+    /// A receiving endpoint will never have its object, if it has not got it, nor will those that it passes it on to.
     fn lose(&mut self, id: EndpointId, hosted: &Hosted) {
+        if hosted.completed {
+            return;
+        }
         let awaited = self.awaited(hosted.session);
         let Some(receiver) = hosted.receiver else { return };
         let row = &mut self.sessions[hosted.session as usize].receivers[usize::from(receiver)];

@@ -10,7 +10,7 @@ use crate::fabric::queue::{
     Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, mlfq, red, trim::Trim,
 };
 use crate::host::path::PathMode;
-use crate::network::{Change, Group, Network, Sampling, Setup, Stop, Target};
+use crate::network::{Change, Group, Needs, Network, Sampling, Setup, Stop, Target};
 use crate::random;
 use crate::transport::{Protocol, Transport};
 use crate::workload::{Context, Fault, Session, WorkloadError, generate};
@@ -65,8 +65,11 @@ impl Plan {
     }
 
     /// The error of a run that needed more memory than it may take: `why` says for what.
-    pub fn too_large(&self, run: &RunPlan, why: &str) -> Box<ScenarioError> {
-        let key = if why.contains(" samples ") { "measure.interval" } else { "run.memory_limit" };
+    pub fn too_large(&self, run: &RunPlan, needs: Needs, why: &str) -> Box<ScenarioError> {
+        let key = match needs {
+            Needs::Samples => "measure.interval",
+            Needs::Packets => "run.memory_limit",
+        };
         let fault = Fault::new(key, format!("{}: {why}", run.name()));
         Box::new(self.fault_error(run, &fault.hint("in [run], set a higher memory_limit")))
     }

@@ -40,11 +40,12 @@ pub struct NdpConfig {
     /// asks for nothing new. Above zero. Not in the paper, which has only the sender's timer.
     pub pull_timeout: Duration,
     /// How long a receiver that has everything still answers late copies before it reports `Closed`; counted from
-    /// the last arrival. Should be many times `rto_initial`, the longest that a sender pauses. NDP §3.2 keeps time-wait
+    /// the last arrival. Should be many times `rto_initial`, or 8 `rto` if that is longer: what a sender pauses before it knows
+    /// a round trip. NDP §3.2 keeps time-wait
     /// state for the maximum segment lifetime.
     pub linger: Duration,
-    /// Timeouts in a row, with nothing from the peer in between, after which an end gives up. Once a round trip is known the pauses
-    /// double up to eight times; before, each is `rto_initial`. At least 1. Not in the paper.
+    /// Timeouts in a row, with nothing from the peer in between, after which an end gives up. The pauses double, up to
+    /// eight times the first; before a round trip is known none is shorter than `rto_initial`. At least 1. Not in the paper.
     pub retries: u32,
     /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2), and senders act on it.
     pub return_to_sender: bool,

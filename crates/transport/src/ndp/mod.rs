@@ -59,7 +59,7 @@ impl Endpoint for Connection {
             Self::Receiver(end) => end.set_departure(at),
         }
     }
-    fn heeds_departure(&self) -> bool {
+    fn uses_departure(&self) -> bool {
         matches!(self, Self::Sender(_))
     }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {

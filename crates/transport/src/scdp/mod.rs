@@ -89,8 +89,8 @@ impl Endpoint for Connection {
     fn set_departure(&mut self, at: Time) {
         either!(self, end => end.set_departure(at));
     }
-    fn heeds_departure(&self) -> bool {
-        either!(self, end => end.heeds_departure())
+    fn uses_departure(&self) -> bool {
+        either!(self, end => end.uses_departure())
     }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         either!(self, end => end.poll_transmit(now))

@@ -450,7 +450,7 @@ impl Endpoint for Sender {
         self.departure = at;
     }
 
-    fn heeds_departure(&self) -> bool {
+    fn uses_departure(&self) -> bool {
         true
     }
 

@@ -27,8 +27,8 @@ pub struct TcpConfig {
     /// Retransmission timeout before the first round-trip sample; `rto_min` if that is longer.
     /// Default 1 s (RFC 6298 §2.1).
     pub rto_initial: Duration,
-    /// Timeout of a SYN or SYN-ACK, doubled each time: above 0, at most `rto_max`. Default: that of `rto_initial`. Data that
-    /// follows a repeated SYN begins with three times `rto_initial` (RFC 6298 §5.7).
+    /// Timeout of a SYN or SYN-ACK, doubled each time: above 0, at most `rto_max`. Default: that of `rto_initial`. After a
+    /// repeated SYN data begins with 3 s, or `rto_initial` if that is less (RFC 6298 §5.7).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syn_timeout: Option<Duration>,
     /// Upper bound of the backed-off retransmission timeout, at least `rto_min`. Default 60 s (RFC 6298 §2.5).
@@ -49,10 +49,10 @@ pub struct TcpConfig {
     pub prr: bool,
     /// `HyStart++` in the initial slow start (RFC 9406), with any congestion control. Default false: standard slow start.
     pub hystart: bool,
-    /// Least rise of the round-trip time in a round that `HyStart++` heeds: above 0. Default 4 ms (RFC 9406 §4.3), which is longer
+    /// Least rise of the round-trip time in a round that makes `HyStart++` leave slow start: above 0. Default 4 ms (RFC 9406 §4.3), which is longer
     /// than the queues of most data centres: it has to be shorter than a full queue lasts.
     pub hystart_min_rtt_thresh: Duration,
-    /// The rise that it always heeds, however long the round-trip time; between these two, an eighth of it. At least
+    /// The rise that always does, however long the round-trip time; between these two, an eighth of it. At least
     /// `hystart_min_rtt_thresh`. Default 16 ms (RFC 9406 §4.3).
     pub hystart_max_rtt_thresh: Duration,
     /// Explicit congestion notification (RFC 3168). Default false; DCTCP uses ECN whatever this says.

@@ -324,7 +324,7 @@ impl Endpoint for Connection {
     }
 
     #[inline]
-    fn heeds_departure(&self) -> bool {
+    fn uses_departure(&self) -> bool {
         matches!(self.half, Half::Sender(_)) || self.state != State::Established
     }
 

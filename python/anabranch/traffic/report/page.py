@@ -11,12 +11,12 @@ import vl_convert
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from anabranch import units
+from anabranch import targets, units
 from anabranch.figures import Figure, html
 from anabranch.figures import write as write_figure
 from anabranch.report.page import asset, in_script, script_json
 from anabranch.styles import symbol
-from anabranch.traffic import tails, targets
+from anabranch.traffic import tails
 from anabranch.traffic.fit import KS_WARN, Fitted
 from anabranch.traffic.outcome import Inconclusive
 from anabranch.traffic.report import distribution, single, uses

@@ -57,7 +57,7 @@ impl Discipline for Ecn {
         if mark { Passing::Marked } else { Passing::Unmarked }
     }
 
-    fn minds_passing(&self) -> bool {
+    fn inspects_passing(&self) -> bool {
         self.threshold.reached(0, 0)
     }
 }

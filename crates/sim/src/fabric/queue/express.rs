@@ -47,8 +47,8 @@ impl Discipline for Express {
         if hot.pushed() { Passing::Unmarked } else { self.others.pass(hot, idle) }
     }
 
-    fn minds_passing(&self) -> bool {
-        self.others.minds_passing()
+    fn inspects_passing(&self) -> bool {
+        self.others.inspects_passing()
     }
 
     fn urgency(&self) -> u8 {

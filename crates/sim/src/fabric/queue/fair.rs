@@ -101,8 +101,8 @@ impl Discipline for Fair {
         self.class(hot).queue.pass(hot, idle)
     }
 
-    fn minds_passing(&self) -> bool {
-        self.classes.iter().any(|class| class.queue.minds_passing())
+    fn inspects_passing(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.inspects_passing())
     }
 }
 

@@ -98,7 +98,7 @@ pub trait Discipline {
         Passing::Unmarked
     }
     /// Whether [`pass`](Self::pass) may do anything but let the packet go as it is. Asked once, of a new queue.
-    fn minds_passing(&self) -> bool {
+    fn inspects_passing(&self) -> bool {
         false
     }
     /// How urgent the packet is that leaves next: 0 for headers and control, from 1 on for data by priority. Says
@@ -139,8 +139,8 @@ macro_rules! disciplines {
             fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
                 match self { $(Self::$name(q) => q.pass(hot, idle),)+ }
             }
-            fn minds_passing(&self) -> bool {
-                match self { $(Self::$name(q) => q.minds_passing(),)+ }
+            fn inspects_passing(&self) -> bool {
+                match self { $(Self::$name(q) => q.inspects_passing(),)+ }
             }
             fn urgency(&self) -> u8 {
                 match self { $(Self::$name(q) => q.urgency(),)+ }

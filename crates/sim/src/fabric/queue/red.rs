@@ -157,8 +157,9 @@ impl Discipline for Red {
 
     #[inline]
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
-        // 1993 §IV: as many small packets as could have been sent while the queue was idle.
-        self.average *= power(1.0 - self.parameters.weight, idle / self.parameters.packet.max(1));
+        // 1993 §IV: as many packets as could have been sent while the queue was idle, and this one, which finds it empty.
+        let found_empty = (idle / self.parameters.packet.max(1)).saturating_add(1);
+        self.average *= power(1.0 - self.parameters.weight, found_empty);
         let verdict = self.judge();
         match self.apply(verdict, hot) {
             (false, _) => Passing::Rejected,
@@ -167,7 +168,7 @@ impl Discipline for Red {
         }
     }
 
-    fn minds_passing(&self) -> bool {
+    fn inspects_passing(&self) -> bool {
         true
     }
 }
@@ -272,9 +273,18 @@ mod tests {
         let (n, average) = (600_i32, queue.average);
         assert!(average > 50.0 && average < 100.0 * (1.0 - 0.998_f64.powi(n)), "{average}");
         queue.pass(&mut data(0), 500 * parameters.packet);
-        assert!((queue.average - average * 0.998_f64.powi(500)).abs() < 1e-9);
+        assert!((queue.average - average * 0.998_f64.powi(501)).abs() < 1e-9);
         queue.pass(&mut data(0), u64::MAX);
         assert!(queue.average < 1e-9);
+    }
+
+    /// However close together arrivals come: each that finds the queue empty is a sample of it.
+    #[test]
+    fn short_idle_times_count_too() {
+        let mut queue = Red { average: 40.0, ..Red::new(parameters(), 1) };
+        let admitted = (0..2000).filter(|_| queue.pass(&mut data(0), 750) != Passing::Rejected).count();
+        assert!(queue.average < 1.0, "{}", queue.average);
+        assert!(admitted > 1000, "{admitted}");
     }
 
     #[test]

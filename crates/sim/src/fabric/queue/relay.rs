@@ -58,8 +58,8 @@ impl Discipline for Relay {
         if hot.has(flag::RELAYED) { self.others.pass(hot, idle) } else { Passing::Unmarked }
     }
 
-    fn minds_passing(&self) -> bool {
-        self.others.minds_passing()
+    fn inspects_passing(&self) -> bool {
+        self.others.inspects_passing()
     }
 }
 

@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438), in segments and seconds as the RFC writes it.
 //!
 //! Only additions, multiplications and divisions of `f64`: IEEE 754 rounds them the same everywhere, so a run stays a
-//! pure function of its input. `HyStart++` is not here (standard slow start, as §4.10 allows).
+//! pure function of its input. Slow start, standard or `HyStart++`, is [`Window`]'s.
 
 use super::{Acked, Control, Window};
 use crate::tcp::TcpConfig;

@@ -44,7 +44,7 @@ fn a_recovery_sends_in_proportion_from_the_first_ack_on() {
     }
 }
 
-/// Three of four segments are lost: RFC 6675 fills the window up to ssthresh in one burst; PRR sends a segment or two for
+/// 26 of the first 40 segments are lost: RFC 6675 fills the window up to ssthresh in one burst; PRR sends a segment or two for
 /// each that was delivered.
 #[test]
 fn heavy_losses_cause_no_burst() {

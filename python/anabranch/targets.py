@@ -6,6 +6,7 @@ the writing before, a full disk, Ctrl-C or SIGTERM, removes the draft.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import shutil
@@ -16,7 +17,7 @@ import tempfile
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from anabranch.errors import AnabranchError
 
@@ -28,7 +29,7 @@ TERMINATED = 143
 """Exit code after SIGTERM: 128 + SIGTERM, as shells have it."""
 
 LONGEST = 150
-"""Letters of a target's name that its draft repeats: names have 255 bytes at most."""
+"""Bytes of a target's name that its draft repeats: names have 255 at most."""
 
 _numbers = itertools.count()
 
@@ -100,8 +101,8 @@ def _same(one: Path, other: Path) -> bool:
 def whole(target: Path | str) -> Iterator[Path]:
     """Give the path of a draft; when the block ends well, the draft becomes the target.
 
-    A link is followed: what it leads to is replaced, not the link. What is no regular file, such as a pipe or
-    ``/dev/null``, gets the bytes.
+    A link is followed: what it leads to is replaced, not the link, and keeps its permissions. What is no regular file,
+    such as a pipe or ``/dev/null``, gets the bytes, and so does ``/dev/stdout``, wherever that leads.
 
     Raises
     ------
@@ -111,28 +112,51 @@ def whole(target: Path | str) -> Iterator[Path]:
         If it cannot be written; the error names the target, and nothing is left behind.
     """
     path = Path(target)
-    special = path.exists() and not path.is_dir() and not stat.S_ISREG(path.stat().st_mode)
     if path.is_dir():
         raise AnabranchError(f"{path} is a folder: expected a file", hint=f"name a file in it: {path}/NAME")
+    open_file = _descriptor(path)
+    special = open_file is not None or (path.exists() and not stat.S_ISREG(path.stat().st_mode))
     real = path.resolve() if path.is_symlink() else path
     folder = Path(tempfile.gettempdir()) if special else real.parent
-    draft = folder / f".{real.name[:LONGEST]}.{os.getpid()}-{next(_numbers)}.part"
+    repeated = os.fsencode(real.name)[:LONGEST].decode(errors="ignore")
+    draft = folder / f".{repeated}.{os.getpid()}-{next(_numbers)}.part"
     with _terminable():
         try:
             folder.mkdir(parents=True, exist_ok=True)
             yield draft
             if special:
-                with draft.open("rb") as made, path.open("wb") as out:
+                sys.stdout.flush()
+                with draft.open("rb") as made, _opened(path, open_file) as out:
                     shutil.copyfileobj(made, out)
             else:
+                if real.exists():
+                    shutil.copymode(real, draft)
                 draft.replace(real)
         except OSError as error:
+            if error.strerror is None:  # not from the system: Polars tells all in one text
+                raise OSError(errno.EIO, str(error).partition("\n")[0], str(path)) from error
             if error.filename is None or Path(str(error.filename)) == draft:
                 error.filename = str(path)  # what was asked for, not its draft
             raise
         finally:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
+
+
+def _descriptor(path: Path) -> int | None:
+    """Which open file of this process a path such as ``/dev/stdout`` stands for."""
+    for _ in range(8):  # links to links
+        if path.parent.resolve() == Path("/proc/self/fd").resolve() and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return None
+
+
+def _opened(path: Path, descriptor: int | None) -> BinaryIO:
+    """The open file itself, with its own position: opened again, it would be written from its beginning."""
+    return path.open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb")
 
 
 @contextmanager
