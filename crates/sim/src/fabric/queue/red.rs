@@ -193,9 +193,9 @@ mod tests {
         }
     }
 
-    /// Shares of packets dropped and marked, of many that find this average. The weight is so small that they do not change it.
+    /// Shares of packets dropped and marked, of many that find this average. The weight is 0, so that they do not change it.
     fn dropped_and_marked(parameters: RedParameters, average: f64, hot: Hot) -> (f64, f64) {
-        let mut queue = Red { average, ..Red::new(RedParameters { weight: 1e-12, ..parameters }, 7) };
+        let mut queue = Red { average, ..Red::new(RedParameters { weight: 0.0, ..parameters }, 7) };
         let (mut dropped, mut marked, n) = (0, 0, 20_000);
         for _ in 0..n {
             match queue.pass(&mut { hot }, 0) {
