@@ -2,8 +2,8 @@
 
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
+use anabranch_sim::fabric::routing::{RoutingConfig, RoutingMode};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
-use anabranch_sim::host::path::PathMode;
 use anabranch_sim::network::{Group, Network, Sampling, Setup, Stop};
 use anabranch_sim::random;
 use anabranch_sim::transport::{Protocol, Transport};
@@ -175,7 +175,7 @@ impl Case {
             FatTree { k: self.k, rate: Rate::from_gbps(1), delay: Duration::from_us(10), layers: Layers::default() };
         let graph = Arc::new(TopologyConfig::FatTree(fat_tree).build(Path::new(".")).expect("k is even"));
         let tcp = matches!(self.transport, "newreno" | "dctcp");
-        let path = if tcp { PathMode::PerFlow } else { PathMode::PerPacketPermuted };
+        let path = if tcp { RoutingMode::PerFlow } else { RoutingMode::PerPacketPermuted };
         let transport = Transport { name: self.transport.to_owned(), protocol: self.protocol() };
         let sessions = self.sessions(graph.hosts);
         Network::new(Setup {
@@ -188,7 +188,7 @@ impl Case {
             time_limit: Time::MAX,
             changes: Vec::new(),
             sampling: Sampling::default(),
-            multicast_trees: 16,
+            routing: RoutingConfig::default(),
             memory_limit: u64::MAX,
             host_jitter: Jitter::NONE,
             pull_pace: 1.0,

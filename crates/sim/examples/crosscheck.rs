@@ -16,9 +16,8 @@
 use anabranch_sim::fabric::graph::{Graph, PortId};
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn};
-use anabranch_sim::fabric::routing::Routes;
+use anabranch_sim::fabric::routing::{Departing, Ends, FlowPath as _, Routes, Routing, RoutingConfig, RoutingMode};
 use anabranch_sim::fabric::topology::{Dumbbell, FatTree, Layers, TopologyConfig};
-use anabranch_sim::host::path::{PathMode, PathPicker};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Group, Network, Sampling, Setup, Stop};
 use anabranch_sim::random::{self, Stream};
@@ -163,7 +162,9 @@ fn permutation(random: &mut Stream) -> Vec<Session> {
 fn path(case: &Case, routes: &Routes, source: u32, sink: u32) -> Vec<PortId> {
     let mut random = random::stream(case.seed, "unused by single paths");
     let paths = routes.path_count(source, sink);
-    let fraction = PathPicker::new(PathMode::Single, paths, sink, &mut random).next(&mut random);
+    let ends = Ends { source, destination: sink, paths, hops: routes.hop_count(source, sink) };
+    let mut flow = Routing::new(RoutingMode::Single, &RoutingConfig::default()).flow(&ends, &mut random);
+    let fraction = flow.next(&Departing { now: 0, size: 1500 }, &mut random);
     routes.path(&case.graph, source, sink, fraction)
 }
 
@@ -233,7 +234,7 @@ fn run(case: Case) -> Result<(), String> {
         groups: vec![Group {
             background: case.until.is_some(),
             awaited: case.until.is_none(),
-            ..Group::new("crosscheck", transport, PathMode::Single)
+            ..Group::new("crosscheck", transport, RoutingMode::Single)
         }],
         sessions,
         seed: case.seed,
@@ -241,7 +242,7 @@ fn run(case: Case) -> Result<(), String> {
         time_limit: Time::ZERO + case.until.unwrap_or(Duration::from_secs(100)),
         changes: Vec::new(),
         sampling: Sampling::default(),
-        multicast_trees: 1,
+        routing: RoutingConfig { multicast_trees: 1, ..RoutingConfig::default() },
         memory_limit: u64::MAX,
         host_jitter: Jitter::Time(case.jitter),
         pull_pace: 1.0,

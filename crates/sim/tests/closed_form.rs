@@ -3,8 +3,8 @@
 mod common;
 
 use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::routing::RoutingMode::{PerFlow, PerPacketPermuted, Single};
 use anabranch_sim::fabric::topology::{BCube, DCell, TopologyConfig};
-use anabranch_sim::host::path::PathMode::{PerFlow, PerPacketPermuted, Single};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::Duration;
 use anabranch_transport::tcp::Algorithm::NewReno as Newreno;

@@ -12,8 +12,8 @@ use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Queue, fair::Fair};
+use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, TopologyConfig};
-use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Group, Network, Sampling, Setup, Target};
 use anabranch_sim::random;
@@ -102,7 +102,7 @@ fn fair(packets: u32) -> impl Fn(u32) -> Queue + Send {
 /// The same run with flows of DCTCP beside.
 fn beside_dctcp(setup: Setup) -> Setup {
     let transport = Transport { name: "dctcp".to_owned(), protocol: tcp_with(Algorithm::Dctcp, |_| {}) };
-    let dctcp = Group { transport, path: PathMode::PerFlow, class: 1, ..setup.groups[0].clone() };
+    let dctcp = Group { transport, routing: RoutingMode::PerFlow, class: 1, ..setup.groups[0].clone() };
     let mut sessions = setup.sessions;
     sessions.extend(strided(16, 6).into_iter().map(|s| Session { group: 1, ..s }));
     sessions.sort_by_key(|s| s.start);
@@ -122,7 +122,7 @@ fn volumes() -> Setup {
         ..unicast(first, first + 8, 1)
     };
     let sessions = (0..4).map(follow).collect();
-    let udp = setup(fat_tree(), drop_tail(100), udp, PathMode::PerFlow, sessions);
+    let udp = setup(fat_tree(), drop_tail(100), udp, RoutingMode::PerFlow, sessions);
     let transport = Transport { name: "newreno".to_owned(), protocol: tcp_with(Algorithm::NewReno, |_| {}) };
     let newreno = Group { transport, ..udp.groups[0].clone() };
     let beside = strided(16, 6).into_iter().map(|s| Session { group: 1, ..s });
@@ -133,7 +133,7 @@ fn volumes() -> Setup {
 
 /// One run for each transport, with everything that draws random numbers or decides between equals.
 fn runs() -> Vec<(&'static str, Setup)> {
-    use PathMode::{PerFlow, PerPacket, PerPacketPermuted, Single};
+    use RoutingMode::{PerFlow, PerPacket, PerPacketPermuted, Single};
     let incast = (1..16).map(|h| unicast(h, 0, 50_000)).collect();
     let newreno = setup(star(16), drop_tail(20), tcp_with(Algorithm::NewReno, |_| {}), Single, incast);
     let reno = tcp_with(Algorithm::Reno, |c| c.delayed_ack = true);
@@ -159,8 +159,8 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ("cubic-sack", cubic),
         ("dctcp-oversubscribed", dctcp),
         ("ndp-return-to-sender", Setup { return_to_sender: true, ..ndp_on_trees }),
-        ("scdp-groups", Setup { multicast_trees: 4, ..scdp_groups }),
-        ("scdp-groups-relayed", Setup { multicast_trees: 4, ..relayed }),
+        ("scdp-groups", Setup { routing: trees(4), ..scdp_groups }),
+        ("scdp-groups-relayed", Setup { routing: trees(4), ..relayed }),
         (
             "ndp-failures",
             Setup {

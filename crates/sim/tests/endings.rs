@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_sim::host::path::PathMode::Single;
+use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Ending, Group, Network, Setup, Stop, Target};
 use anabranch_sim::transport::{Protocol, Transport};

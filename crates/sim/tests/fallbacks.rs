@@ -4,8 +4,8 @@ mod common;
 
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::{Limit, Queue, mlfq};
+use anabranch_sim::fabric::routing::RoutingMode::{self, PerFlow, PerPacket, Single};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
-use anabranch_sim::host::path::PathMode::{self, PerFlow, PerPacket, Single};
 use anabranch_sim::measure::{FlowRow, RunRecord};
 use anabranch_sim::network::Setup;
 use anabranch_sim::scenario;
@@ -134,7 +134,7 @@ fn daisy_chains_complete_under_loss() {
     let tcp = |congestion| {
         plain_tcp(|c| (c.congestion, c.handshake, c.rto_initial) = (congestion, true, Duration::from_ms(10)))
     };
-    let runs: Vec<(&str, Protocol, Queues, PathMode)> = vec![
+    let runs: Vec<(&str, Protocol, Queues, RoutingMode)> = vec![
         ("ndp, trimming", ndp(12), Box::new(trim(4)), PerPacket),
         ("ndp, dropping", ndp(12), Box::new(drop_tail(4)), PerPacket),
         ("newreno", tcp(Algorithm::NewReno), Box::new(drop_tail(6)), PerFlow),

@@ -6,7 +6,7 @@ mod common;
 
 use anabranch_sim::fabric::queue::mlfq::{Mlfq, MlfqParameters, Victim};
 use anabranch_sim::fabric::queue::{Limit, Queue};
-use anabranch_sim::host::path::PathMode::PerPacket;
+use anabranch_sim::fabric::routing::RoutingMode::PerPacket;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::Setup;
 use anabranch_sim::workload::{Mode, Session};

@@ -13,10 +13,10 @@ use anabranch_sim::fabric::queue::{
     Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, trim::Trim,
 };
 use anabranch_sim::fabric::routing::Routes;
+use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{
     BCube, DCell, Dumbbell, FatTree, Jellyfish, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig, Vl2,
 };
-use anabranch_sim::host::path::PathMode;
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};
 use anabranch_sim::transport::{Protocol, Transport};
@@ -37,7 +37,7 @@ use std::path::Path;
 struct World {
     fabric: TopologyConfig,
     queue: Discipline,
-    groups: Vec<(Protocol, PathMode, Option<Fallback>)>,
+    groups: Vec<(Protocol, RoutingMode, Option<Fallback>)>,
     sessions: Vec<Session>,
     trouble: Vec<(Time, Trouble)>,
     jitter: Duration,
@@ -98,10 +98,10 @@ impl World {
         let changes = self.changes(&graph);
         let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
         let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
-        let group = |(class, (protocol, path, fallback)): (usize, &(Protocol, PathMode, Option<Fallback>))| Group {
+        let group = |(class, (protocol, path, fallback)): (usize, &(Protocol, RoutingMode, Option<Fallback>))| Group {
             class: class as u8,
             transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
-            path: *path,
+            routing: *path,
             fallback: *fallback,
             ..base.groups[0].clone()
         };
@@ -111,7 +111,7 @@ impl World {
             seed: self.seed,
             changes,
             host_jitter: Jitter::Time(self.jitter),
-            multicast_trees: self.multicast_trees,
+            routing: trees(self.multicast_trees),
             return_to_sender: self.return_to_sender,
             trim_multicast: self.trim_multicast,
             pulls_by_priority: self.pulls_by_priority,
@@ -367,22 +367,32 @@ fn troubles() -> impl Strategy<Value = Vec<(Time, Trouble)>> {
 }
 
 fn worlds() -> impl Strategy<Value = World> {
-    let paths = || select(vec![PathMode::PerPacket, PathMode::PerPacketPermuted, PathMode::PerFlow, PathMode::Single]);
+    let paths = || {
+        select(vec![
+            RoutingMode::PerPacket,
+            RoutingMode::PerPacketPermuted,
+            RoutingMode::PerFlow,
+            RoutingMode::Single,
+            RoutingMode::Flowlet,
+        ])
+    };
+    // Schemes with path bits of their own are those of all groups.
+    let of_all = select(vec![None, None, Some(RoutingMode::Valiant), Some(RoutingMode::DModK)]);
     let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
     let group = move || (protocols(), paths(), fallbacks());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let rest = (troubles(), jitter, 1..5_u32, switches, any::<u64>());
+    let rest = (troubles(), jitter, 1..5_u32, switches, any::<u64>(), of_all);
     let fabric = fabrics().prop_flat_map(|fabric| {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
         (Just(fabric), sessions(hosts))
     });
     let fabric = fabric.boxed();
     (fabric, disciplines(), [group(), group()], rest).prop_map(
-        |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, switches, seed))| World {
+        |((fabric, sessions), queue, groups, (trouble, jitter, multicast_trees, switches, seed, of_all))| World {
             fabric,
             queue,
-            groups: groups.to_vec(),
+            groups: groups.map(|(protocol, path, fallback)| (protocol, of_all.unwrap_or(path), fallback)).to_vec(),
             sessions,
             trouble,
             jitter,
@@ -408,8 +418,10 @@ fn bound_by_host_links(graph: &Graph, flow: &FlowRow) -> Duration {
 
 /// Whether all packets of a flow take the same way while no link fails. The ideal time deals packets evenly to ways that
 /// are like the first: packets that spread otherwise may overtake each other and may be faster.
-fn one_way(routes: &Routes, path: PathMode, flow: &FlowRow) -> bool {
-    matches!(path, PathMode::PerFlow | PathMode::Single) || routes.path_count(flow.src_host, flow.dst_host) == 1
+fn one_way(routes: &Routes, path: RoutingMode, flow: &FlowRow) -> bool {
+    // A part of a transfer that Valiant sends by a detour of its own may overtake another.
+    matches!(path, RoutingMode::PerFlow | RoutingMode::Single | RoutingMode::DModK)
+        || routes.path_count(flow.src_host, flow.dst_host) == 1
 }
 
 /// Sums up a counter that every flow of a session repeats.
@@ -470,14 +482,14 @@ proptest! {
 /// The first receiver in the source's rack, where there is one path only, must not keep the group on one tree.
 #[test]
 fn a_group_spreads_over_its_trees_whoever_is_first() {
-    for (path, mode) in [(PathMode::PerPacket, Mode::OneToMany), (PathMode::PerPacketPermuted, Mode::ManyToOne)] {
+    for (path, mode) in [(RoutingMode::PerPacket, Mode::OneToMany), (RoutingMode::PerPacketPermuted, Mode::ManyToOne)] {
         let graph = FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }.into_config();
         let graph = graph.build(Path::new("")).expect("the fabric is possible");
         let (one, others) = (vec![0], vec![1, 5, 9, 13]);
         let (sources, sinks) = if mode == Mode::OneToMany { (one, others) } else { (others, one) };
         let session = Session { mode, sources, sinks, ..unicast(0, 1, 300_000) };
         let run = setup(graph, mlfq_trim(20), scdp(12), path, vec![session]);
-        let record = complete(Setup { multicast_trees: 4, ..run });
+        let record = complete(Setup { routing: trees(4), ..run });
         // Data to the group, or pulls to the sources: from the first pod up to all four cores.
         let up = |l: &&LinkRow| l.src.starts_with("agg0.") && l.dst.starts_with("core");
         assert_eq!(record.links.iter().filter(up).filter(|l| l.packets > 20).count(), 4, "{mode:?}");
@@ -499,7 +511,7 @@ fn trees_follow_failures() {
     };
     let graph = spines.into_config().build(Path::new("")).expect("the fabric is possible");
     let session = || Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1_000_000) };
-    let world = || setup(graph.clone(), mlfq_trim(20), scdp(12), PathMode::Single, vec![session()]);
+    let world = || setup(graph.clone(), mlfq_trim(20), scdp(12), RoutingMode::Single, vec![session()]);
     let restored = (at(5_000), Change::Restore(Target::Link(3)));
     let record = complete(Setup { changes: vec![cut(3, at(0)), restored], ..world() });
     assert!(record.flows[2].end > Some(at(5_000)));

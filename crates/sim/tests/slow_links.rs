@@ -6,8 +6,8 @@ mod common;
 
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::Queue;
+use anabranch_sim::fabric::routing::RoutingMode::PerPacket;
 use anabranch_sim::fabric::topology::{Dumbbell, TopologyConfig};
-use anabranch_sim::host::path::PathMode::PerPacket;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::workload::Session;
 use anabranch_transport::{Rate, Time};

@@ -3,7 +3,7 @@
 mod common;
 
 use anabranch_sim::fabric::graph::Graph;
-use anabranch_sim::host::path::PathMode::Single;
+use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Setup, Stop, Straggler};
 use anabranch_sim::transport::Protocol;

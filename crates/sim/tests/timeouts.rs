@@ -3,8 +3,8 @@
 mod common;
 
 use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::routing::RoutingMode::PerPacket;
 use anabranch_sim::fabric::topology::{BCube, TopologyConfig};
-use anabranch_sim::host::path::PathMode::PerPacket;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::Session;

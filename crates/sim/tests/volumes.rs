@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_sim::fabric::queue::drop_tail::DropTail;
 use anabranch_sim::fabric::queue::{Limit, Queue};
-use anabranch_sim::host::path::PathMode;
+use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Sampling, Setup, Stop, Straggler};
 use anabranch_sim::scenario::{Plan, parse};
@@ -45,7 +45,7 @@ fn unlimited(_: u32) -> Queue {
 
 fn measured(protocol: Protocol, session: Session) -> RunRecord {
     let sampling = Sampling { interval: BIN, volumes: true, ..Sampling::default() };
-    complete(Setup { sampling, ..setup(star(2), unlimited, protocol, PathMode::PerFlow, vec![session]) })
+    complete(Setup { sampling, ..setup(star(2), unlimited, protocol, RoutingMode::PerFlow, vec![session]) })
 }
 
 /// Bytes that a port sent in each of the first `bins` bins.
@@ -106,7 +106,7 @@ proptest! {
 fn a_transfer_that_lost_packets_does_not_keep_the_run_waiting() {
     // Two hosts send at the link's rate each to a third, over a queue of five packets.
     let sessions = vec![unicast(1, 0, 300_000), unicast(2, 0, 300_000)];
-    let mut s = setup(star(3), drop_tail(5), udp(), PathMode::PerFlow, sessions);
+    let mut s = setup(star(3), drop_tail(5), udp(), RoutingMode::PerFlow, sessions);
     s.stop = Stop::Foreground;
     let mut network = anabranch_sim::network::Network::new(s);
     let ending = network.run(|_| true);
@@ -123,7 +123,7 @@ fn a_transfer_that_lost_packets_does_not_keep_the_run_waiting() {
 fn of_several_receivers_only_those_that_lost_packets_are_given_up() {
     // Host 0 sends to 1, 2 and 3; a burst of host 4 to host 2 fills the queue there.
     let write = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 100_000) };
-    let s = setup(star(5), drop_tail(20), udp(), PathMode::PerFlow, vec![write, unicast(4, 2, 2_000_000)]);
+    let s = setup(star(5), drop_tail(20), udp(), RoutingMode::PerFlow, vec![write, unicast(4, 2, 2_000_000)]);
     let mut network = anabranch_sim::network::Network::new(s);
     let ending = network.run(|_| true);
     let record = RunRecord::take(&mut network, ending);
@@ -200,7 +200,7 @@ fn the_series_is_part_of_the_hash() {
 #[test]
 fn what_has_not_left_the_host_is_not_taken_for_lost() {
     let large = Session { size: Some(Bytes(250_000_000)), ..unicast(0, 1, 1) };
-    let record = complete(setup(star(2), unlimited, udp(), PathMode::PerFlow, vec![large]));
+    let record = complete(setup(star(2), unlimited, udp(), RoutingMode::PerFlow, vec![large]));
     assert!(record.flows[0].end.is_some(), "{:?}", record.flows[0]);
     assert_eq!(record.flows[0].straggler, None);
 }

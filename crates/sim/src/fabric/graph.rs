@@ -148,6 +148,25 @@ impl Graph {
         ends.any(|h| std::mem::replace(&mut linked[h as usize], true))
     }
 
+    /// The switches that are farthest from all hosts, in links: the core of a fat-tree, all switches where each has hosts.
+    pub fn farthest_switches(&self) -> Vec<NodeId> {
+        let mut distance = vec![u32::MAX; self.nodes.len()];
+        distance[..self.hosts as usize].fill(0);
+        let (ports, mut order) = (self.ports_by_node(), (0..self.hosts).collect::<Vec<_>>());
+        let mut next = 0;
+        while let Some(&node) = order.get(next) {
+            next += 1;
+            for peer in ports[node as usize].iter().map(|&port| self.port_peer(port)) {
+                if distance[peer as usize] == u32::MAX {
+                    distance[peer as usize] = distance[node as usize] + 1;
+                    order.push(peer);
+                }
+            }
+        }
+        let farthest = distance.iter().copied().filter(|&d| d != u32::MAX).max().unwrap_or(0);
+        (self.hosts..self.nodes.len() as NodeId).filter(|&node| distance[node as usize] == farthest).collect()
+    }
+
     /// Checks what the rest of the simulator takes for granted: hosts first, rates above zero, no link from a node to
     /// itself, each host linked to a switch, hosts linked to one another only if they relay, a path between any two hosts,
     /// no switch apart from all hosts.

@@ -1,12 +1,11 @@
 //! Hosts: the transports that run on them and the choices a host makes for each packet.
 
-pub mod path;
 pub mod stack;
 pub mod supply;
 
+use crate::fabric::routing::FlowState;
 use crate::random::Stream;
 use anabranch_transport::Peer;
-use path::PathPicker;
 use stack::Stack;
 use supply::Supplied;
 
@@ -81,24 +80,16 @@ pub struct Hosted {
     pub group: Option<u32>,
     /// Class of its packets, where transports have queues of their own.
     pub class: u8,
-    /// Chooses the path of each packet.
-    pub path: PathPicker,
+    /// Chooses the path bits of each packet.
+    pub path: FlowState,
     /// Whether it has its turn in an interface's pull queue.
     pub pulling: bool,
 }
 
 /// A host.
 pub struct Host {
-    /// For spraying.
+    /// For routing.
     pub random: Stream,
     /// The first of its interfaces; as many follow as it has further links.
     pub interface: u32,
-}
-
-impl Host {
-    /// A random path.
-    pub fn random_path(&mut self) -> u32 {
-        use rand::Rng as _;
-        self.random.next_u32()
-    }
 }

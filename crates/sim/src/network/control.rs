@@ -116,7 +116,9 @@ impl Network {
             }
         }
         if !matches!(change, Change::Rate(..)) {
-            self.routes = Routes::build(&self.graph, |link| self.links_up[link as usize]);
+            let alive = |link: u32| self.links_up[link as usize];
+            self.routes = Routes::build(&self.graph, alive);
+            self.schemes.install(&self.graph, &alive);
             self.reinstall_trees();
         }
     }

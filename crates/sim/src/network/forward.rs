@@ -4,7 +4,7 @@ use super::Network;
 use crate::engine::arena::{NO_PACKET, PacketId, flag};
 use crate::fabric::graph::{NodeId, PortId};
 use crate::fabric::queue::Outcome;
-use crate::fabric::routing;
+use crate::fabric::routing::Hop;
 
 impl Network {
     /// The event of link `port`: a packet's last bit has reached the far end.
@@ -29,12 +29,11 @@ impl Network {
         if hot.has(flag::MULTICAST) {
             return self.replicate(node, id);
         }
-        let ports = self.routes.next_ports(node, hot.destination);
-        if ports.is_empty() {
-            return self.drop_packet(id);
+        let hop = Hop { routes: &self.routes, node, destination: hot.destination };
+        match self.schemes.switches().egress(&hop, &mut hot.path) {
+            Some(port) => self.send(port, id),
+            None => self.drop_packet(id),
         }
-        let port = routing::select(ports, &mut hot.path);
-        self.send(port, id);
     }
 
     /// A switch, or a host with several links, copies a multicast packet to every branch of the group's tree.
@@ -120,7 +119,7 @@ impl Network {
         }
         let Some(receiver) = self.endpoints[hot.endpoint as usize].as_deref() else { return false };
         let sender = receiver.remotes.get(hot.from);
-        let path = self.hosts[sender.host as usize].random_path();
+        let path = self.schemes.switches().back(sender.host, &mut self.hosts[sender.host as usize].random);
         let hot = self.packets.hot_mut(id);
         hot.flags |= flag::RETURNED;
         hot.destination = sender.host;

@@ -3,9 +3,11 @@
 use super::Network;
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::PortId;
+use crate::fabric::routing::{Departing, FlowPath as _};
 use crate::host::stack::{Header, Seen, Stack};
 use crate::host::{EndpointId, Hosted};
 use anabranch_transport::{GROUP, Time, Transmit};
+use rand::Rng as _;
 
 impl Network {
     /// A packet has reached its host.
@@ -214,7 +216,12 @@ impl Network {
                 (remote.host, remote.endpoint, remote.from)
             }
         };
-        let path = hosted.path.next(&mut self.hosts[hosted.host as usize].random);
+        let random = &mut self.hosts[hosted.host as usize].random;
+        let path = if flags & flag::MULTICAST != 0 && self.schemes.switches().own_bits() {
+            random.next_u32()
+        } else {
+            hosted.path.next(&Departing { now: self.now, size: transmit.size }, random)
+        };
         // Copies lose the flag at the last switch, where they still are multicast packets to that switch: what must not
         // be cut is told by its sizes.
         let uncut = flags & flag::MULTICAST != 0 && !self.trim_multicast;

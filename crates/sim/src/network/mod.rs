@@ -19,8 +19,7 @@ use crate::fabric::jitter::Jitter;
 use crate::fabric::multicast;
 use crate::fabric::port::Port;
 use crate::fabric::queue::{Queue, fair::Fair, nic::Nic, relay::Relay};
-use crate::fabric::routing::{Routes, disjoint_paths};
-use crate::host::path::PathMode;
+use crate::fabric::routing::{Routes, RoutingConfig, RoutingMode, Schemes, disjoint_paths};
 use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
 use crate::measure::ideal::{Way, Ways};
@@ -58,8 +57,8 @@ pub struct Group {
     pub name: String,
     /// The transport that its sessions run on.
     pub transport: Transport,
-    /// How its packets find their paths.
-    pub path: PathMode,
+    /// How its packets find their way. A mode with path bits of its own has to be that of all groups.
+    pub routing: RoutingMode,
     /// Class of its packets, up to 31: which queue is theirs at ports with [fair queues](crate::fabric::queue::fair).
     pub class: u8,
     /// Background traffic, kept apart in results.
@@ -76,11 +75,11 @@ pub struct Group {
 
 impl Group {
     /// Foreground sessions without anything special.
-    pub fn new(name: &str, transport: Transport, path: PathMode) -> Self {
+    pub fn new(name: &str, transport: Transport, routing: RoutingMode) -> Self {
         Self {
             name: name.to_owned(),
             transport,
-            path,
+            routing,
             class: 0,
             background: false,
             awaited: true,
@@ -116,8 +115,8 @@ pub struct Setup {
     pub changes: Vec<(Time, Change)>,
     /// What to record over time.
     pub sampling: Sampling,
-    /// Multicast trees installed for each group; packets are sprayed over them. At least 1.
-    pub multicast_trees: u32,
+    /// Settings of the routing schemes, and multicast trees.
+    pub routing: RoutingConfig,
     /// Bytes of memory for packets and for samples: a run that needs more ends.
     pub memory_limit: u64,
     /// Longest random pause of a host before it begins to send.
@@ -247,6 +246,7 @@ pub struct Network {
     packets: Arena<Header>,
     ports: Vec<Port>,
     routes: Routes,
+    schemes: Schemes,
     graph: Arc<Graph>,
     hosts: Vec<Host>,
     interfaces: Interfaces,
@@ -331,11 +331,14 @@ impl Network {
             sampler: next_session + 2,
             timers: next_session + 3,
         };
+        let mut schemes = Schemes::new(setup.groups.iter().map(|group| group.routing), &setup.routing);
+        schemes.install(&graph, &|_| true);
         let mut network = Self {
             now: 0,
             wheel: Wheel::new(horizon, entities.timers as usize, random::stream(setup.seed, "ties").next_u64()),
             packets: Arena::with_limit(setup.memory_limit),
             routes: Routes::build(&graph, |_| true),
+            schemes,
             whole: OnceCell::new(),
             links_up: vec![true; graph.links.len()],
             ports,
@@ -368,7 +371,7 @@ impl Network {
             return_to_sender: setup.return_to_sender,
             trim_multicast: setup.trim_multicast,
             pulls_by_priority: setup.pulls_by_priority,
-            multicast_trees: setup.multicast_trees,
+            multicast_trees: setup.routing.multicast_trees,
             fingerprint: 0x616e_6162_7261_6e63,
             events: 0,
             counts: Conservation::default(),

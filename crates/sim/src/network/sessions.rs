@@ -3,8 +3,7 @@
 use super::{Multicast, Network};
 use crate::fabric::graph::PortId;
 use crate::fabric::multicast::MulticastGroup;
-use crate::fabric::routing::Routes;
-use crate::host::path::PathPicker;
+use crate::fabric::routing::{Ends, Routes};
 use crate::host::stack::Stack;
 use crate::host::{EndpointId, Hosted, Remote, Remotes};
 use crate::measure::ideal::Way;
@@ -287,12 +286,14 @@ impl Network {
         group: Option<u32>,
     ) {
         let id = self.endpoints.len() as EndpointId;
-        let (mode, class) = (self.groups[usize::from(spec.group)].path, self.groups[usize::from(spec.group)].class);
+        let (mode, class) = (self.groups[usize::from(spec.group)].routing, self.groups[usize::from(spec.group)].class);
         // A hub's nearest remote may be in its own rack, with a single path; a group's packets choose among trees, too.
         let paths = remotes.all().iter().map(|r| self.routes.path_count(host, r.host)).max().unwrap_or(0);
         let paths = paths.max(group.map_or(0, |_| self.multicast_trees));
         let random = &mut self.hosts[host as usize].random;
-        let path = PathPicker::new(mode, paths, remotes.get(0).host, random);
+        let destination = remotes.get(0).host;
+        let ends = Ends { source: host, destination, paths, hops: self.routes.hop_count(host, destination) };
+        let path = self.schemes.flow(mode, &ends, random);
         let interface = self.hosts[host as usize].interface;
         let hosted = Hosted {
             stack,

@@ -2,14 +2,13 @@
 
 use super::cost::Estimate;
 use super::{
-    Action, BufferSize, Failure, Plan, PullOrder, QueueKind, RoutingMode, RunPlan, Scenario, ScenarioError, Switch,
-    SwitchConfig, TransportName, Victim,
+    Action, BufferSize, Failure, Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, Switch, SwitchConfig,
+    TransportName, Victim,
 };
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::queue::{
     Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, mlfq, red, trim::Trim,
 };
-use crate::host::path::PathMode;
 use crate::network::{Change, Group, Needs, Network, Sampling, Setup, Stop, Target};
 use crate::random;
 use crate::transport::{Protocol, Transport};
@@ -122,7 +121,7 @@ fn setup(
             Group {
                 name: workload.name(index),
                 transport: scenario.transport.transport(name),
-                path: path_mode(scenario.routing.resolve(name)),
+                routing: scenario.routing.resolve(name),
                 class: classes.iter().position(|&c| c == name).unwrap_or(0) as u8,
                 background,
                 fallback: workload.fallback,
@@ -158,7 +157,7 @@ fn setup(
             goodput: measure.goodput,
             volumes: measure.volumes,
         },
-        multicast_trees: scenario.routing.multicast_trees,
+        routing: scenario.routing.clone(),
         memory_limit: scenario.memory_limit(),
         host_jitter: scenario.host.jitter,
         pull_pace: scenario.host.pull_pace,
@@ -168,15 +167,6 @@ fn setup(
 
 fn returns_headers(transport: &Transport) -> bool {
     matches!(&transport.protocol, Protocol::Ndp(config) if config.return_to_sender)
-}
-
-fn path_mode(mode: RoutingMode) -> PathMode {
-    match mode {
-        RoutingMode::Auto | RoutingMode::PerPacket => PathMode::PerPacket,
-        RoutingMode::PerPacketPermuted => PathMode::PerPacketPermuted,
-        RoutingMode::PerFlow => PathMode::PerFlow,
-        RoutingMode::Single => PathMode::Single,
-    }
 }
 
 /// The transports in use, each once, in the order of the workloads: the classes that fair queues tell apart.

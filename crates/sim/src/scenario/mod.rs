@@ -27,21 +27,21 @@ mod jitter;
 mod measure;
 mod path;
 mod reference;
+mod routing;
 mod suggest;
 mod switch;
 mod transport;
 mod tree;
 mod validate;
 
+pub use crate::fabric::routing::{RoutingConfig, RoutingMode};
 pub use cost::Estimate;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, load, parse};
 pub use failure::{Action, Failure};
 pub use measure::{Measure, Run, Stop};
 pub use reference::{reference, schema};
-pub use switch::{
-    BufferSize, HostConfig, PullOrder, QueueKind, RedConfig, RoutingConfig, RoutingMode, Switch, SwitchConfig, Victim,
-};
+pub use switch::{BufferSize, HostConfig, PullOrder, QueueKind, RedConfig, Switch, SwitchConfig, Victim};
 pub use transport::{TransportConfig, TransportName};
 
 /// One experiment.

@@ -436,59 +436,6 @@ impl HostConfig {
     }
 }
 
-/// How switches choose among equal paths.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RoutingConfig {
-    /// Choice among equal paths.
-    pub mode: RoutingMode,
-    /// Multicast trees of each one-to-many session, at least 1; its packets are sprayed over them, as SCDP sprays packets in all
-    /// modes (SCDP §III). 1 is a static tree.
-    #[schemars(range(min = 1))]
-    pub multicast_trees: u32,
-}
-
-impl Default for RoutingConfig {
-    fn default() -> Self {
-        Self { mode: RoutingMode::Auto, multicast_trees: 16 }
-    }
-}
-
-/// Choice among equal paths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoutingMode {
-    /// By the transport: `per-packet` for SCDP and NDP, `per-flow` for TCP.
-    #[default]
-    Auto,
-    /// Each packet takes a random path.
-    PerPacket,
-    /// Each packet takes the next path of a random permutation, which is drawn anew when it is used up (NDP §3.1.1).
-    PerPacketPermuted,
-    /// All packets of a flow take the path that its hash chooses.
-    PerFlow,
-    /// All packets to a destination take the same path ("normal routing").
-    Single,
-}
-
-/// More trees than there are ways in any fabric; each group keeps all of its own.
-const MULTICAST_TREES_MAX: u32 = 1 << 16;
-
-impl RoutingConfig {
-    /// What is wrong.
-    pub fn check(&self) -> Vec<Fault> {
-        match self.multicast_trees {
-            1..=MULTICAST_TREES_MAX => Vec::new(),
-            n => vec![Fault::new("multicast_trees", format!("must be from 1 to {MULTICAST_TREES_MAX}, not {n}"))],
-        }
-    }
-
-    /// The mode, with `auto` decided for a transport.
-    pub fn resolve(&self, transport: TransportName) -> RoutingMode {
-        if self.mode == RoutingMode::Auto { transport.routing() } else { self.mode }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -530,7 +477,5 @@ mod tests {
         let given = SwitchConfig { queue: QueueKind::Mlfq, buffer: BufferSize::Unlimited, ..SwitchConfig::default() };
         let given = given.resolve(TransportName::Ndp, Rate::from_gbps(1));
         assert_eq!((given.queue, given.buffer), (QueueKind::Mlfq, BufferSize::Unlimited));
-        assert_eq!(RoutingConfig::default().resolve(TransportName::Ndp), RoutingMode::PerPacket);
-        assert_eq!(RoutingConfig::default().resolve(TransportName::Reno), RoutingMode::PerFlow);
     }
 }

@@ -4,7 +4,7 @@
 use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
-use anabranch_sim::host::path::PathMode;
+use anabranch_sim::fabric::routing::{RoutingConfig, RoutingMode};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Stop};
 use anabranch_sim::transport::{Protocol, Transport};
@@ -18,6 +18,11 @@ pub(crate) const DELAY: Duration = Duration::from_us(10);
 
 /// Serialisation time of a full packet of 1500 bytes at 1 Gbps.
 pub(crate) const FULL: Duration = Duration::from_us(12);
+
+/// Multicast trees of each group, and the defaults of all schemes.
+pub(crate) fn trees(n: u32) -> RoutingConfig {
+    RoutingConfig { multicast_trees: n, ..RoutingConfig::default() }
+}
 
 pub(crate) fn us(n: u64) -> Duration {
     Duration::from_us(n)
@@ -109,7 +114,7 @@ pub(crate) fn setup(
     graph: Graph,
     queue: impl Fn(u32) -> Queue + Send + 'static,
     protocol: Protocol,
-    path: PathMode,
+    path: RoutingMode,
     mut sessions: Vec<Session>,
 ) -> Setup {
     sessions.sort_by_key(|s| s.start);
@@ -124,7 +129,7 @@ pub(crate) fn setup(
         time_limit: Time::ZERO + Duration::from_secs(1000),
         changes: Vec::new(),
         sampling: Sampling::default(),
-        multicast_trees: 1,
+        routing: trees(1),
         memory_limit: u64::MAX,
         host_jitter: Jitter::NONE,
         pull_pace: 1.0,

@@ -7,7 +7,7 @@
 //! written as a fraction in the packet and consumed by [`select`]; nothing here hashes, draws random numbers or keeps
 //! state per flow. Full-duplex links work or fail as a whole, so that distances are symmetric.
 
-use super::graph::{Graph, NodeId, PortId};
+use crate::fabric::graph::{Graph, NodeId, PortId};
 use anabranch_transport::{Duration, Rate};
 use std::collections::BTreeMap;
 
@@ -264,7 +264,7 @@ impl NodeSets {
 }
 
 /// Breadth-first search over the nodes that have rows.
-struct Search {
+pub(super) struct Search {
     /// Working links of each row to other rows, as (port, peer); those of row `s` stand at `first[s]..first[s + 1]`.
     links: Vec<(PortId, u32)>,
     first: Vec<usize>,
@@ -277,7 +277,7 @@ struct Search {
 }
 
 impl Search {
-    fn new(graph: &Graph, first_row: NodeId, alive: impl Fn(u32) -> bool) -> Self {
+    pub(super) fn new(graph: &Graph, first_row: NodeId, alive: impl Fn(u32) -> bool) -> Self {
         let rows = graph.nodes.len() - first_row as usize;
         let (mut links, mut first) = (Vec::new(), vec![0]);
         for ports in &graph.ports_by_node()[first_row as usize..] {
@@ -291,7 +291,7 @@ impl Search {
 
     /// Finds distances and path counts to `root`, and tells `found` for each row within reach, nearest first, its ports on
     /// the way there (none at `root` itself).
-    fn run(&mut self, root: u32, mut found: impl FnMut(u32, &[PortId])) {
+    pub(super) fn run(&mut self, root: u32, mut found: impl FnMut(u32, &[PortId])) {
         self.distance.fill(FAR);
         self.distance[root as usize] = 0;
         self.paths[root as usize] = 1;

@@ -1,0 +1,35 @@
+//! Destination-modulo-k routing (Zahavi et al. 2010; Song §2.3.2): on the way up, the digits of the destination's number
+//! choose the ports, the lowest digit first, so that consecutive destinations spread over the ports of every level.
+//!
+//! A switch with a choice among n ports takes the one whose number is the rest of the division by n, and leaves the
+//! quotient to the next. In a fat-tree each destination has one core switch, each core switch equally many destinations,
+//! and no two hosts of a rack the same aggregation switch. Elsewhere it is a static route for each destination.
+
+use super::{Ends, Hop, Scheme};
+use crate::fabric::graph::PortId;
+use crate::random::Stream;
+
+/// d-mod-k. The path bits are what is left of the destination's number.
+#[derive(Clone, Debug, Default)]
+pub struct DModK;
+
+impl Scheme for DModK {
+    type Flow = u32;
+    const OWN_BITS: bool = true;
+
+    fn flow(&self, ends: &Ends, _random: &mut Stream) -> u32 {
+        ends.destination
+    }
+
+    fn egress(&self, hop: &Hop<'_>, rest: &mut u32) -> Option<PortId> {
+        let ports = hop.routes.next_ports(hop.node, hop.destination);
+        let choices = u32::try_from(ports.len()).ok().filter(|&n| n > 0)?;
+        let port = ports[(*rest % choices) as usize];
+        *rest /= choices;
+        Some(port)
+    }
+
+    fn back(&self, source: u32, _random: &mut Stream) -> u32 {
+        source
+    }
+}

@@ -1,0 +1,281 @@
+//! Routing schemes: how a packet chooses among the ways to its destination.
+//!
+//! A scheme has two halves. At the **host** it gives each packet 32 bits, the *path bits*: one value for a flow, a new one
+//! for each packet, or whatever its state for the flow says. At every **switch** (and every host that relays) it names
+//! the egress port from destination and path bits, which it may change. Most schemes have a host half only: their path
+//! bits are a fraction by which [`ecmp`] chooses among the shortest paths that [`Routes`] knows. One that reads its path
+//! bits in another way, or has tables of its own, has both.
+//!
+//! A scheme is one file and one line in the registry below (`docs/how-to/add-a-routing-scheme.md`).
+
+mod d_mod_k;
+mod flowlet;
+mod per_flow;
+mod per_packet;
+mod permuted;
+mod shortest;
+mod single;
+#[cfg(test)]
+mod tests;
+mod towards;
+mod valiant;
+
+pub use flowlet::Flowlet;
+pub use shortest::{Routes, disjoint_paths, path_fraction, select};
+pub use towards::Towards;
+pub use valiant::{Per, Valiant};
+
+use super::graph::{Graph, NodeId, PortId};
+use crate::random::Stream;
+use rand::Rng as _;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A flow, one direction of it, as the host that sends knows it when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Sending host.
+    pub source: u32,
+    /// Receiving host; of several, the first.
+    pub destination: u32,
+    /// Shortest paths between them, or multicast trees; of several receivers, the most.
+    pub paths: u32,
+    /// Links on a shortest path; 0 if there is none.
+    pub hops: u8,
+}
+
+/// A packet that a host hands to its own queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departing {
+    /// When, in picoseconds.
+    pub now: u64,
+    /// Bytes on the wire.
+    pub size: u32,
+}
+
+/// A packet at a node that has to choose.
+#[derive(Clone, Copy)]
+pub struct Hop<'a> {
+    /// Shortest paths over the links that work now.
+    pub routes: &'a Routes,
+    /// The switch, or the host that relays.
+    pub node: NodeId,
+    /// The receiving host.
+    pub destination: u32,
+}
+
+/// What a host keeps of a flow to choose path bits by.
+pub trait FlowPath {
+    /// The path bits of the next packet.
+    fn next(&mut self, packet: &Departing, random: &mut Stream) -> u32;
+}
+
+/// One value for all packets.
+impl FlowPath for u32 {
+    #[inline]
+    fn next(&mut self, _packet: &Departing, _random: &mut Stream) -> u32 {
+        *self
+    }
+}
+
+/// A routing scheme, with its settings.
+pub trait Scheme {
+    /// What a host keeps of each flow.
+    type Flow: FlowPath;
+    /// Whether path bits are something else than a fraction for [`ecmp`]. If so, all flows of a run have to use this
+    /// scheme, and multicast trees, which are shortest paths, are drawn at random for each packet.
+    const OWN_BITS: bool = false;
+
+    /// A new flow.
+    fn flow(&self, ends: &Ends, random: &mut Stream) -> Self::Flow;
+
+    /// The port by which a packet goes on; `None` if there is no way.
+    #[inline]
+    fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
+        ecmp(hop, bits)
+    }
+
+    /// Path bits of a packet that a switch sends back to `source`.
+    fn back(&self, _source: u32, random: &mut Stream) -> u32 {
+        random.next_u32()
+    }
+
+    /// Makes the tables anew: at the start, and whenever the links that work are others.
+    fn install(&mut self, _graph: &Graph, _alive: &dyn Fn(u32) -> bool) {}
+}
+
+/// The port that a path fraction chooses among those on shortest paths.
+#[inline]
+pub fn ecmp(hop: &Hop<'_>, fraction: &mut u32) -> Option<PortId> {
+    let ports = hop.routes.next_ports(hop.node, hop.destination);
+    (!ports.is_empty()).then(|| select(ports, fraction))
+}
+
+macro_rules! schemes {
+    (@settings $config:ident $type:ty) => { <$type>::default() };
+    (@settings $config:ident $type:ty, $settings:ident) => { $config.$settings.clone() };
+    ($($(#[doc = $doc:literal])+ $name:ident($type:ty) $({ $(#[doc = $about:literal])+ $settings:ident })?,)+) => {
+        /// Which routing scheme.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum RoutingMode {
+            /// By the transport: `per-packet` for SCDP and NDP, `per-flow` for TCP.
+            #[default]
+            Auto,
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        /// How packets choose among the ways to their destination.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct RoutingConfig {
+            /// The scheme.
+            pub mode: RoutingMode,
+            /// Multicast trees of each one-to-many session, at least 1; its packets are sprayed over them, as SCDP sprays packets in all
+            /// modes (SCDP §III). 1 is a static tree.
+            #[schemars(range(min = 1))]
+            pub multicast_trees: u32,
+            $($($(#[doc = $about])+ pub $settings: $type,)?)+
+        }
+
+        impl Default for RoutingConfig {
+            fn default() -> Self {
+                Self { mode: RoutingMode::Auto, multicast_trees: 16, $($($settings: <$type>::default(),)?)+ }
+            }
+        }
+
+        impl RoutingConfig {
+            /// Settings that differ from their defaults although their scheme is not used.
+            pub fn unused(&self) -> Vec<&'static str> {
+                let mut unused: Vec<&'static str> = Vec::new();
+                $($(if self.$settings != <$type>::default() && self.mode != RoutingMode::$name {
+                    unused.push(stringify!($settings));
+                })?)+
+                unused
+            }
+        }
+
+        /// A scheme with its tables.
+        #[derive(Clone, Debug)]
+        pub enum Routing { $($(#[doc = $doc])+ $name($type),)+ }
+
+        /// What a host keeps of a flow, under any scheme.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs, reason = "each variant is documented at its scheme")]
+        pub enum FlowState { $($name(<$type as Scheme>::Flow),)+ }
+
+        impl Routing {
+            /// The scheme of a mode, without tables; of [`RoutingMode::Auto`], random spraying.
+            pub fn new(mode: RoutingMode, config: &RoutingConfig) -> Self {
+                match mode {
+                    RoutingMode::Auto => Self::new(RoutingMode::PerPacket, config),
+                    $(RoutingMode::$name => Self::$name(schemes!(@settings config $type $(, $settings)?)),)+
+                }
+            }
+
+            /// See [`Scheme::OWN_BITS`].
+            #[inline]
+            pub fn own_bits(&self) -> bool {
+                match self { $(Self::$name(_) => <$type as Scheme>::OWN_BITS,)+ }
+            }
+
+            /// See [`Scheme::flow`].
+            pub fn flow(&self, ends: &Ends, random: &mut Stream) -> FlowState {
+                match self { $(Self::$name(scheme) => FlowState::$name(scheme.flow(ends, random)),)+ }
+            }
+
+            /// See [`Scheme::egress`].
+            #[inline]
+            pub fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
+                match self { $(Self::$name(scheme) => scheme.egress(hop, bits),)+ }
+            }
+
+            /// See [`Scheme::back`].
+            pub fn back(&self, source: u32, random: &mut Stream) -> u32 {
+                match self { $(Self::$name(scheme) => scheme.back(source, random),)+ }
+            }
+
+            /// See [`Scheme::install`].
+            pub fn install(&mut self, graph: &Graph, alive: &dyn Fn(u32) -> bool) {
+                match self { $(Self::$name(scheme) => scheme.install(graph, alive),)+ }
+            }
+        }
+
+        impl FlowPath for FlowState {
+            #[inline]
+            fn next(&mut self, packet: &Departing, random: &mut Stream) -> u32 {
+                match self { $(Self::$name(flow) => flow.next(packet, random),)+ }
+            }
+        }
+    };
+}
+
+// The registry: one line per scheme, with the name of its settings in `[routing]` if it has any.
+schemes! {
+    /// Each packet takes a random path.
+    PerPacket(per_packet::PerPacket),
+    /// Each packet takes the next path of a random permutation, which is drawn anew when it is used up (NDP §3.1.1).
+    PerPacketPermuted(permuted::Permuted),
+    /// All packets of a flow take the path that its hash chooses.
+    PerFlow(per_flow::PerFlow),
+    /// All packets to a destination take the same path ("normal routing").
+    Single(single::Single),
+    /// A flow that paused for longer than `flowlet.gap` takes a new random path (FLARE, CONGA).
+    Flowlet(flowlet::Flowlet) {
+        /// With `mode = "flowlet"`.
+        flowlet
+    },
+    /// By way of a random intermediate switch (Valiant load balancing).
+    Valiant(valiant::Valiant) {
+        /// With `mode = "valiant"`.
+        valiant
+    },
+    /// The digits of the destination's number choose the ports on the way up (Song §2.3.2): a static route for each destination.
+    DModK(d_mod_k::DModK),
+}
+
+/// The schemes of a run: what switches do is one of them, the same for all packets.
+#[derive(Clone, Debug)]
+pub struct Schemes {
+    switches: Routing,
+    hosts: Vec<(RoutingMode, Routing)>,
+}
+
+impl Schemes {
+    /// The schemes of these modes.
+    ///
+    /// # Panics
+    ///
+    /// If one of several has path bits of its own.
+    pub fn new(modes: impl IntoIterator<Item = RoutingMode>, config: &RoutingConfig) -> Self {
+        let mut hosts: Vec<(RoutingMode, Routing)> = Vec::new();
+        for mode in modes {
+            if hosts.iter().all(|(known, _)| *known != mode) {
+                hosts.push((mode, Routing::new(mode, config)));
+            }
+        }
+        let own = hosts.iter().any(|(_, scheme)| scheme.own_bits());
+        assert!(!own || hosts.len() == 1, "switches read path bits in one way");
+        let switches = hosts.first().map_or(Routing::new(RoutingMode::PerPacket, config), |(_, scheme)| scheme.clone());
+        Self { switches, hosts }
+    }
+
+    /// What switches do.
+    #[inline]
+    pub fn switches(&self) -> &Routing {
+        &self.switches
+    }
+
+    /// A new flow of a mode.
+    pub fn flow(&self, mode: RoutingMode, ends: &Ends, random: &mut Stream) -> FlowState {
+        let of_mode = self.hosts.iter().find(|(known, _)| *known == mode).map(|(_, scheme)| scheme);
+        // With tables of their own, switches and hosts have to mean the same.
+        let scheme = of_mode.filter(|scheme| !scheme.own_bits()).unwrap_or(&self.switches);
+        scheme.flow(ends, random)
+    }
+
+    /// See [`Scheme::install`].
+    pub fn install(&mut self, graph: &Graph, alive: &dyn Fn(u32) -> bool) {
+        self.switches.install(graph, alive);
+    }
+}
