@@ -30,7 +30,7 @@ impl Network {
             return self.replicate(node, id);
         }
         let hop = Hop { routes: &self.routes, node, destination: hot.destination };
-        match self.schemes.switches().egress(&hop, &mut hot.path) {
+        match self.schemes.egress(&hop, &mut hot.path) {
             Some(port) => self.send(port, id),
             None => self.drop_packet(id),
         }
@@ -119,7 +119,7 @@ impl Network {
         }
         let Some(receiver) = self.endpoints[hot.endpoint as usize].as_deref() else { return false };
         let sender = receiver.remotes.get(hot.from);
-        let path = self.schemes.switches().back(sender.host, &mut self.hosts[sender.host as usize].random);
+        let path = self.schemes.back(sender.host, &mut self.hosts[sender.host as usize].random);
         let hot = self.packets.hot_mut(id);
         hot.flags |= flag::RETURNED;
         hot.destination = sender.host;

@@ -217,7 +217,7 @@ impl Network {
             }
         };
         let random = &mut self.hosts[hosted.host as usize].random;
-        let path = if flags & flag::MULTICAST != 0 && self.schemes.switches().own_bits() {
+        let path = if flags & flag::MULTICAST != 0 && self.schemes.own_bits() {
             random.next_u32()
         } else {
             hosted.path.next(&Departing { now: self.now, size: transmit.size }, random)

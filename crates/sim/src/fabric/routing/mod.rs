@@ -90,7 +90,8 @@ pub trait Scheme {
     fn flow(&self, ends: &Ends, random: &mut Stream) -> Self::Flow;
 
     /// The port by which a packet goes on; `None` if there is no way.
-    #[inline]
+    ///
+    /// Called only with [`OWN_BITS`](Self::OWN_BITS).
     fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
         ecmp(hop, bits)
     }
@@ -238,6 +239,8 @@ schemes! {
 #[derive(Clone, Debug)]
 pub struct Schemes {
     switches: Routing,
+    /// See [`Scheme::OWN_BITS`].
+    own_bits: bool,
     hosts: Vec<(RoutingMode, Routing)>,
 }
 
@@ -254,16 +257,33 @@ impl Schemes {
                 hosts.push((mode, Routing::new(mode, config)));
             }
         }
-        let own = hosts.iter().any(|(_, scheme)| scheme.own_bits());
-        assert!(!own || hosts.len() == 1, "switches read path bits in one way");
+        let own_bits = hosts.iter().any(|(_, scheme)| scheme.own_bits());
+        assert!(!own_bits || hosts.len() == 1, "switches read path bits in one way");
         let switches = hosts.first().map_or(Routing::new(RoutingMode::PerPacket, config), |(_, scheme)| scheme.clone());
-        Self { switches, hosts }
+        Self { switches, own_bits, hosts }
     }
 
-    /// What switches do.
+    /// See [`Scheme::egress`].
     #[inline]
-    pub fn switches(&self) -> &Routing {
-        &self.switches
+    pub fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
+        // Nearly always, and for every packet at every switch.
+        if self.own_bits { self.own_egress(hop, bits) } else { ecmp(hop, bits) }
+    }
+
+    #[inline(never)]
+    fn own_egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
+        self.switches.egress(hop, bits)
+    }
+
+    /// See [`Scheme::OWN_BITS`].
+    #[inline]
+    pub fn own_bits(&self) -> bool {
+        self.own_bits
+    }
+
+    /// See [`Scheme::back`].
+    pub fn back(&self, source: u32, random: &mut Stream) -> u32 {
+        self.switches.back(source, random)
     }
 
     /// A new flow of a mode.
