@@ -96,7 +96,7 @@ impl Network {
                 let (p, hots) = (&mut self.ports[port as usize], self.packets.hots());
                 match change {
                     Change::Rate(_, rate) => {
-                        p.settle(port, hots, &mut self.wheel, self.now);
+                        p.catch_up(port, hots, &mut self.wheel, self.now);
                         p.set_rate(rate);
                     }
                     Change::Restore(_) if !was_up => p.restore(self.now),
@@ -141,7 +141,7 @@ impl Network {
         self.sampled_at = self.now;
         for port in 0..self.ports.len() as u32 {
             let p = &mut self.ports[port as usize];
-            p.settle(port, self.packets.hots(), &mut self.wheel, self.now);
+            p.catch_up(port, self.packets.hots(), &mut self.wheel, self.now);
             let queue = p.queue();
             if self.sampling.queues && queue.packets() > 0 {
                 for (metric, value) in [("queue_packets", u64::from(queue.packets())), ("queue_bytes", queue.bytes())] {

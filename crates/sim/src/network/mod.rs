@@ -23,7 +23,7 @@ use crate::fabric::routing::{Routes, disjoint_paths};
 use crate::host::path::PathMode;
 use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
-use crate::measure::ideal::{Way, Ways};
+use crate::measure::ideal::{IdealPath, IdealPaths};
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Fallback, Session};
@@ -263,7 +263,7 @@ pub struct Network {
     /// Of these, receivers that nobody can complete any more.
     never_complete: u64,
     last_completion: u64,
-    ideals: Ways,
+    ideal_paths: IdealPaths,
     entities: Entities,
     periodic: Periodic,
     changes: Vec<(Time, Change)>,
@@ -348,7 +348,7 @@ impl Network {
             unfinished: setup.sessions.iter().filter(|s| awaited(s)).map(|s| s.sinks.len() as u64).sum(),
             never_complete: 0,
             last_completion: 0,
-            ideals: Ways::default(),
+            ideal_paths: IdealPaths::default(),
             specs: setup.sessions,
             groups: setup.groups,
             entities,
@@ -550,14 +550,14 @@ impl Network {
         &self.routes
     }
 
-    /// The way of a receiver's flow on the fabric as it was when its session began.
-    pub fn way(&self, receiver: &ReceiverRow) -> &Way {
-        self.ideals.get(receiver.way)
+    /// The ideal path of a receiver's flow on the fabric as it was when its session began.
+    pub fn ideal_path(&self, receiver: &ReceiverRow) -> &IdealPath {
+        self.ideal_paths.get(receiver.ideal_path)
     }
 
-    /// How many shortest ways that share no link lead from any of `sources` to `sink`. Where hosts have one link each that
+    /// How many shortest paths that share no link lead from any of `sources` to `sink`. Where hosts have one link each that
     /// is one, whatever happens between them.
-    fn disjoint_ways(&self, routes: &Routes, sources: &[u32], sink: u32) -> u32 {
+    fn disjoint_paths(&self, routes: &Routes, sources: &[u32], sink: u32) -> u32 {
         if !self.interfaces.several {
             return 1;
         }

@@ -7,7 +7,7 @@ use crate::fabric::routing::Routes;
 use crate::host::path::PathPicker;
 use crate::host::stack::Stack;
 use crate::host::{EndpointId, Hosted, Remote, Remotes};
-use crate::measure::ideal::Way;
+use crate::measure::ideal::IdealPath;
 use crate::random;
 use crate::transport::Transport;
 use crate::workload::{Mode, Session};
@@ -25,8 +25,8 @@ pub struct ReceiverRow {
     pub straggler: Option<Straggler>,
     /// Nobody is left who could complete it: an endpoint that it needs has given up.
     pub lost: bool,
-    /// Number of its [way](Network::way).
-    pub(super) way: u32,
+    /// Number of its [ideal path](Network::ideal_path).
+    pub(super) ideal_path: u32,
 }
 
 impl ReceiverRow {
@@ -145,7 +145,7 @@ impl Network {
         }
         let row = &mut self.sessions[session as usize];
         row.endpoints = self.endpoints.len() as u32 - first_endpoint;
-        self.note_ways(session, spec);
+        self.note_ideal_paths(session, spec);
         if let Some(supply) = &spec.supply {
             self.supply(first_endpoint, supply.clone(), spec.size, &transport);
         }
@@ -158,22 +158,22 @@ impl Network {
         }
     }
 
-    /// Remembers the ways to the receivers of a session that begins now. One that nothing leads to at the moment has its
-    /// way in the fabric as it was built.
-    fn note_ways(&mut self, session: u32, spec: &Session) {
+    /// Remembers the ideal paths to the receivers of a session that begins now. One that nothing leads to at the moment has
+    /// its path in the fabric as it was built.
+    fn note_ideal_paths(&mut self, session: u32, spec: &Session) {
         for (r, &sink) in spec.sinks.iter().enumerate() {
             let sender = self.sessions[session as usize].senders[r];
             let sources = if spec.mode == Mode::ManyToOne { &spec.sources[..] } else { &[sender] };
             let now = self.routes.ideal_path(&self.graph, |port| self.ports[port as usize].rate(), sender, sink);
-            let way = if now.is_empty() {
+            let ideal = if now.is_empty() {
                 let whole = self.whole.get_or_init(|| Routes::build(&self.graph, |_| true));
                 let rate = |port: PortId| self.graph.links[(port / 2) as usize].rate;
-                let path = whole.ideal_path(&self.graph, rate, sender, sink);
-                Way { path, ways: self.disjoint_ways(whole, sources, sink) }
+                let links = whole.ideal_path(&self.graph, rate, sender, sink);
+                IdealPath { links, disjoint: self.disjoint_paths(whole, sources, sink) }
             } else {
-                Way { path: now, ways: self.disjoint_ways(&self.routes, sources, sink) }
+                IdealPath { links: now, disjoint: self.disjoint_paths(&self.routes, sources, sink) }
             };
-            self.sessions[session as usize].receivers[r].way = self.ideals.number(way);
+            self.sessions[session as usize].receivers[r].ideal_path = self.ideal_paths.number(ideal);
         }
     }
 
@@ -523,9 +523,6 @@ impl Network {
     pub(super) fn congestion_window(&self, session: u32) -> Option<u64> {
         let row = self.sessions.get(session as usize)?;
         let range = row.first_endpoint as usize..(row.first_endpoint + row.endpoints) as usize;
-        self.endpoints[range].iter().flatten().find_map(|hosted| match &hosted.stack {
-            Stack::Tcp(connection) => connection.cwnd(),
-            _ => None,
-        })
+        self.endpoints[range].iter().flatten().find_map(|hosted| hosted.stack.congestion_window())
     }
 }
