@@ -76,8 +76,8 @@ impl Network {
 
     pub(super) fn apply_changes(&mut self) {
         while let Some(&(time, change)) = self.changes.get(self.changes_done) {
-            if time.ps() > self.now {
-                self.wheel.schedule(self.entities.next_change, time.ps());
+            if time.ps() > self.engine.now {
+                self.engine.wheel.schedule(self.engine.entities.next_change, time.ps());
                 return;
             }
             self.changes_done += 1;
@@ -93,15 +93,15 @@ impl Network {
         for link in self.links_of(target) {
             let was_up = self.links_up[link as usize];
             for port in [2 * link, 2 * link + 1] {
-                let (p, hots) = (&mut self.ports[port as usize], self.packets.hots());
+                let (p, hots) = (&mut self.ports[port as usize], self.engine.packets.hots());
                 match change {
                     Change::Rate(_, rate) => {
-                        p.catch_up(port, hots, &mut self.wheel, self.now);
+                        p.catch_up(port, hots, &mut self.engine.wheel, self.engine.now);
                         p.set_rate(rate);
                     }
-                    Change::Restore(_) if !was_up => p.restore(self.now),
+                    Change::Restore(_) if !was_up => p.restore(self.engine.now),
                     Change::Cut(_) if was_up => {
-                        for id in p.cut(port, hots, &mut self.wheel, self.now) {
+                        for id in p.cut(port, hots, &mut self.engine.wheel, self.engine.now) {
                             self.drop_packet(id);
                         }
                     }
@@ -124,7 +124,7 @@ impl Network {
     /// The last look, if the run ends when one is due.
     pub(super) fn sample_at_the_end(&mut self) {
         let interval = self.sampling.interval.ps();
-        if interval > 0 && self.now.is_multiple_of(interval) && self.sampled_at < self.now {
+        if interval > 0 && self.engine.now.is_multiple_of(interval) && self.sampled_at < self.engine.now {
             self.look();
         }
     }
@@ -132,21 +132,21 @@ impl Network {
     /// Records what the scenario asked for, and schedules the next look while anything else is going on.
     pub(super) fn sample(&mut self) {
         self.look();
-        let next = self.now + self.sampling.interval.ps();
-        self.periodic.again(&mut self.wheel, self.entities.sampler, next);
+        let next = self.engine.now + self.sampling.interval.ps();
+        self.periodic.again(&mut self.engine.wheel, self.engine.entities.sampler, next);
     }
 
     fn look(&mut self) {
         let interval = self.sampling.interval.ps();
-        self.sampled_at = self.now;
+        self.sampled_at = self.engine.now;
         for port in 0..self.ports.len() as u32 {
             let p = &mut self.ports[port as usize];
-            p.catch_up(port, self.packets.hots(), &mut self.wheel, self.now);
+            p.catch_up(port, self.engine.packets.hots(), &mut self.engine.wheel, self.engine.now);
             let queue = p.queue();
             if self.sampling.queues && queue.packets() > 0 {
                 for (metric, value) in [("queue_packets", u64::from(queue.packets())), ("queue_bytes", queue.bytes())] {
                     let value = value as f64;
-                    self.samples.push(Sample { time: self.now, metric, id: port, value });
+                    self.samples.push(Sample { time: self.engine.now, metric, id: port, value });
                 }
             }
             if self.sampling.links {
@@ -155,7 +155,7 @@ impl Network {
                 if total > before {
                     self.sampled_busy[port as usize] = total;
                     let value = (total - before) as f64 / interval as f64;
-                    self.samples.push(Sample { time: self.now, metric: "utilisation", id: port, value });
+                    self.samples.push(Sample { time: self.engine.now, metric: "utilisation", id: port, value });
                 }
             }
             if self.sampling.volumes {
@@ -163,14 +163,14 @@ impl Network {
                 let news = total - std::mem::replace(&mut self.sampled_sent[port as usize], total);
                 if news > 0 {
                     let value = news as f64;
-                    self.samples.push(Sample { time: self.now, metric: "bytes", id: port, value });
+                    self.samples.push(Sample { time: self.engine.now, metric: "bytes", id: port, value });
                 }
             }
         }
         for session in self.sampling.windows.clone() {
             if let Some(window) = self.congestion_window(session) {
                 let value = window as f64;
-                self.samples.push(Sample { time: self.now, metric: "cwnd_bytes", id: session, value });
+                self.samples.push(Sample { time: self.engine.now, metric: "cwnd_bytes", id: session, value });
             }
         }
         if self.sampling.goodput {
@@ -180,7 +180,12 @@ impl Network {
                 let news = total - std::mem::replace(&mut self.sampled_bytes[session], total);
                 if news > 0 {
                     let value = news as f64 * 8.0 * PS_PER_S as f64 / interval as f64;
-                    self.samples.push(Sample { time: self.now, metric: "goodput_bps", id: session as u32, value });
+                    self.samples.push(Sample {
+                        time: self.engine.now,
+                        metric: "goodput_bps",
+                        id: session as u32,
+                        value,
+                    });
                 }
             }
         }

@@ -43,7 +43,7 @@ impl Network {
             {
                 upstream.feeds = Some(sender);
                 if let Some(relay) = &mut self.endpoints[sender as usize] {
-                    relay.stack.set_available(Time(self.now), 0);
+                    relay.stack.set_available(Time(self.engine.now), 0);
                 }
             }
             (from, feeder) = (to, Some(receiver));

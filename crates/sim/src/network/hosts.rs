@@ -11,15 +11,15 @@ impl Network {
     /// A packet has reached its host.
     #[inline]
     pub(super) fn deliver(&mut self, id: PacketId) {
-        let hot = *self.packets.hot(id);
-        let header = *self.packets.header(id);
-        self.packets.remove(id);
+        let hot = *self.engine.packets.hot(id);
+        let header = *self.engine.packets.header(id);
+        self.engine.packets.remove(id);
         if hot.has(flag::TRIMMED) {
             self.counts.trimmed += 1;
         } else {
             self.counts.delivered += 1;
         }
-        self.trace(u64::from(hot.endpoint) << 32 | u64::from(hot.size));
+        self.engine.trace(u64::from(hot.endpoint) << 32 | u64::from(hot.size));
         let seen = Seen {
             from: hot.from,
             trimmed: hot.has(flag::TRIMMED),
@@ -31,7 +31,7 @@ impl Network {
 
     /// A packet has reached a host in a fabric where hosts have several links. It may have further to go.
     pub(super) fn reach(&mut self, host: u32, port: PortId, id: PacketId) {
-        let hot = self.packets.hot_mut(id);
+        let hot = self.engine.packets.hot_mut(id);
         if hot.has(flag::MULTICAST) {
             let Some(copy) = self.own_copy(host, id) else { return };
             return self.receive(port, copy);
@@ -45,7 +45,7 @@ impl Network {
 
     /// A packet has reached its host by a port that leads to one of its interfaces.
     fn receive(&mut self, port: PortId, id: PacketId) {
-        let endpoint = self.packets.hot(id).endpoint;
+        let endpoint = self.engine.packets.hot(id).endpoint;
         if let Some(hosted) = self.endpoints[endpoint as usize].as_deref_mut() {
             hosted.interface = self.interfaces.reached_by[port as usize];
         }
@@ -54,7 +54,7 @@ impl Network {
 
     /// An endpoint's wake-up. Endpoints move their deadline on every packet, so the event may be early: timers are lazy.
     pub(super) fn timer_fires(&mut self, id: EndpointId) {
-        let now = Time(self.now);
+        let now = Time(self.engine.now);
         let supplied = self.take_supply(id);
         self.with_endpoint(id, |stack, _| {
             if let Some(bytes) = supplied {
@@ -71,7 +71,7 @@ impl Network {
     #[inline]
     pub(super) fn with_endpoint(&mut self, id: EndpointId, act: impl FnOnce(&mut Stack, Time)) {
         let Some(mut hosted) = self.endpoints[id as usize].take() else { return };
-        act(&mut hosted.stack, Time(self.now));
+        act(&mut hosted.stack, Time(self.engine.now));
         let interface = hosted.interface;
         let feeds = hosted.feeds.map(|relay| (relay, hosted.stack.stats().bytes_delivered));
         self.attend(id, hosted);
@@ -102,14 +102,14 @@ impl Network {
                 idle_at = idle_at.max(self.idle_at(interface));
             }
         }
-        hosted.stack.set_departure(Time(idle_at.max(self.now)));
+        hosted.stack.set_departure(Time(idle_at.max(self.engine.now)));
     }
 
     /// When the link of an interface will have sent all that waits for it.
     #[inline]
     fn idle_at(&mut self, interface: usize) -> u64 {
         let port = self.interfaces.ports[interface];
-        self.ports[port as usize].idle_at(port, self.packets.hots(), &mut self.wheel, self.now)
+        self.ports[port as usize].idle_at(port, self.engine.packets.hots(), &mut self.engine.wheel, self.engine.now)
     }
 
     /// More of its object has arrived at a relay's host.
@@ -117,16 +117,16 @@ impl Network {
         self.with_endpoint(relay, |stack, now| stack.set_available(now, bytes));
     }
 
-    /// Sends what an endpoint wants to send, hears what it has to say, and sees to its pulls and its timer.
+    /// Sends what an endpoint wants to send, takes its events, and sees to its pulls and its timer.
     #[inline]
     fn attend(&mut self, id: EndpointId, mut hosted: Box<Hosted>) {
-        let now = Time(self.now);
+        let now = Time(self.engine.now);
         let mut open = true;
         self.tell_departure(&mut hosted);
         loop {
             while let Some(transmit) = hosted.stack.poll_transmit(now) {
                 self.inject(id, &mut hosted, transmit);
-                if self.packets.is_full() {
+                if self.engine.packets.is_full() {
                     break;
                 }
                 self.tell_departure(&mut hosted);
@@ -143,26 +143,14 @@ impl Network {
             self.interfaces.pulls[hosted.interface as usize].push(id, urgency);
         }
         if let Some(deadline) = hosted.stack.poll_timeout() {
-            self.wake(id, deadline);
+            self.engine.wake(self.engine.entities.timer(id), deadline);
         }
         self.endpoints[id as usize] = Some(hosted);
     }
 
-    /// Wakes an endpoint at a time, or before.
-    #[inline]
-    pub(super) fn wake(&mut self, id: EndpointId, when: Time) {
-        let timer = self.entities.timers + id;
-        let when = when.ps().max(self.now);
-        match self.wheel.due(timer) {
-            None => self.wheel.schedule(timer, when),
-            Some(due) if due > when => self.wheel.reschedule(timer, when),
-            Some(_) => {}
-        }
-    }
-
     /// Grants the turns that are due in an interface's pull queue, and schedules the next.
     pub(super) fn pace(&mut self, interface: u32) {
-        let now = Time(self.now);
+        let now = Time(self.engine.now);
         while let Some(id) = self.interfaces.pulls[interface as usize].poll(now) {
             let Some(mut hosted) = self.endpoints[id as usize].take() else {
                 self.interfaces.pulls[interface as usize].refund(now);
@@ -186,9 +174,9 @@ impl Network {
     /// Schedules the next turn in an interface's pull queue, if an endpoint waits there.
     fn wake_pacer(&mut self, interface: u32) {
         if let Some(next) = self.interfaces.pulls[interface as usize].poll_timeout() {
-            let pacer = self.entities.pacers + interface;
-            if self.wheel.due(pacer).is_none() {
-                self.wheel.schedule(pacer, next.ps().max(self.now));
+            let pacer = self.engine.entities.pacer(interface);
+            if self.engine.wheel.due(pacer).is_none() {
+                self.engine.wheel.schedule(pacer, next.ps().max(self.engine.now));
             }
         }
     }
@@ -220,7 +208,7 @@ impl Network {
         let uncut = flags & flag::MULTICAST != 0 && !self.trim_multicast;
         let trimmed_size = if uncut { transmit.size } else { transmit.trimmed_size };
         let hot = Hot {
-            at: self.now,
+            at: self.engine.now,
             next: NO_PACKET,
             endpoint,
             destination,
@@ -232,7 +220,7 @@ impl Network {
             flags,
         };
         self.counts.sent += 1;
-        let packet = self.packets.insert(hot, transmit.header);
+        let packet = self.engine.packets.insert(hot, transmit.header);
         if self.interfaces.several {
             return self.forward(hosted.host, packet);
         }

@@ -5,134 +5,38 @@
 //! (objects that become available little by little), `control` (failures and sampling).
 
 mod control;
+mod engine;
 mod fallback;
 mod forward;
 mod hosts;
 mod sessions;
+mod setup;
 mod supply;
 
-use crate::engine::arena::Arena;
 use crate::engine::periodic::Periodic;
-use crate::engine::wheel::Wheel;
 use crate::fabric::graph::{Graph, PortId};
-use crate::fabric::jitter::Jitter;
 use crate::fabric::multicast;
 use crate::fabric::port::Port;
 use crate::fabric::queue::{Queue, fair::Fair, nic::Nic, relay::Relay};
 use crate::fabric::routing::{Routes, disjoint_paths};
-use crate::host::path::PathMode;
-use crate::host::stack::Header;
 use crate::host::{EndpointId, Host, Hosted};
 use crate::measure::ideal::{IdealPath, IdealPaths};
 use crate::random;
-use crate::transport::Transport;
-use crate::workload::{Fallback, Session};
+use crate::workload::Session;
 use anabranch_transport::pull::PullQueue;
 use anabranch_transport::units::PS_PER_S;
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 pub use control::{Change, Sample, Sampling, Target};
+use engine::{Engine, Entities};
 use rand::Rng as _;
 pub use sessions::{ReceiverRow, SessionRow, Straggler};
+pub use setup::{Group, Setup, Stop};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// Bytes of a sample, from when it is taken until it is written: here, in a list that doubles when it is full, and in the
 /// columns of its table.
 pub const SAMPLE_BYTES: u64 = 3 * size_of::<Sample>() as u64;
-
-/// When a run ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// When every awaited session is complete at all its receivers.
-    Foreground,
-    /// When nothing is left to happen: lingering endpoints have closed and every packet has arrived.
-    Idle,
-    /// At the time limit.
-    Limit,
-}
-
-/// A group of sessions with something in common: one `[[workload]]` of a scenario.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// Name, for the result tables.
-    pub name: String,
-    /// The transport that its sessions run on.
-    pub transport: Transport,
-    /// How its packets find their paths.
-    pub path: PathMode,
-    /// Class of its packets, up to 31: which queue is theirs at ports with [fair queues](crate::fabric::queue::fair).
-    pub class: u8,
-    /// Background traffic, kept apart in results.
-    pub background: bool,
-    /// [`Stop::Foreground`] waits for its sessions, if they have an end.
-    pub awaited: bool,
-    /// Of these, it waits for objects up to this size only.
-    pub awaited_size: Bytes,
-    /// Sessions without end stop after this time; `None`: with the run.
-    pub duration: Option<Duration>,
-    /// How sessions with several ends are carried if the transport has none of its own; `None`: by the default of their mode.
-    pub fallback: Option<Fallback>,
-}
-
-impl Group {
-    /// Foreground sessions without anything special.
-    pub fn new(name: &str, transport: Transport, path: PathMode) -> Self {
-        Self {
-            name: name.to_owned(),
-            transport,
-            path,
-            class: 0,
-            background: false,
-            awaited: true,
-            awaited_size: Bytes(u64::MAX),
-            duration: None,
-            fallback: None,
-        }
-    }
-
-    /// Whether [`Stop::Foreground`] waits for a session of this group.
-    pub fn awaits(&self, session: &Session) -> bool {
-        self.awaited && session.size.map_or(self.duration.is_some(), |size| size <= self.awaited_size)
-    }
-}
-
-/// Everything that a run needs to know.
-pub struct Setup {
-    /// The fabric.
-    pub graph: Arc<Graph>,
-    /// Makes the queue of switch port `p`, and that of port `p` of a relaying host for the packets of others.
-    pub queue: Box<dyn Fn(PortId) -> Queue + Send>,
-    /// Groups that sessions refer to.
-    pub groups: Vec<Group>,
-    /// Sessions in order of start.
-    pub sessions: Vec<Session>,
-    /// The run's seed.
-    pub seed: u64,
-    /// When to end.
-    pub stop: Stop,
-    /// When to give up.
-    pub time_limit: Time,
-    /// Links and switches that change, in order of time.
-    pub changes: Vec<(Time, Change)>,
-    /// What to record over time.
-    pub sampling: Sampling,
-    /// Multicast trees installed for each group; packets are sprayed over them. At least 1.
-    pub multicast_trees: u32,
-    /// Bytes of memory for packets and for samples: a run that needs more ends.
-    pub memory_limit: u64,
-    /// Longest random pause of a host before it begins to send.
-    pub host_jitter: Jitter,
-    /// Pace of pulls: full packets that they ask for, over those that the incoming link carries. Above 0; 1 fills the link.
-    pub pull_pace: f64,
-    /// Switches send headers back to the sender when their header queue is full (NDP §3.2.4).
-    pub return_to_sender: bool,
-    /// Fair queues of a host's own port, one for each class of packets. 1: one queue for all.
-    pub host_classes: u8,
-    /// Switches that trim cut multicast packets as well. If not, one that would be cut is dropped.
-    pub trim_multicast: bool,
-    /// Whether hosts grant pulls to the most urgent sessions first. Otherwise sessions take turns.
-    pub pulls_by_priority: bool,
-}
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,16 +84,6 @@ impl Conservation {
     pub fn holds(&self) -> bool {
         self.sent + self.replicated == self.delivered + self.trimmed + self.dropped + self.in_flight
     }
-}
-
-/// Numbers of the entities in the scheduler. Ports come first: a port's entity is its index.
-#[derive(Clone, Copy)]
-struct Entities {
-    pacers: u32,
-    next_session: u32,
-    next_change: u32,
-    sampler: u32,
-    timers: u32,
 }
 
 struct Multicast {
@@ -242,9 +136,7 @@ fn pull_interval(rate: Rate, packet_bytes: u64, pace: f64) -> Duration {
 
 /// A run in progress.
 pub struct Network {
-    now: u64,
-    wheel: Wheel,
-    packets: Arena<Header>,
+    engine: Engine,
     ports: Vec<Port>,
     routes: Routes,
     graph: Arc<Graph>,
@@ -264,7 +156,6 @@ pub struct Network {
     never_complete: u64,
     last_completion: u64,
     ideal_paths: IdealPaths,
-    entities: Entities,
     periodic: Periodic,
     changes: Vec<(Time, Change)>,
     changes_done: usize,
@@ -286,8 +177,6 @@ pub struct Network {
     trim_multicast: bool,
     pulls_by_priority: bool,
     multicast_trees: u32,
-    fingerprint: u64,
-    events: u64,
     counts: Conservation,
 }
 
@@ -322,19 +211,10 @@ impl Network {
             .collect();
         let awaited = |s: &Session| setup.groups[usize::from(s.group)].awaits(s);
         let changes = with_ends(setup.changes, &setup.sessions, &setup.groups);
-        let pacers = graph.ports();
-        let next_session = pacers + interfaces.pulls.len() as u32;
-        let entities = Entities {
-            pacers,
-            next_session,
-            next_change: next_session + 1,
-            sampler: next_session + 2,
-            timers: next_session + 3,
-        };
+        let entities = Entities::new(graph.ports(), interfaces.pulls.len() as u32);
+        let ties = random::stream(setup.seed, "ties").next_u64();
         let mut network = Self {
-            now: 0,
-            wheel: Wheel::new(horizon, entities.timers as usize, random::stream(setup.seed, "ties").next_u64()),
-            packets: Arena::with_limit(setup.memory_limit),
+            engine: Engine::new(entities, horizon, ties, setup.memory_limit),
             routes: Routes::build(&graph, |_| true),
             whole: OnceCell::new(),
             links_up: vec![true; graph.links.len()],
@@ -351,7 +231,6 @@ impl Network {
             ideal_paths: IdealPaths::default(),
             specs: setup.sessions,
             groups: setup.groups,
-            entities,
             periodic: Periodic::new(entities.sampler..entities.timers),
             changes,
             changes_done: 0,
@@ -369,8 +248,6 @@ impl Network {
             trim_multicast: setup.trim_multicast,
             pulls_by_priority: setup.pulls_by_priority,
             multicast_trees: setup.multicast_trees,
-            fingerprint: 0x616e_6162_7261_6e63,
-            events: 0,
             counts: Conservation::default(),
             graph,
         };
@@ -402,31 +279,30 @@ impl Network {
             if self.unfinished == self.never_complete && self.stop == Stop::Foreground {
                 return Some(self.ending());
             }
-            if self.wheel.batch().len() == 0 && self.wheel.advance() {
+            if self.engine.wheel.batch().len() == 0 && self.engine.wheel.advance() {
                 self.fetch_ahead();
             }
-            let Some((now, entity)) = self.wheel.pop() else {
+            let Some((now, entity)) = self.engine.wheel.pop() else {
                 return Some(self.ending());
             };
             if now > self.time_limit {
-                self.wheel.schedule(entity, now);
-                self.now = self.time_limit;
+                self.engine.wheel.schedule(entity, now);
+                self.engine.now = self.time_limit;
                 return Some(match (self.unfinished, self.stop) {
                     (0, _) => Ending::Complete,
                     _ => Ending::TimeLimit(self.who_waits()),
                 });
             }
-            self.now = now;
-            self.events += 1;
+            self.engine.begin_event(now);
             // Looking at the network leaves no trace.
-            if entity == self.entities.sampler {
+            if entity == self.engine.entities.sampler {
                 self.sample();
                 if self.samples.len() as u64 * SAMPLE_BYTES > self.memory_limit {
                     return self.too_large();
                 }
                 continue;
             }
-            self.trace(now ^ u64::from(entity) << 40);
+            self.engine.trace(now ^ u64::from(entity) << 40);
             self.dispatch(entity);
         }
         None
@@ -441,8 +317,8 @@ impl Network {
             let why = format!("{count} samples at {} need more than {limit}", self.now());
             return Some(Ending::TooLarge(Needs::Samples, why));
         }
-        let packets = self.packets.live();
-        self.packets.is_full().then(|| {
+        let packets = self.engine.packets.live();
+        self.engine.packets.is_full().then(|| {
             let why = format!("{packets} packets on their way at {} need more than {limit}", self.now());
             Ending::TooLarge(Needs::Packets, why)
         })
@@ -460,18 +336,18 @@ impl Network {
     /// misses, each of which waits for the one before (port, then its packet); here those of a whole batch overlap.
     #[inline]
     fn fetch_ahead(&mut self) {
-        if self.wheel.batch().len() < 3 {
+        if self.engine.wheel.batch().len() < 3 {
             return;
         }
         let mut touched = 0;
-        for entity in self.wheel.batch() {
+        for entity in self.engine.wheel.batch() {
             if let Some(port) = self.ports.get(entity as usize) {
                 touched ^= port.first_in_flight();
             }
         }
-        for entity in self.wheel.batch() {
+        for entity in self.engine.wheel.batch() {
             if let Some(port) = self.ports.get(entity as usize) {
-                touched ^= self.packets.hot(port.first_in_flight()).destination;
+                touched ^= self.engine.packets.hot(port.first_in_flight()).destination;
             }
         }
         std::hint::black_box(touched);
@@ -479,7 +355,7 @@ impl Network {
 
     #[inline]
     fn dispatch(&mut self, entity: u32) {
-        let e = &self.entities;
+        let e = &self.engine.entities;
         if entity < e.pacers {
             self.packet_arrives(entity);
         } else if entity < e.next_session {
@@ -494,30 +370,24 @@ impl Network {
         }
     }
 
-    /// Folds a word into the fingerprint of the event trace.
-    #[inline]
-    fn trace(&mut self, word: u64) {
-        self.fingerprint = (self.fingerprint.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
     /// Simulated time.
     pub fn now(&self) -> Time {
-        Time(self.now)
+        self.engine.now()
     }
 
     /// Events handled so far.
     pub fn events(&self) -> u64 {
-        self.events
+        self.engine.events()
     }
 
     /// A number that two runs share only if they went through the same events.
     pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
+        self.engine.fingerprint()
     }
 
     /// Where every packet has gone.
     pub fn conservation(&self) -> Conservation {
-        Conservation { in_flight: u64::from(self.packets.live()), ..self.counts }
+        Conservation { in_flight: u64::from(self.engine.packets.live()), ..self.counts }
     }
 
     /// Receivers of awaited sessions that still wait for their object.
@@ -577,7 +447,7 @@ impl Network {
     /// The time at which the last object was complete; now if none was, or if the run waited for none.
     pub fn measured_until(&self) -> Time {
         if self.last_completion == 0 || self.stop == Stop::Limit || self.unfinished > 0 {
-            return Time(self.now);
+            return Time(self.engine.now);
         }
         Time(self.last_completion.max(1))
     }

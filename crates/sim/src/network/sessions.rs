@@ -95,21 +95,21 @@ pub(super) struct Leg {
 impl Network {
     pub(super) fn schedule_controls(&mut self) {
         if let Some(first) = self.specs.first() {
-            self.wheel.schedule(self.entities.next_session, first.start.ps());
+            self.engine.wheel.schedule(self.engine.entities.next_session, first.start.ps());
         }
         if let Some((time, _)) = self.changes.first() {
-            self.wheel.schedule(self.entities.next_change, time.ps());
+            self.engine.wheel.schedule(self.engine.entities.next_change, time.ps());
         }
         if self.sampling.interval.ps() > 0 {
-            self.wheel.schedule(self.entities.sampler, self.sampling.interval.ps());
+            self.engine.wheel.schedule(self.engine.entities.sampler, self.sampling.interval.ps());
         }
     }
 
     /// Opens every session whose time has come, and schedules the next.
     pub(super) fn open_sessions(&mut self) {
         while let Some(spec) = self.specs.get(self.sessions.len()) {
-            if spec.start.ps() > self.now {
-                self.wheel.schedule(self.entities.next_session, spec.start.ps());
+            if spec.start.ps() > self.engine.now {
+                self.engine.wheel.schedule(self.engine.entities.next_session, spec.start.ps());
                 return;
             }
             let spec = spec.clone();
@@ -187,7 +187,7 @@ impl Network {
     ) -> (EndpointId, EndpointId) {
         let first = self.endpoints.len() as EndpointId;
         let seed = self.endpoint_seed(first);
-        let (sender, receiver) = transport.unicast(leg.size, Time(self.now), seed);
+        let (sender, receiver) = transport.unicast(leg.size, Time(self.engine.now), seed);
         let to_receiver = Remotes::One(Remote { host: leg.to, endpoint: first + 1, from: 0 });
         let to_sender = Remotes::One(Remote { host: leg.from, endpoint: first, from: 0 });
         self.add(session, spec, leg.from, None, sender, to_receiver, None);
@@ -313,7 +313,7 @@ impl Network {
         self.endpoints.push(Some(Box::new(hosted)));
         self.endpoint_session.push(session);
         self.sessions[session as usize].open_endpoints += 1;
-        self.wheel.grow((self.entities.timers + id + 1) as usize);
+        self.engine.add_timer(id);
     }
 
     /// An endpoint reports. False if it has closed.
@@ -381,7 +381,7 @@ impl Network {
 
     /// An endpoint is gone: keeps its counters and, with the last one of a session, frees the multicast group.
     pub(super) fn close(&mut self, id: EndpointId, hosted: &Hosted) {
-        self.wheel.cancel(self.entities.timers + id);
+        self.engine.wheel.cancel(self.engine.entities.timer(id));
         self.keep_stats(hosted);
         if hosted.failed {
             self.give_up_receivers_of(id, hosted);
@@ -504,7 +504,7 @@ impl Network {
         let Some(row) = self.sessions.get(session as usize) else { return };
         for id in row.first_endpoint..row.first_endpoint + row.endpoints {
             if let Some(mut hosted) = self.endpoints[id as usize].take() {
-                self.note(&mut hosted, Event::Completed { at: Time(self.now) });
+                self.note(&mut hosted, Event::Completed { at: Time(self.engine.now) });
                 self.close(id, &hosted);
             }
         }

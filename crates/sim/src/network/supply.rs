@@ -12,7 +12,7 @@ use anabranch_transport::{Bytes, Time};
 impl Network {
     /// Gives the sender of a unicast session an application that provides its object little by little.
     pub(super) fn supply(&mut self, sender: EndpointId, supply: Supply, object: Option<Bytes>, transport: &Transport) {
-        let (now, random) = (Time(self.now), random::stream(supply.seed, "volumes"));
+        let (now, random) = (Time(self.engine.now), random::stream(supply.seed, "volumes"));
         if let Some(hosted) = &mut self.endpoints[sender as usize] {
             hosted.stack.set_available(now, 0);
             hosted.supply = Some(Box::new(Supplied::new(supply, object, transport, now, random)));
@@ -21,7 +21,7 @@ impl Network {
 
     /// What the application of a sender has provided by now, if it is more than before.
     pub(super) fn take_supply(&mut self, sender: EndpointId) -> Option<u64> {
-        let now = Time(self.now);
+        let now = Time(self.engine.now);
         self.endpoints[sender as usize].as_mut()?.supply.as_mut()?.take(now)
     }
 
@@ -29,6 +29,6 @@ impl Network {
     pub(super) fn await_supply(&mut self, sender: EndpointId) {
         let supply = self.endpoints[sender as usize].as_ref().and_then(|hosted| hosted.supply.as_ref());
         let Some(next) = supply.and_then(|supply| supply.due()) else { return };
-        self.wake(sender, next);
+        self.engine.wake(self.engine.entities.timer(sender), next);
     }
 }
