@@ -4,7 +4,7 @@ use crate::engine::arena::Arena;
 use crate::engine::wheel::{Entity, Wheel};
 use crate::host::EndpointId;
 use crate::host::stack::Header;
-use anabranch_transport::Time;
+use anabranch_transport::{Bytes, Time};
 
 /// Numbers of the entities in the scheduler. Ports come first: a port's entity is its index.
 #[derive(Clone, Copy)]
@@ -49,6 +49,7 @@ pub(super) struct Engine {
     pub(super) wheel: Wheel,
     pub(super) packets: Arena<Header>,
     pub(super) entities: Entities,
+    memory_limit: Bytes,
     fingerprint: u64,
     events: u64,
 }
@@ -62,6 +63,7 @@ impl Engine {
             wheel: Wheel::new(horizon, entities.timers as usize, ties),
             packets: Arena::with_limit(memory_limit),
             entities,
+            memory_limit: Bytes(memory_limit),
             fingerprint: 0x616e_6162_7261_6e63,
             events: 0,
         }
@@ -92,6 +94,13 @@ impl Engine {
     /// An endpoint is new: room for its timer.
     pub(super) fn add_timer(&mut self, endpoint: EndpointId) {
         self.wheel.grow(self.entities.timer(endpoint) as usize + 1);
+    }
+
+    /// If the packets need more memory than they may take: a message.
+    pub(super) fn too_large(&self) -> Option<String> {
+        let (packets, limit) = (self.packets.live(), self.memory_limit);
+        let why = || format!("{packets} packets on their way at {} need more than {limit}", self.now());
+        self.packets.is_full().then(why)
     }
 
     /// Folds a word into the fingerprint of the event trace.

@@ -1,42 +1,47 @@
-//! A run: fabric, hosts, sessions and the event loop that joins them.
+//! A run: its parts, and the event loop that joins them.
 //!
-//! [`Network`] owns everything that moves. Its parts: this file (state and event loop), `forward` (what happens to a
-//! packet between hosts), `hosts` (what happens at hosts), `sessions` (opening and closing transfers), `supply`
-//! (objects that become available little by little), `control` (failures and sampling).
+//! [`Network`] is made of parts that own their state, each in its file:
+//!
+//! | part | what it owns | what it uses |
+//! |---|---|---|
+//! | `engine` | time, events, packets, fingerprint | - |
+//! | `ledger` | which sessions there are, what became of them and of every packet | - |
+//! | `fabric` | ports, routes, multicast groups: what happens to a packet between hosts | engine, ledger |
+//! | `hosts` | interfaces and endpoints: what happens at hosts | engine, ledger, fabric |
+//! | `monitor` | time series | looks at all of these |
+//! | `schedule` | failures, repairs and other changes to come | - |
+//!
+//! `sessions` opens a session: it adds endpoints to the hosts, groups to the fabric and a row to the ledger. `setup` is what a
+//! run is made of.
 
-mod control;
 mod engine;
-mod fallback;
-mod forward;
+mod fabric;
 mod hosts;
+mod ledger;
+mod monitor;
+mod schedule;
 mod sessions;
 mod setup;
-mod supply;
 
-use crate::engine::periodic::Periodic;
-use crate::fabric::graph::{Graph, PortId};
-use crate::fabric::multicast;
+use crate::fabric::graph::Graph;
 use crate::fabric::port::Port;
-use crate::fabric::queue::{Queue, fair::Fair, nic::Nic, relay::Relay};
-use crate::fabric::routing::{Routes, disjoint_paths};
-use crate::host::{EndpointId, Host, Hosted};
-use crate::measure::ideal::{IdealPath, IdealPaths};
+use crate::fabric::routing::Routes;
+use crate::measure::ideal::IdealPath;
 use crate::random;
 use crate::workload::Session;
-use anabranch_transport::pull::PullQueue;
-use anabranch_transport::units::PS_PER_S;
-use anabranch_transport::{Bytes, Duration, Rate, Time};
-pub use control::{Change, Sample, Sampling, Target};
+use anabranch_transport::Time;
 use engine::{Engine, Entities};
+use fabric::Fabric;
+use hosts::Hosts;
+use ledger::Ledger;
+pub use ledger::{Conservation, ReceiverRow, SessionRow, Straggler};
+use monitor::Monitor;
+pub use monitor::{SAMPLE_BYTES, Sample, Sampling};
 use rand::Rng as _;
-pub use sessions::{ReceiverRow, SessionRow, Straggler};
+use schedule::Schedule;
+pub use schedule::{Change, Target};
+use sessions::Opening;
 pub use setup::{Group, Setup, Stop};
-use std::cell::OnceCell;
-use std::sync::Arc;
-
-/// Bytes of a sample, from when it is taken until it is written: here, in a list that doubles when it is full, and in the
-/// columns of its table.
-pub const SAMPLE_BYTES: u64 = 3 * size_of::<Sample>() as u64;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,196 +67,44 @@ pub enum Needs {
     Samples,
 }
 
-/// Where every packet has gone. `sent + replicated = delivered + trimmed + dropped + in_flight` holds at any time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Conservation {
-    /// Packets that hosts put on the wire.
-    pub sent: u64,
-    /// Copies that switches, and hosts with several links, made for multicast.
-    pub replicated: u64,
-    /// Packets that reached a host whole.
-    pub delivered: u64,
-    /// Packets that reached a host as a header.
-    pub trimmed: u64,
-    /// Packets dropped by switches and relaying hosts.
-    pub dropped: u64,
-    /// Packets alive now, counted independently by the arena.
-    pub in_flight: u64,
-}
-
-impl Conservation {
-    /// Whether no packet has vanished or appeared.
-    pub fn holds(&self) -> bool {
-        self.sent + self.replicated == self.delivered + self.trimmed + self.dropped + self.in_flight
-    }
-}
-
-struct Multicast {
-    group: multicast::MulticastGroup,
-    /// (host, endpoint) of each receiver, by host.
-    receivers: Vec<(u32, EndpointId)>,
-}
-
-/// The links of hosts, seen from the hosts. Where each host has one, interface `h` is that of host `h`.
-struct Interfaces {
-    /// The port by which each host sends.
-    ports: Vec<PortId>,
-    /// Turns of the receiver-driven endpoints that are reached by an interface, paced at the rate of its link.
-    pulls: Vec<PullQueue<EndpointId>>,
-    /// The first interface of each host.
-    first: Vec<u32>,
-    /// Whether some host has several, so that hosts choose among them as switches do.
-    several: bool,
-    /// If so: the interface that each port leads to.
-    reached_by: Vec<u32>,
-}
-
-impl Interfaces {
-    fn new(graph: &Graph, packet_bytes: u64, pull_pace: f64) -> Self {
-        let several = graph.multi_homed();
-        let (mut ports, mut first) = (Vec::new(), Vec::new());
-        for of_host in graph.ports_by_node().into_iter().take(graph.hosts as usize) {
-            first.push(ports.len() as u32);
-            ports.extend(of_host);
-        }
-        let mut reached_by = vec![u32::MAX; if several { graph.ports() as usize } else { 0 }];
-        if several {
-            for (interface, port) in (0..).zip(&ports) {
-                reached_by[(port ^ 1) as usize] = interface;
-            }
-        }
-        let pulls = ports.iter().map(|p| {
-            let rate = graph.links[(p / 2) as usize].rate;
-            PullQueue::new(pull_interval(rate, packet_bytes, pull_pace))
-        });
-        Self { pulls: pulls.collect(), ports, first, several, reached_by }
-    }
-}
-
-/// The time between pulls: what a full packet takes on the incoming link, at a pace of 1.
-fn pull_interval(rate: Rate, packet_bytes: u64, pace: f64) -> Duration {
-    debug_assert!(rate.bps() <= PS_PER_S * 8, "rates are checked on input");
-    Duration((rate.transmit_time(packet_bytes).ps() as f64 / pace).round() as u64)
-}
-
 /// A run in progress.
 pub struct Network {
     engine: Engine,
-    ports: Vec<Port>,
-    routes: Routes,
-    graph: Arc<Graph>,
-    hosts: Vec<Host>,
-    interfaces: Interfaces,
-    endpoints: Vec<Option<Box<Hosted>>>,
-    endpoint_session: Vec<u32>,
-    multicast: Vec<Option<Box<Multicast>>>,
-    /// The routing tables of the fabric as it was built, if they were needed.
-    whole: OnceCell<Routes>,
-    links_up: Vec<bool>,
-    sessions: Vec<SessionRow>,
-    specs: Vec<Session>,
-    groups: Vec<Group>,
-    unfinished: u64,
-    /// Of these, receivers that nobody can complete any more.
-    never_complete: u64,
-    last_completion: u64,
-    ideal_paths: IdealPaths,
-    periodic: Periodic,
-    changes: Vec<(Time, Change)>,
-    changes_done: usize,
-    sampling: Sampling,
-    samples: Vec<Sample>,
-    /// Time that each port had been busy at the last sample.
-    sampled_busy: Vec<u64>,
-    /// Bytes that each port had sent at the last sample.
-    sampled_sent: Vec<u64>,
-    /// When the last sample was taken, in picoseconds.
-    sampled_at: u64,
-    /// Bytes that each session had delivered at the last sample.
-    sampled_bytes: Vec<u64>,
+    fabric: Fabric,
+    hosts: Hosts,
+    ledger: Ledger,
+    monitor: Monitor,
+    schedule: Schedule,
     seed: u64,
     stop: Stop,
     time_limit: u64,
-    memory_limit: u64,
-    return_to_sender: bool,
-    trim_multicast: bool,
-    pulls_by_priority: bool,
-    multicast_trees: u32,
-    counts: Conservation,
 }
 
 impl Network {
     /// A network at time zero, nothing sent yet.
     pub fn new(setup: Setup) -> Self {
-        let graph = setup.graph;
         let largest = setup.groups.iter().map(|g| g.transport.packet_bytes()).max().unwrap_or(1500);
-        let horizon = graph.links.iter().map(|l| l.rate.transmit_time(largest).ps() + l.delay.ps()).max().unwrap_or(1);
-        let ports: Vec<_> = (0..graph.ports())
-            .map(|p| {
-                let (owner, link) = (graph.port_owner(p), graph.links[(p / 2) as usize]);
-                let peer = graph.port_peer(p);
-                if graph.is_host(owner) {
-                    let seed = setup.seed ^ random::mix(u64::from(p));
-                    let queue = if graph.hosts_relay {
-                        Queue::Relay(Box::new(Relay::new((setup.queue)(p))))
-                    } else {
-                        host_queue(setup.host_classes, largest)
-                    };
-                    return Port::new(link.rate, link.delay, peer, queue).with_jitter(setup.host_jitter, largest, seed);
-                }
-                Port::new(link.rate, link.delay, peer, (setup.queue)(p))
-            })
-            .collect();
-        let interfaces = Interfaces::new(&graph, largest, setup.pull_pace);
-        let hosts = (0..graph.hosts)
-            .map(|h| {
-                let random = random::substream(setup.seed, "spraying", u64::from(h));
-                Host { random, interface: interfaces.first[h as usize] }
-            })
-            .collect();
-        let awaited = |s: &Session| setup.groups[usize::from(s.group)].awaits(s);
-        let changes = with_ends(setup.changes, &setup.sessions, &setup.groups);
-        let entities = Entities::new(graph.ports(), interfaces.pulls.len() as u32);
+        let links = setup.graph.links.iter();
+        let horizon = links.map(|l| l.rate.transmit_time(largest).ps() + l.delay.ps()).max().unwrap_or(1);
         let ties = random::stream(setup.seed, "ties").next_u64();
+        let (fabric, hosts) = (Fabric::new(&setup, largest), Hosts::new(&setup, largest));
+        let ports = setup.graph.ports();
+        let entities = Entities::new(ports, hosts.interfaces());
+        let engine = Engine::new(entities, horizon, ties, setup.memory_limit);
         let mut network = Self {
-            engine: Engine::new(entities, horizon, ties, setup.memory_limit),
-            routes: Routes::build(&graph, |_| true),
-            whole: OnceCell::new(),
-            links_up: vec![true; graph.links.len()],
-            ports,
+            fabric,
             hosts,
-            interfaces,
-            endpoints: Vec::new(),
-            endpoint_session: Vec::new(),
-            multicast: Vec::new(),
-            sessions: Vec::with_capacity(setup.sessions.len()),
-            unfinished: setup.sessions.iter().filter(|s| awaited(s)).map(|s| s.sinks.len() as u64).sum(),
-            never_complete: 0,
-            last_completion: 0,
-            ideal_paths: IdealPaths::default(),
-            specs: setup.sessions,
-            groups: setup.groups,
-            periodic: Periodic::new(entities.sampler..entities.timers),
-            changes,
-            changes_done: 0,
-            sampling: setup.sampling,
-            samples: Vec::new(),
-            sampled_busy: vec![0; graph.ports() as usize],
-            sampled_sent: vec![0; graph.ports() as usize],
-            sampled_at: 0,
-            sampled_bytes: Vec::new(),
+            monitor: Monitor::new(setup.sampling, &engine, ports, setup.memory_limit),
+            schedule: Schedule::new(setup.changes, &setup.sessions, &setup.groups),
+            ledger: Ledger::new(setup.sessions, setup.groups),
+            engine,
             seed: setup.seed,
             stop: setup.stop,
             time_limit: setup.time_limit.ps(),
-            memory_limit: setup.memory_limit,
-            return_to_sender: setup.return_to_sender,
-            trim_multicast: setup.trim_multicast,
-            pulls_by_priority: setup.pulls_by_priority,
-            multicast_trees: setup.multicast_trees,
-            counts: Conservation::default(),
-            graph,
         };
-        network.schedule_controls();
+        network.schedule_next_session();
+        network.schedule_next_change();
+        network.monitor.start(&mut network.engine);
         network
     }
 
@@ -276,11 +129,11 @@ impl Network {
 
     fn handle(&mut self, events: u32) -> Option<Ending> {
         for _ in 0..events {
-            if self.unfinished == self.never_complete && self.stop == Stop::Foreground {
+            if self.ledger.waits_for_nothing() && self.stop == Stop::Foreground {
                 return Some(self.ending());
             }
             if self.engine.wheel.batch().len() == 0 && self.engine.wheel.advance() {
-                self.fetch_ahead();
+                self.fabric.fetch_ahead(&self.engine);
             }
             let Some((now, entity)) = self.engine.wheel.pop() else {
                 return Some(self.ending());
@@ -288,16 +141,16 @@ impl Network {
             if now > self.time_limit {
                 self.engine.wheel.schedule(entity, now);
                 self.engine.now = self.time_limit;
-                return Some(match (self.unfinished, self.stop) {
-                    (0, _) => Ending::Complete,
+                return Some(match self.ledger.unfinished() {
+                    0 => Ending::Complete,
                     _ => Ending::TimeLimit(self.who_waits()),
                 });
             }
             self.engine.begin_event(now);
             // Looking at the network leaves no trace.
             if entity == self.engine.entities.sampler {
-                self.sample();
-                if self.samples.len() as u64 * SAMPLE_BYTES > self.memory_limit {
+                self.monitor.sample(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
+                if self.monitor.too_large(self.now()).is_some() {
                     return self.too_large();
                 }
                 continue;
@@ -310,64 +163,95 @@ impl Network {
 
     /// The ending of a run that needs more memory than it may take.
     fn too_large(&self) -> Option<Ending> {
-        let limit = Bytes(self.memory_limit);
-        let samples = self.samples.len() as u64 * SAMPLE_BYTES;
-        if samples > limit.0 {
-            let count = self.samples.len();
-            let why = format!("{count} samples at {} need more than {limit}", self.now());
+        if let Some(why) = self.monitor.too_large(self.now()) {
             return Some(Ending::TooLarge(Needs::Samples, why));
         }
-        let packets = self.engine.packets.live();
-        self.engine.packets.is_full().then(|| {
-            let why = format!("{packets} packets on their way at {} need more than {limit}", self.now());
-            Ending::TooLarge(Needs::Packets, why)
-        })
+        self.engine.too_large().map(|why| Ending::TooLarge(Needs::Packets, why))
     }
 
     /// How a run ends in which nothing can be waited for any more.
     fn ending(&self) -> Ending {
-        match self.unfinished {
+        match self.ledger.unfinished() {
             0 => Ending::Complete,
             _ => Ending::Stalled(self.who_waits()),
         }
     }
 
-    /// Touches the memory that the coming batch of events will need. In a large fabric each event meets several cache
-    /// misses, each of which waits for the one before (port, then its packet); here those of a whole batch overlap.
-    #[inline]
-    fn fetch_ahead(&mut self) {
-        if self.engine.wheel.batch().len() < 3 {
-            return;
-        }
-        let mut touched = 0;
-        for entity in self.engine.wheel.batch() {
-            if let Some(port) = self.ports.get(entity as usize) {
-                touched ^= port.first_in_flight();
-            }
-        }
-        for entity in self.engine.wheel.batch() {
-            if let Some(port) = self.ports.get(entity as usize) {
-                touched ^= self.engine.packets.hot(port.first_in_flight()).destination;
-            }
-        }
-        std::hint::black_box(touched);
+    fn who_waits(&self) -> String {
+        self.ledger.who_waits(|endpoints| self.hosts.states(endpoints))
     }
 
     #[inline]
     fn dispatch(&mut self, entity: u32) {
-        let e = &self.engine.entities;
+        let Self { engine, fabric, hosts, ledger, .. } = self;
+        let e = &engine.entities;
         if entity < e.pacers {
-            self.packet_arrives(entity);
+            if let Some(packet) = fabric.arrive(engine, ledger, hosts, entity) {
+                hosts.deliver(engine, fabric, ledger, entity, packet);
+            }
         } else if entity < e.next_session {
-            self.pace(entity - e.pacers);
+            let interface = entity - e.pacers;
+            hosts.pace(engine, fabric, ledger, interface);
         } else if entity >= e.timers {
-            self.timer_fires(entity - e.timers);
+            let endpoint = entity - e.timers;
+            hosts.timer_fires(engine, fabric, ledger, endpoint);
         } else if entity == e.next_session {
             self.open_sessions();
         } else {
             debug_assert_eq!(entity, e.next_change);
             self.apply_changes();
         }
+    }
+
+    /// Opens every session whose time has come, and schedules the next.
+    fn open_sessions(&mut self) {
+        while let Some(spec) = self.ledger.next().filter(|spec| spec.start <= self.now()).cloned() {
+            let transport = self.ledger.group_of(&spec).transport.clone();
+            let opening = Opening {
+                session: self.ledger.open(),
+                engine: &mut self.engine,
+                fabric: &mut self.fabric,
+                hosts: &mut self.hosts,
+                ledger: &mut self.ledger,
+                seed: self.seed,
+                spec: &spec,
+                transport: &transport,
+            };
+            opening.open();
+        }
+        self.schedule_next_session();
+    }
+
+    fn schedule_next_session(&mut self) {
+        if let Some(next) = self.ledger.next() {
+            self.engine.wheel.schedule(self.engine.entities.next_session, next.start.ps());
+        }
+    }
+
+    /// Does every change whose time has come, and schedules the next.
+    fn apply_changes(&mut self) {
+        while let Some(change) = self.schedule.take(self.now()) {
+            let Self { engine, fabric, hosts, ledger, .. } = self;
+            match change {
+                Change::Cut(target) => fabric.cut(engine, ledger, target),
+                Change::Restore(target) => fabric.restore(engine, target),
+                Change::Rate(target, rate) => fabric.set_rate(engine, target, rate),
+                Change::End(session) => hosts.end(engine, fabric, ledger, session),
+            }
+        }
+        self.schedule_next_change();
+    }
+
+    fn schedule_next_change(&mut self) {
+        if let Some(next) = self.schedule.next_time() {
+            self.engine.wheel.schedule(self.engine.entities.next_change, next.ps());
+        }
+    }
+
+    /// Collects the counters of the endpoints that are still open. Call once, at the end.
+    pub fn finish(&mut self) {
+        self.monitor.finish(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
+        self.hosts.finish(&mut self.ledger);
     }
 
     /// Simulated time.
@@ -387,87 +271,57 @@ impl Network {
 
     /// Where every packet has gone.
     pub fn conservation(&self) -> Conservation {
-        Conservation { in_flight: u64::from(self.engine.packets.live()), ..self.counts }
+        Conservation { in_flight: u64::from(self.engine.packets.live()), ..self.ledger.counts() }
     }
 
     /// Receivers of awaited sessions that still wait for their object.
     pub fn unfinished(&self) -> u64 {
-        self.unfinished
+        self.ledger.unfinished()
     }
 
     /// Sessions opened so far, in order of start.
     pub fn sessions(&self) -> &[SessionRow] {
-        &self.sessions
+        self.ledger.rows()
     }
 
     /// What the sessions are, in order of start.
     pub fn specs(&self) -> &[Session] {
-        &self.specs
+        self.ledger.specs()
     }
 
     /// The groups that sessions belong to.
     pub fn groups(&self) -> &[Group] {
-        &self.groups
+        self.ledger.groups()
     }
 
     /// The fabric.
     pub fn graph(&self) -> &Graph {
-        &self.graph
+        self.fabric.graph()
     }
 
     /// The routing tables in force.
     pub fn routes(&self) -> &Routes {
-        &self.routes
+        self.fabric.routes()
     }
 
     /// The ideal path of a receiver's flow on the fabric as it was when its session began.
     pub fn ideal_path(&self, receiver: &ReceiverRow) -> &IdealPath {
-        self.ideal_paths.get(receiver.ideal_path)
-    }
-
-    /// How many shortest paths that share no link lead from any of `sources` to `sink`. Where hosts have one link each that
-    /// is one, whatever happens between them.
-    fn disjoint_paths(&self, routes: &Routes, sources: &[u32], sink: u32) -> u32 {
-        if !self.interfaces.several {
-            return 1;
-        }
-        disjoint_paths(&self.graph, sources, sink, |node| routes.ways(node, sink))
+        self.ledger.ideal_path(receiver)
     }
 
     /// The ports, by index.
     pub fn ports(&self) -> &[Port] {
-        &self.ports
+        self.fabric.ports()
     }
 
     /// Takes the time series recorded so far.
     pub fn take_samples(&mut self) -> Vec<Sample> {
-        std::mem::take(&mut self.samples)
+        self.monitor.take_samples()
     }
 
     /// The time at which the last object was complete; now if none was, or if the run waited for none.
     pub fn measured_until(&self) -> Time {
-        if self.last_completion == 0 || self.stop == Stop::Limit || self.unfinished > 0 {
-            return Time(self.engine.now);
-        }
-        Time(self.last_completion.max(1))
-    }
-}
-
-/// Adds the ends of sessions that stop after a time to what else happens, in order of time.
-fn with_ends(mut changes: Vec<(Time, Change)>, sessions: &[Session], groups: &[Group]) -> Vec<(Time, Change)> {
-    for (session, spec) in sessions.iter().enumerate() {
-        if let (Some(duration), None) = (groups[usize::from(spec.group)].duration, spec.size) {
-            changes.push((spec.start + duration, Change::End(session as u32)));
-        }
-    }
-    changes.sort_by_key(|c| c.0);
-    changes
-}
-
-/// The queue of a host's own port.
-fn host_queue(classes: u8, packet_bytes: u64) -> Queue {
-    match classes {
-        0 | 1 => Queue::Nic(Nic::new()),
-        n => Queue::Fair(Fair::new((0..n).map(|_| Queue::Nic(Nic::new())), packet_bytes as u32)),
+        let all_complete = self.stop != Stop::Limit && self.ledger.unfinished() == 0;
+        self.ledger.last_completion().filter(|_| all_complete).unwrap_or(self.now())
     }
 }

@@ -1,6 +1,7 @@
 //! What a run is made of: fabric, groups, sessions, and how it goes.
 
-use super::control::{Change, Sampling};
+use super::monitor::Sampling;
+use super::schedule::Change;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::jitter::Jitter;
 use crate::fabric::queue::Queue;
