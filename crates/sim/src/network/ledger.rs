@@ -10,6 +10,9 @@ use anabranch_transport::{Peer, Stats, Time};
 use std::fmt::Write as _;
 use std::ops::Range;
 
+#[cfg(test)]
+mod tests;
+
 /// What one receiver of a session saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverRow {

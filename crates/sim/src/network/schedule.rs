@@ -57,3 +57,19 @@ impl Schedule {
         Some(change)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_come_in_order_of_time_and_once() {
+        let at = |us: u64| Time(us * 1_000_000);
+        let cut = |link| Change::Cut(Target::Link(link));
+        let mut schedule = Schedule::new(vec![(at(9), cut(1)), (at(3), cut(2)), (at(9), cut(3))], &[], &[]);
+        assert_eq!((schedule.next_time(), schedule.take(at(2))), (Some(at(3)), None));
+        assert_eq!((schedule.take(at(3)), schedule.take(at(8))), (Some(cut(2)), None));
+        assert_eq!((schedule.take(at(9)), schedule.take(at(9))), (Some(cut(1)), Some(cut(3))), "as they were given");
+        assert_eq!((schedule.next_time(), schedule.take(at(99))), (None, None));
+    }
+}
