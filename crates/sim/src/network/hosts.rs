@@ -19,7 +19,8 @@ mod supply;
 
 /// Hosts, their interfaces, and the endpoints that run on them.
 pub(super) struct Hosts {
-    hosts: Vec<Host>,
+    /// By index.
+    all: Vec<Host>,
     interfaces: Interfaces,
     /// `None`: closed, or something is happening to it right now.
     endpoints: Vec<Option<Box<Hosted>>>,
@@ -29,7 +30,7 @@ pub(super) struct Hosts {
 impl Senders for Hosts {
     fn return_address(&mut self, endpoint: EndpointId, from: Peer) -> Option<(Remote, u32)> {
         let sender = self.endpoints[endpoint as usize].as_deref()?.remotes.get(from);
-        Some((sender, self.hosts[sender.host as usize].random_path()))
+        Some((sender, self.all[sender.host as usize].random_path()))
     }
 }
 
@@ -37,13 +38,13 @@ impl Hosts {
     /// Hosts without endpoints. Full packets have `packet_bytes` bytes.
     pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
         let interfaces = Interfaces::new(&setup.graph, packet_bytes, setup.pull_pace);
-        let hosts = (0..setup.graph.hosts)
+        let all = (0..setup.graph.hosts)
             .map(|h| {
                 let random = random::substream(setup.seed, "spraying", u64::from(h));
                 Host { random, interface: interfaces.first_of(h) }
             })
             .collect();
-        Self { hosts, interfaces, endpoints: Vec::new(), pulls_by_priority: setup.pulls_by_priority }
+        Self { all, interfaces, endpoints: Vec::new(), pulls_by_priority: setup.pulls_by_priority }
     }
 
     /// The number of the endpoint that will be added next.
@@ -62,12 +63,12 @@ impl Hosts {
 
     /// The first interface of a host.
     pub(super) fn interface(&self, host: u32) -> u32 {
-        self.hosts[host as usize].interface
+        self.all[host as usize].interface
     }
 
     /// What a host draws paths from.
     pub(super) fn random(&mut self, host: u32) -> &mut Stream {
-        &mut self.hosts[host as usize].random
+        &mut self.all[host as usize].random
     }
 
     /// What one endpoint receives another one on its host, `relay`, sends on as it arrives; now nothing has.
@@ -196,7 +197,7 @@ impl Hosts {
         if !hosted.stack.uses_departure() {
             return;
         }
-        let first = self.hosts[hosted.host as usize].interface as usize;
+        let first = self.all[hosted.host as usize].interface as usize;
         let mut idle_at = fabric.idle_at(engine, self.interfaces.ports[first]);
         if self.interfaces.several {
             for interface in self.interfaces.of(hosted.host).skip(1) {
@@ -306,7 +307,7 @@ impl Hosts {
                 (remote.host, remote.endpoint, remote.from)
             }
         };
-        let path = hosted.path.next(&mut self.hosts[hosted.host as usize].random);
+        let path = hosted.path.next(&mut self.all[hosted.host as usize].random);
         // Copies lose the flag at the last switch, where they still are multicast packets to that switch: what must not
         // be cut is told by its sizes.
         let uncut = flags & flag::MULTICAST != 0 && !fabric.trims_multicast();
