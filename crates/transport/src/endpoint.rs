@@ -184,6 +184,10 @@ pub trait Endpoint {
     }
     /// Counters so far.
     fn stats(&self) -> Stats;
+    /// The congestion window of a sender that has one, in bytes.
+    fn congestion_window(&self) -> Option<u64> {
+        None
+    }
     /// One line for a person: what this endpoint waits for. Used when a run cannot finish.
     fn waiting_for(&self) -> String;
 }

@@ -211,10 +211,10 @@ impl Port {
         self.busy_until.saturating_add(time)
     }
 
-    /// Starts all transmissions that were due by `now`. A transmission due exactly now starts before a packet that
-    /// arrives exactly now is looked at.
+    /// Starts all transmissions that were due by `now`: before the port is looked at or changed. A transmission due exactly
+    /// now starts before a packet that arrives exactly now is looked at.
     #[inline]
-    fn catch_up(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
+    pub fn catch_up(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
         while self.waiting > 0 && self.busy_until <= now {
             let id = self.queue.dequeue(hots);
             self.waiting -= 1;
@@ -283,7 +283,7 @@ impl Port {
         id
     }
 
-    /// Changes the rate. Transmissions that have started keep the old one. Call [`Port::settle`] first.
+    /// Changes the rate. Transmissions that have started keep the old one. Call [`Port::catch_up`] first.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rare.busy_before = self.counters().busy_ps;
         self.rare.bytes_before = self.bytes;
@@ -292,11 +292,6 @@ impl Port {
         self.ps_per_byte = if exact.is_multiple_of(rate.bps()) { exact / rate.bps() } else { 0 };
         self.rare.pause = self.rare.jitter.longest(rate.transmit_time(self.rare.packet));
         self.jittery = self.rare.pause > Duration::ZERO;
-    }
-
-    /// Brings the port's state up to `now`, before it is looked at or changed from outside.
-    pub fn settle(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
-        self.catch_up(entity, hots, wheel, now);
     }
 
     /// Cuts the link: what waits and what is in flight is lost and returned to the caller.
@@ -439,7 +434,7 @@ mod tests {
                 port.send(0, arena.hots(), &mut wheel, id, 0);
             }
             if look {
-                port.settle(0, arena.hots(), &mut wheel, 9_000_000);
+                port.catch_up(0, arena.hots(), &mut wheel, 9_000_000);
             }
             port.idle_at(0, arena.hots(), &mut wheel, 9_500_000)
         };

@@ -76,6 +76,10 @@ macro_rules! protocols {
             pub fn stats(&self) -> Stats {
                 match self { $(Self::$name(e) => e.stats(),)+ }
             }
+            /// See [`Endpoint::congestion_window`].
+            pub fn congestion_window(&self) -> Option<u64> {
+                match self { $(Self::$name(e) => e.congestion_window(),)+ }
+            }
             /// See [`Endpoint::waiting_for`].
             pub fn waiting_for(&self) -> String {
                 match self { $(Self::$name(e) => e.waiting_for(),)+ }

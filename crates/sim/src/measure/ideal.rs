@@ -5,31 +5,31 @@ use std::collections::BTreeMap;
 
 /// What an ideal completion time depends on, besides the packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Way {
+pub struct IdealPath {
     /// Rate and delay of the links on one shortest path.
-    pub path: Vec<(Rate, Duration)>,
+    pub links: Vec<(Rate, Duration)>,
     /// How many such paths there are that share no link.
-    pub ways: u32,
+    pub disjoint: u32,
 }
 
-/// The ways of many flows, each kept once: most flows of a fabric have one of a few.
+/// The ideal paths of many flows, each kept once: most flows of a fabric have one of a few.
 #[derive(Clone, Debug, Default)]
-pub struct Ways {
-    known: Vec<Way>,
-    numbers: BTreeMap<Way, u32>,
+pub struct IdealPaths {
+    known: Vec<IdealPath>,
+    numbers: BTreeMap<IdealPath, u32>,
 }
 
-impl Ways {
-    /// The number of a way.
-    pub fn number(&mut self, way: Way) -> u32 {
-        *self.numbers.entry(way).or_insert_with_key(|way| {
-            self.known.push(way.clone());
+impl IdealPaths {
+    /// The number of a path.
+    pub fn number(&mut self, path: IdealPath) -> u32 {
+        *self.numbers.entry(path).or_insert_with_key(|path| {
+            self.known.push(path.clone());
             (self.known.len() - 1) as u32
         })
     }
 
-    /// The way with a number.
-    pub fn get(&self, number: u32) -> &Way {
+    /// The path with a number.
+    pub fn get(&self, number: u32) -> &IdealPath {
         &self.known[number as usize]
     }
 }
@@ -67,17 +67,17 @@ pub fn completion_time(path: &[(Rate, Duration)], packets: &Packets) -> Duration
     last
 }
 
-/// The same when the packets are dealt in turn to `ways` ways like this one that share no link: 1 where hosts have one
-/// link. 0 ways count as 1.
-pub fn completion_time_over(ways: u32, path: &[(Rate, Duration)], packets: &Packets) -> Duration {
-    let ways = u64::from(ways.max(1));
-    let most = packets.count.div_ceil(ways);
-    if ways == 1 || packets.count <= 1 {
+/// The same when the packets are dealt in turn to `disjoint` paths like this one that share no link: 1 where hosts have
+/// one link. 0 paths count as 1.
+pub fn completion_time_over(disjoint: u32, path: &[(Rate, Duration)], packets: &Packets) -> Duration {
+    let paths = u64::from(disjoint.max(1));
+    let most = packets.count.div_ceil(paths);
+    if paths == 1 || packets.count <= 1 {
         return completion_time(path, packets);
     }
-    // The last packet of the object goes the way of the first ones; if others carry as many, its length does not matter.
+    // The last packet of the object takes the path of the first ones; if others carry as many, its length does not matter.
     let full = |count| completion_time(path, &Packets { count, last: packets.full, ..*packets });
-    if packets.count % ways == 1 {
+    if packets.count % paths == 1 {
         completion_time(path, &Packets { count: most, ..*packets }).max(full(most - 1))
     } else {
         full(most)
@@ -100,22 +100,22 @@ mod tests {
     }
 
     #[test]
-    fn several_ways_share_the_packets() {
+    fn several_paths_share_the_packets() {
         let path = [(GBPS, US(10)), (GBPS, US(10))];
         let packets = |count, last| Packets { count, full: 1500, last };
-        let one_way = |count, last| completion_time(&path, &packets(count, last));
-        for (ways, count, last, expected) in [
-            (1, 9, 100, one_way(9, 100)),
-            (0, 9, 100, one_way(9, 100)),
-            (2, 1, 100, one_way(1, 100)),
-            (2, 2, 100, one_way(1, 1500)),
-            (2, 9, 100, one_way(5, 100)),
-            (2, 10, 100, one_way(5, 1500)),
-            (3, 9, 100, one_way(3, 1500)),
-            (3, 10, 1500, one_way(4, 1500)),
-            (5, 3, 100, one_way(1, 1500)),
+        let one_path = |count, last| completion_time(&path, &packets(count, last));
+        for (paths, count, last, expected) in [
+            (1, 9, 100, one_path(9, 100)),
+            (0, 9, 100, one_path(9, 100)),
+            (2, 1, 100, one_path(1, 100)),
+            (2, 2, 100, one_path(1, 1500)),
+            (2, 9, 100, one_path(5, 100)),
+            (2, 10, 100, one_path(5, 1500)),
+            (3, 9, 100, one_path(3, 1500)),
+            (3, 10, 1500, one_path(4, 1500)),
+            (5, 3, 100, one_path(1, 1500)),
         ] {
-            assert_eq!(completion_time_over(ways, &path, &packets(count, last)), expected, "{count} over {ways}");
+            assert_eq!(completion_time_over(paths, &path, &packets(count, last)), expected, "{count} over {paths}");
         }
     }
 

@@ -7,6 +7,7 @@ pub mod ideal;
 use crate::fabric::graph::PortId;
 use crate::network::{Ending, Network};
 use anabranch_transport::Time;
+use ideal::completion_time_over;
 
 /// One flow as one receiver saw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +141,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
             // What follows volumes may have been cut short.
             let whole = spec.supply.is_none() || receiver.completed.is_some();
             let size_bytes = spec.size.filter(|_| whole).map_or(receiver.stats.bytes_delivered, |s| s.0);
-            let way = network.way(receiver);
+            let ideal = network.ideal_path(receiver);
             rows.push(FlowRow {
                 session: index as u32,
                 request: spec.request,
@@ -152,9 +153,9 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 size_bytes,
                 start: spec.start,
                 end: receiver.completed,
-                ideal_ps: ideal::completion_time_over(way.ways, &way.path, &group.transport.packets(size_bytes)).ps(),
+                ideal_ps: completion_time_over(ideal.disjoint, &ideal.links, &group.transport.packets(size_bytes)).ps(),
                 measured_ps: receiver.completed.unwrap_or(until).since(spec.start).ps(),
-                hops: way.path.len() as u8,
+                hops: ideal.links.len() as u8,
                 packets_sent: row.sent.data_sent,
                 packets_retransmitted: row.sent.retransmitted,
                 packets_trimmed: row.packets_trimmed,

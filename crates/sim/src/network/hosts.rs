@@ -1,64 +1,154 @@
 //! What happens at hosts: packets reach endpoints, endpoints send, pulls are paced, timers fire.
 
-use super::Network;
+use super::engine::Engine;
+use super::fabric::{Fabric, Senders};
+use super::ledger::Ledger;
+use super::setup::Setup;
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::PortId;
 use crate::fabric::routing::{Departing, FlowPath as _};
 use crate::host::stack::{Header, Seen, Stack};
-use crate::host::{EndpointId, Hosted};
-use anabranch_transport::{GROUP, Time, Transmit};
+use crate::host::{EndpointId, Host, Hosted, Remote};
+use crate::random::{self, Stream};
+use anabranch_transport::{GROUP, Peer, Time, Transmit};
+use interfaces::Interfaces;
 use rand::Rng as _;
+use std::ops::Range;
 
-impl Network {
-    /// A packet has reached its host.
-    #[inline]
-    pub(super) fn deliver(&mut self, id: PacketId) {
-        let hot = *self.packets.hot(id);
-        let header = *self.packets.header(id);
-        self.packets.remove(id);
-        if hot.has(flag::TRIMMED) {
-            self.counts.trimmed += 1;
-        } else {
-            self.counts.delivered += 1;
+mod events;
+mod interfaces;
+mod supply;
+
+/// Hosts, their interfaces, and the endpoints that run on them.
+pub(super) struct Hosts {
+    /// By index.
+    all: Vec<Host>,
+    interfaces: Interfaces,
+    /// `None`: closed, or something is happening to it right now.
+    endpoints: Vec<Option<Box<Hosted>>>,
+    pulls_by_priority: bool,
+}
+
+impl Senders for Hosts {
+    fn return_address(&mut self, endpoint: EndpointId, from: Peer) -> Option<(Remote, &mut Stream)> {
+        let sender = self.endpoints[endpoint as usize].as_deref()?.remotes.get(from);
+        Some((sender, &mut self.all[sender.host as usize].random))
+    }
+}
+
+impl Hosts {
+    /// Hosts without endpoints. Full packets have `packet_bytes` bytes.
+    pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
+        let interfaces = Interfaces::new(&setup.graph, packet_bytes, setup.pull_pace);
+        let all = (0..setup.graph.hosts)
+            .map(|h| {
+                let random = random::substream(setup.seed, "spraying", u64::from(h));
+                Host { random, interface: interfaces.first_of(h) }
+            })
+            .collect();
+        Self { all, interfaces, endpoints: Vec::new(), pulls_by_priority: setup.pulls_by_priority }
+    }
+
+    /// The number of the endpoint that will be added next.
+    pub(super) fn next_endpoint(&self) -> EndpointId {
+        self.endpoints.len() as EndpointId
+    }
+
+    pub(super) fn add(&mut self, hosted: Hosted) {
+        self.endpoints.push(Some(Box::new(hosted)));
+    }
+
+    /// How many interfaces all hosts have.
+    pub(super) fn interfaces(&self) -> u32 {
+        self.interfaces.ports.len() as u32
+    }
+
+    /// The first interface of a host.
+    pub(super) fn interface(&self, host: u32) -> u32 {
+        self.all[host as usize].interface
+    }
+
+    /// What a host draws paths from.
+    pub(super) fn random(&mut self, host: u32) -> &mut Stream {
+        &mut self.all[host as usize].random
+    }
+
+    /// What one endpoint receives another one on its host, `relay`, sends on as it arrives; now nothing has.
+    pub(super) fn relay(&mut self, receiver: EndpointId, relay: EndpointId, now: Time) {
+        if let Some(upstream) = &mut self.endpoints[receiver as usize] {
+            upstream.feeds = Some(relay);
+            if let Some(relay) = &mut self.endpoints[relay as usize] {
+                relay.stack.set_available(now, 0);
+            }
         }
-        self.trace(u64::from(hot.endpoint) << 32 | u64::from(hot.size));
+    }
+
+    fn open(&self, endpoints: Range<EndpointId>) -> impl Iterator<Item = &Hosted> {
+        self.endpoints[endpoints.start as usize..endpoints.end as usize].iter().flatten().map(|hosted| &**hosted)
+    }
+
+    /// What the open ones among these endpoints wait for, for a person.
+    pub(super) fn states(&self, endpoints: Range<EndpointId>) -> String {
+        let states = self.open(endpoints).map(|hosted| {
+            let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
+            format!("{side} h{} {}", hosted.host, hosted.stack.waiting_for())
+        });
+        states.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Bytes that the open ones among these endpoints have delivered to their applications.
+    pub(super) fn delivered(&self, endpoints: Range<EndpointId>) -> u64 {
+        let receivers = self.open(endpoints).filter(|hosted| hosted.receiver.is_some());
+        receivers.map(|hosted| hosted.stack.stats().bytes_delivered).sum()
+    }
+
+    /// The congestion window of the first open one among these endpoints that has one, in bytes.
+    pub(super) fn congestion_window(&self, endpoints: Range<EndpointId>) -> Option<u64> {
+        self.open(endpoints).find_map(|hosted| hosted.stack.congestion_window())
+    }
+
+    /// A packet has reached its host by a port.
+    #[inline]
+    pub(super) fn deliver(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        port: PortId,
+        id: PacketId,
+    ) {
+        let hot = *engine.packets.hot(id);
+        let header = *engine.packets.header(id);
+        if self.interfaces.several
+            && let Some(hosted) = self.endpoints[hot.endpoint as usize].as_deref_mut()
+        {
+            hosted.interface = self.interfaces.reached_by(port);
+        }
+        engine.packets.remove(id);
+        ledger.packet_delivered(hot.has(flag::TRIMMED));
+        engine.trace(u64::from(hot.endpoint) << 32 | u64::from(hot.size));
         let seen = Seen {
             from: hot.from,
             trimmed: hot.has(flag::TRIMMED),
             ce: hot.has(flag::CE),
             returned: hot.has(flag::RETURNED),
         };
-        self.with_endpoint(hot.endpoint, |stack, now| stack.handle_packet(now, &header, seen));
-    }
-
-    /// A packet has reached a host in a fabric where hosts have several links. It may have further to go.
-    pub(super) fn reach(&mut self, host: u32, port: PortId, id: PacketId) {
-        let hot = self.packets.hot_mut(id);
-        if hot.has(flag::MULTICAST) {
-            let Some(copy) = self.own_copy(host, id) else { return };
-            return self.receive(port, copy);
-        }
-        if hot.destination != host {
-            hot.flags |= flag::RELAYED;
-            return self.forward(host, id);
-        }
-        self.receive(port, id);
-    }
-
-    /// A packet has reached its host by a port that leads to one of its interfaces.
-    fn receive(&mut self, port: PortId, id: PacketId) {
-        let endpoint = self.packets.hot(id).endpoint;
-        if let Some(hosted) = self.endpoints[endpoint as usize].as_deref_mut() {
-            hosted.interface = self.interfaces.reached_by[port as usize];
-        }
-        self.deliver(id);
+        self.with_endpoint(engine, fabric, ledger, hot.endpoint, |stack, now| {
+            stack.handle_packet(now, &header, seen);
+        });
     }
 
     /// An endpoint's wake-up. Endpoints move their deadline on every packet, so the event may be early: timers are lazy.
-    pub(super) fn timer_fires(&mut self, id: EndpointId) {
-        let now = Time(self.now);
-        let supplied = self.take_supply(id);
-        self.with_endpoint(id, |stack, _| {
+    pub(super) fn timer_fires(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        id: EndpointId,
+    ) {
+        let now = engine.now();
+        let supplied = self.take_supply(id, now);
+        self.with_endpoint(engine, fabric, ledger, id, |stack, _| {
             if let Some(bytes) = supplied {
                 stack.set_available(now, bytes);
             }
@@ -66,78 +156,85 @@ impl Network {
                 stack.handle_timeout(now);
             }
         });
-        self.await_supply(id);
+        self.await_supply(engine, id);
+    }
+
+    /// An endpoint of a session that has just been opened does what it wants to.
+    pub(super) fn start(&mut self, engine: &mut Engine, fabric: &mut Fabric, ledger: &mut Ledger, id: EndpointId) {
+        self.with_endpoint(engine, fabric, ledger, id, |_, _| {});
     }
 
     /// Lets something happen to an endpoint, then does what it asks for. Nothing if it has closed.
     #[inline]
-    pub(super) fn with_endpoint(&mut self, id: EndpointId, act: impl FnOnce(&mut Stack, Time)) {
+    fn with_endpoint(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        id: EndpointId,
+        act: impl FnOnce(&mut Stack, Time),
+    ) {
         let Some(mut hosted) = self.endpoints[id as usize].take() else { return };
-        act(&mut hosted.stack, Time(self.now));
+        act(&mut hosted.stack, engine.now());
         let interface = hosted.interface;
         let feeds = hosted.feeds.map(|relay| (relay, hosted.stack.stats().bytes_delivered));
-        self.attend(id, hosted);
+        self.attend(engine, fabric, ledger, id, hosted);
         if let Some((relay, bytes)) = feeds {
-            self.feed(relay, bytes);
+            self.feed(engine, fabric, ledger, relay, bytes);
         }
         if !self.interfaces.pulls[interface as usize].is_empty() {
-            self.pace(interface);
+            self.pace(engine, fabric, ledger, interface);
         }
+    }
+
+    /// More of its object has arrived at a relay's host.
+    fn feed(&mut self, engine: &mut Engine, fabric: &mut Fabric, ledger: &mut Ledger, relay: EndpointId, bytes: u64) {
+        self.with_endpoint(engine, fabric, ledger, relay, |stack, now| stack.set_available(now, bytes));
     }
 
     /// Tells an endpoint until when its host is busy with the packets that it has: of several links, the one that is busy for
     /// longest, for nobody can tell by which the next packet leaves.
     #[inline]
-    fn tell_departure(&mut self, hosted: &mut Hosted) {
+    fn tell_departure(&self, engine: &mut Engine, fabric: &mut Fabric, hosted: &mut Hosted) {
         if !hosted.stack.uses_departure() {
             return;
         }
-        let first = self.hosts[hosted.host as usize].interface as usize;
-        let mut idle_at = self.idle_at(first);
+        let first = self.all[hosted.host as usize].interface as usize;
+        let mut idle_at = fabric.idle_at(engine, self.interfaces.ports[first]);
         if self.interfaces.several {
-            let end = self
-                .interfaces
-                .first
-                .get(hosted.host as usize + 1)
-                .map_or(self.interfaces.ports.len(), |&i| i as usize);
-            for interface in first + 1..end {
-                idle_at = idle_at.max(self.idle_at(interface));
+            for interface in self.interfaces.of(hosted.host).skip(1) {
+                idle_at = idle_at.max(fabric.idle_at(engine, self.interfaces.ports[interface]));
             }
         }
-        hosted.stack.set_departure(Time(idle_at.max(self.now)));
+        hosted.stack.set_departure(Time(idle_at.max(engine.now)));
     }
 
-    /// When the link of an interface will have sent all that waits for it.
+    /// Sends what an endpoint wants to send, takes its events, and sees to its pulls and its timer.
     #[inline]
-    fn idle_at(&mut self, interface: usize) -> u64 {
-        let port = self.interfaces.ports[interface];
-        self.ports[port as usize].idle_at(port, self.packets.hots(), &mut self.wheel, self.now)
-    }
-
-    /// More of its object has arrived at a relay's host.
-    fn feed(&mut self, relay: EndpointId, bytes: u64) {
-        self.with_endpoint(relay, |stack, now| stack.set_available(now, bytes));
-    }
-
-    /// Sends what an endpoint wants to send, hears what it has to say, and sees to its pulls and its timer.
-    #[inline]
-    fn attend(&mut self, id: EndpointId, mut hosted: Box<Hosted>) {
-        let now = Time(self.now);
+    fn attend(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        id: EndpointId,
+        mut hosted: Box<Hosted>,
+    ) {
+        let now = engine.now();
         let mut open = true;
-        self.tell_departure(&mut hosted);
+        self.tell_departure(engine, fabric, &mut hosted);
         loop {
             while let Some(transmit) = hosted.stack.poll_transmit(now) {
-                self.inject(id, &mut hosted, transmit);
-                if self.packets.is_full() {
+                self.inject(engine, fabric, ledger, id, &mut hosted, transmit);
+                if engine.packets.is_full() {
                     break;
                 }
-                self.tell_departure(&mut hosted);
+                self.tell_departure(engine, fabric, &mut hosted);
             }
             let Some(event) = hosted.stack.poll_event() else { break };
-            open &= self.note(&mut hosted, event);
+            open &= self.on_event(fabric, ledger, &mut hosted, event);
         }
         if !open {
-            return self.close(id, &hosted);
+            return self.close(engine, fabric, ledger, id, &hosted);
         }
         if !hosted.pulling && hosted.stack.pending_pulls() > 0 {
             hosted.pulling = true;
@@ -145,26 +242,14 @@ impl Network {
             self.interfaces.pulls[hosted.interface as usize].push(id, urgency);
         }
         if let Some(deadline) = hosted.stack.poll_timeout() {
-            self.wake(id, deadline);
+            engine.wake(engine.entities.timer(id), deadline);
         }
         self.endpoints[id as usize] = Some(hosted);
     }
 
-    /// Wakes an endpoint at a time, or before.
-    #[inline]
-    pub(super) fn wake(&mut self, id: EndpointId, when: Time) {
-        let timer = self.entities.timers + id;
-        let when = when.ps().max(self.now);
-        match self.wheel.due(timer) {
-            None => self.wheel.schedule(timer, when),
-            Some(due) if due > when => self.wheel.reschedule(timer, when),
-            Some(_) => {}
-        }
-    }
-
     /// Grants the turns that are due in an interface's pull queue, and schedules the next.
-    pub(super) fn pace(&mut self, interface: u32) {
-        let now = Time(self.now);
+    pub(super) fn pace(&mut self, engine: &mut Engine, fabric: &mut Fabric, ledger: &mut Ledger, interface: u32) {
+        let now = engine.now();
         while let Some(id) = self.interfaces.pulls[interface as usize].poll(now) {
             let Some(mut hosted) = self.endpoints[id as usize].take() else {
                 self.interfaces.pulls[interface as usize].refund(now);
@@ -172,32 +257,40 @@ impl Network {
             };
             hosted.pulling = false;
             match hosted.stack.poll_pull(now) {
-                Some(transmit) => self.inject(id, &mut hosted, transmit),
+                Some(transmit) => self.inject(engine, fabric, ledger, id, &mut hosted, transmit),
                 None => self.interfaces.pulls[interface as usize].refund(now),
             }
             let at = hosted.interface;
-            self.attend(id, hosted);
+            self.attend(engine, fabric, ledger, id, hosted);
             if at != interface {
                 // Its last packet came by another interface, and it queues there now.
-                self.wake_pacer(at);
+                self.wake_pacer(engine, at);
             }
         }
-        self.wake_pacer(interface);
+        self.wake_pacer(engine, interface);
     }
 
     /// Schedules the next turn in an interface's pull queue, if an endpoint waits there.
-    fn wake_pacer(&mut self, interface: u32) {
+    fn wake_pacer(&self, engine: &mut Engine, interface: u32) {
         if let Some(next) = self.interfaces.pulls[interface as usize].poll_timeout() {
-            let pacer = self.entities.pacers + interface;
-            if self.wheel.due(pacer).is_none() {
-                self.wheel.schedule(pacer, next.ps().max(self.now));
+            let pacer = engine.entities.pacer(interface);
+            if engine.wheel.due(pacer).is_none() {
+                engine.wheel.schedule(pacer, next.ps().max(engine.now));
             }
         }
     }
 
     /// Puts an endpoint's packet into its host's queue.
     #[inline]
-    fn inject(&mut self, id: EndpointId, hosted: &mut Hosted, transmit: Transmit<Header>) {
+    fn inject(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        id: EndpointId,
+        hosted: &mut Hosted,
+        transmit: Transmit<Header>,
+    ) {
         let mut flags = 0;
         for (set, flag) in [
             (transmit.control, flag::CONTROL),
@@ -216,18 +309,18 @@ impl Network {
                 (remote.host, remote.endpoint, remote.from)
             }
         };
-        let random = &mut self.hosts[hosted.host as usize].random;
-        let path = if flags & flag::MULTICAST != 0 && self.schemes.own_bits() {
+        let random = &mut self.all[hosted.host as usize].random;
+        let path = if flags & flag::MULTICAST != 0 && fabric.schemes().own_bits() {
             random.next_u32()
         } else {
-            hosted.path.next(&Departing { now: self.now, size: transmit.size }, random)
+            hosted.path.next(&Departing { now: engine.now, size: transmit.size }, random)
         };
         // Copies lose the flag at the last switch, where they still are multicast packets to that switch: what must not
         // be cut is told by its sizes.
-        let uncut = flags & flag::MULTICAST != 0 && !self.trim_multicast;
+        let uncut = flags & flag::MULTICAST != 0 && !fabric.trims_multicast();
         let trimmed_size = if uncut { transmit.size } else { transmit.trimmed_size };
         let hot = Hot {
-            at: self.now,
+            at: engine.now,
             next: NO_PACKET,
             endpoint,
             destination,
@@ -238,11 +331,12 @@ impl Network {
             tag: Hot::tag(hosted.class, transmit.priority, transmit.pushed),
             flags,
         };
-        self.counts.sent += 1;
-        let packet = self.packets.insert(hot, transmit.header);
+        ledger.packet_sent();
+        let packet = engine.packets.insert(hot, transmit.header);
         if self.interfaces.several {
-            return self.forward(hosted.host, packet);
+            return fabric.forward(engine, ledger, self, hosted.host, packet);
         }
-        self.send(self.interfaces.ports[hosted.host as usize], packet);
+        let port = self.interfaces.ports[hosted.host as usize];
+        fabric.send(engine, ledger, self, port, packet);
     }
 }

@@ -414,6 +414,10 @@ impl Endpoint for Connection {
         }
     }
 
+    fn congestion_window(&self) -> Option<u64> {
+        self.cwnd()
+    }
+
     fn waiting_for(&self) -> String {
         match (self.state, &self.half) {
             (State::Listen, _) => "a SYN".into(),

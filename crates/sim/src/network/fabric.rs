@@ -1,0 +1,406 @@
+//! The fabric of a run: its ports, and what happens to a packet from the port of its sender until it reaches a host.
+//!
+//! It knows destinations and not what they are for. What is beyond it is told in three words: what becomes of packets to
+//! the [`Ledger`], who is to have a header back by [`Senders`], and what has reached its host by [`Fabric::arrive`].
+
+use super::engine::Engine;
+use super::ledger::Ledger;
+use super::setup::Setup;
+use crate::engine::arena::{NO_PACKET, PacketId, flag};
+use crate::fabric::graph::{Graph, NodeId, PortId};
+use crate::fabric::multicast::MulticastGroup;
+use crate::fabric::port::Port;
+use crate::fabric::queue::{Outcome, Queue, fair::Fair, nic::Nic, relay::Relay};
+use crate::fabric::routing::{Hop, Routes, Schemes, disjoint_paths};
+use crate::host::{EndpointId, Remote};
+use crate::measure::ideal::IdealPath;
+use crate::random::{self, Stream};
+use anabranch_transport::Peer;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+mod changes;
+#[cfg(test)]
+mod tests;
+
+/// Knows who sends: packets say where they go, not where they come from.
+pub(super) trait Senders {
+    /// The sender of a packet for `endpoint`, which knows it as `from`, and what its host draws from. `None` if the endpoint
+    /// has closed.
+    fn return_address(&mut self, endpoint: EndpointId, from: Peer) -> Option<(Remote, &mut Stream)>;
+}
+
+/// A multicast group as it is installed.
+struct Multicast {
+    source: u32,
+    /// Decides between its equal-cost trees.
+    hash: u64,
+    group: MulticastGroup,
+    /// (host, endpoint) of each receiver, by host.
+    receivers: Vec<(u32, EndpointId)>,
+}
+
+/// Ports, routes and multicast groups.
+pub(super) struct Fabric {
+    graph: Arc<Graph>,
+    ports: Vec<Port>,
+    routes: Routes,
+    schemes: Schemes,
+    /// The routing tables of the fabric as it was built, if they were needed.
+    whole: OnceCell<Routes>,
+    links_up: Vec<bool>,
+    /// `None`: its session is over.
+    multicast: Vec<Option<Box<Multicast>>>,
+    multicast_trees: u32,
+    /// Hosts have several links and choose among them as switches do.
+    multi_homed: bool,
+    return_to_sender: bool,
+    trim_multicast: bool,
+}
+
+impl Fabric {
+    /// All links work, and nothing has been sent. Full packets have `packet_bytes` bytes.
+    pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
+        let graph = Arc::clone(&setup.graph);
+        let ports = (0..graph.ports())
+            .map(|p| {
+                let (owner, link) = (graph.port_owner(p), graph.links[(p / 2) as usize]);
+                let peer = graph.port_peer(p);
+                if graph.is_host(owner) {
+                    let seed = setup.seed ^ random::mix(u64::from(p));
+                    let queue = if graph.hosts_relay {
+                        Queue::Relay(Box::new(Relay::new((setup.queue)(p))))
+                    } else {
+                        host_queue(setup.host_classes, packet_bytes)
+                    };
+                    let port = Port::new(link.rate, link.delay, peer, queue);
+                    return port.with_jitter(setup.host_jitter, packet_bytes, seed);
+                }
+                Port::new(link.rate, link.delay, peer, (setup.queue)(p))
+            })
+            .collect();
+        let mut schemes = Schemes::new(setup.groups.iter().map(|group| group.routing), &setup.routing);
+        schemes.install(&graph, &|_| true);
+        Self {
+            ports,
+            schemes,
+            routes: Routes::build(&graph, |_| true),
+            whole: OnceCell::new(),
+            links_up: vec![true; graph.links.len()],
+            multicast: Vec::new(),
+            multicast_trees: setup.routing.multicast_trees,
+            multi_homed: graph.multi_homed(),
+            return_to_sender: setup.return_to_sender,
+            trim_multicast: setup.trim_multicast,
+            graph,
+        }
+    }
+
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    pub(super) fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// How packets choose among the ways.
+    pub(super) fn schemes(&self) -> &Schemes {
+        &self.schemes
+    }
+
+    pub(super) fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// A port with all that it has done by now.
+    pub(super) fn port(&mut self, engine: &mut Engine, port: PortId) -> &Port {
+        let p = &mut self.ports[port as usize];
+        p.catch_up(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+        p
+    }
+
+    /// When a port will have sent all that waits for it.
+    #[inline]
+    pub(super) fn idle_at(&mut self, engine: &mut Engine, port: PortId) -> u64 {
+        self.ports[port as usize].idle_at(port, engine.packets.hots(), &mut engine.wheel, engine.now)
+    }
+
+    /// Whether switches that trim cut multicast packets as well.
+    #[inline]
+    pub(super) fn trims_multicast(&self) -> bool {
+        self.trim_multicast
+    }
+
+    /// Trees of each multicast group.
+    pub(super) fn multicast_trees(&self) -> u32 {
+        self.multicast_trees
+    }
+
+    /// Touches the memory that the coming batch of events will need. In a large fabric each event meets several cache
+    /// misses, each of which waits for the one before (port, then its packet); here those of a whole batch overlap.
+    #[inline]
+    pub(super) fn fetch_ahead(&self, engine: &Engine) {
+        if engine.wheel.batch().len() < 3 {
+            return;
+        }
+        let mut touched = 0;
+        for entity in engine.wheel.batch() {
+            if let Some(port) = self.ports.get(entity as usize) {
+                touched ^= port.first_in_flight();
+            }
+        }
+        for entity in engine.wheel.batch() {
+            if let Some(port) = self.ports.get(entity as usize) {
+                touched ^= engine.packets.hot(port.first_in_flight()).destination;
+            }
+        }
+        std::hint::black_box(touched);
+    }
+
+    /// The event of link `port`: a packet's last bit has reached the far end. Returned if that is the host that it is for.
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        port: PortId,
+    ) -> Option<PacketId> {
+        let p = &mut self.ports[port as usize];
+        let node = p.peer();
+        let id = p.arrive(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+        if node >= self.graph.hosts {
+            self.forward(engine, ledger, senders, node, id);
+            None
+        } else if self.multi_homed {
+            self.reach(engine, ledger, senders, node, id)
+        } else {
+            Some(id)
+        }
+    }
+
+    /// A packet has reached a host in a fabric where hosts have several links. It may have further to go.
+    fn reach(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        host: u32,
+        id: PacketId,
+    ) -> Option<PacketId> {
+        let hot = engine.packets.hot_mut(id);
+        if hot.has(flag::MULTICAST) {
+            return self.own_copy(engine, ledger, senders, host, id);
+        }
+        if hot.destination != host {
+            hot.flags |= flag::RELAYED;
+            self.forward(engine, ledger, senders, host, id);
+            return None;
+        }
+        Some(id)
+    }
+
+    /// A switch, or a host with several links, decides where a packet goes on.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet; a call of six arguments costs 2 % of a run")]
+    pub(super) fn forward(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        node: NodeId,
+        id: PacketId,
+    ) {
+        let hot = engine.packets.hot_mut(id);
+        if hot.has(flag::MULTICAST) {
+            return self.replicate(engine, ledger, senders, node, id);
+        }
+        let hop = Hop { routes: &self.routes, node, destination: hot.destination };
+        match self.schemes.egress(&hop, &mut hot.path) {
+            Some(port) => self.send(engine, ledger, senders, port, id),
+            None => drop_packet(engine, ledger, id),
+        }
+    }
+
+    /// A switch, or a host with several links, copies a multicast packet to every branch of the group's tree.
+    fn replicate(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        node: NodeId,
+        id: PacketId,
+    ) {
+        let index = engine.packets.hot(id).destination as usize;
+        let Some(group) = self.multicast[index].take() else { return drop_packet(engine, ledger, id) };
+        let tree = group.group.tree(engine.packets.hot(id).path);
+        let branches = tree.of(node);
+        for (n, &(_, port)) in branches.iter().enumerate() {
+            let copy = if n + 1 < branches.len() {
+                ledger.packet_replicated();
+                engine.packets.duplicate(id)
+            } else {
+                id
+            };
+            let peer = self.ports[port as usize].peer();
+            // The last link of its way; hosts with several links may also be in the middle.
+            if peer < self.graph.hosts && (!self.multi_homed || tree.of(peer).is_empty()) {
+                let at = group.receivers.partition_point(|r| r.0 < peer);
+                engine.packets.hot_mut(copy).address(peer, group.receivers[at].1);
+            }
+            self.send(engine, ledger, senders, port, copy);
+        }
+        if branches.is_empty() {
+            drop_packet(engine, ledger, id);
+        }
+        self.multicast[index] = Some(group);
+    }
+
+    /// A multicast packet has reached a host: passes it on if the host is in the middle of the tree, and gives what is for
+    /// the host itself.
+    fn own_copy(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        host: u32,
+        id: PacketId,
+    ) -> Option<PacketId> {
+        let hot = engine.packets.hot_mut(id);
+        hot.flags |= flag::RELAYED;
+        let own = self.multicast[hot.destination as usize].as_deref().and_then(|group| {
+            let at = group.receivers.binary_search_by_key(&host, |r| r.0).ok()?;
+            Some((group.receivers[at].1, group.group.tree(hot.path).of(host).is_empty()))
+        });
+        let Some((endpoint, last)) = own else {
+            self.replicate(engine, ledger, senders, host, id);
+            return None;
+        };
+        let mut copy = id;
+        if !last {
+            ledger.packet_replicated();
+            copy = engine.packets.duplicate(id);
+            self.replicate(engine, ledger, senders, host, id);
+        }
+        engine.packets.hot_mut(copy).address(host, endpoint);
+        Some(copy)
+    }
+
+    /// Hands a packet to an egress port.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        port: PortId,
+        id: PacketId,
+    ) {
+        let outcome = self.ports[port as usize].send(port, engine.packets.hots(), &mut engine.wheel, id, engine.now);
+        if outcome != Outcome::QUEUED {
+            self.on_outcome(engine, ledger, senders, port, outcome);
+        }
+    }
+
+    /// A queue has done more than to take a packet.
+    #[cold]
+    fn on_outcome(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        port: PortId,
+        outcome: Outcome,
+    ) {
+        if outcome.trimmed != NO_PACKET {
+            ledger.packet_trimmed(engine.packets.hot(outcome.trimmed).endpoint);
+        }
+        if outcome.rejected == NO_PACKET {
+            return;
+        }
+        if self.return_to_sender && return_header(engine, &self.schemes, senders, outcome.rejected) {
+            let node = self.graph.port_owner(port);
+            return self.forward(engine, ledger, senders, node, outcome.rejected);
+        }
+        drop_packet(engine, ledger, outcome.rejected);
+    }
+
+    /// Installs a multicast group; `receivers` by host. `hash` decides between equal-cost trees. Returns its number.
+    pub(super) fn install(&mut self, source: u32, hash: u64, receivers: Vec<(u32, EndpointId)>) -> u32 {
+        let group = self.trees(source, hash, &receivers);
+        self.multicast.push(Some(Box::new(Multicast { source, hash, group, receivers })));
+        self.multicast.len() as u32 - 1
+    }
+
+    /// Installs a group like this one without one of its receivers. Packets that are on their way to the old group still
+    /// reach that receiver.
+    pub(super) fn install_without(&mut self, group: u32, leaver: EndpointId) -> Option<u32> {
+        let old = self.multicast[group as usize].as_ref()?;
+        let members = old.receivers.iter().copied().filter(|m| m.1 != leaver).collect();
+        Some(self.install(old.source, old.hash, members))
+    }
+
+    /// Nobody sends to a group any more.
+    pub(super) fn remove_group(&mut self, group: u32) {
+        self.multicast[group as usize] = None;
+    }
+
+    /// Trees from a source to these receivers over the links that work now.
+    fn trees(&self, source: u32, hash: u64, receivers: &[(u32, EndpointId)]) -> MulticastGroup {
+        let trees = self.multicast_trees;
+        let sinks: Vec<u32> = receivers.iter().map(|r| r.0).collect();
+        MulticastGroup::build(&self.graph, &self.routes, source, &sinks, trees, hash)
+    }
+
+    /// The ideal path of a flow from `sender`, or from all of `sources`, to `sink`, as the fabric is now. If nothing leads
+    /// there at the moment: as the fabric was built.
+    pub(super) fn ideal_path(&self, sender: u32, sources: &[u32], sink: u32) -> IdealPath {
+        let now = self.routes.ideal_path(&self.graph, |port| self.ports[port as usize].rate(), sender, sink);
+        if now.is_empty() {
+            let whole = self.whole.get_or_init(|| Routes::build(&self.graph, |_| true));
+            let rate = |port: PortId| self.graph.links[(port / 2) as usize].rate;
+            let links = whole.ideal_path(&self.graph, rate, sender, sink);
+            IdealPath { links, disjoint: self.disjoint_paths(whole, sources, sink) }
+        } else {
+            IdealPath { links: now, disjoint: self.disjoint_paths(&self.routes, sources, sink) }
+        }
+    }
+
+    /// How many shortest paths that share no link lead from any of `sources` to `sink`. Where hosts have one link each that
+    /// is one, whatever happens between them.
+    fn disjoint_paths(&self, routes: &Routes, sources: &[u32], sink: u32) -> u32 {
+        if !self.multi_homed {
+            return 1;
+        }
+        disjoint_paths(&self.graph, sources, sink, |node| routes.ways(node, sink))
+    }
+}
+
+/// NDP §3.2.4: a header that finds the header queue full goes back to its sender, once. False if this packet does not.
+fn return_header(engine: &mut Engine, schemes: &Schemes, senders: &mut impl Senders, id: PacketId) -> bool {
+    let hot = engine.packets.hot_mut(id);
+    if hot.flags & (flag::RETURNED | flag::CONTROL | flag::MULTICAST) != 0 || !hot.has(flag::TRIMMED) {
+        return false;
+    }
+    let Some((sender, random)) = senders.return_address(hot.endpoint, hot.from) else { return false };
+    hot.flags |= flag::RETURNED;
+    hot.destination = sender.host;
+    hot.endpoint = sender.endpoint;
+    hot.from = sender.from;
+    hot.path = schemes.back(sender.host, random);
+    true
+}
+
+fn drop_packet(engine: &mut Engine, ledger: &mut Ledger, id: PacketId) {
+    ledger.packet_dropped(engine.packets.hot(id).endpoint);
+    engine.packets.remove(id);
+}
+
+/// The queue of a host's own port.
+fn host_queue(classes: u8, packet_bytes: u64) -> Queue {
+    match classes {
+        0 | 1 => Queue::Nic(Nic::new()),
+        n => Queue::Fair(Fair::new((0..n).map(|_| Queue::Nic(Nic::new())), packet_bytes as u32)),
+    }
+}

@@ -1,0 +1,81 @@
+//! Links that fail, come back, or change their rate.
+
+use super::{Fabric, drop_packet};
+use crate::fabric::graph::PortId;
+use crate::fabric::routing::Routes;
+use crate::network::engine::Engine;
+use crate::network::ledger::Ledger;
+use crate::network::schedule::Target;
+use anabranch_transport::Rate;
+
+impl Fabric {
+    /// Cuts links: what waits and what is in flight is lost. Routes and trees avoid them.
+    pub(in crate::network) fn cut(&mut self, engine: &mut Engine, ledger: &mut Ledger, target: Target) {
+        for link in self.links_of(target) {
+            // It may have been cut before.
+            if std::mem::replace(&mut self.links_up[link as usize], false) {
+                for port in ports_of(link) {
+                    let p = &mut self.ports[port as usize];
+                    for id in p.cut(port, engine.packets.hots(), &mut engine.wheel, engine.now) {
+                        drop_packet(engine, ledger, id);
+                    }
+                }
+            }
+        }
+        self.reroute();
+    }
+
+    /// Links are back in service, if they were cut.
+    pub(in crate::network) fn restore(&mut self, engine: &Engine, target: Target) {
+        for link in self.links_of(target) {
+            if !std::mem::replace(&mut self.links_up[link as usize], true) {
+                for port in ports_of(link) {
+                    self.ports[port as usize].restore(engine.now);
+                }
+            }
+        }
+        self.reroute();
+    }
+
+    /// Links have a new rate. Routes do not react.
+    pub(in crate::network) fn set_rate(&mut self, engine: &mut Engine, target: Target, rate: Rate) {
+        for link in self.links_of(target) {
+            for port in ports_of(link) {
+                let p = &mut self.ports[port as usize];
+                p.catch_up(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+                p.set_rate(rate);
+            }
+        }
+    }
+
+    fn links_of(&self, target: Target) -> Vec<u32> {
+        match target {
+            Target::Link(link) => vec![link],
+            Target::Switch(node) => {
+                let touches = |l: &u32| {
+                    let link = &self.graph.links[*l as usize];
+                    link.a == node || link.b == node
+                };
+                (0..self.graph.links.len() as u32).filter(touches).collect()
+            }
+        }
+    }
+
+    /// Routes, and the trees of all open groups, over the links that work now.
+    fn reroute(&mut self) {
+        let alive = |link: u32| self.links_up[link as usize];
+        self.routes = Routes::build(&self.graph, alive);
+        self.schemes.install(&self.graph, &alive);
+        for group in 0..self.multicast.len() {
+            if let Some(mut installed) = self.multicast[group].take() {
+                installed.group = self.trees(installed.source, installed.hash, &installed.receivers);
+                self.multicast[group] = Some(installed);
+            }
+        }
+    }
+}
+
+/// Both directions of a link.
+fn ports_of(link: u32) -> [PortId; 2] {
+    [2 * link, 2 * link + 1]
+}

@@ -1,0 +1,142 @@
+//! What endpoints report, and how they end.
+
+use super::Hosts;
+use crate::host::{EndpointId, Hosted, Remotes};
+use crate::network::engine::Engine;
+use crate::network::fabric::Fabric;
+use crate::network::ledger::Ledger;
+use anabranch_transport::{Event, FailureReason, Peer};
+
+impl Hosts {
+    /// An endpoint reports. False if it has closed.
+    pub(super) fn on_event(
+        &mut self,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        hosted: &mut Hosted,
+        event: Event,
+    ) -> bool {
+        match event {
+            Event::Completed { at } => {
+                hosted.completed = true;
+                if let Some(receiver) = hosted.receiver {
+                    ledger.completed(hosted.session, receiver, at);
+                }
+                true
+            }
+            Event::PeerDetached(peer) => {
+                leave_group(fabric, ledger, hosted, hosted.remotes.get(peer).endpoint);
+                ledger.detached(hosted.session, peer);
+                true
+            }
+            Event::PeerDropped(peer) => {
+                // A receiver that is gone has everything.
+                if let Some(receiver) = self.receiver_of(hosted, peer) {
+                    ledger.dropped(hosted.session, receiver);
+                }
+                true
+            }
+            // A receiver that was given up: its row says so already.
+            Event::Failed(FailureReason::GivenUp) | Event::Closed => false,
+            Event::Failed(reason) => {
+                let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
+                ledger.failed(hosted.session, || format!("{side} on h{}: {reason}", hosted.host));
+                hosted.failed = true;
+                false
+            }
+            Event::Connected | Event::PeerCompleted(_) => true,
+        }
+    }
+
+    /// Which receiver of its session a sender knows as `peer`: of several connections each has one receiver, number 0.
+    fn receiver_of(&self, hosted: &Hosted, peer: Peer) -> Option<u16> {
+        match &hosted.remotes {
+            Remotes::Many(_) => Some(peer),
+            Remotes::One(remote) => self.endpoints[remote.endpoint as usize].as_ref().and_then(|r| r.receiver),
+        }
+    }
+
+    /// An endpoint is gone: keeps its counters and, with the last one of a session, frees the multicast groups.
+    pub(super) fn close(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        id: EndpointId,
+        hosted: &Hosted,
+    ) {
+        engine.wheel.cancel(engine.entities.timer(id));
+        ledger.keep_stats(hosted.session, hosted.receiver, hosted.stack.stats());
+        if hosted.failed {
+            self.give_up_receivers_of(ledger, id, hosted);
+        }
+        for group in ledger.endpoint_closed(hosted.session) {
+            fabric.remove_group(group);
+        }
+    }
+
+    /// The application stops a session: its endpoints are gone, and what still comes for them is ignored.
+    pub(in crate::network) fn end(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        session: u32,
+    ) {
+        for id in ledger.endpoints_of(session) {
+            if let Some(mut hosted) = self.endpoints[id as usize].take() {
+                self.on_event(fabric, ledger, &mut hosted, Event::Completed { at: engine.now() });
+                self.close(engine, fabric, ledger, id, &hosted);
+            }
+        }
+    }
+
+    /// The run is over: collects the counters of the endpoints that are still open.
+    pub(in crate::network) fn finish(&mut self, ledger: &mut Ledger) {
+        for hosted in self.endpoints.iter_mut().filter_map(Option::take) {
+            ledger.keep_stats(hosted.session, hosted.receiver, hosted.stack.stats());
+        }
+    }
+
+    /// An endpoint has given up: of the receivers that need it, those that nobody else serves will never be complete.
+    fn give_up_receivers_of(&mut self, ledger: &mut Ledger, id: EndpointId, hosted: &Hosted) {
+        if hosted.receiver.is_some() {
+            return self.lose(ledger, id, hosted);
+        }
+        for receiver in hosted.remotes.all().iter().map(|remote| remote.endpoint) {
+            let mut others = ledger.endpoints_of(hosted.session);
+            let serves = |other: &Hosted| {
+                other.receiver.is_none() && other.remotes.all().iter().any(|remote| remote.endpoint == receiver)
+            };
+            if others.any(|other| other != id && self.endpoints[other as usize].as_deref().is_some_and(serves)) {
+                continue;
+            }
+            if let Some(left) = self.endpoints[receiver as usize].take() {
+                self.lose(ledger, receiver, &left);
+                self.endpoints[receiver as usize] = Some(left);
+            }
+        }
+    }
+
+    /// A receiving endpoint will never have its object, if it has not got it, nor will those that it passes it on to.
+    fn lose(&mut self, ledger: &mut Ledger, id: EndpointId, hosted: &Hosted) {
+        if hosted.completed {
+            return;
+        }
+        let Some(receiver) = hosted.receiver else { return };
+        ledger.lost(hosted.session, receiver);
+        let Some(relay) = hosted.feeds.filter(|&relay| relay != id) else { return };
+        if let Some(relay_end) = self.endpoints[relay as usize].take() {
+            self.give_up_receivers_of(ledger, relay, &relay_end);
+            self.endpoints[relay as usize] = Some(relay_end);
+        }
+    }
+}
+
+/// The sender of a one-to-many session goes on without one of its receivers in the group. Packets that are on their way to
+/// the old group reach that receiver, too: it has asked for them.
+fn leave_group(fabric: &mut Fabric, ledger: &mut Ledger, hosted: &mut Hosted, leaver: EndpointId) {
+    let Some(group) = hosted.group.and_then(|old| fabric.install_without(old, leaver)) else { return };
+    ledger.add_group(hosted.session, group);
+    hosted.group = Some(group);
+}

@@ -1,0 +1,385 @@
+//! The ledger: which sessions there are to be, which have been opened, what became of each, and of every packet.
+//!
+//! Written by the other parts, one short method for each thing that happens; it asks none of them.
+
+use super::setup::Group;
+use crate::host::EndpointId;
+use crate::measure::ideal::{IdealPath, IdealPaths};
+use crate::workload::Session;
+use anabranch_transport::{Peer, Stats, Time};
+use std::fmt::Write as _;
+use std::ops::Range;
+
+#[cfg(test)]
+mod tests;
+
+/// What one receiver of a session saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverRow {
+    /// When the whole object was available to the application.
+    pub completed: Option<Time>,
+    /// Counters of the receiving endpoint.
+    pub stats: Stats,
+    /// What its sender did when it held the other receivers back.
+    pub straggler: Option<Straggler>,
+    /// Nobody is left who could complete it: an endpoint that it needs has given up.
+    pub lost: bool,
+    /// Number of its [ideal path](super::Network::ideal_path).
+    ideal_path: u32,
+}
+
+impl ReceiverRow {
+    /// Whether the run still waits for it, if it waits for its session.
+    fn is_open(&self) -> bool {
+        self.completed.is_none() && self.straggler != Some(Straggler::Dropped)
+    }
+}
+
+/// What became of a receiver that held a one-to-many session back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Straggler {
+    /// It left the multicast group and was served by a unicast session of its own.
+    Detached,
+    /// It was given up: the session ended without it.
+    Dropped,
+}
+
+impl Straggler {
+    /// As in the result tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detached => "detached",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// What is remembered of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// One for each sink.
+    pub receivers: Vec<ReceiverRow>,
+    /// Counters of the sending endpoints, added up.
+    pub sent: Stats,
+    /// Data packets that switches trimmed.
+    pub packets_trimmed: u64,
+    /// Packets of any kind that switches dropped.
+    pub packets_dropped: u64,
+    /// Why it will never finish, if an endpoint gave up.
+    pub failure: Option<String>,
+    /// Host that actually sent to each receiver.
+    pub senders: Vec<u32>,
+    /// Connections that must complete before a receiver has its object: more than one where several sources send parts.
+    parts: u16,
+    open_endpoints: u32,
+    /// Its multicast groups: one more each time that a receiver leaves, for packets on their way keep theirs.
+    groups: Vec<u32>,
+    first_endpoint: EndpointId,
+    endpoints: u32,
+}
+
+/// Where every packet has gone. `sent + replicated = delivered + trimmed + dropped + in_flight` holds at any time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Conservation {
+    /// Packets that hosts put on the wire.
+    pub sent: u64,
+    /// Copies that switches, and hosts with several links, made for multicast.
+    pub replicated: u64,
+    /// Packets that reached a host whole.
+    pub delivered: u64,
+    /// Packets that reached a host as a header.
+    pub trimmed: u64,
+    /// Packets dropped by switches and relaying hosts.
+    pub dropped: u64,
+    /// Packets alive now, counted independently by the arena.
+    pub in_flight: u64,
+}
+
+impl Conservation {
+    /// Whether no packet has vanished or appeared.
+    pub fn holds(&self) -> bool {
+        self.sent + self.replicated == self.delivered + self.trimmed + self.dropped + self.in_flight
+    }
+}
+
+/// Sessions and packets, and what became of them.
+pub(super) struct Ledger {
+    /// In order of start.
+    specs: Vec<Session>,
+    groups: Vec<Group>,
+    /// Of the sessions opened so far.
+    rows: Vec<SessionRow>,
+    /// The session of each endpoint.
+    session_of: Vec<u32>,
+    /// Receivers of awaited sessions that still wait for their object.
+    unfinished: u64,
+    /// Of these, receivers that nobody can complete any more.
+    never_complete: u64,
+    last_completion: Time,
+    ideal_paths: IdealPaths,
+    counts: Conservation,
+}
+
+impl Ledger {
+    /// None of these sessions has been opened.
+    pub(super) fn new(specs: Vec<Session>, groups: Vec<Group>) -> Self {
+        let awaited = |s: &&Session| groups[usize::from(s.group)].awaits(s);
+        Self {
+            rows: Vec::with_capacity(specs.len()),
+            session_of: Vec::new(),
+            unfinished: specs.iter().filter(awaited).map(|s| s.sinks.len() as u64).sum(),
+            never_complete: 0,
+            last_completion: Time(0),
+            ideal_paths: IdealPaths::default(),
+            counts: Conservation::default(),
+            specs,
+            groups,
+        }
+    }
+
+    // What is asked.
+
+    pub(super) fn specs(&self) -> &[Session] {
+        &self.specs
+    }
+
+    pub(super) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// The group of a session.
+    pub(super) fn group_of(&self, spec: &Session) -> &Group {
+        &self.groups[usize::from(spec.group)]
+    }
+
+    pub(super) fn rows(&self) -> &[SessionRow] {
+        &self.rows
+    }
+
+    /// The next session to be opened.
+    pub(super) fn next(&self) -> Option<&Session> {
+        self.specs.get(self.rows.len())
+    }
+
+    pub(super) fn counts(&self) -> Conservation {
+        self.counts
+    }
+
+    pub(super) fn unfinished(&self) -> u64 {
+        self.unfinished
+    }
+
+    /// Whether nothing awaited can be completed any more.
+    #[inline]
+    pub(super) fn waits_for_nothing(&self) -> bool {
+        self.unfinished == self.never_complete
+    }
+
+    /// When the last object was complete, if one was.
+    pub(super) fn last_completion(&self) -> Option<Time> {
+        (self.last_completion > Time(0)).then_some(self.last_completion)
+    }
+
+    pub(super) fn ideal_path(&self, receiver: &ReceiverRow) -> &IdealPath {
+        self.ideal_paths.get(receiver.ideal_path)
+    }
+
+    /// The endpoints of a session; none before it is opened.
+    pub(super) fn endpoints_of(&self, session: u32) -> Range<EndpointId> {
+        self.rows.get(session as usize).map_or(0..0, |row| row.first_endpoint..row.first_endpoint + row.endpoints)
+    }
+
+    /// Bytes that the endpoints of a session that have closed had delivered to their applications.
+    pub(super) fn delivered(&self, session: u32) -> u64 {
+        self.rows[session as usize].receivers.iter().map(|r| r.stats.bytes_delivered).sum()
+    }
+
+    /// Whether the end of the run waits for a session.
+    fn awaited(&self, session: u32) -> bool {
+        let spec = &self.specs[session as usize];
+        self.group_of(spec).awaits(spec)
+    }
+
+    /// Which sessions wait for what: the first few, for a person. `states` tells those of endpoints.
+    pub(super) fn who_waits(&self, states: impl Fn(Range<EndpointId>) -> String) -> String {
+        const SHOWN: usize = 8;
+        let waits = |&s: &u32| self.awaited(s) && self.rows[s as usize].receivers.iter().any(ReceiverRow::is_open);
+        let waiting: Vec<u32> = (0..self.rows.len() as u32).filter(waits).collect();
+        let unopened = self.specs.len() - self.rows.len();
+        let mut text = format!("{} of {} sessions are not finished", waiting.len() + unopened, self.specs.len());
+        for &s in waiting.iter().take(SHOWN) {
+            let (row, spec) = (&self.rows[s as usize], &self.specs[s as usize]);
+            let _ = write!(text, "\n  session {s} (h{} -> h{}): ", row.senders[0], spec.sinks[0]);
+            match &row.failure {
+                Some(failure) => {
+                    let _ = write!(text, "gave up, {failure}");
+                }
+                None => text.push_str(&states(self.endpoints_of(s))),
+            }
+        }
+        if waiting.len() > SHOWN {
+            let _ = write!(text, "\n  and {} more", waiting.len() - SHOWN);
+        }
+        if unopened > 0 {
+            let _ = write!(text, "\n  {unopened} sessions had not started");
+        }
+        text
+    }
+
+    // Sessions are opened and closed.
+
+    /// Opens the next session; returns its number. Its first endpoint is the next to be [added](Self::add_endpoint).
+    pub(super) fn open(&mut self) -> u32 {
+        let (session, spec) = (self.rows.len() as u32, &self.specs[self.rows.len()]);
+        self.rows.push(SessionRow {
+            receivers: vec![ReceiverRow::default(); spec.sinks.len()],
+            sent: Stats::default(),
+            packets_trimmed: 0,
+            packets_dropped: 0,
+            failure: None,
+            senders: vec![spec.sources[0]; spec.sinks.len()],
+            parts: 1,
+            open_endpoints: 0,
+            groups: Vec::new(),
+            first_endpoint: self.session_of.len() as EndpointId,
+            endpoints: 0,
+        });
+        session
+    }
+
+    /// The next endpoint is one of the session that was opened last.
+    pub(super) fn add_endpoint(&mut self, session: u32) {
+        debug_assert_eq!(session as usize + 1, self.rows.len(), "the endpoints of a session follow each other");
+        self.session_of.push(session);
+        let row = &mut self.rows[session as usize];
+        row.endpoints += 1;
+        row.open_endpoints += 1;
+    }
+
+    /// A session has a multicast group.
+    pub(super) fn add_group(&mut self, session: u32, group: u32) {
+        self.rows[session as usize].groups.push(group);
+    }
+
+    /// The host that sends to a receiver, if it is not the first source.
+    pub(super) fn set_sender(&mut self, session: u32, receiver: u16, host: u32) {
+        self.rows[session as usize].senders[usize::from(receiver)] = host;
+    }
+
+    /// So many connections bring a receiver of the session its object.
+    pub(super) fn set_parts(&mut self, session: u32, parts: u16) {
+        self.rows[session as usize].parts = parts;
+    }
+
+    pub(super) fn set_ideal_path(&mut self, session: u32, receiver: usize, path: IdealPath) {
+        self.rows[session as usize].receivers[receiver].ideal_path = self.ideal_paths.number(path);
+    }
+
+    /// Adds the counters of an endpoint that sends, or that is a receiver.
+    pub(super) fn keep_stats(&mut self, session: u32, receiver: Option<u16>, stats: Stats) {
+        let row = &mut self.rows[session as usize];
+        match receiver {
+            Some(receiver) => row.receivers[usize::from(receiver)].stats += stats,
+            None => row.sent += stats,
+        }
+    }
+
+    /// An endpoint of a session has closed. With the last one, the session's multicast groups are no longer needed: which.
+    pub(super) fn endpoint_closed(&mut self, session: u32) -> Vec<u32> {
+        let row = &mut self.rows[session as usize];
+        row.open_endpoints -= 1;
+        if row.open_endpoints > 0 { Vec::new() } else { std::mem::take(&mut row.groups) }
+    }
+
+    // What becomes of receivers.
+
+    /// A connection has brought a receiver all that it was to bring.
+    pub(super) fn completed(&mut self, session: u32, receiver: u16, at: Time) {
+        let row = &mut self.rows[session as usize];
+        if row.receivers[usize::from(receiver)].completed.is_some() {
+            return;
+        }
+        if row.parts > 1 {
+            row.parts -= 1;
+            return;
+        }
+        let row = &mut row.receivers[usize::from(receiver)];
+        let waited_for = row.is_open();
+        row.completed = Some(at);
+        // What was taken for lost was late.
+        row.straggler.take_if(|s| *s == Straggler::Dropped);
+        self.last_completion = self.last_completion.max(at);
+        if waited_for {
+            self.wait_no_more(session, receiver);
+        }
+    }
+
+    /// A receiver has left its multicast group.
+    pub(super) fn detached(&mut self, session: u32, receiver: Peer) {
+        self.rows[session as usize].receivers[usize::from(receiver)].straggler = Some(Straggler::Detached);
+    }
+
+    /// A sender has given a receiver up. It may have everything, and its word of it be on the way.
+    pub(super) fn dropped(&mut self, session: u32, receiver: Peer) {
+        let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
+        if row.is_open() {
+            row.straggler = Some(Straggler::Dropped);
+            self.wait_no_more(session, receiver);
+        }
+    }
+
+    /// An endpoint has given up; the first to do so says why.
+    pub(super) fn failed(&mut self, session: u32, why: impl FnOnce() -> String) {
+        self.rows[session as usize].failure.get_or_insert_with(why);
+    }
+
+    /// Nobody is left who could complete a receiver.
+    pub(super) fn lost(&mut self, session: u32, receiver: u16) {
+        let awaited = self.awaited(session);
+        let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
+        if row.is_open() && !row.lost {
+            row.lost = true;
+            self.never_complete += u64::from(awaited);
+        }
+    }
+
+    /// The run no longer waits for a receiver of a session: it is complete, or was given up.
+    fn wait_no_more(&mut self, session: u32, receiver: u16) {
+        let awaited = u64::from(self.awaited(session));
+        let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
+        self.never_complete -= u64::from(std::mem::take(&mut row.lost)) * awaited;
+        self.unfinished -= awaited;
+    }
+
+    // What becomes of packets.
+
+    #[inline]
+    pub(super) fn packet_sent(&mut self) {
+        self.counts.sent += 1;
+    }
+
+    pub(super) fn packet_replicated(&mut self) {
+        self.counts.replicated += 1;
+    }
+
+    /// A packet has reached its host, whole or as a header.
+    #[inline]
+    pub(super) fn packet_delivered(&mut self, as_header: bool) {
+        if as_header {
+            self.counts.trimmed += 1;
+        } else {
+            self.counts.delivered += 1;
+        }
+    }
+
+    /// A packet for, or of, an endpoint was cut to a header.
+    pub(super) fn packet_trimmed(&mut self, endpoint: EndpointId) {
+        self.rows[self.session_of[endpoint as usize] as usize].packets_trimmed += 1;
+    }
+
+    /// A packet for, or of, an endpoint is no more.
+    pub(super) fn packet_dropped(&mut self, endpoint: EndpointId) {
+        self.rows[self.session_of[endpoint as usize] as usize].packets_dropped += 1;
+        self.counts.dropped += 1;
+    }
+}

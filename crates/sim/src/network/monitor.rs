@@ -1,0 +1,169 @@
+//! The monitor: looks at a run at intervals and keeps the time series. Looking changes nothing but that ports catch up.
+
+use super::engine::Engine;
+use super::fabric::Fabric;
+use super::hosts::Hosts;
+use super::ledger::Ledger;
+use crate::engine::periodic::Periodic;
+use crate::fabric::queue::Discipline;
+use anabranch_transport::units::PS_PER_S;
+use anabranch_transport::{Bytes, Duration, Time};
+
+/// Bytes of a sample, from when it is taken until it is written: here, in a list that doubles when it is full, and in the
+/// columns of its table.
+pub const SAMPLE_BYTES: u64 = 3 * size_of::<Sample>() as u64;
+
+/// What to record over time. Recording never changes behaviour.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each series")]
+pub struct Sampling {
+    /// Time between samples; zero records nothing.
+    pub interval: Duration,
+    /// Queue length of every port that is not empty.
+    pub queues: bool,
+    /// Utilisation of every link that was used.
+    pub links: bool,
+    /// Congestion window of these sessions.
+    pub windows: Vec<u32>,
+    /// Bytes delivered by every session.
+    pub goodput: bool,
+    /// Bytes sent by every link that was used.
+    pub volumes: bool,
+}
+
+/// One recorded value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// When, in picoseconds.
+    pub time: u64,
+    /// What, as in the result tables.
+    pub metric: &'static str,
+    /// Which port or session.
+    pub id: u32,
+    /// How much.
+    pub value: f64,
+}
+
+/// What it is to record, what it has recorded, and what it saw last.
+pub(super) struct Monitor {
+    sampling: Sampling,
+    periodic: Periodic,
+    memory_limit: u64,
+    samples: Vec<Sample>,
+    /// When it looked last, in picoseconds.
+    looked_at: u64,
+    /// Time that each port had been busy then.
+    busy: Vec<u64>,
+    /// Bytes that each port had sent.
+    sent: Vec<u64>,
+    /// Bytes that each session had delivered.
+    delivered: Vec<u64>,
+}
+
+impl Monitor {
+    /// Looks at so many ports. Its samples have `memory_limit` bytes.
+    pub(super) fn new(sampling: Sampling, engine: &Engine, ports: u32, memory_limit: u64) -> Self {
+        Self {
+            sampling,
+            periodic: Periodic::new(engine.entities.sampler..engine.entities.timers),
+            memory_limit,
+            samples: Vec::new(),
+            looked_at: 0,
+            busy: vec![0; ports as usize],
+            sent: vec![0; ports as usize],
+            delivered: Vec::new(),
+        }
+    }
+
+    /// Schedules the first look, if it is to look at anything.
+    pub(super) fn start(&self, engine: &mut Engine) {
+        if self.sampling.interval.ps() > 0 {
+            engine.wheel.schedule(engine.entities.sampler, self.sampling.interval.ps());
+        }
+    }
+
+    pub(super) fn take_samples(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.samples)
+    }
+
+    /// If the samples need more memory than they may take: a message.
+    pub(super) fn too_large(&self, now: Time) -> Option<String> {
+        let (count, limit) = (self.samples.len(), Bytes(self.memory_limit));
+        (count as u64 * SAMPLE_BYTES > limit.0).then(|| format!("{count} samples at {now} need more than {limit}"))
+    }
+
+    /// Records what the scenario asked for, and schedules the next look while anything else is going on.
+    pub(super) fn sample(&mut self, engine: &mut Engine, fabric: &mut Fabric, hosts: &Hosts, ledger: &Ledger) {
+        self.look(engine, fabric, hosts, ledger);
+        let next = engine.now + self.sampling.interval.ps();
+        self.periodic.again(&mut engine.wheel, engine.entities.sampler, next);
+    }
+
+    /// The last look, if the run ends when one is due.
+    pub(super) fn finish(&mut self, engine: &mut Engine, fabric: &mut Fabric, hosts: &Hosts, ledger: &Ledger) {
+        let interval = self.sampling.interval.ps();
+        if interval > 0 && engine.now.is_multiple_of(interval) && self.looked_at < engine.now {
+            self.look(engine, fabric, hosts, ledger);
+        }
+    }
+
+    fn look(&mut self, engine: &mut Engine, fabric: &mut Fabric, hosts: &Hosts, ledger: &Ledger) {
+        self.looked_at = engine.now;
+        for port in 0..fabric.ports().len() as u32 {
+            self.look_at_port(engine, fabric, port);
+        }
+        for session in self.sampling.windows.clone() {
+            if let Some(window) = hosts.congestion_window(ledger.endpoints_of(session)) {
+                self.push("cwnd_bytes", session, window as f64);
+            }
+        }
+        if self.sampling.goodput {
+            self.look_at_sessions(hosts, ledger);
+        }
+    }
+
+    fn look_at_port(&mut self, engine: &mut Engine, fabric: &mut Fabric, port: u32) {
+        let p = fabric.port(engine, port);
+        let queue = p.queue();
+        if self.sampling.queues && queue.packets() > 0 {
+            self.push("queue_packets", port, f64::from(queue.packets()));
+            self.push("queue_bytes", port, queue.bytes() as f64);
+        }
+        if self.sampling.links {
+            let busy = growth(&mut self.busy[port as usize], p.counters().busy_ps);
+            if busy > 0 {
+                self.push("utilisation", port, busy as f64 / self.sampling.interval.ps() as f64);
+            }
+        }
+        if self.sampling.volumes {
+            let bytes = growth(&mut self.sent[port as usize], p.counters().bytes);
+            if bytes > 0 {
+                self.push("bytes", port, bytes as f64);
+            }
+        }
+    }
+
+    fn look_at_sessions(&mut self, hosts: &Hosts, ledger: &Ledger) {
+        let sessions = ledger.rows().len() as u32;
+        self.delivered.resize(sessions as usize, 0);
+        for session in 0..sessions {
+            let total = ledger.delivered(session) + hosts.delivered(ledger.endpoints_of(session));
+            let bytes = growth(&mut self.delivered[session as usize], total);
+            if bytes > 0 {
+                let interval = self.sampling.interval.ps();
+                self.push("goodput_bps", session, bytes as f64 * 8.0 * PS_PER_S as f64 / interval as f64);
+            }
+        }
+    }
+
+    fn push(&mut self, metric: &'static str, id: u32, value: f64) {
+        self.samples.push(Sample { time: self.looked_at, metric, id, value });
+    }
+}
+
+/// What a total has grown by since the last look.
+fn growth(before: &mut u64, total: u64) -> u64 {
+    let growth = total.saturating_sub(*before);
+    *before += growth;
+    growth
+}
