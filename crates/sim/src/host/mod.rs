@@ -91,8 +91,6 @@ pub struct Hosted {
 pub struct Host {
     /// For spraying.
     pub random: Stream,
-    /// The first of its interfaces; as many follow as it has further links.
-    pub interface: u32,
 }
 
 impl Host {
