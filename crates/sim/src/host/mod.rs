@@ -90,6 +90,4 @@ pub struct Hosted {
 pub struct Host {
     /// For routing.
     pub random: Stream,
-    /// The first of its interfaces; as many follow as it has further links.
-    pub interface: u32,
 }

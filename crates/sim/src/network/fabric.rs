@@ -244,7 +244,7 @@ impl Fabric {
                 id
             };
             let peer = self.ports[port as usize].peer();
-            // The last link of its way; hosts with several links may also be in the middle.
+            // The last link of its path; hosts with several links may also be in the middle.
             if peer < self.graph.hosts && (!self.multi_homed || tree.of(peer).is_empty()) {
                 let at = group.receivers.partition_point(|r| r.0 < peer);
                 engine.packets.hot_mut(copy).address(peer, group.receivers[at].1);

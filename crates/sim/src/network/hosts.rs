@@ -40,12 +40,8 @@ impl Hosts {
     /// Hosts without endpoints. Full packets have `packet_bytes` bytes.
     pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
         let interfaces = Interfaces::new(&setup.graph, packet_bytes, setup.pull_pace);
-        let all = (0..setup.graph.hosts)
-            .map(|h| {
-                let random = random::substream(setup.seed, "spraying", u64::from(h));
-                Host { random, interface: interfaces.first_of(h) }
-            })
-            .collect();
+        let random = |h| random::substream(setup.seed, "spraying", u64::from(h));
+        let all = (0..setup.graph.hosts).map(|h| Host { random: random(h) }).collect();
         Self { all, interfaces, endpoints: Vec::new(), pulls_by_priority: setup.pulls_by_priority }
     }
 
@@ -65,7 +61,7 @@ impl Hosts {
 
     /// The first interface of a host.
     pub(super) fn interface(&self, host: u32) -> u32 {
-        self.all[host as usize].interface
+        self.interfaces.first_of(host)
     }
 
     /// What a host draws paths from.
@@ -199,7 +195,7 @@ impl Hosts {
         if !hosted.stack.uses_departure() {
             return;
         }
-        let first = self.all[hosted.host as usize].interface as usize;
+        let first = self.interfaces.first_of(hosted.host) as usize;
         let mut idle_at = fabric.idle_at(engine, self.interfaces.ports[first]);
         if self.interfaces.several {
             for interface in self.interfaces.of(hosted.host).skip(1) {

@@ -158,6 +158,7 @@ fn a_cut_loses_what_is_on_the_link_and_what_has_no_path() {
     bench.send(3, 0, &mut Nobody);
     assert_eq!(bench.run(100, &mut Nobody), []);
     assert_eq!(bench.ledger.rows()[0].packets_dropped, 2, "no path leads there");
+    assert_eq!(bench.fabric.ports[2 * MIDDLE as usize].counters().dropped, 1, "routes avoid the link");
     bench.fabric.cut(&mut bench.engine, &mut bench.ledger, Target::Link(MIDDLE));
     bench.fabric.restore(&bench.engine, Target::Link(MIDDLE));
     bench.send(3, 0, &mut Nobody);
