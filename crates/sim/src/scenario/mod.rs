@@ -26,6 +26,7 @@ mod hash;
 mod jitter;
 mod measure;
 mod path;
+mod queue;
 mod reference;
 mod suggest;
 mod switch;
@@ -38,9 +39,10 @@ pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, load, parse};
 pub use failure::{Action, Failure};
 pub use measure::{Measure, Run, Stop};
+pub use queue::QueueKind;
 pub use reference::{reference, schema};
 pub use switch::{
-    BufferSize, HostConfig, PullOrder, QueueKind, RedConfig, RoutingConfig, RoutingMode, Switch, SwitchConfig, Victim,
+    BufferSize, HostConfig, PullOrder, RedConfig, RoutingConfig, RoutingMode, Switch, SwitchConfig, Victim,
 };
 pub use transport::{TransportConfig, TransportName};
 

@@ -1,6 +1,7 @@
 //! `[transport]`: which transport, and its parameters.
 
-use super::switch::{QueueKind, RoutingMode};
+use super::queue::QueueKind;
+use super::switch::RoutingMode;
 use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
