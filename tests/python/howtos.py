@@ -25,7 +25,7 @@ COPIED = ("Cargo.toml", "Cargo.lock", "clippy.toml", "rustfmt.toml", "crates", "
 
 FILE = re.compile(r"`((?:crates|docs|python|scenarios)/[\w./-]+\.(?:md|py|rs|toml))`")
 MODULE = re.compile(r"`((?:pub )?mod \w+;)`")
-PLACE = re.compile(r"`([^`]*) ([{(\[]) \.\. [])}]`")
+PLACE = re.compile(r"`([^`]*) ([{(\[]) \.\. [])}];?`")
 CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 

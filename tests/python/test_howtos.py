@@ -30,7 +30,7 @@ def cargo(command: str, folder: Path) -> str:
     """Runs a page's command, without the optimisation that short tests do not need."""
     settings = dict(re.findall(r"(?<!\S)([A-Z_]+)=(\S*) ", command.partition("cargo ")[0]))
     words = command.partition("cargo ")[2].split()
-    plain = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0"}
+    plain = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "PROPTEST_CASES": "8"}
     environment = {**os.environ, **plain, **settings, "CARGO_TARGET_DIR": str(WORK / "build")}
     done = subprocess.run(
         ["cargo", words[0], "--locked", "--quiet", *words[1:]],
@@ -74,7 +74,8 @@ def test_what_the_pages_build_passes_its_tests(copy: howtos.Tree) -> None:
     tree = WORK / "tree"
     copy.files["crates/sim/examples/howto.rs"] = (howtos.ROOT / "tests/python/howtos.rs").read_bytes()
     howtos.write(copy, tree)
-    cargo("cargo test --no-run -p anabranch-transport -p anabranch-sim --lib --test keys --example howto", tree)
+    targets = "--lib --test keys --test invariants --example howto"
+    cargo(f"cargo test --no-run -p anabranch-transport -p anabranch-sim {targets}", tree)
     for command in dict.fromkeys(copy.commands):
         assert re.search(r"[1-9][0-9]* passed", cargo(command, tree)), f"{command}: no test ran"
     reference = (tree / "docs/reference/scenario.md").read_text(encoding="utf-8")
