@@ -1,7 +1,7 @@
 //! Transports as a scenario names them: a protocol with its settings.
 //!
-//! A new congestion control of TCP needs nothing here. A new protocol needs a line in [`crate::host::stack`], a variant
-//! of [`Protocol`] and its arms below.
+//! A new congestion control of TCP needs nothing here. A new protocol needs a line in the registry of
+//! [`crate::host::stack`], which dispatches, and one in the registry below.
 
 use crate::host::stack::Stack;
 use crate::measure::ideal::Packets;
@@ -9,17 +9,65 @@ use crate::random;
 use anabranch_transport::{Bytes, Time, ndp, scdp, tcp, udp};
 use std::sync::Arc;
 
-/// A protocol with its settings.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Protocol {
+/// What the ends of a unicast session are made for.
+struct Unicast {
+    /// Bytes of the object; `None` for a flow without end.
+    bytes: Option<u64>,
+    now: Time,
+    /// For what an end draws.
+    seed: u64,
+}
+
+macro_rules! protocols {
+    ($($(#[doc = $doc:literal])* $name:ident($config:ty): $unicast:expr;)+) => {
+        /// A protocol with its settings.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Protocol { $($(#[doc = $doc])* $name($config),)+ }
+
+        impl Transport {
+            /// Bytes on the wire of a full packet.
+            pub fn packet_bytes(&self) -> u64 {
+                match &self.protocol { $(Protocol::$name(c) => c.packet.0,)+ }
+            }
+
+            fn header_bytes(&self) -> u64 {
+                match &self.protocol { $(Protocol::$name(c) => c.header.0,)+ }
+            }
+
+            /// The two ends of a unicast session: sender, receiver. `size` is `None` for a flow without end.
+            pub fn unicast(&self, size: Option<Bytes>, now: Time, seed: u64) -> (Stack, Stack) {
+                let session = Unicast { bytes: size.map(|s| s.0), now, seed };
+                match &self.protocol {
+                    $(Protocol::$name(c) => {
+                        let ends: fn(&$config, &Unicast) -> (_, _) = $unicast;
+                        let (sender, receiver) = ends(c, &session);
+                        (Stack::$name(sender), Stack::$name(receiver))
+                    })+
+                }
+            }
+        }
+    };
+}
+
+// The registry: one line per protocol. Its settings, which have the fields `packet` and `header`, and the sender and the
+// receiver of a unicast session.
+protocols! {
     /// TCP with a congestion control.
-    Tcp(tcp::TcpConfig),
+    Tcp(tcp::TcpConfig): |c, s| (tcp::Connection::connect(c, s.bytes, s.now), tcp::Connection::listen(c));
     /// NDP, or NDP+ with priority thresholds.
-    Ndp(ndp::NdpConfig),
+    Ndp(ndp::NdpConfig): |c, s| {
+        (ndp::Connection::Sender(ndp::Sender::new(c, s.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
+    };
     /// SCDP, or Polyraptor.
-    Scdp(Arc<scdp::ScdpConfig>),
+    Scdp(Arc<scdp::ScdpConfig>): |c, s| {
+        let sender = scdp::Sender::unicast(Arc::clone(c), s.bytes);
+        let receiver = scdp::Receiver::new(Arc::clone(c), 1, s.seed);
+        (scdp::Connection::Sender(sender), scdp::Connection::Receiver(receiver))
+    };
     /// UDP.
-    Udp(udp::UdpConfig),
+    Udp(udp::UdpConfig): |c, s| {
+        (udp::Connection::Sender(udp::Sender::new(c, s.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
+    };
 }
 
 /// A transport: what a scenario's name for it stands for.
@@ -47,25 +95,6 @@ impl Transport {
         !matches!(self.protocol, Protocol::Udp(_))
     }
 
-    /// Bytes on the wire of a full packet.
-    pub fn packet_bytes(&self) -> u64 {
-        match &self.protocol {
-            Protocol::Tcp(c) => c.packet.0,
-            Protocol::Ndp(c) => c.packet.0,
-            Protocol::Scdp(c) => c.packet.0,
-            Protocol::Udp(c) => c.packet.0,
-        }
-    }
-
-    fn header_bytes(&self) -> u64 {
-        match &self.protocol {
-            Protocol::Tcp(c) => c.header.0,
-            Protocol::Ndp(c) => c.header.0,
-            Protocol::Scdp(c) => c.header.0,
-            Protocol::Udp(c) => c.header.0,
-        }
-    }
-
     /// The packets of an object of `size` bytes on the wire.
     pub fn packets(&self, size: u64) -> Packets {
         let (full, header) = (self.packet_bytes(), self.header_bytes());
@@ -79,29 +108,6 @@ impl Transport {
     pub fn object(&self, wire: u64) -> u64 {
         let (full, header) = (self.packet_bytes(), self.header_bytes());
         wire / full * (full - header) + (wire % full).saturating_sub(header)
-    }
-
-    /// The two ends of a unicast session: sender, receiver. `size` is `None` for a flow without end.
-    pub fn unicast(&self, size: Option<Bytes>, now: Time, seed: u64) -> (Stack, Stack) {
-        let bytes = size.map(|s| s.0);
-        match &self.protocol {
-            Protocol::Tcp(c) => {
-                let sender = tcp::Connection::connect(c, bytes, now);
-                (Stack::Tcp(sender), Stack::Tcp(tcp::Connection::listen(c)))
-            }
-            Protocol::Ndp(c) => {
-                let sender = ndp::Connection::Sender(ndp::Sender::new(c, bytes));
-                (Stack::Ndp(sender), Stack::Ndp(ndp::Connection::Receiver(ndp::Receiver::new(c))))
-            }
-            Protocol::Scdp(c) => (
-                scdp_sender(scdp::Sender::unicast(Arc::clone(c), bytes)),
-                scdp_receiver(scdp::Receiver::new(Arc::clone(c), 1, seed)),
-            ),
-            Protocol::Udp(c) => {
-                let sender = udp::Connection::Sender(udp::Sender::new(c, bytes));
-                (Stack::Udp(sender), Stack::Udp(udp::Connection::Receiver(udp::Receiver::new(c))))
-            }
-        }
     }
 
     /// The ends of a session with one sender and `receivers` receivers, for transports that

@@ -2,22 +2,16 @@
 
 use super::cost::Estimate;
 use super::{
-    Action, BufferSize, Failure, Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, Switch, SwitchConfig,
-    TransportName, Victim,
+    Action, Failure, Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName,
 };
 use crate::fabric::graph::{Graph, NodeId, PortId};
-use crate::fabric::queue::{
-    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, mlfq, red, trim::Trim,
-};
+use crate::fabric::queue::{Queue, fair::Fair};
 use crate::network::{Change, Group, Needs, Network, Sampling, Setup, Stop, Target};
 use crate::random;
 use crate::transport::{Protocol, Transport};
 use crate::workload::{Context, Fault, Session, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
 use std::sync::Arc;
-
-/// Bytes of the packets that an idle time is counted in (Ethernet).
-const PACKET: u64 = 1500;
 
 /// The parts of a run that its seed decides, before anything moves.
 pub struct Prepared {
@@ -197,62 +191,11 @@ fn queues(
         let seed = random::mix(seed ^ random::mix(u64::from(port)));
         if config.queue == QueueKind::Fair {
             let own = SwitchConfig { queue: QueueKind::Auto, ..config.clone() };
-            let queues = classes.iter().map(|&name| queue(&own.resolve(name, rate), seed));
+            let queues = classes.iter().map(|&name| own.resolve(name, rate).queue(seed));
             return Queue::Fair(Fair::new(queues, full_packet));
         }
-        queue(&config.resolve(transport, rate), seed)
+        config.resolve(transport, rate).queue(seed)
     })
-}
-
-fn queue(switch: &Switch, seed: u64) -> Queue {
-    let buffer = limit(switch.buffer);
-    let header_buffer = limit(switch.header_buffer);
-    let threshold = switch.ecn_threshold.map(limit);
-    let queue = match switch.queue {
-        // Fair queues are made of the others, above.
-        QueueKind::Auto | QueueKind::Fair | QueueKind::DropTail => Queue::DropTail(DropTail::new(buffer)),
-        QueueKind::Ecn => Queue::Ecn(Ecn::new(buffer, threshold.unwrap_or(Limit::NONE))),
-        QueueKind::Red => {
-            let (min, max, in_bytes) = switch.red.thresholds().unwrap_or_default();
-            let parameters = red::RedParameters {
-                buffer,
-                min,
-                max,
-                in_bytes,
-                max_probability: switch.red.max_probability,
-                weight: switch.red.weight,
-                gentle: switch.red.gentle,
-                mark: switch.red.mark,
-                packet: PACKET,
-            };
-            Queue::Red(red::Red::new(parameters, seed))
-        }
-        QueueKind::Trim => {
-            let trim = Trim::new(buffer, header_buffer, switch.weight, seed);
-            Queue::Trim(if switch.victim == Victim::Arriving { trim.of_arrivals() } else { trim })
-        }
-        QueueKind::Mlfq | QueueKind::MlfqTrim => Queue::Mlfq(mlfq::Mlfq::new(mlfq::MlfqParameters {
-            priorities: switch.priorities,
-            buffer,
-            trim: switch.queue == QueueKind::MlfqTrim,
-            header_buffer,
-            weight: switch.weight,
-            victim: match switch.victim {
-                Victim::Auto | Victim::Lowest => mlfq::Victim::Lowest,
-                Victim::Arriving => mlfq::Victim::Arriving,
-            },
-            mark: threshold,
-        })),
-    };
-    if switch.pushed_first { Queue::Express(Box::new(Express::new(queue))) } else { queue }
-}
-
-fn limit(size: BufferSize) -> Limit {
-    match size {
-        BufferSize::Auto | BufferSize::Unlimited => Limit::NONE,
-        BufferSize::Packets(n) => Limit::Packets(n),
-        BufferSize::Bytes(Bytes(n)) => Limit::Bytes(n),
-    }
 }
 
 /// What happens to links and switches, in order of time.

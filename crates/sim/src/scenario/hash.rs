@@ -1,8 +1,7 @@
 //! A stable hash of what a run depends on.
 
 use super::{Scenario, TransportName, decoding};
-use crate::fabric::topology::TopologyConfig;
-use crate::workload::{Mode, PlacementConfig, SizesConfig};
+use crate::workload::{Mode, PlacementConfig};
 use anabranch_transport::Duration;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -169,7 +168,7 @@ impl Scenario {
 
     /// Whether hosts may have several links.
     pub(crate) fn may_be_multi_homed(&self) -> bool {
-        matches!(self.fabric, TopologyConfig::BCube(_) | TopologyConfig::DCell(_) | TopologyConfig::FileTopology(_))
+        self.fabric.may_be_multi_homed()
     }
 
     /// Hash of the [model's version](crate::MODEL), [`Self::canonical_json`] and of the data files (see [`Self::hash_inputs`]), 32 hex digits.
@@ -219,17 +218,10 @@ impl Scenario {
     pub fn data_files(&self) -> Vec<&str> {
         let mut files = Vec::new();
         for workload in &self.workload {
-            if let Some(SizesConfig::Cdf(cdf)) = &workload.sizes {
-                files.extend(cdf.file.as_deref());
-            }
-            if let Some(SizesConfig::Volumes(volumes)) = &workload.sizes {
-                files.push(&volumes.file);
-            }
+            files.extend(workload.sizes.as_ref().and_then(|sizes| sizes.law().data_file()));
             files.extend(workload.trace.as_ref().map(|t| t.file.as_str()));
         }
-        if let TopologyConfig::FileTopology(file) = &self.fabric {
-            files.extend(file.path.to_str());
-        }
+        files.extend(self.fabric.data_file().and_then(Path::to_str));
         files.extend(self.decode_table().filter(|name| decoding::built_in(name).is_none()));
         files
     }

@@ -26,6 +26,7 @@ mod hash;
 mod jitter;
 mod measure;
 mod path;
+mod queue;
 mod reference;
 mod routing;
 mod suggest;
@@ -40,8 +41,9 @@ pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, load, parse};
 pub use failure::{Action, Failure};
 pub use measure::{Measure, Run, Stop};
+pub use queue::QueueKind;
 pub use reference::{reference, schema};
-pub use switch::{BufferSize, HostConfig, PullOrder, QueueKind, RedConfig, Switch, SwitchConfig, Victim};
+pub use switch::{BufferSize, HostConfig, PullOrder, RedConfig, Switch, SwitchConfig, Victim};
 pub use transport::{TransportConfig, TransportName};
 
 /// One experiment.

@@ -1,6 +1,7 @@
 //! `[switch]`, `[host]` and `[routing]`: queues, buffers, choice among equal paths.
 
 use super::TransportName;
+use super::queue::{Marking, QueueKind};
 use crate::fabric::jitter::Jitter;
 use crate::workload::Fault;
 use anabranch_transport::{Bytes, Rate};
@@ -85,30 +86,6 @@ impl JsonSchema for BufferSize {
             "pattern": r"^(auto|unlimited|[0-9]+ *packets?|[0-9][0-9_]*(\.[0-9]+)? *(B|[kKMGT]B|[KMG]iB))$",
             "description": "a limit of a queue, for example 100 packets or 150KB" })
     }
-}
-
-/// A queue discipline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueueKind {
-    /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP, `mlfq` for PIAS, `ecn` for DCTCP, else `drop-tail`.
-    #[default]
-    Auto,
-    /// First in, first out; what does not fit is dropped.
-    DropTail,
-    /// Drop-tail that marks packets which arrive to a queue of at least `ecn_threshold`.
-    Ecn,
-    /// Random early detection: drops or marks by chance, as `switch.red` says.
-    Red,
-    /// Packets that do not fit lose their payload; headers go first (NDP).
-    Trim,
-    /// Strict priorities that share a buffer (PIAS).
-    Mlfq,
-    /// Strict priorities that share a buffer, and trimming (SCDP).
-    MlfqTrim,
-    /// A queue for each transport of the scenario, with the discipline that `auto` would choose for it; those that wait
-    /// share the link by bytes (deficit round robin). Hosts' own ports have such queues, too.
-    Fair,
 }
 
 /// Who loses when a queue of priorities is full.
@@ -206,14 +183,8 @@ impl SwitchConfig {
     pub fn resolve(&self, transport: TransportName, rate: Rate) -> Switch {
         let queue = if self.queue == QueueKind::Auto { transport.queue() } else { self.queue };
         let or = |given: BufferSize, auto: BufferSize| if given == BufferSize::Auto { auto } else { given };
-        let buffer = or(
-            self.buffer,
-            BufferSize::Packets(match queue {
-                QueueKind::Trim => 8,
-                QueueKind::Mlfq | QueueKind::MlfqTrim => 20,
-                QueueKind::Auto | QueueKind::DropTail | QueueKind::Ecn | QueueKind::Red | QueueKind::Fair => 100,
-            }),
-        );
+        let keys = queue.keys();
+        let buffer = or(self.buffer, BufferSize::Packets(keys.buffer));
         let header_buffer = match buffer {
             BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * PACKET)),
             other => other,
@@ -224,14 +195,13 @@ impl SwitchConfig {
             BufferSize::Bytes(n) if n.0 <= u64::from(marking) * PACKET => BufferSize::Bytes(Bytes((n.0 / 2).max(1))),
             _ => BufferSize::Packets(marking),
         };
-        let marks = match queue {
-            QueueKind::Ecn => true,
-            // For transports whose own queue marks.
-            QueueKind::Mlfq | QueueKind::MlfqTrim => {
+        let marks = match keys.marking {
+            Marking::Never => false,
+            Marking::IfAsked => {
                 let own = transport.queue();
                 self.ecn_threshold != BufferSize::Auto || matches!(own, QueueKind::Ecn | QueueKind::Mlfq)
             }
-            QueueKind::Auto | QueueKind::DropTail | QueueKind::Red | QueueKind::Trim | QueueKind::Fair => false,
+            Marking::Always => true,
         };
         Switch {
             queue,
@@ -241,8 +211,7 @@ impl SwitchConfig {
             weight: self.weight,
             priorities: self.priorities,
             victim: match self.victim {
-                Victim::Auto if queue == QueueKind::Mlfq => Victim::Arriving,
-                Victim::Auto => Victim::Lowest,
+                Victim::Auto => keys.victim.unwrap_or(Victim::Lowest),
                 given => given,
             },
             red: self.red.clone(),
@@ -297,30 +266,27 @@ impl SwitchConfig {
     /// Keys that say something other than the default, which the queue discipline does not look at. Where the discipline is
     /// chosen by the transport nobody can tell: a sweep over transports may need them for one of these.
     fn without_effect(&self) -> Vec<Fault> {
-        use QueueKind::{DropTail, Ecn, Mlfq, MlfqTrim, Red, Trim};
-        let (queue, default) = (self.queue, Self::default());
-        if matches!(queue, QueueKind::Auto | QueueKind::Fair) {
+        let (keys, default) = (self.queue.keys(), Self::default());
+        if matches!(self.queue, QueueKind::Auto | QueueKind::Fair) {
             let red =
                 (self.red != default.red).then(|| Fault::new("red", "has no effect without queue = \"red\"").warn());
             return red.into_iter().collect();
         }
-        let trims = matches!(queue, Trim | MlfqTrim);
-        let banded = matches!(queue, Mlfq | MlfqTrim);
-        let keys = [
+        let all = [
             (
                 "ecn_threshold",
                 self.ecn_threshold != default.ecn_threshold,
-                banded || queue == Ecn,
+                keys.marking != Marking::Never,
                 "marks at no threshold",
             ),
-            ("header_buffer", self.header_buffer != default.header_buffer, trims, "trims nothing"),
-            ("weight", self.weight != default.weight, trims, "trims nothing"),
-            ("priorities", self.priorities != default.priorities, banded, "has no priorities"),
-            ("victim", self.victim != default.victim, !matches!(queue, DropTail | Ecn | Red), "drops what arrives"),
-            ("trim_multicast", !self.trim_multicast, trims, "trims nothing"),
-            ("red", self.red != default.red, queue == Red, "is not \"red\""),
+            ("header_buffer", self.header_buffer != default.header_buffer, keys.trims, "trims nothing"),
+            ("weight", self.weight != default.weight, keys.trims, "trims nothing"),
+            ("priorities", self.priorities != default.priorities, keys.priorities, "has no priorities"),
+            ("victim", self.victim != default.victim, keys.victim.is_some(), "drops what arrives"),
+            ("trim_multicast", !self.trim_multicast, keys.trims, "trims nothing"),
+            ("red", self.red != default.red, keys.red, "is not \"red\""),
         ];
-        let idle = keys.into_iter().filter(|(_, given, heeded, _)| *given && !heeded);
+        let idle = all.into_iter().filter(|(_, given, heeded, _)| *given && !heeded);
         idle.map(|(key, _, _, why)| Fault::new(key, format!("has no effect: this queue discipline {why}")).warn())
             .collect()
     }

@@ -1,7 +1,7 @@
 //! `[transport]`: which transport, and its parameters.
 
 use super::RoutingMode;
-use super::switch::QueueKind;
+use super::queue::QueueKind;
 use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
@@ -74,33 +74,50 @@ transports! {
 /// How `priority_thresholds` may look.
 const THRESHOLDS: &str = "priority_thresholds = [\"10kB\", \"100kB\", \"1MB\", \"10MB\"]";
 
-/// Which transport, and the parameters of all of them: a sweep over `transport.name` uses each in its turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TransportConfig {
-    /// The transport.
-    pub name: TransportName,
+macro_rules! parameters {
+    ($($(#[doc = $doc:literal])* $table:ident: $config:ty;)+) => {
+        /// Which transport, and the parameters of all of them: a sweep over `transport.name` uses each in its turn.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct TransportConfig {
+            /// The transport.
+            pub name: TransportName,
+            $($(#[doc = $doc])* #[serde(default)] pub $table: $config,)+
+        }
+
+        impl TransportConfig {
+            /// This transport, all parameters as by default.
+            pub fn by_default(name: TransportName) -> Self {
+                Self { name, $($table: <$config>::default(),)+ }
+            }
+
+            /// What is wrong with the parameters.
+            pub fn check(&self) -> Vec<Fault> {
+                let tables = [$((stringify!($table), self.$table.validate()),)+];
+                tables.into_iter().filter_map(|(table, result)| result.err().map(|e| fault(table, e))).collect()
+            }
+        }
+    };
+}
+
+// The registry of parameters: one line per protocol, and so one table `[transport.TABLE]`.
+parameters! {
     /// Parameters of SCDP, and of Polyraptor but for those that make the difference.
-    #[serde(default)]
-    pub scdp: ScdpConfig,
+    scdp: ScdpConfig;
     /// Parameters of NDP and NDP+.
-    #[serde(default)]
-    pub ndp: NdpConfig,
+    ndp: NdpConfig;
     /// Parameters of TCP with any congestion control, and of PIAS.
-    #[serde(default)]
-    pub tcp: TcpConfig,
+    tcp: TcpConfig;
     /// Parameters of UDP.
-    #[serde(default)]
-    pub udp: UdpConfig,
+    udp: UdpConfig;
+}
+
+fn fault(table: &str, error: ConfigError) -> Fault {
+    let fault = Fault::new(format!("{table}.{}", error.field), error.problem);
+    if error.field == "priority_thresholds" { fault.hint(THRESHOLDS) } else { fault }
 }
 
 impl TransportConfig {
-    /// This transport, all parameters as by default.
-    pub fn by_default(name: TransportName) -> Self {
-        let (scdp, ndp, tcp) = (ScdpConfig::default(), NdpConfig::default(), TcpConfig::default());
-        Self { name, scdp, ndp, tcp, udp: UdpConfig::default() }
-    }
-
     /// What a transport's name stands for, with the parameters given.
     pub fn transport(&self, name: TransportName) -> Transport {
         Transport { name: name.name().to_owned(), protocol: name.protocol(self) }
@@ -141,23 +158,6 @@ impl TransportConfig {
     /// transport has its own.
     fn thresholds(&self, own: &[Bytes]) -> Vec<Bytes> {
         if own.is_empty() { self.scdp.priority_thresholds.clone() } else { own.to_vec() }
-    }
-
-    /// What is wrong with the parameters.
-    pub fn check(&self) -> Vec<Fault> {
-        let fault = |table: &str, result: Result<(), ConfigError>| {
-            result.err().map(|e| {
-                let fault = Fault::new(format!("{table}.{}", e.field), e.problem);
-                if e.field == "priority_thresholds" { fault.hint(THRESHOLDS) } else { fault }
-            })
-        };
-        let tables = [
-            fault("scdp", self.scdp.validate()),
-            fault("ndp", self.ndp.validate()),
-            fault("tcp", self.tcp.validate()),
-            fault("udp", self.udp.validate()),
-        ];
-        tables.into_iter().flatten().collect()
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
                     tcp.priority_thresholds
                 }
                 Protocol::Ndp(ndp) => ndp.priority_thresholds,
-                Protocol::Scdp(_) | Protocol::Udp(_) => unreachable!("neither is SCDP or UDP"),
+                other => unreachable!("neither is {other:?}"),
             })
         };
         let mut c = config();

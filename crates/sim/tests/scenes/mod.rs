@@ -48,6 +48,15 @@ const ONE_TO_MANY: Traffic =
 const MANY_TO_ONE: Traffic =
     traffic(r#"placement = { pattern = "replicas", replicas = 3, policy = "random" }, mode = "many_to_one""#, 1);
 
+/// Parameters of transports that say after how long something is taken for lost, and short ones.
+const TIMEOUTS: &[(&str, &str)] = &[
+    ("scdp.pull_timeout", "2ms"),
+    ("scdp.probe_timeout", "8ms"),
+    ("ndp.rto", "1ms"),
+    ("ndp.pull_timeout", "1ms"),
+    ("tcp.rto_min", "10ms"),
+];
+
 /// A scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
@@ -77,7 +86,8 @@ impl Scene {
         let all_at_once = || r#"law = "synchronised""#.to_owned();
         let arrivals = self.load.map_or_else(all_at_once, |load| format!(r#"law = "poisson", load = {load}"#));
         let buffer = self.buffer_packets.map_or_else(|| "unlimited".to_owned(), |n| format!("{n} packets"));
-        let [pull, probe, ndp, rto] = if self.patient { ["50s"; 4] } else { ["2ms", "8ms", "1ms", "10ms"] };
+        let timeout = |(key, short): &(&str, &str)| format!("{key} = {:?}\n", if self.patient { "50s" } else { short });
+        let timeouts: String = TIMEOUTS.iter().map(timeout).collect();
         format!(
             r#"
 seed = {seed}
@@ -88,22 +98,14 @@ run = {{ stop = "all" }}
 workload = [{{ {workload}, sessions = {sessions}, sizes = {{ law = "fixed", size = "{size_bytes}B" }}, arrivals = {{ {arrivals} }} }}]
 [transport]
 name = "scdp"
-[transport.scdp]
-initial_window = {window}
-initial_window_many_to_one = {window}
-block_symbols = {block_symbols}
-pull_timeout = "{pull}"
-probe_timeout = "{probe}"
+scdp.initial_window = {window}
+scdp.initial_window_many_to_one = {window}
+scdp.block_symbols = {block_symbols}
 # No packet is thought lost for being overtaken: paths differ in length by what waits on them.
-reorder_tolerance = 0
-[transport.ndp]
-initial_window = {window}
-rto = "{ndp}"
-pull_timeout = "{ndp}"
-[transport.tcp]
-initial_window = {window}
-rto_min = "{rto}"
-"#,
+scdp.reorder_tolerance = 0
+ndp.initial_window = {window}
+tcp.initial_window = {window}
+{timeouts}"#,
             trees = self.multicast_trees,
         )
     }

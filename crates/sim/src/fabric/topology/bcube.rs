@@ -72,6 +72,10 @@ impl Topology for BCube {
         }
         Ok(graph)
     }
+
+    fn may_be_multi_homed(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -73,6 +73,10 @@ impl Topology for DCell {
         }
         Ok(graph)
     }
+
+    fn may_be_multi_homed(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

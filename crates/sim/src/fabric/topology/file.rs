@@ -71,6 +71,14 @@ impl Topology for FileTopology {
         })?;
         self.parse(&text, &path)
     }
+
+    fn may_be_multi_homed(&self) -> bool {
+        true
+    }
+
+    fn data_file(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
 }
 
 impl FileTopology {

@@ -1,7 +1,7 @@
 //! Topologies: what a scenario's `[fabric]` says, made into a [`Graph`].
 //!
 //! One file per topology; each is a plain configuration struct that implements [`Topology`], and one line in the
-//! registry below. [`TopologyConfig`] is any of them, chosen by the key `topology`. Nothing here knows queues, routes
+//! registry below, which also publishes the struct. [`TopologyConfig`] is any of them, chosen by the key `topology`. Nothing here knows queues, routes
 //! or packets.
 
 mod bcube;
@@ -19,18 +19,9 @@ mod star;
 pub(crate) mod tests;
 mod vl2;
 
-pub use bcube::BCube;
-pub use dcell::DCell;
-pub use dumbbell::Dumbbell;
 pub use error::{Hint, TopologyError};
-pub use fat_tree::FatTree;
-pub use file::{FileTopology, HostLinks};
-pub use jellyfish::Jellyfish;
-pub use leaf_spine::LeafSpine;
+pub use file::HostLinks;
 pub use links::{LayerLinks, Layers, LinkSpec, MAX_DELAY, MAX_HOSTS, MAX_LINKS, MAX_RATE, MAX_ROUTES};
-pub use mport_ntree::MPortNTree;
-pub use star::Star;
-pub use vl2::Vl2;
 
 use super::graph::Graph;
 use schemars::JsonSchema;
@@ -48,11 +39,23 @@ pub trait Topology {
     ///
     /// A field outside its range, or a fabric beyond the limits: checked before anything large is allocated.
     fn graph(&self, base_dir: &Path) -> Result<Graph, TopologyError>;
+
+    /// Whether hosts may have several links.
+    fn may_be_multi_homed(&self) -> bool {
+        false
+    }
+
+    /// The data file that it reads, if any: its content is part of a run's hash.
+    fn data_file(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// Writes the enum of all topologies from the registry, one line each.
 macro_rules! registry {
-    ($($name:literal => $variant:ident,)+) => {
+    ($($name:literal => $module:ident::$variant:ident,)+) => {
+        $(pub use $module::$variant;)+
+
         /// The fabric of a scenario: which topology, how large, and how fast its links are.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "topology")]
@@ -78,19 +81,29 @@ macro_rules! registry {
 }
 
 registry! {
-    "fat-tree" => FatTree,
-    "m-port-n-tree" => MPortNTree,
-    "leaf-spine" => LeafSpine,
-    "jellyfish" => Jellyfish,
-    "vl2" => Vl2,
-    "bcube" => BCube,
-    "dcell" => DCell,
-    "star" => Star,
-    "dumbbell" => Dumbbell,
-    "file" => FileTopology,
+    "fat-tree" => fat_tree::FatTree,
+    "m-port-n-tree" => mport_ntree::MPortNTree,
+    "leaf-spine" => leaf_spine::LeafSpine,
+    "jellyfish" => jellyfish::Jellyfish,
+    "vl2" => vl2::Vl2,
+    "bcube" => bcube::BCube,
+    "dcell" => dcell::DCell,
+    "star" => star::Star,
+    "dumbbell" => dumbbell::Dumbbell,
+    "file" => file::FileTopology,
 }
 
 impl TopologyConfig {
+    /// See [`Topology::may_be_multi_homed`].
+    pub fn may_be_multi_homed(&self) -> bool {
+        self.topology().may_be_multi_homed()
+    }
+
+    /// See [`Topology::data_file`].
+    pub fn data_file(&self) -> Option<&Path> {
+        self.topology().data_file()
+    }
+
     /// The fabric. Relative file names start at `base_dir`, the folder of the scenario.
     ///
     /// # Errors

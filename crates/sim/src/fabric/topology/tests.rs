@@ -339,12 +339,6 @@ fn the_schema_rejects_unknown_keys_and_knows_the_tag() {
     }
 }
 
-#[test]
-fn the_how_to_shows_the_file_as_it_is() {
-    let how_to = include_str!("../../../../../docs/how-to/add-a-topology.md");
-    assert!(how_to.contains(include_str!("dumbbell.rs")), "copy dumbbell.rs into docs/how-to/add-a-topology.md");
-}
-
 const RING: &str = "[hosts]\na, 1\nb # no pod\n[switches]\nx\ny, core\nz, aggregation, 3\n
 [links]\na, x\nb, y, 10Gbps\nx, y, 2.5Gbps, 1ms\ny, z\nz, x, , 3us\n";
 

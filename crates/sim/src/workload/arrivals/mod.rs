@@ -11,11 +11,6 @@ mod interval;
 mod poisson;
 mod synchronised;
 
-pub use explicit::Explicit;
-pub use interval::Interval;
-pub use poisson::Poisson;
-pub use synchronised::Synchronised;
-
 /// Gives the start of one request after the other, in ascending order; `None` when there are no more.
 pub type Starts = Box<dyn FnMut(&mut Stream) -> Option<Time>>;
 
@@ -54,13 +49,13 @@ super::registry! {
     /// When requests arrive.
     pub enum ArrivalsConfig as dyn ArrivalLaw, tag "law" {
         /// Exponential gaps between requests, by `rate` or by `load`.
-        Poisson(Poisson),
+        Poisson(poisson::Poisson),
         /// The same gap between all requests.
-        Interval(Interval),
+        Interval(interval::Interval),
         /// Every request at the same time.
-        Synchronised(Synchronised),
+        Synchronised(synchronised::Synchronised),
         /// Start times one by one.
-        Explicit(Explicit),
+        Explicit(explicit::Explicit),
     }
 }
 

@@ -17,14 +17,8 @@ mod random;
 mod replicas;
 mod stride;
 
-pub use incast::{Incast, Senders};
-pub use outcast::Outcast;
-pub use pairs::Pairs;
-pub use permutation::Permutation;
-pub use rack_aware::RackAware;
-pub use random::Random;
-pub use replicas::{Access, Policy, Replicas};
-pub use stride::Stride;
+pub use incast::Senders;
+pub use replicas::{Access, Policy};
 
 /// The ends of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,21 +86,21 @@ super::registry! {
     /// Who sends to whom.
     pub enum PlacementConfig as dyn PlacementPattern, tag "pattern" {
         /// Each session between two hosts drawn uniformly.
-        Random(Random),
+        Random(random::Random),
         /// Each host sends to one other host and receives from one other host.
-        Permutation(Permutation),
+        Permutation(permutation::Permutation),
         /// Host `i` sends to host `i + by`.
-        Stride(Stride),
+        Stride(stride::Stride),
         /// Many senders, one receiver, at the same time.
-        Incast(Incast),
+        Incast(incast::Incast),
         /// One receiver, senders near and far: TCP Outcast.
-        Outcast(Outcast),
+        Outcast(outcast::Outcast),
         /// A given share of sessions stays within the rack.
-        RackAware(RackAware),
+        RackAware(rack_aware::RackAware),
         /// Replicas of stored blocks, written (one-to-many) or read (many-to-one).
-        Replicas(Replicas),
+        Replicas(replicas::Replicas),
         /// Pairs one by one.
-        Pairs(Pairs),
+        Pairs(pairs::Pairs),
     }
 }
 

@@ -215,6 +215,10 @@ impl SizeLaw for Cdf {
         };
         Ok(Box::new(table))
     }
+
+    fn data_file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
 }
 
 #[cfg(test)]

@@ -13,12 +13,8 @@ mod log_normal;
 mod pareto;
 mod volumes;
 
-pub use cdf::{BUILT_IN, Cdf, CdfTable, Interpolation};
-pub use endless::Endless;
-pub use fixed::Fixed;
-pub use log_normal::LogNormal;
-pub use pareto::Pareto;
-pub use volumes::{Start, Volumes};
+pub use cdf::{BUILT_IN, CdfTable, Interpolation};
+pub use volumes::Start;
 
 /// A law of sizes, ready to be drawn from.
 pub trait Sizes {
@@ -44,23 +40,28 @@ pub trait SizeLaw {
     /// # Errors
     /// If a file cannot be read or is not what it should be.
     fn open(&self, base: &Path) -> Result<Box<dyn Sizes>, Fault>;
+
+    /// The data file that it reads, if any: its content is part of a run's hash.
+    fn data_file(&self) -> Option<&str> {
+        None
+    }
 }
 
 super::registry! {
     /// How large the objects are.
     pub enum SizesConfig as dyn SizeLaw, tag "law" {
         /// Every object has the same size.
-        Fixed(Fixed),
+        Fixed(fixed::Fixed),
         /// An empirical distribution, built in or from a file.
-        Cdf(Cdf),
+        Cdf(cdf::Cdf),
         /// Bounded Pareto.
-        Pareto(Pareto),
+        Pareto(pareto::Pareto),
         /// Log-normal.
-        LogNormal(LogNormal),
+        LogNormal(log_normal::LogNormal),
         /// No end: long flows that last until the run ends.
-        Endless(Endless),
+        Endless(endless::Endless),
         /// Little by little, along a volume series.
-        Volumes(Volumes),
+        Volumes(volumes::Volumes),
     }
 }
 

@@ -188,6 +188,10 @@ impl SizeLaw for Volumes {
         let series = Series { bin: table.bin, bytes, chunk: self.chunk.0, spread: self.spread };
         Ok(Box::new(Opened { series: Arc::new(series), start: self.start }))
     }
+
+    fn data_file(&self) -> Option<&str> {
+        Some(&self.file)
+    }
 }
 
 /// The law with its file read.

@@ -1,0 +1,157 @@
+//! `switch.queue`: the queue disciplines by name, with what each makes of the other keys of `[switch]`.
+//!
+//! To add one: a line in the registry below, once `fabric::queue` has it.
+
+use super::switch::{BufferSize, Switch, Victim};
+use crate::fabric::queue::{self, Limit, Queue};
+use anabranch_transport::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the packets that an idle time is counted in (Ethernet).
+const PACKET: u64 = 1500;
+
+/// Which keys of `[switch]` a discipline reads, besides `buffer`, and what their `auto` stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys {
+    /// `buffer = "auto"`, in packets.
+    pub(super) buffer: u32,
+    /// Whether it reads `ecn_threshold`.
+    pub(super) marking: Marking,
+    /// Whether it trims: reads `header_buffer`, `weight` and `trim_multicast`.
+    pub(super) trims: bool,
+    /// Whether it reads `priorities`.
+    pub(super) priorities: bool,
+    /// `victim = "auto"`, if it reads `victim`.
+    pub(super) victim: Option<Victim>,
+    /// Whether it reads `red`.
+    pub(super) red: bool,
+}
+
+/// Whether a discipline marks packets at `ecn_threshold`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marking {
+    /// It has no threshold.
+    Never,
+    /// If the threshold is given, or the transport answers marks.
+    IfAsked,
+    /// Always.
+    Always,
+}
+
+impl Keys {
+    /// 100 packets, and no other key.
+    const PLAIN: Self =
+        Self { buffer: 100, marking: Marking::Never, trims: false, priorities: false, victim: None, red: false };
+}
+
+macro_rules! queues {
+    ($($(#[doc = $doc:literal])* $variant:ident: $keys:expr, $make:expr;)+) => {
+        /// A queue discipline.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum QueueKind {
+            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP, `mlfq` for PIAS, `ecn` for DCTCP, else `drop-tail`.
+            #[default]
+            Auto,
+            $($(#[doc = $doc])* $variant,)+
+            /// A queue for each transport of the scenario, with the discipline that `auto` would choose for it; those that wait
+            /// share the link by bytes (deficit round robin). Hosts' own ports have such queues, too.
+            Fair,
+        }
+
+        impl QueueKind {
+            pub(super) fn keys(self) -> Keys {
+                match self {
+                    Self::Auto | Self::Fair => Keys::PLAIN,
+                    $(Self::$variant => $keys,)+
+                }
+            }
+
+            /// The queue of one port. Neither `Auto`, which is decided by then, nor `Fair`, which is made of others.
+            fn make(self, switch: &Switch, seed: u64) -> Queue {
+                let make: fn(&Switch, u64) -> Queue = match self {
+                    Self::Auto | Self::Fair => |s, _| Queue::DropTail(queue::drop_tail::DropTail::new(limit(s.buffer))),
+                    $(Self::$variant => $make,)+
+                };
+                make(switch, seed)
+            }
+        }
+    };
+}
+
+// The registry: one line per discipline. Its keys, and how it is made from them and the seed of its port.
+queues! {
+    /// First in, first out; what does not fit is dropped.
+    DropTail: Keys::PLAIN, |s, _| Queue::DropTail(queue::drop_tail::DropTail::new(limit(s.buffer)));
+    /// Drop-tail that marks packets which arrive to a queue of at least `ecn_threshold`.
+    Ecn: Keys { marking: Marking::Always, ..Keys::PLAIN }, |s, _| Queue::Ecn(queue::ecn::Ecn::new(limit(s.buffer), threshold(s).unwrap_or(Limit::NONE)));
+    /// Random early detection: drops or marks by chance, as `switch.red` says.
+    Red: Keys { red: true, ..Keys::PLAIN }, red;
+    /// Packets that do not fit lose their payload; headers go first (NDP).
+    Trim: Keys { buffer: 8, trims: true, victim: Some(Victim::Lowest), ..Keys::PLAIN }, trim;
+    /// Strict priorities that share a buffer (PIAS).
+    Mlfq: Keys { victim: Some(Victim::Arriving), ..BANDS }, |s, _| mlfq(s, false);
+    /// Strict priorities that share a buffer, and trimming (SCDP).
+    MlfqTrim: Keys { trims: true, ..BANDS }, |s, _| mlfq(s, true);
+}
+
+/// Of the disciplines with priorities.
+const BANDS: Keys =
+    Keys { buffer: 20, marking: Marking::IfAsked, priorities: true, victim: Some(Victim::Lowest), ..Keys::PLAIN };
+
+impl Switch {
+    /// The queue of a port, which draws from its own `seed`.
+    pub(super) fn queue(&self, seed: u64) -> Queue {
+        let own = self.queue.make(self, seed);
+        if self.pushed_first { Queue::Express(Box::new(queue::express::Express::new(own))) } else { own }
+    }
+}
+
+fn red(switch: &Switch, seed: u64) -> Queue {
+    let (min, max, in_bytes) = switch.red.thresholds().unwrap_or_default();
+    let parameters = queue::red::RedParameters {
+        buffer: limit(switch.buffer),
+        min,
+        max,
+        in_bytes,
+        max_probability: switch.red.max_probability,
+        weight: switch.red.weight,
+        gentle: switch.red.gentle,
+        mark: switch.red.mark,
+        packet: PACKET,
+    };
+    Queue::Red(queue::red::Red::new(parameters, seed))
+}
+
+fn trim(switch: &Switch, seed: u64) -> Queue {
+    let trim = queue::trim::Trim::new(limit(switch.buffer), limit(switch.header_buffer), switch.weight, seed);
+    Queue::Trim(if switch.victim == Victim::Arriving { trim.of_arrivals() } else { trim })
+}
+
+fn mlfq(switch: &Switch, trim: bool) -> Queue {
+    Queue::Mlfq(queue::mlfq::Mlfq::new(queue::mlfq::MlfqParameters {
+        priorities: switch.priorities,
+        buffer: limit(switch.buffer),
+        trim,
+        header_buffer: limit(switch.header_buffer),
+        weight: switch.weight,
+        victim: match switch.victim {
+            Victim::Auto | Victim::Lowest => queue::mlfq::Victim::Lowest,
+            Victim::Arriving => queue::mlfq::Victim::Arriving,
+        },
+        mark: threshold(switch),
+    }))
+}
+
+fn threshold(switch: &Switch) -> Option<Limit> {
+    switch.ecn_threshold.map(limit)
+}
+
+fn limit(size: BufferSize) -> Limit {
+    match size {
+        BufferSize::Auto | BufferSize::Unlimited => Limit::NONE,
+        BufferSize::Packets(n) => Limit::Packets(n),
+        BufferSize::Bytes(Bytes(n)) => Limit::Bytes(n),
+    }
+}
