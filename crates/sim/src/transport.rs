@@ -81,12 +81,12 @@ impl Transport {
         wire / full * (full - header) + (wire % full).saturating_sub(header)
     }
 
-    /// The two ends of a unicast session: sender, receiver. `size` is `None` for a flow without end.
-    pub fn unicast(&self, size: Option<Bytes>, now: Time, seed: u64) -> (Stack, Stack) {
-        let bytes = size.map(|s| s.0);
+    /// The two ends of a unicast session that opens now: sender, receiver.
+    pub fn unicast(&self, flow: tcp::FlowSpec, now: Time, seed: u64) -> (Stack, Stack) {
+        let bytes = flow.bytes;
         match &self.protocol {
             Protocol::Tcp(c) => {
-                let sender = tcp::Connection::connect(c, bytes, now);
+                let sender = tcp::Connection::connect_with(c, flow, now);
                 (Stack::Tcp(sender), Stack::Tcp(tcp::Connection::listen(c)))
             }
             Protocol::Ndp(c) => {

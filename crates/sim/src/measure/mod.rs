@@ -6,7 +6,7 @@ pub mod ideal;
 
 use crate::fabric::graph::PortId;
 use crate::network::{Ending, Network};
-use anabranch_transport::Time;
+use anabranch_transport::{Duration, Time};
 
 /// One flow as one receiver saw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub struct FlowRow {
     pub start: Time,
     /// Completion at the receiving application.
     pub end: Option<Time>,
+    /// Time from the request within which it was to be complete.
+    pub deadline: Option<Duration>,
     /// The same transfer alone on the idle fabric as it was at the request, over all shortest ways that share no link.
     pub ideal_ps: u64,
     /// How long the flow was measured: until its completion, or, for background flows, until the end of the run.
@@ -152,6 +154,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 size_bytes,
                 start: spec.start,
                 end: receiver.completed,
+                deadline: group.deadline,
                 ideal_ps: ideal::completion_time_over(way.ways, &way.path, &group.transport.packets(size_bytes)).ps(),
                 measured_ps: receiver.completed.unwrap_or(until).since(spec.start).ps(),
                 hops: way.path.len() as u8,

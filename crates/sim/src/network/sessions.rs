@@ -187,7 +187,8 @@ impl Network {
     ) -> (EndpointId, EndpointId) {
         let first = self.endpoints.len() as EndpointId;
         let seed = self.endpoint_seed(first);
-        let (sender, receiver) = transport.unicast(leg.size, Time(self.now), seed);
+        let flow = self.groups[usize::from(spec.group)].flow(leg.size);
+        let (sender, receiver) = transport.unicast(flow, Time(self.now), seed);
         let to_receiver = Remotes::One(Remote { host: leg.to, endpoint: first + 1, from: 0 });
         let to_sender = Remotes::One(Remote { host: leg.from, endpoint: first, from: 0 });
         self.add(session, spec, leg.from, None, sender, to_receiver, None);

@@ -189,7 +189,7 @@ macro_rules! registry {
             /// All of them, in the registry's order.
             pub const ALL: &[Self] = &[$($(#[$only])? Self::$variant),*];
 
-            /// The name in scenario files and result tables.
+            /// Its name: that of its file.
             pub const fn name(self) -> &'static str {
                 match self { $($(#[$only])? Self::$variant => stringify!($module),)* }
             }
@@ -263,6 +263,8 @@ registry! {
     Dctcp: dctcp, ecn: true;
     /// SIGCOMM 2012: DCTCP whose reductions depend on how near the flow's deadline is.
     D2tcp: d2tcp, ecn: true;
+    /// Joy 2019: DCTCP that reduces the windows of short flows less.
+    FaDctcp: fa_dctcp, ecn: true;
     /// For tests: NewReno at a fixed pace, with its own priorities.
     Paced: paced, ecn: false, only: cfg(test);
 }
