@@ -50,11 +50,11 @@ fn d2tcp_without_deadlines_is_dctcp() {
 
 #[test]
 fn fa_dctcp_serves_short_flows_sooner_and_knows_long_ones_by_size_or_port() {
-    // 500 KB beside three flows without end, which are of the second group.
+    // 900 KB beside three flows without end, which are of the second group.
     let short = |congestion, port| {
         let long = |source| Session { size: None, group: 1, ..unicast(source, 0, 0) };
         let mut sessions: Vec<_> = (1..4).map(long).collect();
-        sessions.push(Session { start: at(50_000), ..unicast(4, 0, 500_000) });
+        sessions.push(Session { start: at(50_000), ..unicast(4, 0, 900_000) });
         let config = TcpConfig { congestion, long_flow_ports: vec![873], ..TcpConfig::default() };
         let mut setup = contend(Protocol::Tcp(config), sessions, [None, None]);
         setup.groups[0].port = port;
@@ -63,7 +63,6 @@ fn fa_dctcp_serves_short_flows_sooner_and_knows_long_ones_by_size_or_port() {
     };
     let [fair, aware, long] =
         [(Algorithm::Dctcp, 80), (Algorithm::FaDctcp, 80), (Algorithm::FaDctcp, 873)].map(|(c, port)| short(c, port));
-    eprintln!("{fair} {aware} {long}");
     assert!(aware.ps() * 10 < fair.ps() * 9, "{aware} and {fair}");
     assert_eq!(long, fair, "all are long: DCTCP");
 }

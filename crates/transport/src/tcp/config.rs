@@ -62,7 +62,7 @@ pub struct TcpConfig {
     pub congestion: Algorithm,
     /// DCTCP's estimation gain g: above 0, at most 1. Default 1/16 (RFC 8257 §4.2).
     pub dctcp_gain: f64,
-    /// FA-DCTCP: a flow of more bytes is a long one. Default 1 MB (Joy, §3.3.1).
+    /// FA-DCTCP: a flow of more bytes is a long one. Default 1 MB (Joy 2015, §3.3.1).
     pub long_flow_size: Bytes,
     /// FA-DCTCP: flows to these ports (`workload.port`) are long ones, whatever their size. Default none.
     pub long_flow_ports: Vec<u16>,

@@ -1,4 +1,4 @@
-//! FA-DCTCP (Joy's thesis, chapter 3): DCTCP that reduces the windows of short flows less than those of long ones.
+//! FA-DCTCP (Joy, thesis, Ottawa 2015, chapter 3): DCTCP that reduces the windows of short flows less than those of long ones.
 //!
 //! A flow is long by its destination port or by its size (§3.3.1: "monitoring TCP socket buffer"; here the application hands over
 //! its object at once). The reduction is by `alpha^beta` (§3.3.2), all else is DCTCP's.

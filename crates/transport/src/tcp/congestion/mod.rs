@@ -263,7 +263,7 @@ registry! {
     Dctcp: dctcp, ecn: true;
     /// SIGCOMM 2012: DCTCP whose reductions depend on how near the flow's deadline is.
     D2tcp: d2tcp, ecn: true;
-    /// Joy 2019: DCTCP that reduces the windows of short flows less.
+    /// Joy 2015: DCTCP that reduces the windows of short flows less.
     FaDctcp: fa_dctcp, ecn: true;
     /// For tests: NewReno at a fixed pace, with its own priorities.
     Paced: paced, ecn: false, only: cfg(test);
