@@ -23,7 +23,7 @@ impl Control for Paced {
         Some(RATE)
     }
 
-    /// By remaining size, as pFabric has it (SIGCOMM 2013 §4.1).
+    /// By remaining size, as pFabric has it (SIGCOMM 2013).
     fn priority(&self, flow: &Flow) -> Option<u8> {
         Some(if flow.to_send? - flow.acknowledged > 10_000 { 5 } else { 1 })
     }
