@@ -154,8 +154,8 @@ class Results:
         """The error of the first file of a table that cannot be read: what is read together fails together."""
         for run, path in self._paths(table):
             try:
-                _layout(path, schema.TABLES[table])
-                _scan([(run, path)], schema.TABLES[table]).collect()
+                columns = schema.TABLES[table]
+                _scan([(run, path)], columns, _layout(path, columns)).collect()
             except ResultError as own:
                 return own
             except UNREADABLE as own:
@@ -215,7 +215,7 @@ class Results:
         about = self.runs.select("run", *self.keys, "seed", "status").lazy()
         # Files of one layout are one scan: Polars takes 20 times as long for as many scans of a file each.
         layouts = groupby(((run, path, _layout(path, columns)) for run, path in paths), key=itemgetter(2))
-        frames = [_scan([(run, path) for run, path, _ in files], columns) for _, files in layouts]
+        frames = [_scan([(run, path) for run, path, _ in files], columns, layout) for layout, files in layouts]
         frame = pl.concat(frames) if frames else pl.LazyFrame(schema=columns)
         return frame.join(about, on="run", how="left", maintain_order="left")
 
@@ -233,13 +233,17 @@ class Results:
 _FILE = "file of the row"
 
 
-def _scan(files: Sequence[tuple[str, Path]], columns: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Open the files of some runs, which have the same columns."""
+def _scan(
+    files: Sequence[tuple[str, Path]], columns: Mapping[str, pl.DataType], present: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Open the files of some runs, which have the same columns; those that they lack are null."""
     # A folder may be named `a[1]` or `a=1`: no pattern, no partition.
     frame = pl.scan_parquet([path for _, path in files], glob=False, hive_partitioning=False, include_file_paths=_FILE)
     # A resumed experiment may hold runs of one in which they had another name.
     run = pl.col(_FILE).replace_strict({str(path): run for run, path in files}, return_dtype=pl.String)
-    return frame.with_columns(run.alias("run")).select(pl.col(name).cast(kind) for name, kind in columns.items())
+    return frame.with_columns(run.alias("run")).select(
+        (pl.col(name) if name in present else pl.lit(None).alias(name)).cast(kind) for name, kind in columns.items()
+    )
 
 
 def _layout(path: Path, columns: Mapping[str, pl.DataType]) -> Mapping[str, pl.DataType]:
@@ -253,11 +257,11 @@ def _layout(path: Path, columns: Mapping[str, pl.DataType]) -> Mapping[str, pl.D
             present = pl.read_parquet_schema(opened)
     except UNREADABLE as error:
         raise _damaged(path, error) from error
-    missing = [name for name in columns if name not in present]
+    missing = [name for name in columns if name not in present and name not in schema.ADDED]
     if missing:
         raise ResultError(f"{path}: column {missing[0]!r} is missing", hint="see docs/reference/results.md")
     for name, kind in columns.items():
-        if not _fits(present[name], kind):
+        if name in present and not _fits(present[name], kind):
             raise ResultError(
                 f"{path}: column {name!r} has the type {present[name]}, expected {kind}",
                 hint="see docs/reference/results.md",

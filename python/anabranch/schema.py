@@ -15,6 +15,7 @@ FLOWS: dict[str, pl.DataType] = {
     "start_ns": pl.Float64(),
     "end_ns": pl.Float64(),
     "fct_ns": pl.Float64(),
+    "deadline_ns": pl.Float64(),
     "ideal_fct_ns": pl.Float64(),
     "slowdown": pl.Float64(),
     "goodput_bps": pl.Float64(),
@@ -65,3 +66,6 @@ TABLES = {"flows": FLOWS, "links": LINKS, "series": SERIES}
 
 OPTIONAL = frozenset({"series"})
 """Tables that a run may lack."""
+
+ADDED = frozenset({"deadline_ns"})
+"""Columns that results of earlier versions lack: they are null there."""

@@ -39,6 +39,8 @@ class Style:
 STAR = "M0-1L.29-.4L.95-.31L.48.15L.59.81L0 .5L-.59.81L-.48.15L-.95-.31L-.29-.4Z"
 SALTIRE = "M-.7-.9L0-.25L.7-.9L.9-.7L.25 0L.9.7L.7.9L0 .25L-.7.9L-.9.7L-.25 0L-.9-.7Z"
 HEXAGON = "M0-.9L.78-.45L.78.45L0 .9L-.78.45L-.78-.45Z"
+HOURGLASS = "M-.75-.85L.75-.85L-.75.85L.75.85Z"
+PENTAGON = "M0-.95L.85-.15L.6.85L-.6.85L-.85-.15Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
 TRANSPORTS: dict[str, Style] = {
@@ -52,6 +54,8 @@ TRANSPORTS: dict[str, Style] = {
     "mptcp": Style("MPTCP", "#178a99", (12, 4), "triangle-left"),
     "pias": Style("PIAS", "#7a6f67", (1, 3), "triangle-right"),
     "ndp+": Style("NDP+", "#a85a2e", (6, 2), STAR),
+    "d2tcp": Style("D2TCP", "#c23b3b", (5, 2, 1, 2), HOURGLASS),
+    "fa-dctcp": Style("FA-DCTCP", "#5b7a8c", (9, 2, 2, 2), PENTAGON),
     "udp": Style("UDP", "#6b5fc4", (3, 3, 1, 3), SALTIRE),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }
@@ -120,6 +124,8 @@ _SYMBOLS = {
     "triangle-right": "M4.4 0L-3.6-4.4V4.4Z",
     "diamond": "M0-5L4.2 0L0 5L-4.2 0Z",
     STAR: "M0-4.8L1.4-1.9L4.6-1.5L2.3.7L2.8 3.9L0 2.4L-2.8 3.9L-2.3.7L-4.6-1.5L-1.4-1.9Z",
+    HOURGLASS: "M-3.5-4L3.5-4L-3.5 4L3.5 4Z",
+    PENTAGON: "M0-4.5L4-.7L2.8 4L-2.8 4L-4-.7Z",
     HEXAGON: "M0-4.3L3.7-2.2L3.7 2.2L0 4.3L-3.7 2.2L-3.7-2.2Z",
     SALTIRE: "M-3.2-4.1L0-1.1L3.2-4.1L4.1-3.2L1.1 0L4.1 3.2L3.2 4.1L0 1.1L-3.2 4.1L-4.1 3.2L-1.1 0L-4.1-3.2Z",
     "cross": "M-1.5-4.4H1.5V-1.5H4.4V1.5H1.5V4.4H-1.5V1.5H-4.4V-1.5H-1.5Z",

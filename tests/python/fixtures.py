@@ -137,6 +137,7 @@ def flows(fixture: Fixture, run: str, transport: str, seed: int, *, load: float,
         *(pl.lit(0).alias(name) for name in ("packets_marked", "timeouts", "overhead_symbols")),
         pl.lit(value=False).alias("decoded"),
         pl.lit(None).alias("straggler"),
+        pl.lit(None).alias("deadline_ns"),
     )
     return frame.select(pl.col(name).cast(kind) for name, kind in schema.FLOWS.items())
 

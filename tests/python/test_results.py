@@ -104,6 +104,21 @@ def test_a_table_without_a_column_is_an_error(tmp_path: Path) -> None:
         _ = load(folder).flows
 
 
+def test_results_of_a_version_without_deadlines_have_none(tmp_path: Path) -> None:
+    folder = fixtures.write(tmp_path / "r")
+    files = sorted((folder / "runs").glob("*/flows.parquet"))
+    for n, path in enumerate(files):
+        flows = pl.read_parquet(path)
+        # Of two versions, as a resumed experiment may be.
+        new = flows.with_columns(deadline_ns=pl.lit(2e6)) if n % 2 else flows.drop("deadline_ns")
+        new.write_parquet(path)
+    flows = load(folder).flows
+    assert flows["deadline_ns"].dtype == pl.Float64()
+    assert flows["deadline_ns"].drop_nulls().unique().to_list() == [2e6]
+    met = flows.group_by("run").agg((pl.col("fct_ns") <= pl.col("deadline_ns")).count()).sort("run")
+    assert [count > 0 for count in met["fct_ns"]] == [bool(n % 2) for n in range(len(files))]
+
+
 def test_a_table_that_is_not_parquet_is_an_error(tmp_path: Path) -> None:
     folder = fixtures.write(tmp_path / "r")
     (folder / "runs" / "p000-s1" / "flows.parquet").write_bytes(b"PAR1 not really")

@@ -92,7 +92,7 @@ def test_bill_with_both_directions_commit_and_forecast(month: Path) -> None:
         "commit: 100",
         "charge: ",
         "largest 10 of",
-        "30 days from the first 10",
+        "31 days from the first 10",
     ):
         assert text in result.stdout, text
     assert "10 intervals have no rate" in result.stderr

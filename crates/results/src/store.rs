@@ -199,13 +199,14 @@ impl Store {
                 return Err(StoreError::NotOurs(root.to_owned()));
             }
         }
+        fs::create_dir_all(root).map_err(io(root))?;
+        // Before anything in it is looked at: another run may be removing what we see.
+        let lock = lock(root)?;
         if runs.exists()
             && let Some(path) = foreign(&runs).map_err(io(&runs))?
         {
             return Err(StoreError::NotOurs(path));
         }
-        fs::create_dir_all(root).map_err(io(root))?;
-        let lock = lock(root)?;
         fs::create_dir_all(&runs).map_err(io(&runs))?;
         // A resumed experiment keeps its table of contents until there is another: it may be killed before.
         let stale: &[&str] =

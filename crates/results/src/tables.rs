@@ -65,6 +65,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
         ("start_ns", f64s(rows.iter().map(|r| ns(r.start.ps()))), false),
         ("end_ns", maybe_f64s(rows.iter().map(|r| r.end.map(|t| ns(t.ps())))), true),
         ("fct_ns", maybe_f64s(rows.iter().map(|r| fct(r).map(ns))), true),
+        ("deadline_ns", maybe_f64s(rows.iter().map(|r| r.deadline.map(|d| ns(d.ps())))), true),
         ("ideal_fct_ns", f64s(rows.iter().map(|r| ns(r.ideal_ps))), false),
         ("slowdown", maybe_f64s(rows.iter().map(|r| fct(r).map(|ps| ps as f64 / r.ideal_ps as f64))), true),
         ("goodput_bps", maybe_f64s(rows.iter().map(goodput)), true),

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// What the ends of a unicast session are made for.
 struct Unicast {
-    /// Bytes of the object; `None` for a flow without end.
-    bytes: Option<u64>,
+    /// What is known of it beforehand.
+    flow: tcp::FlowSpec,
     now: Time,
     /// For what an end draws.
     seed: u64,
@@ -34,9 +34,9 @@ macro_rules! protocols {
                 match &self.protocol { $(Protocol::$name(c) => c.header.0,)+ }
             }
 
-            /// The two ends of a unicast session: sender, receiver. `size` is `None` for a flow without end.
-            pub fn unicast(&self, size: Option<Bytes>, now: Time, seed: u64) -> (Stack, Stack) {
-                let session = Unicast { bytes: size.map(|s| s.0), now, seed };
+            /// The two ends of a unicast session: sender, receiver.
+            pub fn unicast(&self, flow: tcp::FlowSpec, now: Time, seed: u64) -> (Stack, Stack) {
+                let session = Unicast { flow, now, seed };
                 match &self.protocol {
                     $(Protocol::$name(c) => {
                         let ends: fn(&$config, &Unicast) -> (_, _) = $unicast;
@@ -53,20 +53,20 @@ macro_rules! protocols {
 // receiver of a unicast session.
 protocols! {
     /// TCP with a congestion control.
-    Tcp(tcp::TcpConfig): |c, s| (tcp::Connection::connect(c, s.bytes, s.now), tcp::Connection::listen(c));
+    Tcp(tcp::TcpConfig): |c, s| (tcp::Connection::connect_with(c, s.flow, s.now), tcp::Connection::listen(c));
     /// NDP, or NDP+ with priority thresholds.
     Ndp(ndp::NdpConfig): |c, s| {
-        (ndp::Connection::Sender(ndp::Sender::new(c, s.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
+        (ndp::Connection::Sender(ndp::Sender::new(c, s.flow.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
     };
     /// SCDP, or Polyraptor.
     Scdp(Arc<scdp::ScdpConfig>): |c, s| {
-        let sender = scdp::Sender::unicast(Arc::clone(c), s.bytes);
+        let sender = scdp::Sender::unicast(Arc::clone(c), s.flow.bytes);
         let receiver = scdp::Receiver::new(Arc::clone(c), 1, s.seed);
         (scdp::Connection::Sender(sender), scdp::Connection::Receiver(receiver))
     };
     /// UDP.
     Udp(udp::UdpConfig): |c, s| {
-        (udp::Connection::Sender(udp::Sender::new(c, s.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
+        (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
     };
 }
 

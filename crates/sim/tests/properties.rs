@@ -419,9 +419,13 @@ fn bound_by_host_links(graph: &Graph, flow: &FlowRow) -> Duration {
 /// Whether all packets of a flow take the same way while no link fails. The ideal time deals packets evenly to ways that
 /// are like the first: packets that spread otherwise may overtake each other and may be faster.
 fn one_way(routes: &Routes, path: RoutingMode, flow: &FlowRow) -> bool {
-    // A part of a transfer that Valiant sends by a detour of its own may overtake another.
-    matches!(path, RoutingMode::PerFlow | RoutingMode::Single | RoutingMode::DModK)
-        || routes.path_count(flow.src_host, flow.dst_host) == 1
+    let fixed = match path {
+        RoutingMode::PerFlow | RoutingMode::Single => true,
+        // Packets to groups take random trees, as with all schemes that read path bits in their own way.
+        RoutingMode::DModK => flow.mode == "unicast",
+        _ => false,
+    };
+    fixed || routes.path_count(flow.src_host, flow.dst_host) == 1
 }
 
 /// Sums up a counter that every flow of a session repeats.

@@ -6,7 +6,7 @@ pub mod ideal;
 
 use crate::fabric::graph::PortId;
 use crate::network::{Ending, Network};
-use anabranch_transport::Time;
+use anabranch_transport::{Duration, Time};
 use ideal::completion_time_over;
 
 /// One flow as one receiver saw it.
@@ -32,6 +32,8 @@ pub struct FlowRow {
     pub start: Time,
     /// Completion at the receiving application.
     pub end: Option<Time>,
+    /// Time from the request within which it was to be complete.
+    pub deadline: Option<Duration>,
     /// The same transfer alone on the idle fabric as it was at the request, over all shortest ways that share no link.
     pub ideal_ps: u64,
     /// How long the flow was measured: until its completion, or, for background flows, until the end of the run.
@@ -153,6 +155,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 size_bytes,
                 start: spec.start,
                 end: receiver.completed,
+                deadline: group.deadline,
                 ideal_ps: completion_time_over(ideal.disjoint, &ideal.links, &group.transport.packets(size_bytes)).ps(),
                 measured_ps: receiver.completed.unwrap_or(until).since(spec.start).ps(),
                 hops: ideal.links.len() as u8,

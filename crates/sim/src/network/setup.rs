@@ -8,6 +8,7 @@ use crate::fabric::queue::Queue;
 use crate::fabric::routing::{RoutingConfig, RoutingMode};
 use crate::transport::Transport;
 use crate::workload::{Fallback, Session};
+use anabranch_transport::tcp::FlowSpec;
 use anabranch_transport::{Bytes, Duration, Time};
 use std::sync::Arc;
 
@@ -41,6 +42,10 @@ pub struct Group {
     pub awaited_size: Bytes,
     /// Sessions without end stop after this time; `None`: with the run.
     pub duration: Option<Duration>,
+    /// Time from its start within which a session is to be complete; `None`: no deadline.
+    pub deadline: Option<Duration>,
+    /// Destination port of its connections; 0: none is given.
+    pub port: u16,
     /// How sessions with several ends are carried if the transport has none of its own; `None`: by the default of their mode.
     pub fallback: Option<Fallback>,
 }
@@ -57,8 +62,15 @@ impl Group {
             awaited: true,
             awaited_size: Bytes(u64::MAX),
             duration: None,
+            deadline: None,
+            port: 0,
             fallback: None,
         }
+    }
+
+    /// What its transport is told of a connection that carries so many bytes.
+    pub(super) fn flow(&self, bytes: Option<Bytes>) -> FlowSpec {
+        FlowSpec { bytes: bytes.map(|b| b.0), deadline: self.deadline, port: self.port, class: self.class }
     }
 
     /// Whether [`Stop::Foreground`] waits for a session of this group.

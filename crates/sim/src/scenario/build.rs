@@ -125,6 +125,8 @@ fn setup(
                 },
                 awaited_size: scenario.run.stop_size.unwrap_or(Bytes(u64::MAX)),
                 duration: workload.duration(),
+                deadline: workload.deadline,
+                port: workload.port.unwrap_or(0),
             }
         })
         .collect();

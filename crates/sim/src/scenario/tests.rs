@@ -399,6 +399,20 @@ fn resolved_scenarios_round_trip() {
 }
 
 #[test]
+fn a_deadline_and_a_port_are_checked_and_leave_the_hashes_of_others_alone() {
+    let error = |over: &[&str]| plan(MINIMAL, over).unwrap_err();
+    assert!(error(&["workload.0.deadline=0s"]).contains("must be above 0"));
+    assert!(error(&["workload.0.port=0"]).contains("port"));
+    assert!(error(&["workload.0.port=65536"]).contains("port"));
+    let endless = ["workload.0.sizes={ law = \"endless\" }", "workload.0.deadline=1ms", "transport.name=d2tcp"];
+    assert!(error(&endless).contains("sessions without end have none"));
+    let hash = |over: &[&str]| plan(MINIMAL, over).unwrap().runs[0].hash.clone();
+    let hashes = [hash(&[]), hash(&["workload.0.deadline=1ms"]), hash(&["workload.0.port=22"])];
+    assert_ne!(hashes[0], hashes[1]);
+    assert_ne!(hashes[0], hashes[2]);
+}
+
+#[test]
 fn the_hash_depends_on_what_the_run_depends_on() {
     let hash = |overrides: &[&str]| plan(MINIMAL, overrides).unwrap().runs[0].hash.clone();
     let base = hash(&[]);

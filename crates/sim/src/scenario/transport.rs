@@ -61,6 +61,10 @@ transports! {
     Cubic = "cubic": DropTail, PerFlow, |c| c.tcp(Algorithm::Cubic);
     /// DCTCP (RFC 8257).
     Dctcp = "dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::Dctcp);
+    /// DCTCP that yields by deadline (SIGCOMM 2012).
+    D2tcp = "d2tcp": Ecn, PerFlow, |c| c.tcp(Algorithm::D2tcp);
+    /// DCTCP that yields less for short flows (Joy 2015).
+    FaDctcp = "fa-dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::FaDctcp);
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.

@@ -47,6 +47,14 @@ pub struct WorkloadConfig {
     /// The transport of these sessions. Default: that of `[transport]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<crate::scenario::TransportName>,
+    /// Time from its start within which each session is to be complete: above 0. D2TCP acts on it, and results say it
+    /// (`deadline_ns`). Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Duration>,
+    /// Destination port of the connections, 1 to 65535: FA-DCTCP knows long flows by it. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub port: Option<u16>,
     /// Keeps the hosts of these sessions for them: the placements of all other workloads choose among the rest, which counts
     /// as the fabric for them (loads are of the rest's links). Hosts on which only long flows run are an example.
     pub exclusive: bool,
@@ -139,6 +147,15 @@ impl WorkloadConfig {
                     faults.push(missing("placement").hint("placement = { pattern = \"random\" }"));
                 }
             }
+        }
+        if self.deadline == Some(Duration::ZERO) {
+            faults.push(Fault::new("deadline", "must be above 0"));
+        }
+        if self.deadline.is_some() && self.is_endless() {
+            faults.push(Fault::new("deadline", "sessions without end have none"));
+        }
+        if self.port == Some(0) {
+            faults.push(Fault::new("port", "must be 1 to 65535"));
         }
         match self.sessions {
             Some(0) => faults.push(Fault::new("sessions", "must be at least 1")),

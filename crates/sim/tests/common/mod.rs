@@ -28,6 +28,10 @@ pub(crate) fn us(n: u64) -> Duration {
     Duration::from_us(n)
 }
 
+pub(crate) fn ms(n: u64) -> Duration {
+    Duration::from_ms(n)
+}
+
 pub(crate) fn at(n_us: u64) -> Time {
     Time::ZERO + us(n_us)
 }

@@ -62,6 +62,10 @@ pub struct TcpConfig {
     pub congestion: Algorithm,
     /// DCTCP's estimation gain g: above 0, at most 1. Default 1/16 (RFC 8257 §4.2).
     pub dctcp_gain: f64,
+    /// FA-DCTCP: a flow of more bytes is a long one. Default 1 MB (Joy 2015, §3.3.1).
+    pub long_flow_size: Bytes,
+    /// FA-DCTCP: flows to these ports (`workload.port`) are long ones, whatever their size. Default none.
+    pub long_flow_ports: Vec<u16>,
     /// Bytes of a flow after which its packets fall to the next lower priority, as PIAS tags them: strictly increasing, at
     /// most 7. ACKs and the handshake keep the highest. Default none, except in `pias`, which then takes those of
     /// `transport.scdp`.
@@ -101,6 +105,8 @@ impl Default for TcpConfig {
             ecn: false,
             congestion: Algorithm::NewReno,
             dctcp_gain: 1.0 / 16.0,
+            long_flow_size: Bytes(1_000_000),
+            long_flow_ports: Vec::new(),
             priority_thresholds: Vec::new(),
             priority_by: PriorityBy::Sent,
             priority_reset: 3,

@@ -7,6 +7,7 @@
 //! retries, which delays nothing but its own `Closed`.
 
 use super::config::TcpConfig;
+use super::flow::FlowSpec;
 use super::receiver::Receiver;
 use super::segment::{Flags, Segment};
 use super::sender::Sender;
@@ -85,7 +86,12 @@ pub struct Connection {
 impl Connection {
     /// The active end, which sends an object of `object_bytes` (`None`: a stream without end) from `now` on.
     pub fn connect(config: &TcpConfig, object_bytes: Option<u64>, now: Time) -> Self {
-        let mut connection = Self::new(config, State::SynSent, Half::Sender(Sender::new(config, object_bytes)));
+        Self::connect_with(config, FlowSpec::of(object_bytes), now)
+    }
+
+    /// The active end of a flow of which its application says more than the size.
+    pub fn connect_with(config: &TcpConfig, flow: FlowSpec, now: Time) -> Self {
+        let mut connection = Self::new(config, State::SynSent, Half::Sender(Sender::new(config, flow, now)));
         connection.since = now;
         if config.handshake {
             connection.syn_due = true;
@@ -259,7 +265,7 @@ impl Connection {
         }
     }
 
-    fn on_retransmission_timeout(&mut self) {
+    fn on_retransmission_timeout(&mut self, now: Time) {
         let tries_left = self.timer.fire();
         if !tries_left && self.state == State::LastAck {
             // Everything was delivered; only the farewell got lost.
@@ -274,7 +280,7 @@ impl Connection {
         match (self.state, &mut self.half) {
             (State::SynSent | State::SynReceived, _) => self.syn_due = true,
             (State::LastAck, Half::Receiver(receiver)) => receiver.acknowledge_now(),
-            (_, Half::Sender(sender)) => sender.on_timeout(self.timer.consecutive()),
+            (_, Half::Sender(sender)) => sender.on_timeout(&self.timer, now),
             _ => {}
         }
     }
@@ -314,7 +320,7 @@ impl Endpoint for Connection {
             receiver.on_timeout(now);
         }
         if now >= self.timer.deadline() {
-            self.on_retransmission_timeout();
+            self.on_retransmission_timeout(now);
         }
     }
 
@@ -374,6 +380,7 @@ impl Endpoint for Connection {
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
         let deadline = match &self.half {
+            Half::Sender(sender) if self.state == State::Established => self.timer.deadline().min(sender.release()),
             Half::Sender(_) => self.timer.deadline(),
             Half::Receiver(receiver) => self.timer.deadline().min(receiver.deadline()),
         };

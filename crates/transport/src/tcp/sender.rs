@@ -6,6 +6,8 @@
 
 use super::config::TcpConfig;
 use super::congestion::{Acked, Control, Controller, Window};
+use super::flow::{Flow, FlowSpec};
+use super::pacer::Pacer;
 use super::prr::ProportionalRateReduction;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
@@ -48,6 +50,12 @@ pub(super) struct Sender {
     /// Bytes that the receiver accepts beyond `una`.
     peer_window: u64,
     control: Controller,
+    /// Holds segments back where the control asks for it.
+    pacer: Pacer,
+    /// [`Time::MAX`]: none.
+    deadline: Time,
+    port: u16,
+    class: u8,
     mode: Mode,
     /// RFC 6582's `recover` and RFC 6675's `RecoveryPoint`: one past the highest offset sent when a loss was last
     /// detected; 0 before the first.
@@ -94,9 +102,9 @@ pub(super) struct Outgoing {
 }
 
 impl Sender {
-    /// A sender of `size` bytes, or of an endless stream.
-    pub(super) fn new(config: &TcpConfig, size: Option<u64>) -> Self {
-        let mss = config.mss();
+    /// A sender of a flow that is opened now.
+    pub(super) fn new(config: &TcpConfig, flow: FlowSpec, now: Time) -> Self {
+        let (mss, size) = (config.mss(), flow.bytes);
         Self {
             una: 0,
             nxt: 0,
@@ -109,6 +117,10 @@ impl Sender {
             limited_since: Time::MAX,
             peer_window: config.receive_window.0,
             control: Controller::new(config),
+            pacer: Pacer::new(config.header.0 as u32),
+            deadline: flow.deadline.map_or(Time::MAX, |within| now + within),
+            port: flow.port,
+            class: flow.class,
             mode: Mode::Open,
             recover: 0,
             dup_acks: 0,
@@ -174,6 +186,27 @@ impl Sender {
         self.window.cwnd < self.window.ssthresh
     }
 
+    /// What its congestion control may know.
+    #[inline]
+    fn flow(&self, timer: &RetransmitTimer, now: Time) -> Flow {
+        Flow {
+            now,
+            srtt: timer.srtt(),
+            to_send: (self.end != u64::MAX).then_some(self.end),
+            sent: self.max.min(self.end),
+            acknowledged: self.acknowledged(),
+            deadline: (self.deadline != Time::MAX).then_some(self.deadline),
+            port: self.port,
+            class: self.class,
+        }
+    }
+
+    /// When a segment that is held back for pacing may leave; [`Time::MAX`] if none is.
+    #[inline]
+    pub(super) fn release(&self) -> Time {
+        self.pacer.release()
+    }
+
     pub(super) fn cwnd(&self) -> u64 {
         self.window.cwnd
     }
@@ -206,7 +239,8 @@ impl Sender {
             self.on_new_ack(timer, now, segment, ece);
         } else if self.max > self.una && same_window && !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN)
         {
-            self.on_duplicate_ack(segment, ece);
+            let flow = self.flow(timer, now);
+            self.on_duplicate_ack(segment, ece, &flow);
         }
     }
 
@@ -225,7 +259,8 @@ impl Sender {
         }
         let acked = Acked { now, bytes, una: ack, nxt: self.nxt, ece, srtt: timer.srtt() };
         self.window.observe(&acked);
-        self.control.on_feedback(&acked);
+        let flow = self.flow(timer, now);
+        self.control.on_feedback(&acked, &flow);
         let mut restart = true;
         match self.mode {
             Mode::Open => {
@@ -235,9 +270,9 @@ impl Sender {
                     self.update_board(segment);
                 }
                 if ece {
-                    self.on_echo();
+                    self.on_echo(&flow);
                 } else if was_full {
-                    self.control.on_ack(&mut self.window, &acked);
+                    self.control.on_ack(&mut self.window, &acked, &flow);
                 }
             }
             Mode::FastRecovery => restart = self.on_ack_in_fast_recovery(bytes),
@@ -251,19 +286,19 @@ impl Sender {
     }
 
     /// RFC 3168 §6.1.2: the first echo in a window of data reduces the window; recovery has done so already.
-    fn on_echo(&mut self) {
+    fn on_echo(&mut self, flow: &Flow) {
         if !self.ecn || self.mode != Mode::Open || self.una <= self.reduced_until {
             return;
         }
-        let cwnd = self.control.on_ecn(&self.window);
+        let cwnd = self.control.on_ecn(&self.window, flow);
         self.window.shrink(cwnd);
         self.reduced_until = self.max;
         self.cwr_due = true;
     }
 
-    fn on_duplicate_ack(&mut self, segment: &Segment, ece: bool) {
+    fn on_duplicate_ack(&mut self, segment: &Segment, ece: bool, flow: &Flow) {
         if ece {
-            self.on_echo();
+            self.on_echo(flow);
         }
         // With SACK an ACK is a duplicate when it tells of new octets (RFC 6675 §2).
         let before = self.sacked();
@@ -289,7 +324,7 @@ impl Sender {
                     None => false,
                 };
                 if (self.dup_acks >= DUP_THRESHOLD || lost) && self.may_enter_recovery() {
-                    self.enter_recovery(newly_sacked);
+                    self.enter_recovery(newly_sacked, flow);
                 }
             }
         }
@@ -314,11 +349,13 @@ impl Sender {
     }
 
     /// The retransmission timer fired: go back to the first unacknowledged segment with a window of one
-    /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4). `consecutive`: timeouts since the last progress, this one included.
-    pub(super) fn on_timeout(&mut self, consecutive: u8) {
+    /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4).
+    pub(super) fn on_timeout(&mut self, timer: &RetransmitTimer, now: Time) {
+        // Timeouts since the last progress, this one included.
+        let consecutive = timer.consecutive();
         // RFC 5681 §3.1: ssthresh stays when the same segment times out again.
         if consecutive == 1 {
-            self.window.ssthresh = self.control.on_timeout(&self.deflated(), self.in_network());
+            self.window.ssthresh = self.control.on_timeout(&self.deflated(), self.in_network(), &self.flow(timer, now));
         }
         self.window.set(self.window.mss);
         if self.priority_reset > 0 && consecutive.is_multiple_of(self.priority_reset) {
@@ -344,6 +381,10 @@ impl Sender {
             // RFC 5681 §4.1: after the application kept it idle, the window starts again.
             self.window.cwnd = self.window.cwnd.min(self.initial_window);
         }
+        let flow = self.flow(timer, now);
+        if self.pacer.holds(now, self.sent_at, self.control.pacing_rate(&self.window, &flow)) {
+            return None;
+        }
         let (seq, end) = if self.retransmit_first {
             self.retransmit_first = false;
             (self.una, self.segment_end(self.una).min(self.max))
@@ -353,7 +394,7 @@ impl Sender {
             self.next_in_window(now)?
         };
         timer.start(now);
-        Some(self.send(now, seq, end))
+        Some(self.send(&flow, seq, end))
     }
 
     /// One past the last offset (FIN included) of a full segment at `seq`.
@@ -416,11 +457,13 @@ impl Sender {
     }
 
     #[inline]
-    fn send(&mut self, now: Time, seq: u64, end: u64) -> Outgoing {
+    fn send(&mut self, flow: &Flow, seq: u64, end: u64) -> Outgoing {
+        let now = flow.now;
         let retransmission = seq < self.max;
         // PIAS tags by what the flow has sent, not by offset: what is sent again has the priority of what is new, and does
         // not count twice.
-        let priority = self.demotion.priority(self.max.min(self.end) - self.young_from);
+        let demoted = self.demotion.priority(self.max.min(self.end) - self.young_from);
+        let priority = self.control.priority(flow).unwrap_or(demoted);
         self.data_sent += 1;
         self.sent_at = now;
         if retransmission {
@@ -443,6 +486,7 @@ impl Sender {
         self.cwr_due &= retransmission;
         let flags = Flags::ACK | Flags::FIN.when(fin) | Flags::CWR.when(cwr);
         let len = (end - seq - u64::from(fin)) as u16;
+        self.pacer.on_sent(len);
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, as in Linux.
         let ect = self.ecn && (!retransmission || self.ecn_on_retransmissions);
         Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect, priority }

@@ -5,6 +5,7 @@
 
 use super::{Acked, Control, Window};
 use crate::tcp::TcpConfig;
+use crate::tcp::flow::Flow;
 use crate::units::Time;
 
 /// §4.6: multiplicative decrease.
@@ -66,7 +67,7 @@ impl Cubic {
 }
 
 impl Control for Cubic {
-    fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Acked, _: &Flow) {
         if window.in_slow_start() {
             // After an idle time (RFC 5681 §4.1) another stage of congestion avoidance follows: §4.2's t is its time.
             self.epoch = Time::MAX;
@@ -105,7 +106,7 @@ impl Control for Cubic {
         }
     }
 
-    fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
+    fn on_loss(&mut self, window: &Window, flight: u64, _: &Flow) -> u64 {
         let ssthresh = self.reduced(window, flight);
         // §4.7: fast convergence: a window that fell short of the last maximum leaves room for newer flows.
         self.w_max = if self.cwnd_prior < self.w_max { self.cwnd_prior * (1.0 + BETA) / 2.0 } else { self.cwnd_prior };
@@ -113,7 +114,7 @@ impl Control for Cubic {
     }
 
     /// §4.8: the stage after a timeout begins on the plateau, whatever the maximum was.
-    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
+    fn on_timeout(&mut self, window: &Window, flight: u64, _: &Flow) -> u64 {
         self.w_max = 0.0;
         self.reduced(window, flight)
     }
@@ -158,7 +159,7 @@ mod tests {
                 una += MSS;
                 let now = from + rtt * round + Duration(rtt.0 / segments * i);
                 let ack = Acked { now, bytes: MSS, una, nxt: una, ece: false, srtt: rtt };
-                control.on_ack(window, &ack);
+                control.on_ack(window, &ack, &Flow::NEW);
             }
         }
         window.cwnd as f64 / MSS as f64
@@ -172,7 +173,7 @@ mod tests {
         for (seconds, tolerance) in [(1, 0.005), (3, 0.005), (6, 0.005), (9, 0.005), (12, 0.01), (15, 0.01)] {
             let mut control = Cubic::new(&TcpConfig::default());
             let mut window = Window::new(1000 * MSS, MSS);
-            let ssthresh = control.on_loss(&window, 1000 * MSS);
+            let ssthresh = control.on_loss(&window, 1000 * MSS, &Flow::NEW);
             assert_eq!(ssthresh, 700 * MSS);
             window.ssthresh = ssthresh;
             window.set(ssthresh);
@@ -191,7 +192,7 @@ mod tests {
     fn short_round_trips_grow_like_reno() {
         let mut control = Cubic::new(&TcpConfig::default());
         let mut window = Window::new(100 * MSS, MSS);
-        let ssthresh = control.on_loss(&window, 100 * MSS);
+        let ssthresh = control.on_loss(&window, 100 * MSS, &Flow::NEW);
         window.ssthresh = ssthresh;
         window.set(ssthresh);
         let rtt = Duration::from_ms(1);
@@ -214,7 +215,7 @@ mod tests {
         let before = window.cwnd;
         let late = Time::ZERO + Duration::from_secs(100);
         let ack = Acked { now: late, bytes: MSS, una: MSS, nxt: MSS, ece: false, srtt: rtt };
-        control.on_ack(&mut window, &ack);
+        control.on_ack(&mut window, &ack, &Flow::NEW);
         assert!(window.cwnd - before <= MSS / 2 && window.cwnd - before >= MSS / 2 - 1);
     }
 
@@ -222,16 +223,16 @@ mod tests {
     fn fast_convergence_and_timeouts_set_the_plateau() {
         let mut control = Cubic::new(&TcpConfig::default());
         let mut window = Window::new(100 * MSS, MSS);
-        control.on_loss(&window, 100 * MSS);
+        control.on_loss(&window, 100 * MSS, &Flow::NEW);
         assert!((control.w_max - 100.0).abs() < 1e-12);
         window.set(80 * MSS);
-        control.on_loss(&window, 80 * MSS);
+        control.on_loss(&window, 80 * MSS, &Flow::NEW);
         assert!((control.w_max - 68.0).abs() < 1e-12, "80 * 1.7 / 2");
-        assert_eq!(control.on_timeout(&window, 80 * MSS), 56 * MSS);
+        assert_eq!(control.on_timeout(&window, 80 * MSS, &Flow::NEW), 56 * MSS);
         window.set(56 * MSS);
         window.ssthresh = 56 * MSS;
         let ack = Acked { now: Time(1), bytes: MSS, una: MSS, nxt: MSS, ece: false, srtt: Duration::from_ms(1) };
-        control.on_ack(&mut window, &ack);
+        control.on_ack(&mut window, &ack, &Flow::NEW);
         assert!(control.k == 0.0 && (control.w_max - 56.0).abs() < 1e-12);
     }
 }

@@ -5,6 +5,7 @@
 
 use super::{Acked, Control, Window};
 use crate::tcp::TcpConfig;
+use crate::tcp::flow::Flow;
 
 /// State of §3.3.
 #[derive(Clone, Debug)]
@@ -23,11 +24,27 @@ impl Dctcp {
         // §4.2: alpha SHOULD start at 1, so that the first mark halves the window.
         Self { alpha: 1.0, gain: config.dctcp_gain, window_end: 0, bytes_acked: 0, bytes_marked: 0 }
     }
+
+    /// DCTCP.Alpha, for controls that make something else of it.
+    pub(super) fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_alpha(self, alpha: f64) -> Self {
+        Self { alpha, ..self }
+    }
+}
+
+/// The window without half of `share` of it, 0 to 1; two segments at least.
+pub(super) fn reduced(window: &Window, share: f64) -> u64 {
+    let cut = (window.cwnd as f64 * (share / 2.0)) as u64;
+    (window.cwnd - cut).max(window.floor())
 }
 
 impl Control for Dctcp {
     #[inline]
-    fn on_feedback(&mut self, ack: &Acked) {
+    fn on_feedback(&mut self, ack: &Acked, _: &Flow) {
         // §3.3 steps 1 to 3.
         self.bytes_acked += ack.bytes;
         if ack.ece {
@@ -44,9 +61,8 @@ impl Control for Dctcp {
     }
 
     /// §3.3 step 9: cwnd = cwnd * (1 - alpha / 2).
-    fn on_ecn(&mut self, window: &Window) -> u64 {
-        let cut = (window.cwnd as f64 * (self.alpha / 2.0)) as u64;
-        (window.cwnd - cut).max(window.floor())
+    fn on_ecn(&mut self, window: &Window, _: &Flow) -> u64 {
+        reduced(window, self.alpha)
     }
 }
 
@@ -71,7 +87,7 @@ mod tests {
                 ece: i < marked,
                 srtt: Duration::ZERO,
             };
-            control.on_feedback(&ack);
+            control.on_feedback(&ack, &Flow::NEW);
         }
     }
 
@@ -101,9 +117,9 @@ mod tests {
         let mut control = Dctcp::new(&TcpConfig::default());
         control.alpha = 0.25;
         let mut window = Window::new(80 * MSS, MSS);
-        assert_eq!(control.on_ecn(&window), 70 * MSS);
+        assert_eq!(control.on_ecn(&window, &Flow::NEW), 70 * MSS);
         control.alpha = 1.0;
         window.set(3 * MSS);
-        assert_eq!(control.on_ecn(&window), 2 * MSS);
+        assert_eq!(control.on_ecn(&window, &Flow::NEW), 2 * MSS);
     }
 }

@@ -6,7 +6,8 @@
 //! the same for all, too: the standard one, or `hystart`.
 
 use super::config::TcpConfig;
-use crate::units::{Duration, Time};
+use super::flow::Flow;
+use crate::units::{Duration, Rate, Time};
 use hystart::HyStart;
 
 mod hystart;
@@ -119,15 +120,15 @@ pub(super) struct Acked {
     pub(super) srtt: Duration,
 }
 
-/// A congestion control. The defaults are Reno's.
+/// A congestion control. The defaults are Reno's. Each method is told what is known of the [`Flow`].
 pub(super) trait Control {
     /// Every ACK of new data, in recovery too: for controls that keep statistics.
     #[inline]
-    fn on_feedback(&mut self, _ack: &Acked) {}
+    fn on_feedback(&mut self, _ack: &Acked, _flow: &Flow) {}
 
     /// An ACK of new data outside recovery, without ECN echo, while the window was full: grow.
     #[inline]
-    fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Acked, _flow: &Flow) {
         if window.in_slow_start() {
             window.slow_start(ack.bytes);
         } else {
@@ -141,87 +142,109 @@ pub(super) trait Control {
 
     /// A loss was detected by duplicate or selective ACKs, with `flight` bytes outstanding: the new `ssthresh`
     /// (RFC 5681 §3.1 eq. 4). The caller moves the window there as its recovery demands.
-    fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
+    fn on_loss(&mut self, window: &Window, flight: u64, _flow: &Flow) -> u64 {
         (flight / 2).max(window.floor())
     }
 
     /// The retransmission timer fired for the first time for this segment: the new `ssthresh`.
-    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
-        self.on_loss(window, flight)
+    fn on_timeout(&mut self, window: &Window, flight: u64, flow: &Flow) -> u64 {
+        self.on_loss(window, flight, flow)
     }
 
     /// The receiver echoed congestion, the first time in this window of data: the new window, and `ssthresh` too
     /// (RFC 3168 §6.1.2: the window is reduced as for a loss).
-    fn on_ecn(&mut self, window: &Window) -> u64 {
-        self.on_loss(window, window.cwnd)
+    fn on_ecn(&mut self, window: &Window, flow: &Flow) -> u64 {
+        self.on_loss(window, window.cwnd, flow)
     }
 
     /// Whether an ACK of only a part of what was outstanding keeps recovery going (RFC 6582).
     fn keeps_recovering_on_partial_ack(&self) -> bool {
         true
     }
+
+    /// The rate at which segments may leave, headers included; `None`: as fast as the window allows. Asked before each segment.
+    #[inline]
+    fn pacing_rate(&self, _window: &Window, _flow: &Flow) -> Option<Rate> {
+        None
+    }
+
+    /// Priority of the next segment, 0 the highest; `None`: as `priority_thresholds` say.
+    #[inline]
+    fn priority(&self, _flow: &Flow) -> Option<u8> {
+        None
+    }
 }
 
 macro_rules! registry {
-    ($($(#[$attribute:meta])* $variant:ident: $module:ident, ecn: $ecn:literal;)*) => {
-        $(mod $module;)*
+    ($($(#[$attribute:meta])* $variant:ident: $module:ident, ecn: $ecn:literal $(, only: $only:meta)?;)*) => {
+        $($(#[$only])? mod $module;)*
 
         /// Names of the congestion controls.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub enum Algorithm {
-            $($(#[$attribute])* $variant,)*
+            $($(#[$only])? $(#[$attribute])* $variant,)*
         }
 
         impl Algorithm {
             /// All of them, in the registry's order.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
+            pub const ALL: &[Self] = &[$($(#[$only])? Self::$variant),*];
 
-            /// The name in scenario files and result tables.
+            /// Its name: that of its file.
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($module),)* }
+                match self { $($(#[$only])? Self::$variant => stringify!($module),)* }
             }
 
             /// Whether it makes no sense without ECN, and echoes each packet's mark as RFC 8257 §3.2 does.
             pub(super) const fn needs_ecn(self) -> bool {
-                match self { $(Self::$variant => $ecn,)* }
+                match self { $($(#[$only])? Self::$variant => $ecn,)* }
             }
         }
 
         /// One of the registered controls, dispatched statically.
         #[derive(Clone, Debug)]
         pub(super) enum Controller {
-            $($variant($module::$variant),)*
+            $($(#[$only])? $variant($module::$variant),)*
         }
 
         impl Controller {
             pub(super) fn new(config: &TcpConfig) -> Self {
-                match config.congestion { $(Algorithm::$variant => Self::$variant($module::$variant::new(config)),)* }
+                match config.congestion {
+                    $($(#[$only])? Algorithm::$variant => Self::$variant($module::$variant::new(config)),)*
+                }
             }
         }
 
         impl Control for Controller {
             #[inline]
-            fn on_feedback(&mut self, ack: &Acked) {
-                match self { $(Self::$variant(c) => c.on_feedback(ack),)* }
+            fn on_feedback(&mut self, ack: &Acked, flow: &Flow) {
+                match self { $($(#[$only])? Self::$variant(c) => c.on_feedback(ack, flow),)* }
             }
             #[inline]
-            fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
-                match self { $(Self::$variant(c) => c.on_ack(window, ack),)* }
+            fn on_ack(&mut self, window: &mut Window, ack: &Acked, flow: &Flow) {
+                match self { $($(#[$only])? Self::$variant(c) => c.on_ack(window, ack, flow),)* }
             }
             fn on_limited(&mut self, from: Time, to: Time) {
-                match self { $(Self::$variant(c) => c.on_limited(from, to),)* }
+                match self { $($(#[$only])? Self::$variant(c) => c.on_limited(from, to),)* }
             }
-            fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
-                match self { $(Self::$variant(c) => c.on_loss(window, flight),)* }
+            fn on_loss(&mut self, window: &Window, flight: u64, flow: &Flow) -> u64 {
+                match self { $($(#[$only])? Self::$variant(c) => c.on_loss(window, flight, flow),)* }
             }
-            fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
-                match self { $(Self::$variant(c) => c.on_timeout(window, flight),)* }
+            fn on_timeout(&mut self, window: &Window, flight: u64, flow: &Flow) -> u64 {
+                match self { $($(#[$only])? Self::$variant(c) => c.on_timeout(window, flight, flow),)* }
             }
-            fn on_ecn(&mut self, window: &Window) -> u64 {
-                match self { $(Self::$variant(c) => c.on_ecn(window),)* }
+            fn on_ecn(&mut self, window: &Window, flow: &Flow) -> u64 {
+                match self { $($(#[$only])? Self::$variant(c) => c.on_ecn(window, flow),)* }
             }
             fn keeps_recovering_on_partial_ack(&self) -> bool {
-                match self { $(Self::$variant(c) => c.keeps_recovering_on_partial_ack(),)* }
+                match self { $($(#[$only])? Self::$variant(c) => c.keeps_recovering_on_partial_ack(),)* }
+            }
+            #[inline]
+            fn pacing_rate(&self, window: &Window, flow: &Flow) -> Option<Rate> {
+                match self { $($(#[$only])? Self::$variant(c) => c.pacing_rate(window, flow),)* }
+            }
+            #[inline]
+            fn priority(&self, flow: &Flow) -> Option<u8> {
+                match self { $($(#[$only])? Self::$variant(c) => c.priority(flow),)* }
             }
         }
     };
@@ -238,4 +261,10 @@ registry! {
     Cubic: cubic, ecn: false;
     /// RFC 8257: reduction in proportion to the share of marked bytes.
     Dctcp: dctcp, ecn: true;
+    /// SIGCOMM 2012: DCTCP whose reductions depend on how near the flow's deadline is.
+    D2tcp: d2tcp, ecn: true;
+    /// Joy 2015: DCTCP that reduces the windows of short flows less.
+    FaDctcp: fa_dctcp, ecn: true;
+    /// For tests: NewReno at a fixed pace, with its own priorities.
+    Paced: paced, ecn: false, only: cfg(test);
 }

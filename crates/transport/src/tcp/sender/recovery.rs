@@ -6,6 +6,7 @@ use super::super::scoreboard::Next;
 use super::super::segment::Segment;
 use super::{DUP_THRESHOLD, Mode, Sender};
 use crate::tcp::congestion::Control;
+use crate::tcp::flow::Flow;
 use crate::units::Time;
 
 impl Sender {
@@ -17,10 +18,10 @@ impl Sender {
     }
 
     /// `newly_sacked`: by the ACK that says so.
-    pub(super) fn enter_recovery(&mut self, newly_sacked: u64) {
+    pub(super) fn enter_recovery(&mut self, newly_sacked: u64, flow: &Flow) {
         // RFC 5681 §3.2 step 2, RFC 6675 §5 step 4.2: what limited transmit sent does not count.
         let flight = self.nxt - self.una - self.limited_sent;
-        self.window.ssthresh = self.control.on_loss(&self.window, flight);
+        self.window.ssthresh = self.control.on_loss(&self.window, flight, flow);
         self.limited_since = Time::MAX; // a new epoch begins
         self.limited_sent = 0;
         self.reduced_until = self.max;

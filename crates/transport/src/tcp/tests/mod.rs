@@ -6,6 +6,7 @@ mod handshake;
 mod hystart;
 mod idle;
 mod limited;
+mod pacing;
 mod prr;
 mod receiving;
 mod recovery;
@@ -58,6 +59,11 @@ fn lose(losses: &[(u64, u32)]) -> impl FnMut(u64, usize, &Packet) -> Fate + 'sta
             None => Fate::Deliver,
         }
     }
+}
+
+/// All controls that send as fast as their window allows.
+fn unpaced() -> impl Iterator<Item = Algorithm> {
+    Algorithm::ALL.iter().copied().filter(|&a| a != Algorithm::Paced)
 }
 
 /// When each data segment at `seq` was sent.

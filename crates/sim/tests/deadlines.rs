@@ -1,0 +1,68 @@
+//! Transports that know their flows: who gets more of a bottleneck.
+
+mod common;
+
+use anabranch_sim::fabric::routing::RoutingMode;
+use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::{Group, Setup, Stop};
+use anabranch_sim::transport::Protocol;
+use anabranch_sim::workload::Session;
+use anabranch_transport::Duration;
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use common::{at, complete, ecn, fct, ms, run, setup, star, tcp, unicast};
+
+/// Sessions to host 0 of a star at 1 Gbps, over a queue that marks beyond 65 packets; one group for each deadline.
+fn contend(protocol: Protocol, sessions: Vec<Session>, deadlines: [Option<Duration>; 2]) -> Setup {
+    let mut setup = setup(star(5), ecn(250, 65), protocol, RoutingMode::Single, sessions);
+    let group = setup.groups[0].clone();
+    setup.groups = deadlines.into_iter().map(|deadline| Group { deadline, ..group.clone() }).collect();
+    setup
+}
+
+/// Four flows of 10 MB, two of each group.
+fn four(congestion: Algorithm, deadlines: [Option<Duration>; 2]) -> RunRecord {
+    let flow = |source: u32| Session { group: u16::from(source > 2), ..unicast(source, 0, 10_000_000) };
+    complete(contend(tcp(congestion), (1..5).map(flow).collect(), deadlines))
+}
+
+#[test]
+fn d2tcp_gives_more_to_flows_with_near_deadlines() {
+    let deadlines = [Some(ms(260)), Some(ms(1000))];
+    let (fair, aware) = (four(Algorithm::Dctcp, deadlines), four(Algorithm::D2tcp, deadlines));
+    let met = |record: &RunRecord| -> Vec<bool> {
+        (0..4).map(|n| record.flows[n].deadline.is_some_and(|deadline| fct(record, n) <= deadline)).collect()
+    };
+    // A fair share is 250 Mbps, at which 10 MB take more than 320 ms.
+    assert_eq!(met(&fair), [false, false, true, true]);
+    assert_eq!(met(&aware), [true; 4]);
+    let (near, far) = (fct(&aware, 0).max(fct(&aware, 1)), fct(&aware, 2).min(fct(&aware, 3)));
+    assert!(near + ms(50) < far, "{near} and {far}");
+    // Nothing is lost by it: the last flow ends no later than it would.
+    let last = |record: &RunRecord| (0..4).map(|n| fct(record, n)).max();
+    assert!(last(&aware) < last(&fair).map(|t| t + ms(5)));
+}
+
+#[test]
+fn d2tcp_without_deadlines_is_dctcp() {
+    let fingerprint = |congestion| four(congestion, [None, None]).fingerprint;
+    assert_eq!(fingerprint(Algorithm::D2tcp), fingerprint(Algorithm::Dctcp));
+}
+
+#[test]
+fn fa_dctcp_serves_short_flows_sooner_and_knows_long_ones_by_size_or_port() {
+    // 900 KB beside three flows without end, which are of the second group.
+    let short = |congestion, port| {
+        let long = |source| Session { size: None, group: 1, ..unicast(source, 0, 0) };
+        let mut sessions: Vec<_> = (1..4).map(long).collect();
+        sessions.push(Session { start: at(50_000), ..unicast(4, 0, 900_000) });
+        let config = TcpConfig { congestion, long_flow_ports: vec![873], ..TcpConfig::default() };
+        let mut setup = contend(Protocol::Tcp(config), sessions, [None, None]);
+        setup.groups[0].port = port;
+        (setup.stop, setup.time_limit) = (Stop::Limit, at(200_000));
+        fct(&run(setup), 3)
+    };
+    let [fair, aware, long] =
+        [(Algorithm::Dctcp, 80), (Algorithm::FaDctcp, 80), (Algorithm::FaDctcp, 873)].map(|(c, port)| short(c, port));
+    assert!(aware.ps() * 10 < fair.ps() * 9, "{aware} and {fair}");
+    assert_eq!(long, fair, "all are long: DCTCP");
+}
