@@ -64,7 +64,7 @@ impl Routes {
     /// # Panics
     ///
     /// If the graph breaks a rule of [`Graph::validate`], or has more than 65 533 racks (or hosts, if they have several
-    /// links); no [`TopologyConfig`](super::topology::TopologyConfig) builds such a one.
+    /// links); no [`TopologyConfig`](crate::fabric::topology::TopologyConfig) builds such a one.
     pub fn build(graph: &Graph, alive: impl Fn(u32) -> bool) -> Self {
         let (seats, uplinks, roots) = if graph.multi_homed() {
             let seats = (0..).zip(graph.host_ports()).map(|(rack, port)| Seat { rack, port }).collect();
