@@ -117,7 +117,7 @@ def follow(copy: Tree, page: str, text: str) -> None:
         if block.language == "console":
             copy.commands += re.findall(r"^\$ (.*)$", block.code, re.MULTILINE)
             continue
-        if block.language not in {"rust", "python", "toml"}:
+        if block.language not in {"rust", "python", "text", "toml"}:
             continue
         names = FILE.findall(block.told)
         try:

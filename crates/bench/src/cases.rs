@@ -188,6 +188,7 @@ impl Case {
             time_limit: Time::MAX,
             changes: Vec::new(),
             sampling: Sampling::default(),
+            controllers: Vec::new(),
             routing: RoutingConfig::default(),
             memory_limit: u64::MAX,
             host_jitter: Jitter::NONE,

@@ -242,6 +242,7 @@ fn run(case: Case) -> Result<(), String> {
         time_limit: Time::ZERO + case.until.unwrap_or(Duration::from_secs(100)),
         changes: Vec::new(),
         sampling: Sampling::default(),
+        controllers: Vec::new(),
         routing: RoutingConfig { multicast_trees: 1, ..RoutingConfig::default() },
         memory_limit: u64::MAX,
         host_jitter: Jitter::Time(case.jitter),

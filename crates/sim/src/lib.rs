@@ -24,6 +24,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 5] = [
     ("timeouts after a lost SYN", 2, scenario::Scenario::has_long_initial_timeout),
 ];
 
+pub mod control;
 pub mod engine;
 pub mod experiment;
 pub mod fabric;

@@ -43,7 +43,9 @@ fn walk(schema: &Json, defs: &Map<String, Json>, path: &str, keys: &mut BTreeSet
     }
     let listed = |key: &str| schema[key].as_array().into_iter().flatten().filter(|s| s["type"] != "null");
     let options: Vec<&Json> = listed("anyOf").chain(listed("oneOf")).collect();
-    if let [only] = options[..] {
+    if let [only] = options[..]
+        && tag(only).is_none()
+    {
         return walk(only, defs, path, keys);
     }
     if schema["type"] == "array" && !schema["items"]["$ref"].is_null() && is_table(&schema["items"], defs) {
@@ -51,9 +53,8 @@ fn walk(schema: &Json, defs: &Map<String, Json>, path: &str, keys: &mut BTreeSet
     }
     let mut leaf = true;
     for option in options.iter().filter(|option| is_table(option, defs)) {
-        let tag = option["properties"].as_object().into_iter().flatten().find_map(|(_, p)| p["const"].as_str());
         leaf = false;
-        walk(option, defs, &tag.map_or(path.to_owned(), |tag| format!("{path}({tag})")), keys);
+        walk(option, defs, &tag(option).map_or(path.to_owned(), |tag| format!("{path}({tag})")), keys);
     }
     for (key, property) in schema["properties"].as_object().into_iter().flatten() {
         leaf = false;
@@ -67,12 +68,20 @@ fn walk(schema: &Json, defs: &Map<String, Json>, path: &str, keys: &mut BTreeSet
     }
 }
 
-/// Whether a schema is that of tables with fixed keys.
+/// Whether a schema is that of tables with fixed keys, or of a choice among such.
 fn is_table(schema: &Json, defs: &Map<String, Json>) -> bool {
     match schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
         Some(name) => is_table(&defs[name], defs),
-        None => schema["properties"].is_object(),
+        None => {
+            let choices = schema["oneOf"].as_array();
+            schema["properties"].is_object() || choices.is_some_and(|all| all.iter().all(|one| tag(one).is_some()))
+        }
     }
+}
+
+/// What tells a table from the others of a choice.
+fn tag(table: &Json) -> Option<&str> {
+    table["properties"].as_object().into_iter().flatten().find_map(|(_, p)| p["const"].as_str())
 }
 
 /// As a dotted key: `workload.sizes(fixed).size` is `workload.0.sizes.size`.
@@ -82,7 +91,7 @@ fn dotted(key: &str) -> String {
         let part = part.split('(').next().unwrap_or_default();
         plain += if plain.is_empty() { "" } else { "." };
         plain += part;
-        if plain == "workload" || plain == "failure" {
+        if ["workload", "failure", "controller"].contains(&plain.as_str()) {
             plain += ".0";
         }
     }

@@ -6,7 +6,7 @@
 //! touched: it starts, at the times at which they really start, all transmissions that are due.
 
 use super::jitter::Jitter;
-use super::queue::{Discipline, Outcome, Passing, Queue};
+use super::queue::{Discipline, Outcome, Passing, Queue, Setting};
 use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
 use crate::engine::wheel::{Entity, Wheel};
 use crate::random;
@@ -292,6 +292,13 @@ impl Port {
         self.ps_per_byte = if exact.is_multiple_of(rate.bps()) { exact / rate.bps() } else { 0 };
         self.rare.pause = self.rare.jitter.longest(rate.transmit_time(self.rare.packet));
         self.jittery = self.rare.pause > Duration::ZERO;
+    }
+
+    /// Changes a setting of the queue. False if it has no such setting. Call [`Port::catch_up`] first.
+    pub fn set_queue(&mut self, setting: Setting) -> bool {
+        let changed = self.queue.set(setting);
+        self.inspects_passing = self.queue.inspects_passing();
+        changed
     }
 
     /// Cuts the link: what waits and what is in flight is lost and returned to the caller.

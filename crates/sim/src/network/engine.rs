@@ -13,19 +13,22 @@ pub(super) struct Entities {
     pub(super) next_session: Entity,
     pub(super) next_change: Entity,
     pub(super) sampler: Entity,
+    pub(super) controllers: Entity,
     pub(super) timers: Entity,
 }
 
 impl Entities {
-    /// For so many ports, and so many interfaces of hosts. Endpoints have timers, as many as there will be.
-    pub(super) fn new(ports: u32, interfaces: u32) -> Self {
+    /// For so many ports, so many interfaces of hosts, and so many that controllers need. Endpoints have timers, as many as
+    /// there will be.
+    pub(super) fn new(ports: u32, interfaces: u32, controllers: u32) -> Self {
         let next_session = ports + interfaces;
         Self {
             pacers: ports,
             next_session,
             next_change: next_session + 1,
             sampler: next_session + 2,
-            timers: next_session + 3,
+            controllers: next_session + 3,
+            timers: next_session + 3 + controllers,
         }
     }
 

@@ -120,6 +120,18 @@ impl Fabric {
         p
     }
 
+    /// Brings all ports up to now.
+    pub(super) fn catch_up(&mut self, engine: &mut Engine) {
+        for port in 0..self.ports.len() as u32 {
+            self.port(engine, port);
+        }
+    }
+
+    /// Which links work.
+    pub(super) fn links_up(&self) -> &[bool] {
+        &self.links_up
+    }
+
     /// When a port will have sent all that waits for it.
     #[inline]
     pub(super) fn idle_at(&mut self, engine: &mut Engine, port: PortId) -> u64 {

@@ -143,6 +143,11 @@ impl Ledger {
         &self.specs
     }
 
+    /// Sessions that have begun and have open endpoints.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.rows).filter(|(_, row)| row.open_endpoints > 0).map(|(session, _)| session)
+    }
+
     pub(super) fn groups(&self) -> &[Group] {
         &self.groups
     }

@@ -9,11 +9,13 @@
 //! | `fabric` | ports, routes, multicast groups: what happens to a packet between hosts | engine, ledger |
 //! | `hosts` | interfaces and endpoints: what happens at hosts | engine, ledger, fabric |
 //! | `monitor` | time series | looks at all of these |
+//! | `controllers` | controllers, and what they have decided | all of these |
 //! | `schedule` | failures, repairs and other changes to come | - |
 //!
 //! `sessions` opens a session: it adds endpoints to the hosts, groups to the fabric and a row to the ledger. `setup` is what a
 //! run is made of.
 
+mod controllers;
 mod engine;
 mod fabric;
 mod hosts;
@@ -30,6 +32,7 @@ use crate::measure::ideal::IdealPath;
 use crate::random;
 use crate::workload::Session;
 use anabranch_transport::Time;
+use controllers::Controllers;
 use engine::{Engine, Entities};
 use fabric::Fabric;
 use hosts::Hosts;
@@ -75,6 +78,7 @@ pub struct Network {
     ledger: Ledger,
     monitor: Monitor,
     schedule: Schedule,
+    controllers: Controllers,
     seed: u64,
     stop: Stop,
     time_limit: u64,
@@ -89,9 +93,11 @@ impl Network {
         let ties = random::stream(setup.seed, "ties").next_u64();
         let (fabric, hosts) = (Fabric::new(&setup, largest), Hosts::new(&setup, largest));
         let ports = setup.graph.ports();
-        let entities = Entities::new(ports, hosts.interfaces());
+        let entities = Entities::new(ports, hosts.interfaces(), Controllers::entities(setup.controllers.len()));
         let engine = Engine::new(entities, horizon, ties, setup.memory_limit);
+        let controllers = Controllers::new(&setup.controllers, &setup.graph, &engine);
         let mut network = Self {
+            controllers,
             fabric,
             hosts,
             monitor: Monitor::new(setup.sampling, &engine, ports, setup.memory_limit),
@@ -105,6 +111,7 @@ impl Network {
         network.schedule_next_session();
         network.schedule_next_change();
         network.monitor.start(&mut network.engine);
+        network.controllers.start(&mut network.engine);
         network
     }
 
@@ -183,7 +190,7 @@ impl Network {
 
     #[inline]
     fn dispatch(&mut self, entity: u32) {
-        let Self { engine, fabric, hosts, ledger, .. } = self;
+        let Self { engine, fabric, hosts, ledger, monitor, controllers, .. } = self;
         let e = &engine.entities;
         if entity < e.pacers {
             if let Some(packet) = fabric.arrive(engine, ledger, hosts, entity) {
@@ -195,6 +202,8 @@ impl Network {
         } else if entity >= e.timers {
             let endpoint = entity - e.timers;
             hosts.timer_fires(engine, fabric, ledger, endpoint);
+        } else if entity >= e.controllers {
+            controllers.handle(engine, fabric, hosts, ledger, monitor, entity);
         } else if entity == e.next_session {
             self.open_sessions();
         } else {

@@ -156,6 +156,11 @@ impl Monitor {
         }
     }
 
+    /// Records something that happened now.
+    pub(super) fn record(&mut self, now: u64, metric: &'static str, id: u32, value: f64) {
+        self.samples.push(Sample { time: now, metric, id, value });
+    }
+
     fn push(&mut self, metric: &'static str, id: u32, value: f64) {
         self.samples.push(Sample { time: self.looked_at, metric, id, value });
     }

@@ -2,6 +2,7 @@
 
 use super::monitor::Sampling;
 use super::schedule::Change;
+use crate::control::AnyController;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::jitter::Jitter;
 use crate::fabric::queue::Queue;
@@ -99,6 +100,8 @@ pub struct Setup {
     pub changes: Vec<(Time, Change)>,
     /// What to record over time.
     pub sampling: Sampling,
+    /// What controls the fabric.
+    pub controllers: Vec<AnyController>,
     /// Settings of the routing schemes, and multicast trees.
     pub routing: RoutingConfig,
     /// Bytes of memory for packets and for samples: a run that needs more ends.

@@ -154,6 +154,7 @@ fn setup(
             volumes: measure.volumes,
         },
         routing: scenario.routing.clone(),
+        controllers: scenario.controller.clone(),
         memory_limit: scenario.memory_limit(),
         host_jitter: scenario.host.jitter,
         pull_pace: scenario.host.pull_pace,

@@ -8,6 +8,7 @@
 //! points are set in the tree; the tree is checked against the JSON Schema of [`Scenario`] (`check`), decoded by serde,
 //! and the decoded values are checked for sense (`validate`). Nothing here runs anything.
 
+use crate::control::AnyController;
 use crate::fabric::topology::TopologyConfig;
 use crate::workload::WorkloadConfig;
 use schemars::JsonSchema;
@@ -81,6 +82,9 @@ pub struct Scenario {
     /// What breaks, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failure: Vec<Failure>,
+    /// What controls the fabric while it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controller: Vec<AnyController>,
     /// What is recorded besides the tables of flows and links.
     #[serde(default)]
     pub measure: Measure,

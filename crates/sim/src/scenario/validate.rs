@@ -46,6 +46,9 @@ impl Scenario {
         for (i, failure) in self.failure.iter().enumerate() {
             under(&format!("failure.{i}"), failure.check());
         }
+        for (i, controller) in self.controller.iter().enumerate() {
+            under(&format!("controller.{i}"), controller.check());
+        }
         under("measure", self.measure.check());
         under("run", self.run.check());
         under("", self.check_document());

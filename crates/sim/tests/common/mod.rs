@@ -133,6 +133,7 @@ pub(crate) fn setup(
         time_limit: Time::ZERO + Duration::from_secs(1000),
         changes: Vec::new(),
         sampling: Sampling::default(),
+        controllers: Vec::new(),
         routing: trees(1),
         memory_limit: u64::MAX,
         host_jitter: Jitter::NONE,

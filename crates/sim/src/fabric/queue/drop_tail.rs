@@ -1,7 +1,7 @@
 //! First in, first out; what arrives at a full queue is dropped.
 
 use super::bands::Bands;
-use super::{Discipline, Limit, Outcome};
+use super::{Discipline, Limit, Outcome, Setting};
 use crate::engine::arena::{Hot, PacketId};
 
 /// A drop-tail queue.
@@ -41,6 +41,14 @@ impl Discipline for DropTail {
     #[inline]
     fn bytes(&self) -> u64 {
         self.waiting.bytes
+    }
+
+    fn set(&mut self, setting: Setting) -> bool {
+        match setting {
+            Setting::Buffer(limit) => self.limit = limit,
+            Setting::MarkingThreshold(_) => return false,
+        }
+        true
     }
 }
 

@@ -2,7 +2,7 @@
 //! §3.1: "mark every arriving packet if the queue occupancy is greater than K upon its arrival").
 
 use super::drop_tail::DropTail;
-use super::{Discipline, Limit, Outcome, Passing};
+use super::{Discipline, Limit, Outcome, Passing, Setting};
 use crate::engine::arena::{Hot, PacketId, flag};
 
 /// A drop-tail queue with ECN threshold marking.
@@ -59,6 +59,18 @@ impl Discipline for Ecn {
 
     fn inspects_passing(&self) -> bool {
         self.threshold.reached(0, 0)
+    }
+
+    fn set(&mut self, setting: Setting) -> bool {
+        match setting {
+            Setting::MarkingThreshold(threshold) => self.threshold = threshold,
+            Setting::Buffer(_) => return self.queue.set(setting),
+        }
+        true
+    }
+
+    fn marking_threshold(&self) -> Option<Limit> {
+        Some(self.threshold)
     }
 }
 

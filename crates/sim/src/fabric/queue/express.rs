@@ -5,7 +5,7 @@
 //! never trimmed and never waits for data that was pulled.
 
 use super::bands::Bands;
-use super::{Discipline, Outcome, Passing, Queue};
+use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
 use crate::engine::arena::{Hot, PacketId};
 
 /// Pushed packets first.
@@ -57,6 +57,14 @@ impl Discipline for Express {
 
     fn priorities(&self) -> u8 {
         self.others.priorities()
+    }
+
+    fn set(&mut self, setting: Setting) -> bool {
+        self.others.set(setting)
+    }
+
+    fn marking_threshold(&self) -> Option<Limit> {
+        self.others.marking_threshold()
     }
 }
 

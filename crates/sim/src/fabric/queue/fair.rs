@@ -6,7 +6,7 @@
 //! SIGCOMM 1996): a class sends while it has credit, and its last packet may overdraw it. So nobody needs to know how
 //! long the next packet of a class is before it is taken, which a trimming discipline decides only then.
 
-use super::{Discipline, Outcome, Passing, Queue};
+use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId};
 
 /// One class of packets.
@@ -103,6 +103,19 @@ impl Discipline for Fair {
 
     fn inspects_passing(&self) -> bool {
         self.classes.iter().any(|class| class.queue.inspects_passing())
+    }
+
+    /// For all classes alike.
+    fn set(&mut self, setting: Setting) -> bool {
+        let mut changed = false;
+        for class in &mut self.classes {
+            changed |= class.queue.set(setting);
+        }
+        changed
+    }
+
+    fn marking_threshold(&self) -> Option<Limit> {
+        self.classes.iter().find_map(|class| class.queue.marking_threshold())
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::bands::Bands;
 use super::trim::{WeightedRoundRobin, cut};
-use super::{Discipline, Limit, Outcome};
+use super::{Discipline, Limit, Outcome, Setting};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 
 /// Most data bands that a switch can have: as many as [`Hot::tag`] tells apart.
@@ -131,6 +131,21 @@ impl Discipline for Mlfq {
     #[inline]
     fn bytes(&self) -> u64 {
         self.headers.bytes + self.data.bytes
+    }
+
+    fn set(&mut self, setting: Setting) -> bool {
+        match setting {
+            Setting::Buffer(limit) => self.parameters.buffer = limit,
+            Setting::MarkingThreshold(threshold) => match &mut self.parameters.mark {
+                Some(mark) => *mark = threshold,
+                None => return false,
+            },
+        }
+        true
+    }
+
+    fn marking_threshold(&self) -> Option<Limit> {
+        self.parameters.mark
     }
 }
 

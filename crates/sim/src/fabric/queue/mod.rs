@@ -50,6 +50,15 @@ impl Limit {
     }
 }
 
+/// What can be changed in a queue while it is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// From what length on it marks.
+    MarkingThreshold(Limit),
+    /// What it may hold. What waits beyond that stays.
+    Buffer(Limit),
+}
+
 /// What became of the packets when one was enqueued. Usually nothing: [`Outcome::QUEUED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -101,6 +110,14 @@ pub trait Discipline {
     fn inspects_passing(&self) -> bool {
         false
     }
+    /// Changes a setting. False if it has no such setting.
+    fn set(&mut self, _setting: Setting) -> bool {
+        false
+    }
+    /// From what length on it marks now, if it does by a threshold.
+    fn marking_threshold(&self) -> Option<Limit> {
+        None
+    }
     /// How urgent the packet is that leaves next: 0 for headers and control, from 1 on for data by priority. Says
     /// nothing of an empty queue.
     fn urgency(&self) -> u8 {
@@ -141,6 +158,12 @@ macro_rules! disciplines {
             }
             fn inspects_passing(&self) -> bool {
                 match self { $(Self::$name(q) => q.inspects_passing(),)+ }
+            }
+            fn set(&mut self, setting: Setting) -> bool {
+                match self { $(Self::$name(q) => q.set(setting),)+ }
+            }
+            fn marking_threshold(&self) -> Option<Limit> {
+                match self { $(Self::$name(q) => q.marking_threshold(),)+ }
             }
             fn urgency(&self) -> u8 {
                 match self { $(Self::$name(q) => q.urgency(),)+ }

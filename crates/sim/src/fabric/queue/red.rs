@@ -4,7 +4,7 @@
 //! at random: bursts pass, and a flow's share of the marks or drops is its share of the packets.
 
 use super::drop_tail::DropTail;
-use super::{Discipline, Limit, Outcome, Passing};
+use super::{Discipline, Limit, Outcome, Passing, Setting};
 use crate::engine::arena::{Hot, PacketId, flag};
 use crate::random;
 
@@ -170,6 +170,10 @@ impl Discipline for Red {
 
     fn inspects_passing(&self) -> bool {
         true
+    }
+
+    fn set(&mut self, setting: Setting) -> bool {
+        self.queue.set(setting)
     }
 }
 

@@ -6,7 +6,7 @@
 //! packets share the header queue. When that overflows too, the packet is rejected: dropped, or returned to its sender.
 
 use super::bands::Bands;
-use super::{Discipline, Limit, Outcome};
+use super::{Discipline, Limit, Outcome, Setting};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::random;
 
@@ -137,6 +137,14 @@ impl Discipline for Trim {
     #[inline]
     fn bytes(&self) -> u64 {
         self.headers.bytes + self.data.bytes
+    }
+
+    fn set(&mut self, setting: Setting) -> bool {
+        match setting {
+            Setting::Buffer(limit) => self.data_limit = limit,
+            Setting::MarkingThreshold(_) => return false,
+        }
+        true
     }
 }
 

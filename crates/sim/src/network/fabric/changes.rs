@@ -2,6 +2,7 @@
 
 use super::{Fabric, drop_packet};
 use crate::fabric::graph::PortId;
+use crate::fabric::queue::Setting;
 use crate::fabric::routing::Routes;
 use crate::network::engine::Engine;
 use crate::network::ledger::Ledger;
@@ -46,6 +47,13 @@ impl Fabric {
                 p.set_rate(rate);
             }
         }
+    }
+
+    /// Changes a setting of a port's queue. False if it has no such setting.
+    pub(in crate::network) fn set_queue(&mut self, engine: &mut Engine, port: PortId, setting: Setting) -> bool {
+        let p = &mut self.ports[port as usize];
+        p.catch_up(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+        p.set_queue(setting)
     }
 
     fn links_of(&self, target: Target) -> Vec<u32> {

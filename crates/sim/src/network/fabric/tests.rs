@@ -77,6 +77,7 @@ impl Bench {
             time_limit: Time::MAX,
             changes: Vec::new(),
             sampling: Sampling::default(),
+            controllers: Vec::new(),
             routing: RoutingConfig { multicast_trees: 1, ..RoutingConfig::default() },
             memory_limit: u64::MAX,
             host_jitter: Jitter::NONE,
@@ -87,7 +88,7 @@ impl Bench {
             pulls_by_priority: false,
         };
         let fabric = Fabric::new(&setup, 1500);
-        let engine = Engine::new(Entities::new(setup.graph.ports(), 4), 22_000_000, 1, u64::MAX);
+        let engine = Engine::new(Entities::new(setup.graph.ports(), 4, 0), 22_000_000, 1, u64::MAX);
         let mut ledger = Ledger::new(setup.sessions, setup.groups);
         let session = ledger.open();
         ledger.add_endpoint(session);
