@@ -70,13 +70,11 @@ fn walk(schema: &Json, defs: &Map<String, Json>, path: &str, keys: &mut BTreeSet
 
 /// Whether a schema is that of tables with fixed keys, or of a choice among such.
 fn is_table(schema: &Json, defs: &Map<String, Json>) -> bool {
-    match schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
-        Some(name) => is_table(&defs[name], defs),
-        None => {
-            let choices = schema["oneOf"].as_array();
-            schema["properties"].is_object() || choices.is_some_and(|all| all.iter().all(|one| tag(one).is_some()))
-        }
+    if let Some(name) = schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
+        return is_table(&defs[name], defs);
     }
+    let choices = schema["oneOf"].as_array();
+    schema["properties"].is_object() || choices.is_some_and(|all| all.iter().all(|one| tag(one).is_some()))
 }
 
 /// What tells a table from the others of a choice.
