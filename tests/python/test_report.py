@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import fixtures
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch import Results, load, report
+from anabranch import Results, load, report, schema
 from anabranch.comparison import compare
 from anabranch.report.curves import cdf, ranks, thinned
 from anabranch.report.drawing import draw
+from anabranch.report.timeline import envelope
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +85,34 @@ def test_it_holds_everything(results: Results) -> None:
         assert run.fingerprint in text
     # CDFs of five buckets, two slowdown charts, two rank plots.
     assert len(specs(text)) == 5 + 2 + 2
+
+
+def test_what_controllers_set_is_a_timeline(tmp_path: Path) -> None:
+    folder = fixtures.write(tmp_path / "r", fixtures.Fixture(background=0, seeds=(1, 2)))
+    for place, home in enumerate(sorted((folder / "runs").iterdir())):
+        # Of the second seed other numbers, which are not shown.
+        value = [40.0, 38.0, 30.0] if home.name.endswith("-s1") else [900.0, 900.0, 900.0]
+        rows = {"time_ns": [1e6, 1e6, 2e6], "metric": "set_marking_threshold_packets", "id": [3, 5, 3], "value": value}
+        frame = pl.DataFrame({"run": home.name, **rows})
+        if place % 2 == 0 or "s2" in home.name:
+            frame.select(pl.col(n).cast(t) for n, t in schema.SERIES.items()).write_parquet(home / "series.parquet")
+    text = report.html(load(folder))
+    assert "What controllers set" in text
+    timeline = specs(text)[-1]
+    (rows,) = timeline["datasets"].values()
+    found = [row for row in rows if row["series"] == "SCDP"]
+    assert [(row["x"], row["low"], row["y"], row["high"]) for row in found] == [(1, 38, 39, 40), (2, 30, 34, 38)]
+    assert "What controllers set" not in report.html(load(fixtures.write(tmp_path / "none", fixtures.Fixture())))
+
+
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 9), st.integers(1, 50)), min_size=1, max_size=900))
+def test_an_envelope_ends_with_the_last_values(steps: list[tuple[int, int, int]]) -> None:
+    steps.sort(key=lambda step: step[0])
+    found = envelope(*map(list, zip(*steps, strict=True)), moments=50)
+    last = list({port: value for _, port, value in steps}.values())
+    assert len(found) <= 50
+    assert found[-1] == (steps[-1][0], min(last), np.median(last), max(last))
+    assert [time for time, *_ in found] == sorted({time for time, *_ in found})
 
 
 def test_curves_are_thin(results: Results) -> None:

@@ -17,6 +17,7 @@ import polars as pl
 from anabranch import stats, units
 from anabranch.comparison import within
 from anabranch.report.curves import POINTS, cdf, ranks, rounded
+from anabranch.report.timeline import SETTINGS, envelope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,6 +47,8 @@ class Charts:
     def __init__(self, results: Results, comparison: Comparison) -> None:
         self.comparison = comparison
         self.flows = results.flows
+        decisions = results.scan("series").filter(pl.col("metric").str.starts_with("set_"))
+        self.decisions = results.collect("series", decisions)
         self.values = comparison.values
         # Many panels share the size budget of one file.
         self.points = max(60, POINTS // max(1, len(comparison.panels) // 2))
@@ -147,6 +150,35 @@ class Charts:
             x = alt.X(f"x:{kind}", title=key, sort=None, scale=alt.Scale(zero=False) if numeric else alt.Undefined)
             charts.append(Chart(bucket.label, "p99 FCT; bars: 95 % interval over seeds", self._sweep(data, x)))
         return charts
+
+    def settings(self, point: Mapping[str, Any]) -> list[Chart]:
+        """What controllers set, over time: median over ports, and the range."""
+        rows = self.decisions.filter(within(point, columns=self.decisions.columns))
+        charts = []
+        for metric, (name, unit, scale) in SETTINGS.items():
+            data = []
+            for value, label in zip(self.values, self.labels, strict=True):
+                own = rows.filter((pl.col(self.comparison.series) == value) & (pl.col("metric") == metric))
+                own = own.filter(pl.col("seed") == pl.col("seed").min()).sort("time_ns", maintain_order=True)
+                data += [
+                    {"x": time / 1e6, "low": low / scale, "y": middle / scale, "high": high / scale, "series": label}
+                    for time, low, middle, high in envelope(
+                        own["time_ns"].to_list(), own["id"].to_list(), own["value"].to_list()
+                    )
+                ]
+            if data:
+                caption = "of the first seed: median of the ports that were set, and their range"
+                charts.append(Chart(name, caption, self._steps(data, f"{name.lower()} ({unit})")))
+        return charts
+
+    def _steps(self, data: list[dict[str, Any]], title: str) -> dict[str, Any]:
+        base = alt.Chart(alt.InlineData(values=data)).encode(x=alt.X("x:Q", title="time (ms)"))
+        y, colour = alt.Y("y:Q", title=title), self._encodings()["color"]
+        band = base.mark_area(opacity=0.2, interpolate="step-after").encode(y=as_low(y), y2="high:Q", color=colour)
+        lines = base.mark_line(strokeWidth=1.8, interpolate="step-after").encode(
+            y=y, color=colour, strokeDash=alt.StrokeDash("series:N", scale=self.dash, legend=None)
+        )
+        return self._finish(alt.layer(band, lines))
 
     def _rows(self, point: Mapping[str, Any], condition: pl.Expr) -> pl.DataFrame:
         return self.flows.filter(condition & within(point, columns=self.flows.columns))
