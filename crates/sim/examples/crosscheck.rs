@@ -164,7 +164,7 @@ fn path(case: &Case, routes: &Routes, source: u32, sink: u32) -> Vec<PortId> {
     let paths = routes.path_count(source, sink);
     let ends = Ends { source, destination: sink, paths, hops: routes.hop_count(source, sink) };
     let mut flow = Routing::new(RoutingMode::Single, &RoutingConfig::default()).flow(&ends, &mut random);
-    let fraction = flow.next(&Departing { now: 0, size: 1500 }, &mut random);
+    let fraction = flow.next(&Departing { now: 0, size: 1500, destination: sink }, &mut random);
     routes.path(&case.graph, source, sink, fraction)
 }
 

@@ -6,7 +6,7 @@ use anabranch_sim::control::{AnyController, QueueOccupancy};
 use anabranch_sim::fabric::queue::Limit;
 use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Sampling, Setup};
+use anabranch_sim::network::{Ending, Needs, Network, Sampling, Setup};
 use anabranch_transport::tcp::Algorithm;
 use common::*;
 
@@ -73,6 +73,18 @@ fn queues_without_the_setting_are_left_alone() {
         anabranch_sim::fabric::queue::Queue::Ecn(queue)
     });
     assert_eq!(decisions(&complete(setup)), []);
+}
+
+/// A delay of hours at a period of microseconds: what waits to take effect is bounded as samples are.
+#[test]
+fn what_is_decided_has_a_bound() {
+    let slow = QueueOccupancy { period: us(1), delay: us(3_600_000_000), ..controller() };
+    let mut network = Network::new(Setup { memory_limit: 2_000_000, ..incast(60, Some(slow)) });
+    let ending = network.run(|n| n.events() < 10_000_000);
+    let Ending::TooLarge(Needs::Samples, why) = ending else { panic!("{ending:?}") };
+    assert!(why.contains("samples"), "{why}");
+    let none = AnyController::QueueOccupancy(QueueOccupancy { period: us(0), ..controller() });
+    assert_eq!(none.check()[0].to_string(), "period: must be at least 1us, not 0s");
 }
 
 #[test]

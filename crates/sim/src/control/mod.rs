@@ -119,7 +119,7 @@ impl<'a> View<'a> {
 pub enum Action {
     /// A setting of a port's queue.
     Queue(PortId, Setting),
-    /// The rate of a link, both directions.
+    /// The rate of a link, both directions; above zero.
     Rate(u32, Rate),
 }
 
@@ -129,9 +129,12 @@ pub trait Controller: fmt::Debug + Send {
     fn decide(&mut self, view: &View<'_>) -> Vec<Action>;
 }
 
+/// No control plane decides more often, and a run in which one did would do little else.
+const SHORTEST_PERIOD: Duration = Duration::from_us(1);
+
 /// The configuration of a controller.
 pub trait ControllerConfig {
-    /// Time from one decision to the next, above zero.
+    /// Time from one decision to the next, at least 1 us.
     fn period(&self) -> Duration;
     /// Time from what is seen until what was decided takes effect.
     fn delay(&self) -> Duration;
@@ -168,8 +171,8 @@ impl AnyController {
     pub fn check(&self) -> Vec<Fault> {
         let config = self.config();
         let mut faults = config.check();
-        if config.period() == Duration::ZERO {
-            faults.push(Fault::new("period", "must be above 0"));
+        if config.period() < SHORTEST_PERIOD {
+            faults.push(Fault::new("period", format!("must be at least {SHORTEST_PERIOD}, not {}", config.period())));
         }
         faults
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueOccupancy {
-    /// Time from one decision to the next, above 0.
+    /// Time from one decision to the next, at least 1 us.
     pub period: Duration,
     /// Time until a decision takes effect.
     pub delay: Duration,

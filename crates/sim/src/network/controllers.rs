@@ -55,6 +55,11 @@ impl Controllers {
         }
     }
 
+    /// What has been decided and does not take effect yet.
+    pub(super) fn decided(&self) -> usize {
+        self.running.iter().map(|running| running.decided.len()).sum()
+    }
+
     /// An entity of a controller comes up.
     pub(super) fn handle(
         &mut self,

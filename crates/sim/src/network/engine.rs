@@ -32,6 +32,12 @@ impl Entities {
         }
     }
 
+    /// Whether it is one of a controller's.
+    #[inline]
+    pub(super) fn is_controller(&self, entity: Entity) -> bool {
+        (self.controllers..self.timers).contains(&entity)
+    }
+
     /// The pacer of an interface's pulls.
     #[inline]
     pub(super) fn pacer(&self, interface: u32) -> Entity {

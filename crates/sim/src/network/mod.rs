@@ -157,20 +157,28 @@ impl Network {
             // Looking at the network leaves no trace.
             if entity == self.engine.entities.sampler {
                 self.monitor.sample(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
-                if self.monitor.too_large(self.now()).is_some() {
+                if self.too_many_samples().is_some() {
                     return self.too_large();
                 }
                 continue;
             }
             self.engine.trace(now ^ u64::from(entity) << 40);
             self.dispatch(entity);
+            if self.engine.entities.is_controller(entity) && self.too_many_samples().is_some() {
+                return self.too_large();
+            }
         }
         None
     }
 
+    /// If what is recorded, or sure to be, needs more memory than it may take: a message.
+    fn too_many_samples(&self) -> Option<String> {
+        self.monitor.too_large(self.now(), self.controllers.decided())
+    }
+
     /// The ending of a run that needs more memory than it may take.
     fn too_large(&self) -> Option<Ending> {
-        if let Some(why) = self.monitor.too_large(self.now()) {
+        if let Some(why) = self.too_many_samples() {
             return Some(Ending::TooLarge(Needs::Samples, why));
         }
         self.engine.too_large().map(|why| Ending::TooLarge(Needs::Packets, why))

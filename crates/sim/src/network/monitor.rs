@@ -87,8 +87,9 @@ impl Monitor {
     }
 
     /// If the samples need more memory than they may take: a message.
-    pub(super) fn too_large(&self, now: Time) -> Option<String> {
-        let (count, limit) = (self.samples.len(), Bytes(self.memory_limit));
+    /// `awaited`: rows that are sure to come.
+    pub(super) fn too_large(&self, now: Time, awaited: usize) -> Option<String> {
+        let (count, limit) = (self.samples.len() + awaited, Bytes(self.memory_limit));
         (count as u64 * SAMPLE_BYTES > limit.0).then(|| format!("{count} samples at {now} need more than {limit}"))
     }
 

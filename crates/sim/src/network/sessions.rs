@@ -151,7 +151,7 @@ impl Opening<'_> {
         let paths = remotes.all().iter().map(|r| self.fabric.routes().path_count(host, r.host)).max().unwrap_or(0);
         let paths = paths.max(group.map_or(0, |_| self.fabric.multicast_trees()));
         let destination = remotes.get(0).host;
-        let hops = self.fabric.routes().hop_count(host, destination);
+        let hops = remotes.all().iter().map(|r| self.fabric.routes().hop_count(host, r.host)).max().unwrap_or(0);
         let ends = Ends { source: host, destination, paths, hops };
         let path = self.fabric.schemes().flow(mode, &ends, self.hosts.random(host));
         let interface = self.hosts.interface(host);

@@ -5,7 +5,7 @@
 //! quotient to the next. In a fat-tree each destination has one core switch, each core switch equally many destinations,
 //! and no two hosts of a rack the same aggregation switch. Elsewhere it is a static route for each destination.
 
-use super::{Ends, Hop, Scheme};
+use super::{Departing, Ends, FlowPath, Hop, Scheme};
 use crate::fabric::graph::PortId;
 use crate::random::Stream;
 
@@ -13,12 +13,23 @@ use crate::random::Stream;
 #[derive(Clone, Debug, Default)]
 pub struct DModK;
 
+/// The same for all flows: each packet begins with the number of its own destination.
+#[derive(Clone, Debug)]
+pub struct Destination;
+
+impl FlowPath for Destination {
+    #[inline]
+    fn next(&mut self, packet: &Departing, _random: &mut Stream) -> u32 {
+        packet.destination
+    }
+}
+
 impl Scheme for DModK {
-    type Flow = u32;
+    type Flow = Destination;
     const OWN_BITS: bool = true;
 
-    fn flow(&self, ends: &Ends, _random: &mut Stream) -> u32 {
-        ends.destination
+    fn flow(&self, _ends: &Ends, _random: &mut Stream) -> Destination {
+        Destination
     }
 
     fn egress(&self, hop: &Hop<'_>, rest: &mut u32) -> Option<PortId> {

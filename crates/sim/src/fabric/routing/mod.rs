@@ -40,7 +40,7 @@ pub struct Ends {
     pub destination: u32,
     /// Shortest paths between them, or multicast trees; of several receivers, the most.
     pub paths: u32,
-    /// Links on a shortest path; 0 if there is none.
+    /// Links on a shortest path; 0 if there is none; of several receivers, the most.
     pub hops: u8,
 }
 
@@ -51,6 +51,8 @@ pub struct Departing {
     pub now: u64,
     /// Bytes on the wire.
     pub size: u32,
+    /// Receiving host: that of the flow, but for the hub of a session with several ends.
+    pub destination: u32,
 }
 
 /// A packet at a node that has to choose.

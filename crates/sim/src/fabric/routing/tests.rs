@@ -21,7 +21,11 @@ fn ends(routes: &Routes, source: u32, destination: u32) -> Ends {
 }
 
 fn packet(now: u64) -> Departing {
-    Departing { now, size: 1500 }
+    to(1, now)
+}
+
+fn to(destination: u32, now: u64) -> Departing {
+    Departing { now, size: 1500, destination }
 }
 
 /// Switches that a packet with these path bits passes, in order.
@@ -104,7 +108,7 @@ fn d_mod_k_gives_each_destination_a_core_switch_and_each_core_switch_equally_man
         let (ports, mut core_of) = (graph.ports_by_node(), BTreeMap::new());
         for (source, destination) in pairs(&graph) {
             let ends = ends(&routes, source, destination);
-            let bits = scheme.flow(&ends, &mut stream()).next(&packet(0), &mut stream());
+            let bits = scheme.flow(&ends, &mut stream()).next(&to(destination, 0), &mut stream());
             let passed = walk(&graph, &routes, &scheme, &ends, bits);
             assert_eq!(passed.len() + 1, usize::from(ends.hops), "a shortest path");
             if racks[source as usize] != racks[destination as usize] {
@@ -126,6 +130,21 @@ fn d_mod_k_gives_each_destination_a_core_switch_and_each_core_switch_equally_man
     }
 }
 
+/// The hub of a session with several ends has one flow, and packets to each of them.
+#[test]
+fn d_mod_k_goes_by_the_destination_of_the_packet() {
+    let graph = fat_tree(4);
+    let routes = Routes::build(&graph, |_| true);
+    let scheme = scheme(&graph, RoutingMode::DModK, &RoutingConfig::default());
+    let mut hub = scheme.flow(&ends(&routes, 0, 1), &mut stream());
+    for destination in 8..16 {
+        let ends = ends(&routes, 0, destination);
+        let own = scheme.flow(&ends, &mut stream()).next(&to(destination, 0), &mut stream());
+        assert_eq!(hub.next(&to(destination, 0), &mut stream()), own);
+        assert_eq!(own, destination);
+    }
+}
+
 #[test]
 fn d_mod_k_is_a_static_route_on_irregular_fabrics() {
     let graph = jellyfish();
@@ -135,7 +154,7 @@ fn d_mod_k_is_a_static_route_on_irregular_fabrics() {
         let ends = ends(&routes, source, destination);
         let mut random = stream();
         let mut flow = scheme.flow(&ends, &mut random);
-        let mut next = || walk(&graph, &routes, &scheme, &ends, flow.next(&packet(0), &mut random));
+        let mut next = || walk(&graph, &routes, &scheme, &ends, flow.next(&to(destination, 0), &mut random));
         let first = next();
         assert_eq!(first.len() + 1, usize::from(ends.hops));
         assert_eq!(first, next());
