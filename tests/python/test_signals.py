@@ -15,6 +15,7 @@ import anabranch
 from anabranch import stats
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SCENARIO = """\
@@ -55,6 +56,14 @@ def command(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
 
 def status(folder: Path) -> list[str]:
     return [run.status for run in anabranch.load(folder / "r").manifest.runs]
+
+
+@pytest.fixture(autouse=True)
+def _hangups_end_programs() -> Iterator[None]:
+    """A program takes it from its parent to ignore a hang-up: these tests may run under nohup, what they start must not."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])

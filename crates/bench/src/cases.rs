@@ -95,7 +95,7 @@ impl Case {
         match self.transport {
             "ndp" => Box::new(|p| Queue::Trim(trim::Trim::new(TRIMMING_QUEUE, HEADER_QUEUE, 10, u64::from(p)))),
             "scdp" => {
-                let parameters = mlfq::MlfqParameters {
+                let parameters = Arc::new(mlfq::MlfqParameters {
                     priorities: 5,
                     buffer: TRIMMING_QUEUE,
                     trim: true,
@@ -103,8 +103,8 @@ impl Case {
                     weight: 10,
                     victim: mlfq::Victim::Lowest,
                     mark: None,
-                };
-                Box::new(move |_| Queue::Mlfq(mlfq::Mlfq::new(parameters)))
+                });
+                Box::new(move |_| Queue::Mlfq(mlfq::Mlfq::new(Arc::clone(&parameters))))
             }
             "dctcp" => Box::new(|_| Queue::Ecn(ecn::Ecn::new(TCP_QUEUE, DCTCP_K))),
             _ => Box::new(|_| Queue::DropTail(drop_tail::DropTail::new(TCP_QUEUE))),

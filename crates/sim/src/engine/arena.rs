@@ -3,6 +3,8 @@
 //! What switches read (`Hot`, 32 bytes, two to a cache line) lies apart from the transport's header, which only hosts
 //! read. A packet is in exactly one list at a time (a queue, a link, the free list), so one `next` field serves all.
 
+use super::prefetch::prefetch;
+
 /// Handle of a packet.
 pub type PacketId = u32;
 
@@ -31,9 +33,10 @@ pub mod flag {
 
 /// What switches need to know of a packet.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub struct Hot {
-    /// In flight: when its last bit arrives. Queued: when it was enqueued. Picoseconds.
+    /// In flight: when the last bit of the packet after it arrives, if there is one (so that an arrival need not look at the
+    /// next packet). Queued: when it was enqueued. Picoseconds.
     pub at: u64,
     /// Next packet in the list that this one is in.
     pub next: PacketId,
@@ -83,6 +86,11 @@ impl Hot {
     #[inline]
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags
+    }
+    /// Whether it is for one receiver.
+    #[inline]
+    pub fn is_unicast(&self) -> bool {
+        self.flags & flag::MULTICAST == 0
     }
     /// Whether the packet belongs in a trimming switch's header band.
     #[inline]
@@ -172,6 +180,21 @@ impl<H: Copy> Arena<H> {
         &self.headers[id as usize]
     }
 
+    /// [Asks for](prefetch) a packet's memory, if it is one.
+    #[inline]
+    pub fn prefetch(&self, id: PacketId) {
+        if let (Some(hot), Some(header)) = (self.hot.get(id as usize), self.headers.get(id as usize)) {
+            prefetch(hot);
+            prefetch(header);
+        }
+    }
+
+    /// What switches see of a packet, if it is one.
+    #[inline]
+    pub fn get(&self, id: PacketId) -> Option<&Hot> {
+        self.hot.get(id as usize)
+    }
+
     /// What switches see.
     #[inline]
     pub fn hot(&self, id: PacketId) -> &Hot {
@@ -218,6 +241,12 @@ impl Fifo {
     #[inline]
     pub fn head(&self) -> PacketId {
         self.head
+    }
+
+    /// The newest packet; anything if there is none.
+    #[inline]
+    pub fn last(&self) -> PacketId {
+        self.tail
     }
 
     /// Appends a packet.

@@ -2,4 +2,5 @@
 
 pub mod arena;
 pub mod periodic;
+pub mod prefetch;
 pub mod wheel;

@@ -1,23 +1,26 @@
 //! The event scheduler: a hierarchical timing wheel over dense entities.
 //!
 //! Every *entity* (a directed link, a host's pull pacer, an endpoint's timer ...) has at most one pending event, so an
-//! event is just (time, entity) and the wheel's lists run through arrays indexed by entity: scheduling allocates
-//! nothing. Events leave in the order of time, whatever the order in which they were scheduled; `Wheel::key`
-//! says what happens to those at the same time.
+//! event is just (time, entity). Events leave in the order of time, whatever the order in which they were scheduled;
+//! `Wheel::key` says what happens to those at the same time.
 //!
 //! The first level spans more than a packet's serialisation and propagation, so nearly every event is inserted once,
-//! popped once, and costs the same however many are pending. Its slots are sized to hold a handful of events each, which
-//! are sorted when their slot comes up: the caller can look at the whole batch ([`Wheel::batch`]) and have the memory of
-//! all of them fetched at once. Two coarser levels hold timers; they are emptied into finer ones as time comes near.
+//! popped once, and costs the same however many are pending. Its slots are cache lines of entries, sized to hold a handful
+//! each, which are sorted when their slot comes up: the caller can look at those to come ([`Wheel::ahead`]) and have the
+//! memory of several of them fetched at once. Two coarser levels hold timers; they are emptied into finer ones as time
+//! comes near.
+//!
+//! To cancel an event of the first level is to forget when it is due: its entry stays, and is skipped when it comes up.
+//! An event is told apart by nothing but its time and its entity, so an entry that is left over from an event at the same
+//! time is as good as its own. The coarse levels are lists through arrays indexed by entity, where a timer that moves a
+//! hundred times leaves nothing behind.
 
 /// Index of an entity.
 pub type Entity = u32;
 
 const NONE: u32 = u32::MAX;
-/// `place` of an entity without a pending event.
-const IDLE: u32 = u32::MAX;
-/// `place` of an entity whose event waits in the sorted buffer of the current slot.
-const IN_BUFFER: u32 = u32::MAX - 1;
+/// When an entity without a pending event is due.
+const IDLE: u64 = u64::MAX;
 
 const COARSE_BITS: u32 = 10;
 const COARSE: u64 = 1 << COARSE_BITS;
@@ -30,15 +33,39 @@ type Keyed = (u64, Entity);
 /// Bits of a key that tell apart events at the same time.
 const TIE_BITS: u32 = 32;
 
+/// Entries of a [`Slot`].
+const ENTRIES: usize = 7;
+
+/// An event of the fine level.
 #[derive(Clone, Copy)]
-struct Node {
-    time: u64,
-    next: u32,
-    previous: u32,
-    place: u32,
+struct Entry {
+    /// Picoseconds since the slot began.
+    offset: u32,
+    entity: Entity,
 }
 
-const EMPTY: Node = Node { time: 0, next: NONE, previous: NONE, place: IDLE };
+/// The events of a slot of the fine level: one cache line, and full ones that came before.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Slot {
+    entries: [Entry; ENTRIES],
+    len: u32,
+    /// The one that was filled before this, in [`Wheel::full`].
+    before: u32,
+}
+
+const NO_EVENT: Slot = Slot { entries: [Entry { offset: 0, entity: 0 }; ENTRIES], len: 0, before: NONE };
+
+/// Where an entity's event stands in a list of a coarse level.
+#[derive(Clone, Copy)]
+struct Link {
+    next: u32,
+    previous: u32,
+    /// Number of the list; `NONE`: in no list.
+    list: u32,
+}
+
+const UNLINKED: Link = Link { next: NONE, previous: NONE, list: NONE };
 
 /// Which of several events at the same time is first: the one with the smallest upper half of this. Two multiplications, so
 /// that every bit of the time matters to every pair of entities: with one, two whose numbers differ by 13, say, keep
@@ -51,9 +78,16 @@ fn tie(salt: u64, time: u64, entity: Entity) -> u64 {
 
 /// A timing wheel. See the module's text.
 pub struct Wheel {
-    nodes: Vec<Node>,
-    heads: Vec<u32>,
-    /// One bit per slot that is not empty.
+    /// When the event of each entity is due, in picoseconds; [`IDLE`]: it has none.
+    due: Vec<u64>,
+    fine: Vec<Slot>,
+    /// Full lines of slots with more events than one line holds, and the first that is free.
+    full: Vec<Slot>,
+    free: u32,
+    /// The lists of the two coarse levels, one after the other.
+    heads: Vec<Entity>,
+    links: Vec<Link>,
+    /// One bit per slot that is not empty, the coarse levels' after those of the fine one.
     occupied: Vec<u64>,
     /// Events of the current fine slot (and any scheduled into it while it is current), latest first.
     buffer: Vec<Keyed>,
@@ -61,8 +95,10 @@ pub struct Wheel {
     origin: u64,
     /// log2 of the width of a fine slot, in picoseconds.
     shift: u32,
-    /// log2 of the number of fine slots. The two coarse levels follow them in `heads`.
+    /// log2 of the number of fine slots.
     fine_bits: u32,
+    /// One less than that number.
+    mask: u64,
     /// Absolute number of the current fine slot: everything before it has been popped.
     slot: u64,
     pending: usize,
@@ -79,12 +115,16 @@ impl Wheel {
         let fine_bits = (entities / BATCH).next_power_of_two().trailing_zeros().clamp(6, 14);
         let fine = 1u64 << fine_bits;
         let shift = horizon.div_ceil(fine - 1).next_power_of_two().trailing_zeros().min(30);
-        let slots = (fine + 2 * COARSE) as usize;
         Self {
-            nodes: vec![EMPTY; entities],
-            heads: vec![NONE; slots],
-            occupied: vec![0; slots / 64],
+            due: vec![IDLE; entities],
+            fine: vec![NO_EVENT; fine as usize],
+            full: Vec::new(),
+            free: NONE,
+            heads: vec![NONE; 2 * COARSE as usize],
+            links: vec![UNLINKED; entities],
+            occupied: vec![0; (fine + 2 * COARSE) as usize / 64],
             fine_bits,
+            mask: fine - 1,
             origin: 0,
             buffer: Vec::with_capacity(64),
             shift,
@@ -102,19 +142,21 @@ impl Wheel {
         (time - self.origin) << TIE_BITS | tie(self.salt, time, entity) >> (64 - TIE_BITS)
     }
 
-    fn fine(&self) -> u64 {
-        1 << self.fine_bits
+    /// Slots of the fine level.
+    fn slots(&self) -> u64 {
+        self.mask + 1
     }
 
-    /// First slot of a coarse level (1 or 2) in `heads`.
-    fn level_base(&self, level: u64) -> u32 {
-        (self.fine() + (level - 1) * COARSE) as u32
+    /// First slot of a coarse level (1 or 2) in `occupied`.
+    fn level_base(&self, level: u64) -> usize {
+        (self.slots() + (level - 1) * COARSE) as usize
     }
 
     /// Makes room for entities up to `count`.
     pub fn grow(&mut self, count: usize) {
-        if count > self.nodes.len() {
-            self.nodes.resize(count, EMPTY);
+        if count > self.due.len() {
+            self.due.resize(count, IDLE);
+            self.links.resize(count, UNLINKED);
         }
     }
 
@@ -129,16 +171,20 @@ impl Wheel {
     }
 
     /// When the event of `entity` is due, if it has one.
+    #[inline]
     pub fn due(&self, entity: Entity) -> Option<u64> {
-        let node = &self.nodes[entity as usize];
-        (node.place != IDLE).then_some(node.time)
+        let due = self.due[entity as usize];
+        (due != IDLE).then_some(due)
     }
 
-    /// Schedules the event of `entity`, which must have none pending, at `time`, which must not be in the past.
+    /// Schedules the event of `entity`, which must have none pending, at `time`, which must not be in the past. The end of
+    /// time, `u64::MAX`, is a picosecond earlier.
     #[inline]
     pub fn schedule(&mut self, entity: Entity, time: u64) {
-        debug_assert_eq!(self.nodes[entity as usize].place, IDLE, "an entity has at most one event");
+        debug_assert_eq!(self.due[entity as usize], IDLE, "an entity has at most one event");
         self.pending += 1;
+        let time = time.min(IDLE - 1);
+        self.due[entity as usize] = time;
         self.insert(entity, time);
     }
 
@@ -151,82 +197,131 @@ impl Wheel {
     #[inline]
     fn insert(&mut self, entity: Entity, time: u64) {
         let slot = time >> self.shift;
-        if slot <= self.slot {
-            let event = (self.key(time, entity), entity);
-            let at = self.buffer.partition_point(|&e| e > event);
-            self.buffer.insert(at, event);
-            let node = &mut self.nodes[entity as usize];
-            node.time = time;
-            node.place = IN_BUFFER;
-            return;
+        let place = (slot & self.mask) as usize;
+        // Of a slot that has passed, a great number.
+        if slot.wrapping_sub(self.slot + 1) < self.mask {
+            let line = &mut self.fine[place];
+            if let Some(entry) = line.entries.get_mut(line.len as usize) {
+                *entry = Entry { offset: (time - (slot << self.shift)) as u32, entity };
+                line.len += 1;
+                self.occupied[place / 64] |= 1 << (place % 64);
+                return;
+            }
         }
-        let place =
-            if slot - self.slot < self.fine() { (slot & (self.fine() - 1)) as u32 } else { self.coarse_place(slot) };
-        let head = std::mem::replace(&mut self.heads[place as usize], entity);
-        self.nodes[entity as usize] = Node { time, next: head, previous: NONE, place };
-        if head != NONE {
-            self.nodes[head as usize].previous = entity;
-        }
-        self.occupied[place as usize / 64] |= 1 << (place % 64);
+        self.insert_elsewhere(entity, time);
     }
 
-    fn coarse_place(&self, slot: u64) -> u32 {
+    /// Where there is no room, or no line.
+    #[inline(never)]
+    fn insert_elsewhere(&mut self, entity: Entity, time: u64) {
+        let slot = time >> self.shift;
+        if slot <= self.slot {
+            self.insert_now(entity, time);
+        } else if slot - self.slot < self.slots() {
+            self.spill((slot & self.mask) as usize);
+            self.insert(entity, time);
+        } else {
+            self.insert_coarse(entity, slot);
+        }
+    }
+
+    /// A slot's line is full: it goes aside, and leaves an empty one.
+    fn spill(&mut self, place: usize) {
+        let line = self.fine[place];
+        let mut aside = self.free;
+        if aside == NONE {
+            aside = self.full.len() as u32;
+            self.full.push(line);
+        } else {
+            self.free = self.full[aside as usize].before;
+            self.full[aside as usize] = line;
+        }
+        self.fine[place] = Slot { before: aside, ..NO_EVENT };
+    }
+
+    /// Into the batch.
+    fn insert_now(&mut self, entity: Entity, time: u64) {
+        let event = (self.key(time, entity), entity);
+        let at = self.buffer.partition_point(|&e| e > event);
+        self.buffer.insert(at, event);
+    }
+
+    fn insert_coarse(&mut self, entity: Entity, slot: u64) {
+        let list = self.coarse_list(slot);
+        let head = std::mem::replace(&mut self.heads[list as usize], entity);
+        self.links[entity as usize] = Link { next: head, previous: NONE, list };
+        if head != NONE {
+            self.links[head as usize].previous = entity;
+        }
+        let place = self.level_base(1) + list as usize;
+        self.occupied[place / 64] |= 1 << (place % 64);
+    }
+
+    fn coarse_list(&self, slot: u64) -> u32 {
         let (turn, now) = (slot >> self.fine_bits, self.slot >> self.fine_bits);
         if turn - now < COARSE {
-            return self.level_base(1) + (turn & (COARSE - 1)) as u32;
+            return (turn & (COARSE - 1)) as u32;
         }
         let (turn, now) = (turn >> COARSE_BITS, now >> COARSE_BITS);
         // What lies beyond the last level waits in its farthest slot and is sorted in again from there.
         let turn = turn.min(now + COARSE - 1);
-        self.level_base(2) + (turn & (COARSE - 1)) as u32
+        (COARSE + (turn & (COARSE - 1))) as u32
     }
 
     /// Cancels the event of `entity`, if it has one.
     pub fn cancel(&mut self, entity: Entity) {
-        let node = self.nodes[entity as usize];
-        match node.place {
-            IDLE => return,
-            IN_BUFFER => {
-                let event = (self.key(node.time, entity), entity);
-                let at = self.buffer.partition_point(|&e| e > event);
-                debug_assert_eq!(self.buffer[at], event);
-                self.buffer.remove(at);
-            }
-            place => {
-                if node.previous == NONE {
-                    self.heads[place as usize] = node.next;
-                    if node.next == NONE {
-                        self.occupied[place as usize / 64] &= !(1 << (place % 64));
-                    }
-                } else {
-                    self.nodes[node.previous as usize].next = node.next;
-                }
-                if node.next != NONE {
-                    self.nodes[node.next as usize].previous = node.previous;
-                }
-            }
+        if std::mem::replace(&mut self.due[entity as usize], IDLE) == IDLE {
+            return;
         }
-        self.nodes[entity as usize].place = IDLE;
         self.pending -= 1;
+        let Link { next, previous, list } = self.links[entity as usize];
+        if list == NONE {
+            return;
+        }
+        self.links[entity as usize] = UNLINKED;
+        if previous == NONE {
+            self.heads[list as usize] = next;
+            if next == NONE {
+                let place = self.level_base(1) + list as usize;
+                self.occupied[place / 64] &= !(1 << (place % 64));
+            }
+        } else {
+            self.links[previous as usize].next = next;
+        }
+        if next != NONE {
+            self.links[next as usize].previous = previous;
+        }
     }
 
     /// Removes and returns the earliest event: (time, entity).
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Entity)> {
-        if self.buffer.is_empty() && !self.advance() {
-            return None;
+        loop {
+            if self.buffer.is_empty() && !self.advance() {
+                return None;
+            }
+            let (key, entity) = self.buffer.pop()?;
+            let time = self.origin + (key >> TIE_BITS);
+            // Another time, or none: it was cancelled.
+            if self.due[entity as usize] == time {
+                self.due[entity as usize] = IDLE;
+                self.pending -= 1;
+                return Some((time, entity));
+            }
         }
-        let (key, entity) = self.buffer.pop()?;
-        self.nodes[entity as usize].place = IDLE;
-        self.pending -= 1;
-        Some((self.origin + (key >> TIE_BITS), entity))
     }
 
-    /// Entities of the next events, the latest first: what is left of the current slot. Empty when the next
-    /// [`Wheel::pop`] will move on to another slot; [`Wheel::advance`] does so beforehand.
+    /// What is left of the current slot, in events. Of none, the next [`Wheel::pop`] will move on to another slot;
+    /// [`Wheel::advance`] does so beforehand.
     #[inline]
-    pub fn batch(&self) -> impl ExactSizeIterator<Item = Entity> {
-        self.buffer.iter().map(|e| e.1)
+    pub fn batch(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whose event comes after `n` others, if it is in the current slot, too. It may have been cancelled.
+    #[inline]
+    pub fn ahead(&self, n: usize) -> Option<Entity> {
+        self.buffer.len().checked_sub(n + 1).map(|at| self.buffer[at].1)
     }
 
     /// Moves to the next slot that holds events and empties it into the batch, which must be used up. False if nothing
@@ -237,9 +332,9 @@ impl Wheel {
             return false;
         }
         loop {
-            let from = (self.slot & (self.fine() - 1)) as usize;
-            if let Some(place) = self.next_occupied(from, self.fine() as usize) {
-                self.go_to((self.slot & !(self.fine() - 1)) | place as u64);
+            let from = (self.slot & self.mask) as usize;
+            if let Some(place) = self.next_occupied(from, self.slots() as usize) {
+                self.go_to((self.slot & !self.mask) | place as u64);
                 self.empty_into_buffer(place);
                 return true;
             }
@@ -257,17 +352,24 @@ impl Wheel {
 
     #[inline]
     fn empty_into_buffer(&mut self, place: usize) {
-        let mut entity = std::mem::replace(&mut self.heads[place], NONE);
         self.occupied[place / 64] &= !(1 << (place % 64));
-        while entity != NONE {
-            let node = &mut self.nodes[entity as usize];
-            node.place = IN_BUFFER;
-            let (time, next) = (node.time, node.next);
-            self.buffer.push((self.key(time, entity), entity));
-            entity = next;
+        let Slot { entries, len, before: mut full } = self.fine[place];
+        self.fine[place].len = 0;
+        self.fine[place].before = NONE;
+        self.add_to_buffer(&entries[..len as usize]);
+        while full != NONE {
+            let Slot { entries, before, .. } = self.full[full as usize];
+            self.add_to_buffer(&entries);
+            self.full[full as usize].before = std::mem::replace(&mut self.free, full);
+            full = before;
         }
-        if self.buffer.len() > 1 {
-            self.buffer.sort_unstable_by(|a, b| b.cmp(a));
+        sort(&mut self.buffer);
+    }
+
+    #[inline]
+    fn add_to_buffer(&mut self, entries: &[Entry]) {
+        for &Entry { offset, entity } in entries {
+            self.buffer.push((self.key(self.origin + u64::from(offset), entity), entity));
         }
     }
 
@@ -275,7 +377,7 @@ impl Wheel {
     /// what waited for that turn in the coarser levels.
     fn turn(&mut self) {
         let turn = self.slot >> self.fine_bits;
-        let base = self.level_base(1) as usize;
+        let base = self.level_base(1);
         let index = (turn & (COARSE - 1)) as usize;
         // Level 1 covers the COARSE turns from now on, cyclically: the one that holds `turn` itself is empty.
         let ahead = self
@@ -284,27 +386,28 @@ impl Wheel {
             .or_else(|| self.next_occupied(base, base + index + 1).map(|place| place + COARSE as usize - base - index));
         // Level 2 must be emptied before level 1 passes the boundary of one of its slots.
         let boundary = COARSE - (turn & (COARSE - 1));
-        let wrapped = self.next_occupied(0, self.fine() as usize).map(|_| 1);
+        let wrapped = self.next_occupied(0, self.slots() as usize).map(|_| 1);
         let step = [ahead.map(|a| a as u64), wrapped].into_iter().flatten().fold(boundary, u64::min);
         let turn = turn + step;
         self.go_to(turn << self.fine_bits);
         if step == boundary {
-            let place = self.level_base(2) as usize + ((turn >> COARSE_BITS) & (COARSE - 1)) as usize;
-            self.sort_in(place);
+            self.sort_in((COARSE + ((turn >> COARSE_BITS) & (COARSE - 1))) as usize);
         }
-        self.sort_in(base + (turn & (COARSE - 1)) as usize);
+        self.sort_in((turn & (COARSE - 1)) as usize);
         // Events of the turn's first slot may wait in the fine level, too: they belong to the same batch.
         if !self.buffer.is_empty() {
             self.empty_into_buffer(0);
         }
     }
 
-    fn sort_in(&mut self, place: usize) {
-        let mut entity = std::mem::replace(&mut self.heads[place], NONE);
+    /// Puts the events of a coarse list to where they belong now.
+    fn sort_in(&mut self, list: usize) {
+        let place = self.level_base(1) + list;
         self.occupied[place / 64] &= !(1 << (place % 64));
+        let mut entity = std::mem::replace(&mut self.heads[list], NONE);
         while entity != NONE {
-            let Node { time, next, .. } = self.nodes[entity as usize];
-            self.insert(entity, time);
+            let Link { next, .. } = std::mem::replace(&mut self.links[entity as usize], UNLINKED);
+            self.insert(entity, self.due[entity as usize]);
             entity = next;
         }
     }
@@ -329,6 +432,24 @@ impl Wheel {
             bits = self.occupied[word];
         }
     }
+}
+
+/// Sorts events, the latest first. Which of a few comes first is as good as random, so a sort with branches would guess
+/// wrong every other time: here each event counts those before it.
+#[inline]
+fn sort(events: &mut [Keyed]) {
+    const FEW: usize = 16;
+    let n = events.len();
+    if n > FEW {
+        return events.sort_unstable_by(|a, b| b.cmp(a));
+    }
+    let mut sorted = [(0, 0); FEW];
+    for (i, event) in events.iter().enumerate() {
+        let before = events[..i].iter().map(|e| usize::from(e >= event)).sum::<usize>();
+        let after = events[i..].iter().map(|e| usize::from(e > event)).sum::<usize>();
+        sorted[(before + after) % FEW] = *event;
+    }
+    events.copy_from_slice(&sorted[..n]);
 }
 
 #[cfg(test)]

@@ -28,6 +28,12 @@ impl Jitter {
     }
 }
 
+impl Default for Jitter {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -37,38 +37,50 @@ pub struct PortCounters {
 
 /// An egress port. Its entity in the scheduler is its own index.
 ///
-/// The fields that every packet needs come first and fill one cache line.
+/// Four cache lines: what every packet needs, what is counted of those that wait, and, in two, the queue.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Port {
     busy_until: u64,
+    /// When the next transmission of a packet that waits is due: `busy_until`, or `NEVER` if none waits.
+    next_start: u64,
     in_flight: Fifo,
-    /// Picoseconds per byte, or 0 when that is not an integer.
-    ps_per_byte: u64,
     delay: u64,
+    packets: u64,
+    bytes: u64,
     peer: u32,
     /// Packets in the queue.
     waiting: u32,
-    packets: u64,
-    bytes: u64,
+    /// Picoseconds per byte, or 0 when that is not an integer, or too large a one.
+    ps_per_byte: u32,
     up: bool,
     /// Whether the queue must be asked about packets that need not wait.
     inspects_passing: bool,
     jittery: bool,
-    /// Longest queue so far.
-    max_packets: u32,
-    max_bytes: u64,
     /// See [`PortCounters::waited`].
     waited: u128,
+    /// Bytes in the queue.
+    queued: u64,
+    /// Longest queue so far.
+    max_bytes: u64,
+    max_packets: u32,
+    trimmed: u64,
+    rate: Rate,
+    rare: Box<Rare>,
     queue: Queue,
-    rare: Rare,
 }
 
-/// What is needed only when packets wait, or seldom.
-#[derive(Clone, Debug)]
+const _: () = assert!(size_of::<Port>() == 256, "a port fills four cache lines");
+
+/// What is needed only when the rate changes, or with jitter.
+#[derive(Clone, Debug, Default)]
 struct Rare {
-    counters: PortCounters,
-    rate: Rate,
+    /// Packets that found no room.
+    dropped: u64,
+    /// Packets marked.
+    marked: u64,
+    /// When the queue last rejected a packet that need not have waited: it has been told of the idle time until then.
+    asked_at: u64,
     /// Bytes that had been sent, and how long that had taken, when the rate was last set.
     bytes_before: u64,
     busy_before: u64,
@@ -79,36 +91,33 @@ struct Rare {
     random: u64,
 }
 
+/// No packet waits.
+const NEVER: u64 = u64::MAX;
+
 impl Port {
     /// A port with an empty queue, towards node `peer`.
     pub fn new(rate: Rate, delay: Duration, peer: u32, queue: Queue) -> Self {
-        let counters = PortCounters::default();
         let mut port = Self {
             busy_until: 0,
+            next_start: NEVER,
             in_flight: Fifo::EMPTY,
             ps_per_byte: 0,
             delay: delay.ps(),
-            peer,
-            waiting: 0,
             packets: 0,
             bytes: 0,
+            peer,
+            waiting: 0,
             up: true,
             inspects_passing: queue.inspects_passing(),
             jittery: false,
-            max_packets: 0,
-            max_bytes: 0,
             waited: 0,
+            queued: 0,
+            max_bytes: 0,
+            max_packets: 0,
+            trimmed: 0,
+            rate,
+            rare: Box::default(),
             queue,
-            rare: Rare {
-                counters,
-                rate,
-                bytes_before: 0,
-                busy_before: 0,
-                pause: Duration::ZERO,
-                jitter: Jitter::NONE,
-                packet: 0,
-                random: 0,
-            },
         };
         port.set_rate(rate);
         port
@@ -120,7 +129,7 @@ impl Port {
         self.rare.jitter = jitter;
         self.rare.packet = packet;
         self.rare.random = random::mix(seed);
-        self.set_rate(self.rare.rate);
+        self.set_rate(self.rate);
         self
     }
 
@@ -142,9 +151,15 @@ impl Port {
         self.in_flight.head()
     }
 
+    /// The packet that will probably be sent next, or [`NO_PACKET`].
+    #[inline]
+    pub fn next_waiting(&self) -> PacketId {
+        if self.waiting > 0 { self.queue.head() } else { NO_PACKET }
+    }
+
     /// What it has done so far.
     pub fn counters(&self) -> PortCounters {
-        let sent = self.rare.rate.transmit_time(self.bytes - self.rare.bytes_before).ps();
+        let sent = self.rate.transmit_time(self.bytes - self.rare.bytes_before).ps();
         let busy_ps = self.rare.busy_before + sent;
         PortCounters {
             packets: self.packets,
@@ -153,7 +168,9 @@ impl Port {
             max_packets: self.max_packets,
             max_bytes: self.max_bytes,
             waited: self.waited,
-            ..self.rare.counters
+            dropped: self.rare.dropped,
+            trimmed: self.trimmed,
+            marked: self.rare.marked,
         }
     }
 
@@ -164,28 +181,31 @@ impl Port {
 
     /// The rate at which it sends now.
     pub fn rate(&self) -> Rate {
-        self.rare.rate
+        self.rate
     }
 
     #[inline]
     fn transmit_time(&self, size: u16) -> u64 {
         if self.ps_per_byte != 0 {
-            return u64::from(size) * self.ps_per_byte;
+            return u64::from(size) * u64::from(self.ps_per_byte);
         }
-        self.rare.rate.transmit_time(u64::from(size)).ps()
+        self.rate.transmit_time(u64::from(size)).ps()
     }
 
     /// Puts a packet on the wire at `start`. The link's event is scheduled if this is the only packet in flight.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each transmission of each packet")]
     fn start(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, start: u64) {
         let start = if self.jittery { start + self.pause() } else { start };
-        let hot = &mut hots[id as usize];
+        let size = hots[id as usize].size;
         self.packets += 1;
-        self.bytes += u64::from(hot.size);
-        self.busy_until = start + self.transmit_time(hot.size);
-        hot.at = self.busy_until + self.delay;
+        self.bytes += u64::from(size);
+        self.busy_until = start + self.transmit_time(size);
+        let arrival = self.busy_until + self.delay;
         if self.in_flight.is_empty() {
-            wheel.schedule(entity, hot.at);
+            wheel.schedule(entity, arrival);
+        } else {
+            hots[self.in_flight.last() as usize].at = arrival;
         }
         self.in_flight.push(hots, id);
     }
@@ -200,10 +220,10 @@ impl Port {
         if self.waiting == 0 {
             return self.busy_until;
         }
-        let bytes = self.queue.bytes();
+        let bytes = self.queued;
         let mut time = match self.ps_per_byte {
-            0 => self.rare.rate.transmit_time(bytes).ps(),
-            each => bytes.saturating_mul(each),
+            0 => self.rate.transmit_time(bytes).ps(),
+            each => bytes.saturating_mul(u64::from(each)),
         };
         if self.jittery {
             time = time.saturating_add(self.rare.pause.ps().saturating_mul(u64::from(self.waiting)));
@@ -215,13 +235,15 @@ impl Port {
     /// now starts before a packet that arrives exactly now is looked at.
     #[inline]
     pub fn catch_up(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
-        while self.waiting > 0 && self.busy_until <= now {
+        while self.next_start <= now {
             let id = self.queue.dequeue(hots);
             self.waiting -= 1;
             let hot = &hots[id as usize];
             let start = self.busy_until;
+            self.queued -= u64::from(hot.size);
             self.waited += u128::from(start - hot.at) * u128::from(hot.size);
             self.start(entity, hots, wheel, id, start);
+            self.next_start = if self.waiting > 0 { self.busy_until } else { NEVER };
         }
     }
 
@@ -229,26 +251,25 @@ impl Port {
     #[inline]
     pub fn send(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Outcome {
         if !self.up {
-            self.rare.counters.dropped += 1;
+            self.rare.dropped += 1;
             return Outcome::rejected(id);
         }
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
             let passing = if self.inspects_passing {
-                let idle = self.rare.rate.bytes_in(Duration(now - self.busy_until));
+                let idle = self.rate.bytes_in(Duration(now - self.busy_until.max(self.rare.asked_at)));
                 self.queue.pass(&mut hots[id as usize], idle)
             } else {
                 Passing::Unmarked
             };
             if passing == Passing::Rejected {
-                // The queue has been told of the time since then.
-                self.busy_until = now;
-                self.rare.counters.dropped += 1;
+                self.rare.asked_at = now;
+                self.rare.dropped += 1;
                 return Outcome::rejected(id);
             }
             let marked = passing == Passing::Marked;
             if marked {
-                self.rare.counters.marked += 1;
+                self.rare.marked += 1;
             }
             self.start(entity, hots, wheel, id, now);
             return Outcome { marked, ..Outcome::QUEUED };
@@ -256,14 +277,16 @@ impl Port {
         hots[id as usize].at = now;
         let outcome = self.queue.enqueue(hots, id);
         self.waiting += u32::from(outcome.rejected == NO_PACKET);
+        self.next_start = if self.waiting > 0 { self.busy_until } else { NEVER };
         self.max_packets = self.max_packets.max(self.waiting);
-        self.max_bytes = self.max_bytes.max(self.queue.bytes());
-        if outcome != Outcome::QUEUED {
-            let counters = &mut self.rare.counters;
-            counters.marked += u64::from(outcome.marked);
-            counters.trimmed += u64::from(outcome.trimmed != NO_PACKET);
-            counters.dropped += u64::from(outcome.rejected != NO_PACKET);
+        self.queued += u64::from(hots[id as usize].size);
+        if !outcome.is_queued() {
+            self.queued = self.queue.bytes();
+            self.rare.marked += u64::from(outcome.marked);
+            self.trimmed += u64::from(outcome.trimmed != NO_PACKET);
+            self.rare.dropped += u64::from(outcome.rejected != NO_PACKET);
         }
+        self.max_bytes = self.max_bytes.max(self.queued);
         outcome
     }
 
@@ -271,14 +294,12 @@ impl Port {
     #[inline]
     pub fn arrive(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> PacketId {
         let id = self.in_flight.head();
-        debug_assert_eq!(hots[id as usize].at, now);
         // Whatever waits began to be sent at the latest when this packet's last bit left, a propagation delay ago, so
         // after catching up the wire is empty only if the queue is.
         self.catch_up(entity, hots, wheel, now);
         self.in_flight.pop(hots);
-        let next = self.in_flight.head();
-        if next != NO_PACKET {
-            wheel.schedule(entity, hots[next as usize].at);
+        if !self.in_flight.is_empty() {
+            wheel.schedule(entity, hots[id as usize].at);
         }
         id
     }
@@ -287,9 +308,10 @@ impl Port {
     pub fn set_rate(&mut self, rate: Rate) {
         self.rare.busy_before = self.counters().busy_ps;
         self.rare.bytes_before = self.bytes;
-        self.rare.rate = rate;
+        self.rate = rate;
         let exact = anabranch_transport::units::PS_PER_S * 8;
-        self.ps_per_byte = if exact.is_multiple_of(rate.bps()) { exact / rate.bps() } else { 0 };
+        let whole = exact.is_multiple_of(rate.bps()).then(|| exact / rate.bps());
+        self.ps_per_byte = whole.and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0);
         self.rare.pause = self.rare.jitter.longest(rate.transmit_time(self.rare.packet));
         self.jittery = self.rare.pause > Duration::ZERO;
     }
@@ -315,8 +337,10 @@ impl Port {
             lost.push(id);
         }
         self.waiting = 0;
+        self.next_start = NEVER;
+        self.queued = 0;
         self.busy_until = now;
-        self.rare.counters.dropped += lost.len() as u64;
+        self.rare.dropped += lost.len() as u64;
         lost
     }
 

@@ -6,7 +6,7 @@
 use super::engine::Engine;
 use super::ledger::Ledger;
 use super::setup::Setup;
-use crate::engine::arena::{NO_PACKET, PacketId, flag};
+use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::multicast::MulticastGroup;
 use crate::fabric::port::Port;
@@ -149,25 +149,19 @@ impl Fabric {
         self.multicast_trees
     }
 
-    /// Touches the memory that the coming batch of events will need. In a large fabric each event meets several cache
-    /// misses, each of which waits for the one before (port, then its packet); here those of a whole batch overlap.
+    /// The packet whose last bit will be the next to reach the far end of a link, and the node there.
     #[inline]
-    pub(super) fn fetch_ahead(&self, engine: &Engine) {
-        if engine.wheel.batch().len() < 3 {
-            return;
-        }
-        let mut touched = 0;
-        for entity in engine.wheel.batch() {
-            if let Some(port) = self.ports.get(entity as usize) {
-                touched ^= port.first_in_flight();
-            }
-        }
-        for entity in engine.wheel.batch() {
-            if let Some(port) = self.ports.get(entity as usize) {
-                touched ^= engine.packets.hot(port.first_in_flight()).destination;
-            }
-        }
-        std::hint::black_box(touched);
+    pub(super) fn next_arrival<'a>(&self, engine: &'a Engine, port: PortId) -> Option<(&'a Hot, NodeId)> {
+        let port = &self.ports[port as usize];
+        Some((engine.packets.get(port.first_in_flight())?, port.peer()))
+    }
+
+    /// The port by which a packet at a node is to leave, as far as that is known.
+    #[inline]
+    pub(super) fn egress(&self, node: NodeId, hot: &Hot) -> Option<PortId> {
+        let hop = Hop { routes: &self.routes, node, destination: hot.destination };
+        let mut path = hot.path;
+        self.schemes.egress(&hop, &mut path)
     }
 
     /// The event of link `port`: a packet's last bit has reached the far end. Returned if that is the host that it is for.
@@ -310,7 +304,7 @@ impl Fabric {
         id: PacketId,
     ) {
         let outcome = self.ports[port as usize].send(port, engine.packets.hots(), &mut engine.wheel, id, engine.now);
-        if outcome != Outcome::QUEUED {
+        if !outcome.is_queued() {
             self.on_outcome(engine, ledger, senders, port, outcome);
         }
     }

@@ -103,6 +103,12 @@ impl Hosts {
         self.open(endpoints).find_map(|hosted| hosted.stack.congestion_window())
     }
 
+    /// Where the endpoints stand.
+    #[inline]
+    pub(super) fn places(&self) -> &[Option<Box<Hosted>>] {
+        &self.endpoints
+    }
+
     /// A packet has reached its host by a port.
     #[inline]
     pub(super) fn deliver(

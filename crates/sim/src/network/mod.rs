@@ -10,6 +10,7 @@
 //! | `hosts` | interfaces and endpoints: what happens at hosts | engine, ledger, fabric |
 //! | `monitor` | time series | looks at all of these |
 //! | `controllers` | controllers, and what they have decided | all of these |
+//! | `look_ahead` | nothing: asks for the memory that the next events will need | looks at engine, fabric, hosts |
 //! | `schedule` | failures, repairs and other changes to come | - |
 //!
 //! `sessions` opens a session: it adds endpoints to the hosts, groups to the fabric and a row to the ledger. `setup` is what a
@@ -20,6 +21,7 @@ mod engine;
 mod fabric;
 mod hosts;
 mod ledger;
+mod look_ahead;
 mod monitor;
 mod schedule;
 mod sessions;
@@ -38,6 +40,7 @@ use fabric::Fabric;
 use hosts::Hosts;
 use ledger::Ledger;
 pub use ledger::{Conservation, ReceiverRow, SessionRow, Straggler};
+use look_ahead::LookAhead;
 use monitor::Monitor;
 pub use monitor::{SAMPLE_BYTES, Sample, Sampling};
 use rand::Rng as _;
@@ -82,6 +85,8 @@ pub struct Network {
     seed: u64,
     stop: Stop,
     time_limit: u64,
+    /// In large fabrics.
+    look_ahead: Option<LookAhead>,
 }
 
 impl Network {
@@ -107,6 +112,7 @@ impl Network {
             seed: setup.seed,
             stop: setup.stop,
             time_limit: setup.time_limit.ps(),
+            look_ahead: LookAhead::new(ports),
         };
         network.schedule_next_session();
         network.schedule_next_change();
@@ -139,8 +145,8 @@ impl Network {
             if self.ledger.waits_for_nothing() && self.stop == Stop::Foreground {
                 return Some(self.ending());
             }
-            if self.engine.wheel.batch().len() == 0 && self.engine.wheel.advance() {
-                self.fabric.fetch_ahead(&self.engine);
+            if let Some(look_ahead) = &mut self.look_ahead {
+                look_ahead.step(&mut self.engine, &self.fabric, &self.hosts);
             }
             let Some((now, entity)) = self.engine.wheel.pop() else {
                 return Some(self.ending());

@@ -121,7 +121,7 @@ fn red(switch: &Switch, seed: u64) -> Queue {
         mark: switch.red.mark,
         packet: PACKET,
     };
-    Queue::Red(queue::red::Red::new(parameters, seed))
+    Queue::Red(Box::new(queue::red::Red::new(parameters, seed)))
 }
 
 fn trim(switch: &Switch, seed: u64) -> Queue {

@@ -25,6 +25,12 @@ impl<const N: usize> Bands<N> {
         self.occupied.trailing_zeros() as u8
     }
 
+    /// What [`pop`](Self::pop) would take.
+    #[inline]
+    pub(super) fn head(&self) -> PacketId {
+        if self.occupied == 0 { NO_PACKET } else { self.fifos[self.occupied.trailing_zeros() as usize].head() }
+    }
+
     #[inline]
     pub(super) fn push(&mut self, hots: &mut [Hot], band: usize, id: PacketId) {
         self.packets += 1;

@@ -34,6 +34,11 @@ impl Discipline for DropTail {
     }
 
     #[inline]
+    fn head(&self) -> PacketId {
+        self.waiting.head()
+    }
+
+    #[inline]
     fn packets(&self) -> u32 {
         self.waiting.packets
     }

@@ -38,6 +38,11 @@ impl Discipline for Ecn {
     }
 
     #[inline]
+    fn head(&self) -> PacketId {
+        self.queue.head()
+    }
+
+    #[inline]
     fn packets(&self) -> u32 {
         self.queue.packets()
     }

@@ -23,6 +23,7 @@ impl Express {
 }
 
 impl Discipline for Express {
+    #[inline(never)]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
         if hots[id as usize].pushed() {
             self.pushed.push(hots, 0, id);
@@ -31,6 +32,7 @@ impl Discipline for Express {
         self.others.enqueue(hots, id)
     }
 
+    #[inline(never)]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         if self.pushed.is_empty() { self.others.dequeue(hots) } else { self.pushed.pop(hots) }
     }
@@ -57,6 +59,10 @@ impl Discipline for Express {
 
     fn priorities(&self) -> u8 {
         self.others.priorities()
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        self.others.reseed(seed);
     }
 
     fn set(&mut self, setting: Setting) -> bool {

@@ -50,7 +50,7 @@ impl Fair {
 }
 
 impl Discipline for Fair {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
         let queue = &mut self.class(&hots[id as usize]).queue;
         let before = (queue.packets(), queue.bytes());
@@ -62,7 +62,7 @@ impl Discipline for Fair {
         outcome
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         if self.packets == 0 {
             return NO_PACKET;
@@ -103,6 +103,12 @@ impl Discipline for Fair {
 
     fn inspects_passing(&self) -> bool {
         self.classes.iter().any(|class| class.queue.inspects_passing())
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        for class in &mut self.classes {
+            class.queue.reseed(seed);
+        }
     }
 
     /// For all classes alike.

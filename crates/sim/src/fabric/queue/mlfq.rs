@@ -9,6 +9,7 @@ use super::bands::Bands;
 use super::trim::{WeightedRoundRobin, cut};
 use super::{Discipline, Limit, Outcome, Setting};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+use std::sync::Arc;
 
 /// Most data bands that a switch can have: as many as [`Hot::tag`] tells apart.
 pub const MAX_PRIORITIES: u8 = 8;
@@ -46,13 +47,15 @@ pub struct MlfqParameters {
 pub struct Mlfq {
     headers: Bands<1>,
     data: Bands<{ MAX_PRIORITIES as usize }>,
-    parameters: MlfqParameters,
+    /// Of all ports the same, until one is changed.
+    parameters: Arc<MlfqParameters>,
     schedule: WeightedRoundRobin,
 }
 
 impl Mlfq {
-    /// An empty queue.
-    pub fn new(parameters: MlfqParameters) -> Self {
+    /// An empty queue. Many can share the parameters.
+    pub fn new(parameters: impl Into<Arc<MlfqParameters>>) -> Self {
+        let parameters = parameters.into();
         let schedule = WeightedRoundRobin::new(parameters.weight);
         Self { headers: Bands::EMPTY, data: Bands::EMPTY, parameters, schedule }
     }
@@ -124,6 +127,11 @@ impl Discipline for Mlfq {
     }
 
     #[inline]
+    fn head(&self) -> PacketId {
+        if self.headers.is_empty() { self.data.head() } else { self.headers.head() }
+    }
+
+    #[inline]
     fn packets(&self) -> u32 {
         self.headers.packets + self.data.packets
     }
@@ -135,11 +143,9 @@ impl Discipline for Mlfq {
 
     fn set(&mut self, setting: Setting) -> bool {
         match setting {
-            Setting::Buffer(limit) => self.parameters.buffer = limit,
-            Setting::MarkingThreshold(threshold) => match &mut self.parameters.mark {
-                Some(mark) => *mark = threshold,
-                None => return false,
-            },
+            Setting::Buffer(limit) => Arc::make_mut(&mut self.parameters).buffer = limit,
+            Setting::MarkingThreshold(_) if self.parameters.mark.is_none() => return false,
+            Setting::MarkingThreshold(threshold) => Arc::make_mut(&mut self.parameters).mark = Some(threshold),
         }
         true
     }

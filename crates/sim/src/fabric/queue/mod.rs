@@ -74,6 +74,12 @@ impl Outcome {
     /// The packet waits; nothing else happened.
     pub const QUEUED: Self = Self { rejected: NO_PACKET, trimmed: NO_PACKET, marked: false };
 
+    /// Whether the packet waits and nothing else happened. Each arrival asks.
+    #[inline]
+    pub fn is_queued(&self) -> bool {
+        self.rejected & self.trimmed == NO_PACKET && !self.marked
+    }
+
     /// The packet found no room.
     pub fn rejected(id: PacketId) -> Self {
         Self { rejected: id, ..Self::QUEUED }
@@ -97,6 +103,10 @@ pub trait Discipline {
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome;
     /// The packet to send next, or [`NO_PACKET`].
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId;
+    /// The packet that [`dequeue`](Self::dequeue) is likely to take, or [`NO_PACKET`].
+    fn head(&self) -> PacketId {
+        NO_PACKET
+    }
     /// Waiting packets.
     fn packets(&self) -> u32;
     /// Waiting bytes.
@@ -110,6 +120,8 @@ pub trait Discipline {
     fn inspects_passing(&self) -> bool {
         false
     }
+    /// Makes a copy of another port's empty queue one that draws its own random numbers.
+    fn reseed(&mut self, _seed: u64) {}
     /// Changes a setting. False if it has no such setting.
     fn set(&mut self, _setting: Setting) -> bool {
         false
@@ -145,6 +157,10 @@ macro_rules! disciplines {
                 match self { $(Self::$name(q) => q.dequeue(hots),)+ }
             }
             #[inline]
+            fn head(&self) -> PacketId {
+                match self { $(Self::$name(q) => q.head(),)+ }
+            }
+            #[inline]
             fn packets(&self) -> u32 {
                 match self { $(Self::$name(q) => q.packets(),)+ }
             }
@@ -158,6 +174,9 @@ macro_rules! disciplines {
             }
             fn inspects_passing(&self) -> bool {
                 match self { $(Self::$name(q) => q.inspects_passing(),)+ }
+            }
+            fn reseed(&mut self, seed: u64) {
+                match self { $(Self::$name(q) => q.reseed(seed),)+ }
             }
             fn set(&mut self, setting: Setting) -> bool {
                 match self { $(Self::$name(q) => q.set(setting),)+ }
@@ -182,7 +201,7 @@ disciplines! {
     /// Drop-tail that marks at an instantaneous threshold.
     Ecn(ecn::Ecn),
     /// Random early detection.
-    Red(red::Red),
+    Red(Box<red::Red>),
     /// NDP's trimming switch.
     Trim(trim::Trim),
     /// Multi-level feedback queueing, dropping or trimming.

@@ -47,6 +47,11 @@ impl Discipline for Nic {
     }
 
     #[inline]
+    fn head(&self) -> PacketId {
+        self.waiting.head()
+    }
+
+    #[inline]
     fn packets(&self) -> u32 {
         self.waiting.packets
     }

@@ -127,7 +127,7 @@ fn power(mut x: f64, mut n: u64) -> f64 {
 }
 
 impl Discipline for Red {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
         let length = if self.parameters.in_bytes { self.queue.bytes() as f64 } else { f64::from(self.queue.packets()) };
         self.average += self.parameters.weight * (length - self.average);
@@ -140,7 +140,7 @@ impl Discipline for Red {
         Outcome { marked: marked && outcome == Outcome::QUEUED, ..outcome }
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         self.queue.dequeue(hots)
     }
@@ -170,6 +170,10 @@ impl Discipline for Red {
 
     fn inspects_passing(&self) -> bool {
         true
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        self.random = random::mix(seed);
     }
 
     fn set(&mut self, setting: Setting) -> bool {
@@ -249,7 +253,7 @@ mod tests {
         use crate::fabric::port::Port;
         let p = RedParameters { min: 0.001, max: 0.002, gentle: false, weight: 0.002, ..parameters() };
         let (mut arena, mut wheel) = (Arena::new(), crate::engine::wheel::Wheel::new(22_000_000, 1, 0));
-        let queue = Queue::Red(Red { average: 29.99, ..Red::new(p, 7) });
+        let queue = Queue::Red(Box::new(Red { average: 29.99, ..Red::new(p, 7) }));
         let mut port =
             Port::new(anabranch_transport::Rate::from_gbps(1), anabranch_transport::Duration::ZERO, 0, queue);
         for n in 0..5 {

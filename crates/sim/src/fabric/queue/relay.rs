@@ -36,10 +36,12 @@ impl Relay {
 }
 
 impl Discipline for Relay {
+    #[inline(never)]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
         if hots[id as usize].has(flag::RELAYED) { self.others.enqueue(hots, id) } else { self.own.enqueue(hots, id) }
     }
 
+    #[inline(never)]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         let own = self.own_next();
         self.own_turn = !own;
@@ -60,6 +62,10 @@ impl Discipline for Relay {
 
     fn inspects_passing(&self) -> bool {
         self.others.inspects_passing()
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        self.others.reseed(seed);
     }
 
     fn set(&mut self, setting: Setting) -> bool {

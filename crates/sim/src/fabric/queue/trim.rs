@@ -130,6 +130,11 @@ impl Discipline for Trim {
     }
 
     #[inline]
+    fn head(&self) -> PacketId {
+        if self.headers.is_empty() { self.data.head() } else { self.headers.head() }
+    }
+
+    #[inline]
     fn packets(&self) -> u32 {
         self.headers.packets + self.data.packets
     }
@@ -137,6 +142,10 @@ impl Discipline for Trim {
     #[inline]
     fn bytes(&self) -> u64 {
         self.headers.bytes + self.data.bytes
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        self.coin = self.coin.map(|_| random::mix(seed));
     }
 
     fn set(&mut self, setting: Setting) -> bool {

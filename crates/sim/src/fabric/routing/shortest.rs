@@ -7,6 +7,7 @@
 //! written as a fraction in the packet and consumed by [`select`]; nothing here hashes, draws random numbers or keeps
 //! state per flow. Full-duplex links work or fail as a whole, so that distances are symmetric.
 
+use crate::engine::prefetch::prefetch;
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use anabranch_transport::{Duration, Rate};
 use std::collections::BTreeMap;
@@ -129,6 +130,13 @@ impl Routes {
         }
         let set = (self.first_set[row] + u32::from(entry)) as usize;
         &self.pool[self.starts[set] as usize..self.starts[set + 1] as usize]
+    }
+
+    /// Asks for the entry that [`next_ports`](Self::next_ports) reads.
+    #[inline]
+    pub fn prefetch(&self, node: NodeId, dst: u32) {
+        let row = (node - self.first_row) as usize;
+        prefetch(&self.table[row * self.columns + self.seats[dst as usize].rack as usize]);
     }
 
     /// [`next_ports`](Self::next_ports) of any node. A host's only port is named even if its link is down.
