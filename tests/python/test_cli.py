@@ -117,6 +117,17 @@ def test_the_same_experiment_is_replaced_whole(core: StandIn, folder: Path) -> N
     assert len(list((folder / "out/a/runs").iterdir())) == 12
 
 
+def test_why_finished_runs_are_in_the_way(core: StandIn, folder: Path) -> None:
+    assert invoke("run", "a.toml", "--out", "r").exit_code == 0
+    core.hashes = "ffff"
+    core.fixture = fixtures.Fixture(seeds=(7,))
+    result = invoke("run", "a.toml", "--out", "r")
+    assert result.exit_code == 2
+    assert "this experiment does not make them again" in result.stderr
+    assert "another version" not in result.stderr
+    assert (folder / "r" / "report.html").exists()
+
+
 def everything(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -133,6 +144,7 @@ def test_finished_runs_of_another_experiment_are_not_deleted(
     assert (
         "out/first holds 12 finished runs of fixture.toml; 12 of them (p000-s1, p000-s2, p000-s3 ...)" in result.stderr
     )
+    assert "they are of another version of the scenario or of the simulator" in result.stderr
     assert "hint: choose another folder with --out, or say --force" in result.stderr
     assert everything(folder) == before
     with pytest.raises(AnabranchError, match="12 finished runs"):
