@@ -60,7 +60,7 @@ def status(folder: Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _hangups_end_programs() -> Iterator[None]:
-    """A program takes it from its parent to ignore a hang-up: these tests may run under nohup, what they start must not."""
+    """A program inherits that hang-ups are ignored: these tests may run under nohup, what they start must not."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)

@@ -438,7 +438,7 @@ impl Wheel {
 /// wrong every other time: here each event counts those before it.
 #[inline]
 fn sort(events: &mut [Keyed]) {
-    const FEW: usize = 16;
+    const FEW: usize = 4;
     let n = events.len();
     if n > FEW {
         return events.sort_unstable_by(|a, b| b.cmp(a));
