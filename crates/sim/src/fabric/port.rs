@@ -72,7 +72,7 @@ pub struct Port {
 
 const _: () = assert!(size_of::<Port>() == 256, "a port fills four cache lines");
 
-/// What is needed only when the rate changes, or with jitter.
+/// What is needed only when a packet is dropped or marked, when the rate changes, or with jitter.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     /// Packets that found no room.

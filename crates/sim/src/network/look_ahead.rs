@@ -12,7 +12,7 @@ use crate::engine::wheel::Entity;
 use crate::fabric::graph::PortId;
 use crate::fabric::port::Port;
 
-/// How many events ahead each step is: port, packet, route, egress. Two events take longer than a miss.
+/// How many events ahead each step is: port, packet, route, egress. Two or three events take as long as a miss.
 const AHEAD: [usize; 4] = [12, 9, 6, 4];
 /// The ports of a larger fabric than this, in bytes, are not to be had from the second-level cache, nor mostly from the third.
 /// In smaller ones asking costs more than it saves. Builds with debug assertions always ask, so that all tests see that it

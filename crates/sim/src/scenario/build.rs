@@ -5,14 +5,13 @@ use super::{
     Action, Failure, Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName,
 };
 use crate::fabric::graph::{Graph, NodeId, PortId};
-use crate::fabric::queue::{Discipline as _, Queue, fair::Fair};
+use crate::fabric::queue::{Queue, fair::Fair};
 use crate::network::{Change, Group, Needs, Network, Sampling, Setup, Stop, Target};
 use crate::random;
 use crate::transport::{Protocol, Transport};
 use crate::workload::{Context, Fault, Session, WorkloadError, generate};
-use anabranch_transport::{Bytes, Duration, Rate, Time};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use anabranch_transport::{Bytes, Duration, Time};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// The parts of a run that its seed decides, before anything moves.
@@ -190,23 +189,21 @@ fn queues(
 ) -> Box<dyn Fn(PortId) -> Queue + Send> {
     let (config, transport, graph) = (scenario.switch.clone(), scenario.transport.name, Arc::clone(graph));
     let classes = classes.to_vec();
-    // Ports of the same rate have copies of one queue, and what does not change is shared among copies.
-    let made: RefCell<BTreeMap<Rate, Queue>> = RefCell::default();
+    let first: OnceCell<Queue> = OnceCell::new();
     let full_packet = groups.iter().map(|g| g.transport.packet_bytes()).max().unwrap_or(1500) as u32;
     Box::new(move |port| {
         let rate = graph.links[(port / 2) as usize].rate;
         let seed = random::mix(seed ^ random::mix(u64::from(port)));
-        let mut made = made.borrow_mut();
-        let like = made.entry(rate).or_insert_with(|| {
-            if config.queue == QueueKind::Fair {
-                let own = SwitchConfig { queue: QueueKind::Auto, ..config.clone() };
-                let queues = classes.iter().map(|&name| own.resolve(name, rate).queue(seed));
-                return Queue::Fair(Fair::new(queues, full_packet));
-            }
-            config.resolve(transport, rate).queue(seed)
-        });
-        let mut queue = like.clone();
-        queue.reseed(seed);
+        if config.queue == QueueKind::Fair {
+            let own = SwitchConfig { queue: QueueKind::Auto, ..config.clone() };
+            let queues = classes.iter().map(|&name| own.resolve(name, rate).queue(seed));
+            return Queue::Fair(Fair::new(queues, full_packet));
+        }
+        let mut queue = config.resolve(transport, rate).queue(seed);
+        let first = first.get_or_init(|| queue.clone());
+        if let (Queue::Mlfq(own), Queue::Mlfq(first)) = (&mut queue, first) {
+            own.share(first);
+        }
         queue
     })
 }

@@ -61,10 +61,6 @@ impl Discipline for Express {
         self.others.priorities()
     }
 
-    fn reseed(&mut self, seed: u64) {
-        self.others.reseed(seed);
-    }
-
     fn set(&mut self, setting: Setting) -> bool {
         self.others.set(setting)
     }

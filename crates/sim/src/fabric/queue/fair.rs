@@ -105,12 +105,6 @@ impl Discipline for Fair {
         self.classes.iter().any(|class| class.queue.inspects_passing())
     }
 
-    fn reseed(&mut self, seed: u64) {
-        for class in &mut self.classes {
-            class.queue.reseed(seed);
-        }
-    }
-
     /// For all classes alike.
     fn set(&mut self, setting: Setting) -> bool {
         let mut changed = false;

@@ -60,6 +60,13 @@ impl Mlfq {
         Self { headers: Bands::EMPTY, data: Bands::EMPTY, parameters, schedule }
     }
 
+    /// Shares the parameters of another queue, if they are the same: those of all ports then take one place in the caches.
+    pub fn share(&mut self, other: &Self) {
+        if self.parameters == other.parameters {
+            self.parameters = Arc::clone(&other.parameters);
+        }
+    }
+
     fn enqueue_header(&mut self, hots: &mut [Hot], id: PacketId) -> PacketId {
         let limit = self.parameters.header_buffer;
         if limit.admits(self.headers.packets, self.headers.bytes, hots[id as usize].size) {

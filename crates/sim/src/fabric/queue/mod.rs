@@ -120,8 +120,6 @@ pub trait Discipline {
     fn inspects_passing(&self) -> bool {
         false
     }
-    /// Makes a copy of another port's empty queue one that draws its own random numbers.
-    fn reseed(&mut self, _seed: u64) {}
     /// Changes a setting. False if it has no such setting.
     fn set(&mut self, _setting: Setting) -> bool {
         false
@@ -174,9 +172,6 @@ macro_rules! disciplines {
             }
             fn inspects_passing(&self) -> bool {
                 match self { $(Self::$name(q) => q.inspects_passing(),)+ }
-            }
-            fn reseed(&mut self, seed: u64) {
-                match self { $(Self::$name(q) => q.reseed(seed),)+ }
             }
             fn set(&mut self, setting: Setting) -> bool {
                 match self { $(Self::$name(q) => q.set(setting),)+ }

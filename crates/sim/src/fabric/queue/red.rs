@@ -172,10 +172,6 @@ impl Discipline for Red {
         true
     }
 
-    fn reseed(&mut self, seed: u64) {
-        self.random = random::mix(seed);
-    }
-
     fn set(&mut self, setting: Setting) -> bool {
         self.queue.set(setting)
     }

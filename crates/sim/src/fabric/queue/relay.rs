@@ -64,10 +64,6 @@ impl Discipline for Relay {
         self.others.inspects_passing()
     }
 
-    fn reseed(&mut self, seed: u64) {
-        self.others.reseed(seed);
-    }
-
     fn set(&mut self, setting: Setting) -> bool {
         self.others.set(setting)
     }

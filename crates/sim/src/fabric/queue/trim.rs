@@ -144,10 +144,6 @@ impl Discipline for Trim {
         self.headers.bytes + self.data.bytes
     }
 
-    fn reseed(&mut self, seed: u64) {
-        self.coin = self.coin.map(|_| random::mix(seed));
-    }
-
     fn set(&mut self, setting: Setting) -> bool {
         match setting {
             Setting::Buffer(limit) => self.data_limit = limit,
