@@ -220,4 +220,16 @@ mod tests {
         }
         assert_eq!(queue.enqueue(arena.hots(), ids[4]), Outcome::rejected(ids[4]));
     }
+
+    #[test]
+    fn a_setting_of_one_of_the_queues_that_share_parameters_is_its_own() {
+        let (mut one, mut other) = (Mlfq::new(parameters()), Mlfq::new(parameters()));
+        one.share(&other);
+        assert!(Arc::ptr_eq(&one.parameters, &other.parameters));
+        assert!(one.set(Setting::Buffer(Limit::Packets(1))));
+        assert_eq!(one.parameters.buffer, Limit::Packets(1));
+        assert_eq!(other.parameters.buffer, parameters().buffer);
+        one.share(&other);
+        assert_eq!(one.parameters.buffer, Limit::Packets(1), "others' parameters are not taken over");
+    }
 }
