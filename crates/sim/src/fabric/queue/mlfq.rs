@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_setting_of_one_of_the_queues_that_share_parameters_is_its_own() {
-        let (mut one, mut other) = (Mlfq::new(parameters()), Mlfq::new(parameters()));
+        let (mut one, other) = (Mlfq::new(parameters()), Mlfq::new(parameters()));
         one.share(&other);
         assert!(Arc::ptr_eq(&one.parameters, &other.parameters));
         assert!(one.set(Setting::Buffer(Limit::Packets(1))));
