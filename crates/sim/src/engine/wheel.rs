@@ -2,7 +2,7 @@
 //!
 //! Every *entity* (a directed link, a host's pull pacer, an endpoint's timer ...) has at most one pending event, so an
 //! event is just (time, entity). Events leave in the order of time, whatever the order in which they were scheduled;
-//! `Wheel::key` says what happens to those at the same time.
+//! `Keyed::new` says what happens to those at the same time.
 //!
 //! The first level spans more than a packet's serialisation and propagation, so nearly every event is inserted once,
 //! popped once, and costs the same however many are pending. Its slots are cache lines of entries, sized to hold a handful
@@ -27,11 +27,31 @@ const COARSE: u64 = 1 << COARSE_BITS;
 /// Events that a slot of the fine level should hold when every entity has one within the horizon.
 const BATCH: usize = 3;
 
-/// An event in the batch: its key, and whose it is.
-type Keyed = (u64, Entity);
+/// An event in the batch, as a number that sorts it: when it is due since the slot began, what decides among events at the
+/// same time, and whose it is, 32 bits each. One number is compared without branches.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Keyed(u128);
 
-/// Bits of a key that tell apart events at the same time.
-const TIE_BITS: u32 = 32;
+impl Keyed {
+    /// By time, and at the same time by a hash of salt, time and entity, which depends on nothing else and favours nobody.
+    /// With the entity itself as tie-break, of two links whose packets reach a full queue in lockstep the one with the
+    /// smaller number would win every single time.
+    #[inline]
+    fn new(salt: u64, origin: u64, Entry { offset, entity }: Entry) -> Self {
+        let tie = tie(salt, origin + u64::from(offset), entity);
+        Self(u128::from(offset) << 64 | u128::from(u64::from(tie) << 32 | u64::from(entity)))
+    }
+
+    #[inline]
+    fn offset(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    #[inline]
+    fn entity(self) -> Entity {
+        self.0 as u32
+    }
+}
 
 /// Entries of a [`Slot`].
 const ENTRIES: usize = 7;
@@ -67,13 +87,13 @@ struct Link {
 
 const UNLINKED: Link = Link { next: NONE, previous: NONE, list: NONE };
 
-/// Which of several events at the same time is first: the one with the smallest upper half of this. Two multiplications, so
+/// Which of several events at the same time is first: the one with the smallest of these. Two multiplications, so
 /// that every bit of the time matters to every pair of entities: with one, two whose numbers differ by 13, say, keep
 /// their order for milliseconds.
 #[inline]
-fn tie(salt: u64, time: u64, entity: Entity) -> u64 {
+fn tie(salt: u64, time: u64, entity: Entity) -> u32 {
     let instant = (time ^ salt).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (instant ^ instant >> 32 ^ u64::from(entity)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    ((instant ^ instant >> 32 ^ u64::from(entity)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
 /// A timing wheel. See the module's text.
@@ -132,14 +152,6 @@ impl Wheel {
             pending: 0,
             salt,
         }
-    }
-
-    /// Order of events in a batch: by time, and at the same time by a hash of salt, time and entity, which depends on
-    /// nothing else and favours nobody. With the entity itself as tie-break, of two links whose packets reach a full
-    /// queue in lockstep the one with the smaller number would win every single time.
-    #[inline]
-    fn key(&self, time: u64, entity: Entity) -> u64 {
-        (time - self.origin) << TIE_BITS | tie(self.salt, time, entity) >> (64 - TIE_BITS)
     }
 
     /// Slots of the fine level.
@@ -241,7 +253,8 @@ impl Wheel {
 
     /// Into the batch.
     fn insert_now(&mut self, entity: Entity, time: u64) {
-        let event = (self.key(time, entity), entity);
+        let entry = Entry { offset: (time - self.origin) as u32, entity };
+        let event = Keyed::new(self.salt, self.origin, entry);
         let at = self.buffer.partition_point(|&e| e > event);
         self.buffer.insert(at, event);
     }
@@ -300,8 +313,8 @@ impl Wheel {
             if self.buffer.is_empty() && !self.advance() {
                 return None;
             }
-            let (key, entity) = self.buffer.pop()?;
-            let time = self.origin + (key >> TIE_BITS);
+            let event = self.buffer.pop()?;
+            let (time, entity) = (self.origin + event.offset(), event.entity());
             // Another time, or none: it was cancelled.
             if self.due[entity as usize] == time {
                 self.due[entity as usize] = IDLE;
@@ -321,7 +334,7 @@ impl Wheel {
     /// Whose event comes after `n` others, if it is in the current slot, too. It may have been cancelled.
     #[inline]
     pub fn ahead(&self, n: usize) -> Option<Entity> {
-        self.buffer.len().checked_sub(n + 1).map(|at| self.buffer[at].1)
+        self.buffer.len().checked_sub(n + 1).map(|at| self.buffer[at].entity())
     }
 
     /// Moves to the next slot that holds events and empties it into the batch, which must be used up. False if nothing
@@ -368,9 +381,8 @@ impl Wheel {
 
     #[inline]
     fn add_to_buffer(&mut self, entries: &[Entry]) {
-        for &Entry { offset, entity } in entries {
-            self.buffer.push((self.key(self.origin + u64::from(offset), entity), entity));
-        }
+        let (salt, origin) = (self.salt, self.origin);
+        self.buffer.extend(entries.iter().map(|&entry| Keyed::new(salt, origin, entry)));
     }
 
     /// Nothing is left before the fine level wraps round: goes to the next of its turns that holds events, and sorts in
@@ -438,12 +450,12 @@ impl Wheel {
 /// wrong every other time: here each event counts those before it.
 #[inline]
 fn sort(events: &mut [Keyed]) {
-    const FEW: usize = 4;
+    const FEW: usize = 8;
     let n = events.len();
     if n > FEW {
         return events.sort_unstable_by(|a, b| b.cmp(a));
     }
-    let mut sorted = [(0, 0); FEW];
+    let mut sorted = [Keyed::default(); FEW];
     for (i, event) in events.iter().enumerate() {
         let before = events[..i].iter().map(|e| usize::from(e >= event)).sum::<usize>();
         let after = events[i..].iter().map(|e| usize::from(e > event)).sum::<usize>();
@@ -519,8 +531,8 @@ mod tests {
     }
 
     /// The order in which events must leave.
-    fn order(&(time, entity): &(u64, Entity)) -> (u64, u64, Entity) {
-        (time, tie(SALT, time, entity) >> 32, entity)
+    fn order(&(time, entity): &(u64, Entity)) -> (u64, u32, Entity) {
+        (time, tie(SALT, time, entity), entity)
     }
 
     #[derive(Clone, Debug)]

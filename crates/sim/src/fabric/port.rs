@@ -235,6 +235,14 @@ impl Port {
     /// now starts before a packet that arrives exactly now is looked at.
     #[inline]
     pub fn catch_up(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
+        // Mostly none is due: that takes one comparison, where it is asked.
+        if self.next_start <= now {
+            self.start_due(entity, hots, wheel, now);
+        }
+    }
+
+    #[inline(never)]
+    fn start_due(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
         while self.next_start <= now {
             let id = self.queue.dequeue(hots);
             self.waiting -= 1;

@@ -110,7 +110,7 @@ impl Hosts {
     }
 
     /// A packet has reached its host by a port.
-    #[inline]
+    #[inline(never)]
     pub(super) fn deliver(
         &mut self,
         engine: &mut Engine,

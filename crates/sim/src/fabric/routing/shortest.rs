@@ -120,7 +120,8 @@ impl Routes {
 
     /// The ports of `node` that lie on a shortest path to the host `dst`, in port order; empty if there is no path. The
     /// node is a switch, or any node where hosts have several links.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
     pub fn next_ports(&self, node: NodeId, dst: u32) -> &[PortId] {
         let seat = &self.seats[dst as usize];
         let row = (node - self.first_row) as usize;
