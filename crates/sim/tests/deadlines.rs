@@ -8,7 +8,7 @@ use anabranch_sim::network::{Group, Setup, Stop};
 use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::Session;
 use anabranch_transport::Duration;
-use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, LongFlowBy, TcpConfig};
 use common::{at, complete, ecn, fct, ms, run, setup, star, tcp, unicast};
 
 /// Sessions to host 0 of a star at 1 Gbps, over a queue that marks beyond 65 packets; one group for each deadline.
@@ -55,7 +55,8 @@ fn fa_dctcp_serves_short_flows_sooner_and_knows_long_ones_by_size_or_port() {
         let long = |source| Session { size: None, group: 1, ..unicast(source, 0, 0) };
         let mut sessions: Vec<_> = (1..4).map(long).collect();
         sessions.push(Session { start: at(50_000), ..unicast(4, 0, 900_000) });
-        let config = TcpConfig { congestion, long_flow_ports: vec![873], ..TcpConfig::default() };
+        let (long_flow_by, long_flow_ports) = (LongFlowBy::Either, vec![873]);
+        let config = TcpConfig { congestion, long_flow_by, long_flow_ports, ..TcpConfig::default() };
         let mut setup = contend(Protocol::Tcp(config), sessions, [None, None]);
         setup.groups[0].port = port;
         (setup.stop, setup.time_limit) = (Stop::Limit, at(200_000));

@@ -6,7 +6,7 @@ use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
-use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, LongFlowBy, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, ConfigError, PriorityBy};
 use schemars::JsonSchema;
@@ -98,7 +98,8 @@ macro_rules! parameters {
             /// What is wrong with the parameters.
             pub fn check(&self) -> Vec<Fault> {
                 let tables = [$((stringify!($table), self.$table.validate()),)+];
-                tables.into_iter().filter_map(|(table, result)| result.err().map(|e| fault(table, e))).collect()
+                let errors = tables.into_iter().filter_map(|(table, result)| result.err().map(|e| fault(table, e)));
+                errors.chain(self.without_effect()).collect()
             }
         }
     };
@@ -122,6 +123,17 @@ fn fault(table: &str, error: ConfigError) -> Fault {
 }
 
 impl TransportConfig {
+    /// Keys that nothing reads, as the others are.
+    fn without_effect(&self) -> Option<Fault> {
+        let tcp = &self.tcp;
+        let unread = tcp.long_flow_by == LongFlowBy::Queued && !tcp.long_flow_ports.is_empty();
+        unread.then(|| {
+            Fault::new("tcp.long_flow_ports", "has no effect with long_flow_by = \"queued\", the default")
+                .hint("long_flow_by = \"port\", or \"either\"")
+                .warn()
+        })
+    }
+
     /// What a transport's name stands for, with the parameters given.
     pub fn transport(&self, name: TransportName) -> Transport {
         Transport { name: name.name().to_owned(), protocol: name.protocol(self) }
@@ -193,6 +205,16 @@ mod tests {
             assert_eq!(serde_json::to_value(name).unwrap(), name.name());
             assert_eq!(config().transport(name).name, name.name());
         }
+    }
+
+    #[test]
+    fn ports_of_long_flows_that_nothing_reads_are_told() {
+        let warned = |by: LongFlowBy| {
+            let mut c = config();
+            (c.tcp.long_flow_by, c.tcp.long_flow_ports) = (by, vec![22]);
+            c.check().len()
+        };
+        assert_eq!([LongFlowBy::Queued, LongFlowBy::Port, LongFlowBy::Either].map(warned), [1, 0, 0]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod timer;
 #[cfg(test)]
 mod tests;
 
-pub use config::TcpConfig;
+pub use config::{LongFlowBy, TcpConfig};
 pub use congestion::Algorithm;
 pub use connection::Connection;
 pub use flow::FlowSpec;

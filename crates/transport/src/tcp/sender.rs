@@ -41,6 +41,8 @@ pub(super) struct Sender {
     end: u64,
     /// The application has provided everything before this offset; `u64::MAX`: the whole object.
     available: u64,
+    /// The most that has been provided and not acknowledged.
+    most_queued: u64,
     window: Window,
     initial_window: u64,
     /// When a data segment was last sent.
@@ -111,6 +113,7 @@ impl Sender {
             max: 0,
             end: size.unwrap_or(u64::MAX),
             available: u64::MAX,
+            most_queued: size.unwrap_or(u64::MAX),
             window: Window::new(u64::from(config.initial_window) * mss, mss).with_hystart(config),
             initial_window: u64::from(config.initial_window) * mss,
             sent_at: Time::ZERO,
@@ -156,7 +159,9 @@ impl Sender {
 
     /// The application has provided the first `bytes` bytes.
     pub(super) fn set_available(&mut self, bytes: u64) {
+        let before = if self.available == u64::MAX { 0 } else { self.most_queued };
         self.available = bytes;
+        self.most_queued = before.max(bytes.min(self.end).saturating_sub(self.acknowledged()));
     }
 
     /// Whether the application has provided nothing yet.
@@ -182,6 +187,11 @@ impl Sender {
     }
 
     #[cfg(test)]
+    pub(super) fn most_queued(&self) -> u64 {
+        self.most_queued
+    }
+
+    #[cfg(test)]
     pub(super) fn in_slow_start(&self) -> bool {
         self.window.cwnd < self.window.ssthresh
     }
@@ -195,6 +205,7 @@ impl Sender {
             to_send: (self.end != u64::MAX).then_some(self.end),
             sent: self.max.min(self.end),
             acknowledged: self.acknowledged(),
+            most_queued: self.most_queued,
             deadline: (self.deadline != Time::MAX).then_some(self.deadline),
             port: self.port,
             class: self.class,

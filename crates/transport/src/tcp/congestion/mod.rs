@@ -11,6 +11,7 @@ use crate::units::{Duration, Rate, Time};
 use hystart::HyStart;
 
 mod hystart;
+mod power;
 
 /// Congestion window and slow-start threshold, in bytes.
 #[derive(Clone, Debug)]
