@@ -65,6 +65,8 @@ transports! {
     D2tcp = "d2tcp": Ecn, PerFlow, |c| c.tcp(Algorithm::D2tcp);
     /// DCTCP that yields less for short flows (Joy 2015).
     FaDctcp = "fa-dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::FaDctcp);
+    /// NewReno that answers the marks of a threshold on the queue as it is (Wu et al., CoNEXT 2012).
+    EcnStar = "ecn-star": Ecn, PerFlow, TransportConfig::ecn_star;
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.
@@ -143,6 +145,11 @@ impl TransportConfig {
         Protocol::Tcp(TcpConfig { congestion, ..self.tcp.clone() })
     }
 
+    /// "It does not need any modification on ECN protocol at the end servers" (CoNEXT 2012, abstract): RFC 3168 as it is.
+    fn ecn_star(&self) -> Protocol {
+        Protocol::Tcp(TcpConfig { congestion: Algorithm::NewReno, ecn: true, ..self.tcp.clone() })
+    }
+
     fn pias(&self) -> Protocol {
         // By bytes sent, as it is defined (NSDI 2015 §3), unless its own parameters say otherwise.
         let priority_thresholds = self.thresholds(&self.tcp.priority_thresholds);
@@ -197,6 +204,14 @@ mod tests {
         assert_eq!(scdp.decode_latency(50_000), Duration::ZERO);
         assert_eq!(scdp.block_symbols, MAX_BLOCK_SYMBOLS);
         assert_eq!(TransportName::Polyraptor.queue(), QueueKind::Trim);
+    }
+
+    #[test]
+    fn ecn_star_is_newreno_with_ecn_over_a_marking_queue() {
+        let Protocol::Tcp(tcp) = config().transport(TransportName::EcnStar).protocol else { panic!("it is TCP") };
+        assert_eq!(tcp, TcpConfig { ecn: true, ..TcpConfig::default() });
+        assert_eq!(tcp.congestion, Algorithm::NewReno);
+        assert_eq!(TransportName::EcnStar.queue(), QueueKind::Ecn);
     }
 
     #[test]
