@@ -67,6 +67,8 @@ transports! {
     FaDctcp = "fa-dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::FaDctcp);
     /// NewReno that answers the marks of a threshold on the queue as it is (Wu et al., CoNEXT 2012).
     EcnStar = "ecn-star": Ecn, PerFlow, TransportConfig::ecn_star;
+    /// DCTCP that grows less and yields more with the bytes sent (INFOCOM 2013).
+    L2dct = "l2dct": Ecn, PerFlow, |c| c.tcp(Algorithm::L2dct);
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.

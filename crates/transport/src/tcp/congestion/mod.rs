@@ -266,6 +266,8 @@ registry! {
     D2tcp: d2tcp, ecn: true;
     /// Joy 2015: DCTCP that reduces the windows of short flows less.
     FaDctcp: fa_dctcp, ecn: true;
+    /// INFOCOM 2013: DCTCP whose growth and reductions depend on the bytes that the flow has sent.
+    L2dct: l2dct, ecn: true;
     /// For tests: NewReno at a fixed pace, with its own priorities.
     Paced: paced, ecn: false, only: cfg(test);
 }
