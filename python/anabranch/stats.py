@@ -299,7 +299,7 @@ def fct_table(
         One row per group and bucket that has flows: ``bucket``, ``flows``, ``unfinished`` (both summed over seeds),
         ``incomplete_runs``, ``seeds``, ``samples`` (different runs among them), and for each metric of `FLOW_METRICS`
         its mean over samples and ``METRIC_ci``. Times in nanoseconds, goodput in bits per second. Where any flow has a
-        deadline, also ``deadlines`` and ``deadlines_missed`` (summed over seeds), and `DEADLINE_METRICS` like the others.
+        deadline, also ``deadlines`` and ``deadlines_missed`` (summed over seeds), and `DEADLINE_METRICS`, too.
 
     Raises
     ------

@@ -58,6 +58,7 @@ TRANSPORTS: dict[str, Style] = {
     "fa-dctcp": Style("FA-DCTCP", "#5b7a8c", (9, 2, 2, 2), PENTAGON),
     "ecn-star": Style("ECN*", "#9b6a00", (7, 2, 1, 2, 1, 2), "M-.9-.9L.9 0L-.9 .9L-.4 0Z"),
     "l2dct": Style("L2DCT", "#2f8f8f", (12, 2, 2, 2), "M-.9 0L0-.9L.9 0L.45 .8L-.45 .8Z"),
+    "hull": Style("HULL", "#b4542f", (2, 4, 8, 4), "M-.9-.3L.9-.3L.9 .3L-.9 .3Z"),
     "udp": Style("UDP", "#6b5fc4", (3, 3, 1, 3), SALTIRE),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }

@@ -69,6 +69,8 @@ transports! {
     EcnStar = "ecn-star": Ecn, PerFlow, TransportConfig::ecn_star;
     /// DCTCP that grows less and yields more with the bytes sent (INFOCOM 2013).
     L2dct = "l2dct": Ecn, PerFlow, |c| c.tcp(Algorithm::L2dct);
+    /// DCTCP with paced segments, over phantom queues (NSDI 2012).
+    Hull = "hull": Phantom, PerFlow, |c| c.tcp(Algorithm::Hull);
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.

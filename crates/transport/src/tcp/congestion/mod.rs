@@ -268,6 +268,8 @@ registry! {
     FaDctcp: fa_dctcp, ecn: true;
     /// INFOCOM 2013: DCTCP whose growth and reductions depend on the bytes that the flow has sent.
     L2dct: l2dct, ecn: true;
+    /// NSDI 2012: DCTCP whose flows are paced once they meet marks, for phantom queues.
+    Hull: hull, ecn: true;
     /// For tests: NewReno at a fixed pace, with its own priorities.
     Paced: paced, ecn: false, only: cfg(test);
 }
