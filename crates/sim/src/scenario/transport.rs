@@ -6,7 +6,7 @@ use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
-use anabranch_transport::tcp::{Algorithm, LongFlowBy, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, ConfigError, PriorityBy};
 use schemars::JsonSchema;
@@ -71,6 +71,8 @@ transports! {
     L2dct = "l2dct": Ecn, PerFlow, |c| c.tcp(Algorithm::L2dct);
     /// DCTCP with paced segments, over phantom queues (NSDI 2012).
     Hull = "hull": Phantom, PerFlow, |c| c.tcp(Algorithm::Hull);
+    /// Flows at full rate over queues that go by what remains of them (SIGCOMM 2013).
+    Pfabric = "pfabric": Pfabric, PerPacket, |c| Protocol::Tcp(c.pfabric.over(&c.tcp));
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.
@@ -119,6 +121,8 @@ parameters! {
     ndp: NdpConfig;
     /// Parameters of TCP with any congestion control, and of PIAS.
     tcp: TcpConfig;
+    /// Parameters of pFabric; all others are those of `transport.tcp`.
+    pfabric: PfabricConfig;
     /// Parameters of UDP.
     udp: UdpConfig;
 }

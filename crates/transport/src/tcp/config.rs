@@ -73,6 +73,9 @@ pub struct TcpConfig {
     /// Congestion control. Default `newreno`. No key of a scenario: there the transport's name says it.
     #[serde(skip)]
     pub congestion: Algorithm,
+    /// pFabric: consecutive timeouts after which a flow probes. No key of a scenario: `transport.pfabric` has it.
+    #[serde(skip)]
+    pub probe_after: u8,
     /// DCTCP's estimation gain g: above 0, at most 1. Default 1/16 (RFC 8257 §4.2).
     pub dctcp_gain: f64,
     /// FA-DCTCP: what tells long flows.
@@ -124,6 +127,7 @@ impl Default for TcpConfig {
             hystart_max_rtt_thresh: Duration::from_ms(16),
             ecn: false,
             congestion: Algorithm::NewReno,
+            probe_after: 5,
             dctcp_gain: 1.0 / 16.0,
             long_flow_by: LongFlowBy::Queued,
             long_flow_size: Bytes(1_000_000),

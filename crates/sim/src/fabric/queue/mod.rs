@@ -15,6 +15,7 @@ pub mod express;
 pub mod fair;
 pub mod mlfq;
 pub mod nic;
+pub mod pfabric;
 pub mod phantom;
 pub mod red;
 pub mod relay;
@@ -204,6 +205,8 @@ disciplines! {
     Ecn(ecn::Ecn),
     /// Random early detection.
     Red(Box<red::Red>),
+    /// pFabric's switch: the flow of which least remains goes first.
+    Pfabric(Box<pfabric::Pfabric>),
     /// HULL's phantom queue beside a drop-tail queue.
     Phantom(Box<phantom::Phantom>),
     /// NDP's trimming switch.
