@@ -51,12 +51,27 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the summary: column of a statistics table, name for people, kind of number, whether less is better."""
+    """A row of the summary.
+
+    Attributes
+    ----------
+    column
+        Column of a statistics table.
+    name
+        Name for people.
+    kind
+        Kind of number: ``time``, ``rate``, ``ratio`` or ``share``.
+    less
+        Whether less is better.
+    of_all
+        Whether unfinished flows are in it. Such a row is there only where it has a number.
+    """
 
     column: str
     name: str
     kind: str
     less: bool
+    of_all: bool = False
 
 
 METRICS = (
@@ -66,6 +81,7 @@ METRICS = (
     Metric("slowdown_mean", "mean slowdown", "ratio", less=True),
     Metric("slowdown_p99", "p99 slowdown", "ratio", less=True),
     Metric("goodput_mean_bps", "mean goodput", "rate", less=False),
+    Metric("deadline_miss_rate", "missed deadlines", "share", less=True, of_all=True),
 )
 """Rows of the summary, for each size bucket."""
 
@@ -236,7 +252,11 @@ def _group(name: str, rows: pl.DataFrame, metrics: Sequence[Metric], comparison:
         name=name,
         flows=tuple(int(record.get("flows", 0)) for record in records),
         unfinished=unfinished,
-        rows=tuple(_row(metric, records, unfinished) for metric in metrics),
+        rows=tuple(
+            _row(metric, records, tuple(0 for _ in unfinished) if metric.of_all else unfinished)
+            for metric in metrics
+            if not metric.of_all or any(record.get(metric.column) is not None for record in records)
+        ),
     )
 
 
@@ -277,7 +297,7 @@ def _unit(kind: str, numbers: Sequence[float]) -> tuple[float, str]:
         return units.time_unit(least)
     if kind == "rate":
         return units.rate_unit(least)
-    return 1.0, ""
+    return (0.01, "%") if kind == "share" else (1.0, "")
 
 
 def _text(value: float | None, ci: float | None, scale: float) -> str:

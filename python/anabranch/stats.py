@@ -8,7 +8,8 @@ Runs whose fingerprints are the same went the same way, whatever their seeds: th
 its interval (`same_runs`). Where every seed gave the same run there is no interval: nothing is known about the spread.
 
 Flows that did not finish have no FCT. They are counted in ``unfinished``; where that is not zero, the statistics are
-those of the flows that did finish, which flatters the transport.
+those of the flows that did finish, which flatters the transport. The rate of missed deadlines is of all flows that
+have one: a flow that did not finish has missed it.
 """
 
 from __future__ import annotations
@@ -66,6 +67,18 @@ FLOW_METRICS = {
     "goodput_mean_bps": pl.col("goodput_bps").mean(),
 }
 """Statistics of the finished flows of one seed. Quantiles interpolate linearly between order statistics."""
+
+_HAS_DEADLINE = pl.col("deadline_ns").is_not_null()
+# Of D3 and D2TCP: the share of flows whose last byte came too late, or not at all.
+_MISSED = _HAS_DEADLINE & (pl.col("fct_ns").is_null() | (pl.col("fct_ns") > pl.col("deadline_ns")))
+
+DEADLINE_COUNTS = {"deadlines": _HAS_DEADLINE.sum(), "deadlines_missed": _MISSED.sum()}
+"""Flows of one seed that have a deadline, and those that missed it."""
+
+DEADLINE_METRICS = {
+    "deadline_miss_rate": pl.when(_HAS_DEADLINE.sum() > 0).then(_MISSED.sum() / _HAS_DEADLINE.sum()),
+}
+"""Statistics of the flows of one seed that have a deadline, finished or not."""
 
 BACKGROUND_METRICS = {
     "goodput_mean_bps": pl.col("goodput_bps").mean(),
@@ -249,6 +262,11 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
     return frame
 
 
+def has_deadlines(results: Results) -> bool:
+    """Whether any flow has a deadline (``workload.deadline``)."""
+    return bool(results.collect("flows", results.scan("flows").select(_HAS_DEADLINE.any())).item())
+
+
 def fct_table(
     results: Results,
     *,
@@ -280,8 +298,8 @@ def fct_table(
     polars.DataFrame
         One row per group and bucket that has flows: ``bucket``, ``flows``, ``unfinished`` (both summed over seeds),
         ``incomplete_runs``, ``seeds``, ``samples`` (different runs among them), and for each metric of `FLOW_METRICS`
-        its mean over samples and ``METRIC_ci``.
-        Times in nanoseconds, goodput in bits per second.
+        its mean over samples and ``METRIC_ci``. Times in nanoseconds, goodput in bits per second. Where any flow has a
+        deadline, also ``deadlines`` and ``deadlines_missed`` (summed over seeds), and `DEADLINE_METRICS`, too.
 
     Raises
     ------
@@ -297,18 +315,22 @@ def fct_table(
         # Several runs may share a group and seed when pooled; a run is named by its folder.
         pl.col("run").filter(pl.col("status") != "complete").n_unique().alias("incomplete_runs"),
     ]
-    metrics = [value.alias(name) for name, value in FLOW_METRICS.items()]
+    totals = ["flows", "unfinished", "incomplete_runs"]
+    chosen = FLOW_METRICS
+    if has_deadlines(results):
+        counts += [value.alias(name) for name, value in DEADLINE_COUNTS.items()]
+        totals += DEADLINE_COUNTS
+        chosen = chosen | DEADLINE_METRICS
+    metrics = [value.alias(name) for name, value in chosen.items()]
     tables = []
     for bucket in buckets:
         grouped = flows.filter(bucket.holds()).group_by([*keys, "seed"], maintain_order=True)
         per_seed = results.collect("flows", grouped.agg(*counts, *metrics))
         if per_seed.is_empty():
             continue
-        totals = per_seed.group_by(keys, maintain_order=True).agg(
-            pl.col("flows", "unfinished", "incomplete_runs").sum()
-        )
-        means = over_seeds(per_seed, keys, list(FLOW_METRICS), confidence)
-        table = totals.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
+        sums = per_seed.group_by(keys, maintain_order=True).agg(pl.col(totals).sum())
+        means = over_seeds(per_seed, keys, list(chosen), confidence)
+        table = sums.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
         tables.append(table.select(*keys, pl.lit(bucket.name).alias("bucket"), pl.exclude(*keys)))
     return pl.concat(tables) if tables else pl.DataFrame(schema={"bucket": pl.String()})
 

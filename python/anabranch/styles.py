@@ -56,6 +56,10 @@ TRANSPORTS: dict[str, Style] = {
     "ndp+": Style("NDP+", "#a85a2e", (6, 2), STAR),
     "d2tcp": Style("D2TCP", "#c23b3b", (5, 2, 1, 2), HOURGLASS),
     "fa-dctcp": Style("FA-DCTCP", "#5b7a8c", (9, 2, 2, 2), PENTAGON),
+    "ecn-star": Style("ECN*", "#9b6a00", (7, 2, 1, 2, 1, 2), "M-.9-.9L.9 0L-.9 .9L-.4 0Z"),
+    "l2dct": Style("L2DCT", "#2f8f8f", (12, 2, 2, 2), "M-.9 0L0-.9L.9 0L.45 .8L-.45 .8Z"),
+    "hull": Style("HULL", "#b4542f", (2, 4, 8, 4), "M-.9-.3L.9-.3L.9 .3L-.9 .3Z"),
+    "pfabric": Style("pFabric", "#4a72b8", (16, 3), "M0-.95L.5 0L0 .95L-.5 0Z"),
     "udp": Style("UDP", "#6b5fc4", (3, 3, 1, 3), SALTIRE),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }

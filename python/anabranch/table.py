@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from anabranch.comparison import Cell, Comparison, Group, Panel
     from anabranch.results import Results
 
-TERMINAL_METRICS = ("fct_mean_ns", "fct_p50_ns", "fct_p99_ns", "slowdown_p99", "goodput_mean_bps", "jain_index")
+TERMINAL_METRICS = (
+    "fct_mean_ns",
+    "fct_p50_ns",
+    "fct_p99_ns",
+    "slowdown_p99",
+    "goodput_mean_bps",
+    "deadline_miss_rate",
+    "jain_index",
+)
 """Rows that fit a terminal; the report has all."""
 
 

@@ -63,6 +63,8 @@ class Fixture:
     scenario: str = SCENARIO
     alike: dict[str, dict[int, int]] = field(default_factory=dict)
     """Transport to seed to the seed whose run it repeats."""
+    deadline: float | None = None
+    """Of every third flow in the foreground, as a multiple of its ideal completion time."""
 
 
 def fat_tree(k: int) -> dict[str, list[dict[str, Any]]]:
@@ -137,7 +139,9 @@ def flows(fixture: Fixture, run: str, transport: str, seed: int, *, load: float,
         *(pl.lit(0).alias(name) for name in ("packets_marked", "timeouts", "overhead_symbols")),
         pl.lit(value=False).alias("decoded"),
         pl.lit(None).alias("straggler"),
-        pl.lit(None).alias("deadline_ns"),
+        pl.when(pl.Series(~background & (np.arange(n + b) % 3 == 0)))
+        .then(pl.col("ideal_fct_ns") * fixture.deadline if fixture.deadline else pl.lit(None))
+        .alias("deadline_ns"),
     )
     return frame.select(pl.col(name).cast(kind) for name, kind in schema.FLOWS.items())
 

@@ -4,7 +4,8 @@ A block of code belongs to the file whose name comes last in the paragraph befor
 
 - a file that does not exist is made of the block;
 - a block for ``probes = [ .. ]`` or ``registry! { .. }`` of a file goes to the end of what these brackets enclose;
-- a block "at the end of" a file goes there.
+- a block "at the end of" a file goes there;
+- a block "as it stands in" a file has to be there, and changes nothing.
 
 A module line after the name of a file (``FILE: `mod ring;` ``) goes beside those that the file has. Lines of blocks of
 ``console`` that begin with ``$`` are commands. TOML without a file is a scenario.
@@ -136,6 +137,10 @@ def put(copy: Tree, path: str, block: Block) -> None:
         copy.new.append(path)
         return
     text = copy.text(path)
+    if "as it stands in" in block.told:
+        if block.code not in text:
+            raise StepError(f"{path} has no such lines")
+        return
     place = PLACE.search(block.told)
     if place:
         text = insert(text, place[1], place[2], block.code)

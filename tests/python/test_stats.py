@@ -215,3 +215,47 @@ def test_runs_without_a_fingerprint_are_samples_each(tmp_path: Path) -> None:
         run["fingerprint"] = ""
     manifest.write_text(json.dumps(data))
     assert stats.fct_table(load(folder))["samples"].unique().to_list() == [3]
+
+
+def test_missed_deadlines_are_those_of_late_and_of_unfinished_flows(tmp_path: Path) -> None:
+    status = {"p003-s2": "stalled"}
+    results = load(fixtures.write(tmp_path / "r", fixtures.Fixture(status=status, deadline=1.5)))
+    table = stats.fct_table(results).filter(pl.col("bucket") == "all")
+    for transport in ("scdp", "newreno"):
+        rates = []
+        for seed in (1, 2, 3):
+            of_run = (pl.col("transport") == transport) & (pl.col("seed") == seed)
+            own = results.flows.filter(of_run & pl.col("deadline_ns").is_not_null())
+            late = [fct is None or fct > deadline for fct, deadline in own.select("fct_ns", "deadline_ns").iter_rows()]
+            assert len(late) == 40  # every third flow
+            rates.append(sum(late) / 40)
+        row = table.filter(pl.col("transport") == transport).to_dicts()[0]
+        assert row["deadline_miss_rate"] == pytest.approx(np.mean(rates))
+        assert row["deadlines"] == 120
+        assert row["deadlines_missed"] == round(40 * sum(rates))
+        assert row["deadline_miss_rate_ci"] > 0
+    newreno = table.filter(pl.col("transport") == "newreno")
+    assert newreno["unfinished"].item() == 12
+    assert newreno["deadlines_missed"].item() >= 4  # of the unfinished flows 3, 33, 63 and 93 have deadlines
+
+
+def test_flows_that_did_not_finish_are_in_the_rate_of_missed_deadlines(tmp_path: Path) -> None:
+    # So loose that nobody who finishes is late; every tenth flow of one run did not, and 4 of its 40
+    # flows with deadlines are among these: a mean of 1/30 over three runs.
+    fixture = fixtures.Fixture(status={"p003-s2": "stalled"}, deadline=1e6)
+    results = load(fixtures.write(tmp_path / "r", fixture))
+    panel = summarise(results, compare(results))[0]
+    row = next(row for row in panel.groups[-2].rows if row.metric.column == "deadline_miss_rate")
+    column = [str(value) for value in compare(results).values].index("newreno")
+    assert row.unit == "%"
+    assert row.cells[column].value == pytest.approx(1 / 30)
+    assert row.cells[column].unfinished == 0  # none is missing from the number
+    assert [cell.value for place, cell in enumerate(row.cells) if place != column] == [0, 0, 0]
+    assert row.cells[0].best
+
+
+def test_without_deadlines_there_is_no_rate_of_missed_ones(results: Results) -> None:
+    assert not stats.has_deadlines(results)
+    assert not [column for column in stats.fct_table(results).columns if "deadline" in column]
+    rows = [row for group in summarise(results, compare(results))[0].groups for row in group.rows]
+    assert "deadline_miss_rate" not in {row.metric.column for row in rows}

@@ -8,7 +8,7 @@ use anabranch_sim::network::{Group, Setup, Stop};
 use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::Session;
 use anabranch_transport::Duration;
-use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, LongFlowBy, TcpConfig};
 use common::{at, complete, ecn, fct, ms, run, setup, star, tcp, unicast};
 
 /// Sessions to host 0 of a star at 1 Gbps, over a queue that marks beyond 65 packets; one group for each deadline.
@@ -55,7 +55,8 @@ fn fa_dctcp_serves_short_flows_sooner_and_knows_long_ones_by_size_or_port() {
         let long = |source| Session { size: None, group: 1, ..unicast(source, 0, 0) };
         let mut sessions: Vec<_> = (1..4).map(long).collect();
         sessions.push(Session { start: at(50_000), ..unicast(4, 0, 900_000) });
-        let config = TcpConfig { congestion, long_flow_ports: vec![873], ..TcpConfig::default() };
+        let (long_flow_by, long_flow_ports) = (LongFlowBy::Either, vec![873]);
+        let config = TcpConfig { congestion, long_flow_by, long_flow_ports, ..TcpConfig::default() };
         let mut setup = contend(Protocol::Tcp(config), sessions, [None, None]);
         setup.groups[0].port = port;
         (setup.stop, setup.time_limit) = (Stop::Limit, at(200_000));
@@ -65,4 +66,23 @@ fn fa_dctcp_serves_short_flows_sooner_and_knows_long_ones_by_size_or_port() {
         [(Algorithm::Dctcp, 80), (Algorithm::FaDctcp, 80), (Algorithm::FaDctcp, 873)].map(|(c, port)| short(c, port));
     assert!(aware.ps() * 10 < fair.ps() * 9, "{aware} and {fair}");
     assert_eq!(long, fair, "all are long: DCTCP");
+}
+
+#[test]
+fn l2dct_serves_short_flows_sooner_without_being_told_which_they_are() {
+    // 150 KB beside three flows without end, which have sent megabytes by then.
+    let short = |congestion| {
+        let long = |source| Session { size: None, group: 1, ..unicast(source, 0, 0) };
+        let mut sessions: Vec<_> = (1..4).map(long).collect();
+        sessions.push(Session { start: at(100_000), ..unicast(4, 0, 150_000) });
+        let mut setup = contend(tcp(congestion), sessions, [None, None]);
+        (setup.stop, setup.time_limit) = (Stop::Limit, at(200_000));
+        let record = run(setup);
+        let long: u64 = record.flows[..3].iter().map(|f| f.size_bytes).sum();
+        (fct(&record, 3), long)
+    };
+    let [(fair, fair_long), (aware, aware_long)] = [Algorithm::Dctcp, Algorithm::L2dct].map(short);
+    assert!(aware.ps() * 10 < fair.ps() * 9, "{aware} and {fair}");
+    // What the long flows pay for it (Joy 2015 §2.3.1.4 tells of 7 % at low loads).
+    assert!(aware_long * 100 > fair_long * 90, "{aware_long} and {fair_long} bytes");
 }

@@ -30,6 +30,8 @@ pub struct Transmit<H> {
     pub ect: bool,
     /// Belongs to an initial window that was pushed before anything was heard of the receiver (*syn*; NDP §3.2, SCDP §IV-C).
     pub pushed: bool,
+    /// For switches that serve flows by what remains of them: that, as [`rank`](crate::rank) writes it. 0: before all flows.
+    pub rank: u16,
 }
 
 /// One packet that arrived.

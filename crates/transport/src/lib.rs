@@ -13,6 +13,7 @@ mod demotion;
 pub mod endpoint;
 pub mod ndp;
 pub mod pull;
+pub mod rank;
 mod round_trip;
 pub mod scdp;
 pub mod tcp;

@@ -113,6 +113,7 @@ def _panels(results: Results, comparison: Comparison, specs: list[Mapping[str, A
                 "tied": _any(panel, "tied"),
                 "best": _any(panel, "best"),
                 "unfinished": _any(panel, "unfinished"),
+                "deadlines": any(row.metric.kind == "share" for group in panel.groups for row in group.rows),
             }
         )
     return panels

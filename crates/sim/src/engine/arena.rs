@@ -50,7 +50,7 @@ pub struct Hot {
     pub size: u16,
     /// Bytes on the wire if it is trimmed.
     pub trimmed_size: u16,
-    /// The sender's index among the receiver's peers.
+    /// The sender's index among the receiver's peers; in unicast sessions, which need none, the [rank](Hot::rank).
     pub from: u16,
     /// See [`Hot::tag`].
     pub tag: u8,
@@ -81,6 +81,11 @@ impl Hot {
     #[inline]
     pub fn priority(&self) -> u8 {
         self.tag & 7
+    }
+    /// What remains of its flow, as [`rank`](anabranch_transport::rank) writes it; 0 for all that is of no flow: it goes first.
+    #[inline]
+    pub fn rank(&self) -> u16 {
+        if self.flags & flag::CONTROL == 0 { self.from } else { 0 }
     }
     /// Whether all of these flags are set.
     #[inline]

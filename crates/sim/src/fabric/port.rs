@@ -265,6 +265,7 @@ impl Port {
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
             let passing = if self.inspects_passing {
+                hots[id as usize].at = now;
                 let idle = self.rate.bytes_in(Duration(now - self.busy_until.max(self.rare.asked_at)));
                 self.queue.pass(&mut hots[id as usize], idle)
             } else {
@@ -317,6 +318,7 @@ impl Port {
         self.rare.busy_before = self.counters().busy_ps;
         self.rare.bytes_before = self.bytes;
         self.rate = rate;
+        self.queue.set_rate(rate);
         let exact = anabranch_transport::units::PS_PER_S * 8;
         let whole = exact.is_multiple_of(rate.bps()).then(|| exact / rate.bps());
         self.ps_per_byte = whole.and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0);

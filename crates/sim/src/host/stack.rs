@@ -111,6 +111,7 @@ fn wrap<H>(t: Transmit<H>, header: impl Fn(H) -> Header) -> Transmit<Header> {
         control: t.control,
         ect: t.ect,
         pushed: t.pushed,
+        rank: t.rank,
     }
 }
 

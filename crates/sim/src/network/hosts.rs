@@ -329,7 +329,8 @@ impl Hosts {
             path,
             size: transmit.size as u16,
             trimmed_size: trimmed_size as u16,
-            from,
+            // One of them is 0: only unicast sessions have ranks.
+            from: from | transmit.rank,
             tag: Hot::tag(hosted.class, transmit.priority, transmit.pushed),
             flags,
         };

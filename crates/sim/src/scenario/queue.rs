@@ -26,6 +26,8 @@ pub(super) struct Keys {
     pub(super) victim: Option<Victim>,
     /// Whether it reads `red`.
     pub(super) red: bool,
+    /// Whether it reads `phantom`.
+    pub(super) phantom: bool,
 }
 
 /// Whether a discipline marks packets at `ecn_threshold`.
@@ -41,8 +43,15 @@ pub(super) enum Marking {
 
 impl Keys {
     /// 100 packets, and no other key.
-    const PLAIN: Self =
-        Self { buffer: 100, marking: Marking::Never, trims: false, priorities: false, victim: None, red: false };
+    const PLAIN: Self = Self {
+        buffer: 100,
+        marking: Marking::Never,
+        trims: false,
+        priorities: false,
+        victim: None,
+        red: false,
+        phantom: false,
+    };
 }
 
 macro_rules! queues {
@@ -51,7 +60,7 @@ macro_rules! queues {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum QueueKind {
-            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP, `mlfq` for PIAS, `ecn` for DCTCP, else `drop-tail`.
+            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP, `mlfq` for PIAS, `ecn` for DCTCP and its kin, `phantom` for HULL, `pfabric` for pFabric, else `drop-tail`.
             #[default]
             Auto,
             $($(#[doc = $doc])* $variant,)+
@@ -88,6 +97,10 @@ queues! {
     Ecn: Keys { marking: Marking::Always, ..Keys::PLAIN }, |s, _| Queue::Ecn(queue::ecn::Ecn::new(limit(s.buffer), threshold(s).unwrap_or(Limit::NONE)));
     /// Random early detection: drops or marks by chance, as `switch.red` says.
     Red: Keys { red: true, ..Keys::PLAIN }, red;
+    /// The flow with the least left goes first, the packet with the most left is dropped (pFabric).
+    Pfabric: Keys { buffer: 24, ..Keys::PLAIN }, |s, _| Queue::Pfabric(Box::new(queue::pfabric::Pfabric::new(limit(s.buffer))));
+    /// Drop-tail that marks as a slower link would, as `switch.phantom` says, before packets wait (HULL).
+    Phantom: Keys { phantom: true, ..Keys::PLAIN }, |s, _| Queue::Phantom(Box::new(queue::phantom::Phantom::new(limit(s.buffer), s.phantom.drain, s.phantom.threshold.0)));
     /// Packets that do not fit lose their payload; headers go first (NDP).
     Trim: Keys { buffer: 8, trims: true, victim: Some(Victim::Lowest), ..Keys::PLAIN }, trim;
     /// Strict priorities that share a buffer (PIAS).

@@ -129,6 +129,8 @@ pub struct SwitchConfig {
     pub victim: Victim,
     /// Random early detection, with `queue = "red"`.
     pub red: RedConfig,
+    /// The phantom queue, with `queue = "phantom"`.
+    pub phantom: PhantomConfig,
     /// Whether trimming disciplines cut multicast packets, too. `false`: a multicast packet that would be trimmed is
     /// dropped, as by the switches of today that can trim.
     pub trim_multicast: bool,
@@ -149,6 +151,7 @@ impl Default for SwitchConfig {
             priorities: 5,
             victim: Victim::Auto,
             red: RedConfig::default(),
+            phantom: PhantomConfig::default(),
             trim_multicast: true,
             pushed_first: false,
         }
@@ -174,6 +177,8 @@ pub struct Switch {
     pub victim: Victim,
     /// Random early detection.
     pub red: RedConfig,
+    /// Phantom queue.
+    pub phantom: PhantomConfig,
     /// Whether pushed packets go before all others.
     pub pushed_first: bool,
 }
@@ -215,6 +220,7 @@ impl SwitchConfig {
                 given => given,
             },
             red: self.red.clone(),
+            phantom: self.phantom.clone(),
             pushed_first: self.pushed_first,
         }
     }
@@ -252,6 +258,10 @@ impl SwitchConfig {
         }
         faults.extend(self.without_effect());
         faults.extend(self.red.check().into_iter().map(|fault| fault.under("red")));
+        let drain = self.phantom.drain;
+        if !(drain > 0.0 && drain <= 1.0) {
+            faults.push(Fault::new("phantom.drain", format!("must be above 0 and at most 1, not {drain}")));
+        }
         if self.weight == 0 {
             faults.push(Fault::new("weight", "must be at least 1"));
         }
@@ -285,10 +295,27 @@ impl SwitchConfig {
             ("victim", self.victim != default.victim, keys.victim.is_some(), "drops what arrives"),
             ("trim_multicast", !self.trim_multicast, keys.trims, "trims nothing"),
             ("red", self.red != default.red, keys.red, "is not \"red\""),
+            ("phantom", self.phantom != default.phantom, keys.phantom, "is not \"phantom\""),
         ];
         let idle = all.into_iter().filter(|(_, given, heeded, _)| *given && !heeded);
         idle.map(|(key, _, _, why)| Fault::new(key, format!("has no effect: this queue discipline {why}")).warn())
             .collect()
+    }
+}
+
+/// Phantom queue (Alizadeh et al., NSDI 2012).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PhantomConfig {
+    /// Rate of its virtual link over that of the port: above 0, at most 1. Default 0.95 (HULL's 950 Mbps on links of 1 Gbps).
+    pub drain: f64,
+    /// What has to wait at the virtual link for a packet to be marked: more than this. Default 1 KB (HULL).
+    pub threshold: Bytes,
+}
+
+impl Default for PhantomConfig {
+    fn default() -> Self {
+        Self { drain: 0.95, threshold: Bytes(1000) }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::transport::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
-use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, ConfigError, PriorityBy};
 use schemars::JsonSchema;
@@ -65,6 +65,14 @@ transports! {
     D2tcp = "d2tcp": Ecn, PerFlow, |c| c.tcp(Algorithm::D2tcp);
     /// DCTCP that yields less for short flows (Joy 2015).
     FaDctcp = "fa-dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::FaDctcp);
+    /// NewReno that answers the marks of a threshold on the queue as it is (Wu et al., CoNEXT 2012).
+    EcnStar = "ecn-star": Ecn, PerFlow, TransportConfig::ecn_star;
+    /// DCTCP that grows less and yields more with the bytes sent (INFOCOM 2013).
+    L2dct = "l2dct": Ecn, PerFlow, |c| c.tcp(Algorithm::L2dct);
+    /// DCTCP with paced segments, over phantom queues (NSDI 2012).
+    Hull = "hull": Phantom, PerFlow, |c| c.tcp(Algorithm::Hull);
+    /// Flows at full rate over queues that go by what remains of them (SIGCOMM 2013).
+    Pfabric = "pfabric": Pfabric, PerPacket, |c| Protocol::Tcp(c.pfabric.over(&c.tcp));
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.
@@ -98,7 +106,8 @@ macro_rules! parameters {
             /// What is wrong with the parameters.
             pub fn check(&self) -> Vec<Fault> {
                 let tables = [$((stringify!($table), self.$table.validate()),)+];
-                tables.into_iter().filter_map(|(table, result)| result.err().map(|e| fault(table, e))).collect()
+                let errors = tables.into_iter().filter_map(|(table, result)| result.err().map(|e| fault(table, e)));
+                errors.chain(self.without_effect()).collect()
             }
         }
     };
@@ -112,6 +121,8 @@ parameters! {
     ndp: NdpConfig;
     /// Parameters of TCP with any congestion control, and of PIAS.
     tcp: TcpConfig;
+    /// Parameters of pFabric; all others are those of `transport.tcp`.
+    pfabric: PfabricConfig;
     /// Parameters of UDP.
     udp: UdpConfig;
 }
@@ -122,6 +133,17 @@ fn fault(table: &str, error: ConfigError) -> Fault {
 }
 
 impl TransportConfig {
+    /// Keys that nothing reads, as the others are.
+    fn without_effect(&self) -> Option<Fault> {
+        let tcp = &self.tcp;
+        let unread = tcp.long_flow_by == LongFlowBy::Queued && !tcp.long_flow_ports.is_empty();
+        unread.then(|| {
+            Fault::new("tcp.long_flow_ports", "has no effect with long_flow_by = \"queued\", the default")
+                .hint("long_flow_by = \"port\", or \"either\"")
+                .warn()
+        })
+    }
+
     /// What a transport's name stands for, with the parameters given.
     pub fn transport(&self, name: TransportName) -> Transport {
         Transport { name: name.name().to_owned(), protocol: name.protocol(self) }
@@ -129,6 +151,11 @@ impl TransportConfig {
 
     fn tcp(&self, congestion: Algorithm) -> Protocol {
         Protocol::Tcp(TcpConfig { congestion, ..self.tcp.clone() })
+    }
+
+    /// "It does not need any modification on ECN protocol at the end servers" (CoNEXT 2012, abstract): RFC 3168 as it is.
+    fn ecn_star(&self) -> Protocol {
+        Protocol::Tcp(TcpConfig { congestion: Algorithm::NewReno, ecn: true, ..self.tcp.clone() })
     }
 
     fn pias(&self) -> Protocol {
@@ -188,11 +215,29 @@ mod tests {
     }
 
     #[test]
+    fn ecn_star_is_newreno_with_ecn_over_a_marking_queue() {
+        let Protocol::Tcp(tcp) = config().transport(TransportName::EcnStar).protocol else { panic!("it is TCP") };
+        assert_eq!(tcp, TcpConfig { ecn: true, ..TcpConfig::default() });
+        assert_eq!(tcp.congestion, Algorithm::NewReno);
+        assert_eq!(TransportName::EcnStar.queue(), QueueKind::Ecn);
+    }
+
+    #[test]
     fn names_are_those_of_the_files() {
         for &name in TransportName::ALL {
             assert_eq!(serde_json::to_value(name).unwrap(), name.name());
             assert_eq!(config().transport(name).name, name.name());
         }
+    }
+
+    #[test]
+    fn ports_of_long_flows_that_nothing_reads_are_told() {
+        let warned = |by: LongFlowBy| {
+            let mut c = config();
+            (c.tcp.long_flow_by, c.tcp.long_flow_ports) = (by, vec![22]);
+            c.check().len()
+        };
+        assert_eq!([LongFlowBy::Queued, LongFlowBy::Port, LongFlowBy::Either].map(warned), [1, 0, 0]);
     }
 
     #[test]

@@ -55,6 +55,7 @@ const TIMEOUTS: &[(&str, &str)] = &[
     ("ndp.rto", "1ms"),
     ("ndp.pull_timeout", "1ms"),
     ("tcp.rto_min", "10ms"),
+    ("pfabric.rto", "10ms"),
 ];
 
 /// A scenario.

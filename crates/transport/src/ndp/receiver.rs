@@ -192,6 +192,7 @@ impl Receiver {
             control: true,
             ect: false,
             pushed: false,
+            rank: 0,
         }
     }
 }

@@ -250,6 +250,7 @@ impl Sender {
             control: false,
             ect: false,
             pushed: syn.is_some(),
+            rank: 0,
         }
     }
 }

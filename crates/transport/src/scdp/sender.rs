@@ -380,6 +380,7 @@ impl Sender {
             control: false,
             ect: false,
             pushed: syn,
+            rank: 0,
         }
     }
 

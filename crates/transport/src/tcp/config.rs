@@ -8,6 +8,19 @@ use crate::units::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What tells FA-DCTCP that a flow is a long one (Joy 2015, §3.3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LongFlowBy {
+    /// The bytes that wait in its socket's buffer: more than `long_flow_size` at some time. Once long, always long.
+    #[default]
+    Queued,
+    /// Its destination port: one of `long_flow_ports`.
+    Port,
+    /// Either of them.
+    Either,
+}
+
 /// Parameters of a TCP connection; both ends take the same ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -60,12 +73,22 @@ pub struct TcpConfig {
     /// Congestion control. Default `newreno`. No key of a scenario: there the transport's name says it.
     #[serde(skip)]
     pub congestion: Algorithm,
+    /// pFabric: consecutive timeouts after which a flow probes. No key of a scenario: `transport.pfabric` has it.
+    #[serde(skip)]
+    pub probe_after: u8,
     /// DCTCP's estimation gain g: above 0, at most 1. Default 1/16 (RFC 8257 §4.2).
     pub dctcp_gain: f64,
-    /// FA-DCTCP: a flow of more bytes is a long one. Default 1 MB (Joy 2015, §3.3.1).
+    /// FA-DCTCP: what tells long flows.
+    pub long_flow_by: LongFlowBy,
+    /// FA-DCTCP: a flow is long once more than this has waited in its socket's buffer, with `long_flow_by = "queued"` or
+    /// `"either"`. Default 1 MB (Joy 2015, §3.3.1).
     pub long_flow_size: Bytes,
-    /// FA-DCTCP: flows to these ports (`workload.port`) are long ones, whatever their size. Default none.
+    /// FA-DCTCP: flows to these ports (`workload.port`) are long, with `long_flow_by = "port"` or `"either"`. Default none.
     pub long_flow_ports: Vec<u16>,
+    /// FA-DCTCP: exponent of alpha for short flows: 1 (DCTCP) to 16. Default: 2 while alpha is above 0.6, otherwise 3 (Joy 2015,
+    /// Algorithm 1). The thesis tried 2 to 6 (§3.3.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short_flow_beta: Option<f64>,
     /// Bytes of a flow after which its packets fall to the next lower priority, as PIAS tags them: strictly increasing, at
     /// most 7. ACKs and the handshake keep the highest. Default none, except in `pias`, which then takes those of
     /// `transport.scdp`.
@@ -104,9 +127,12 @@ impl Default for TcpConfig {
             hystart_max_rtt_thresh: Duration::from_ms(16),
             ecn: false,
             congestion: Algorithm::NewReno,
+            probe_after: 5,
             dctcp_gain: 1.0 / 16.0,
+            long_flow_by: LongFlowBy::Queued,
             long_flow_size: Bytes(1_000_000),
             long_flow_ports: Vec::new(),
+            short_flow_beta: None,
             priority_thresholds: Vec::new(),
             priority_by: PriorityBy::Sent,
             priority_reset: 3,
@@ -171,6 +197,15 @@ impl TcpConfig {
             "dctcp_gain",
             format!("{}; must be above 0 and at most 1", self.dctcp_gain),
         )?;
+        let by_port = self.long_flow_by != LongFlowBy::Queued;
+        check(
+            !by_port || !self.long_flow_ports.is_empty(),
+            "long_flow_by",
+            "goes by port, but long_flow_ports names none: no flow would be long by its port".into(),
+        )?;
+        if let Some(beta) = self.short_flow_beta {
+            check((1.0..=16.0).contains(&beta), "short_flow_beta", format!("{beta}; must be from 1 to 16"))?;
+        }
         check(self.retries >= 1, "retries", "must be at least 1".into())?;
         demotion::validate(&self.priority_thresholds)
     }

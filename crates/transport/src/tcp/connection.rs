@@ -145,7 +145,7 @@ impl Connection {
     }
 
     #[inline]
-    fn transmit(&self, segment: Segment, ect: bool, priority: u8) -> Transmit<Segment> {
+    fn transmit(&self, segment: Segment, ect: bool, priority: u8, rank: u16) -> Transmit<Segment> {
         let bare = self.header + segment.option_bytes();
         Transmit {
             header: segment,
@@ -156,6 +156,7 @@ impl Connection {
             control: false,
             ect,
             pushed: false,
+            rank,
         }
     }
 
@@ -266,7 +267,8 @@ impl Connection {
     }
 
     fn on_retransmission_timeout(&mut self, now: Time) {
-        let tries_left = self.timer.fire();
+        let probing = matches!(&self.half, Half::Sender(sender) if sender.keeps_probing());
+        let tries_left = self.timer.fire() || probing;
         if !tries_left && self.state == State::LastAck {
             // Everything was delivered; only the farewell got lost.
             self.close();
@@ -296,7 +298,7 @@ impl Connection {
             Half::Receiver(_) => Flags::SYN | Flags::ACK,
         };
         let flags = role | Flags::ECE.when(self.wants_ecn) | Flags::SACK_PERMITTED.when(self.wants_sack);
-        self.transmit(Segment { window: self.window, flags, ..Segment::default() }, false, 0)
+        self.transmit(Segment { window: self.window, flags, ..Segment::default() }, false, 0, 0)
     }
 }
 
@@ -349,7 +351,7 @@ impl Endpoint for Connection {
                     // Data acknowledges as well.
                     self.ack_due = false;
                     out.segment.window = self.window;
-                    return Some(self.transmit(out.segment, out.ect, out.priority));
+                    return Some(self.transmit(out.segment, out.ect, out.priority, out.rank));
                 }
                 if !self.ack_due {
                     return None;
@@ -358,7 +360,7 @@ impl Endpoint for Connection {
                 // The receiver's stream is empty: its FIN is all that there is to acknowledge.
                 let ack = u64::from(self.peer_finished);
                 let segment = Segment { ack, window: self.window, flags: Flags::ACK, ..Segment::default() };
-                Some(self.transmit(segment, false, 0))
+                Some(self.transmit(segment, false, 0, 0))
             }
             Half::Receiver(receiver) => {
                 let mut segment = receiver.poll_ack()?;
@@ -366,7 +368,7 @@ impl Endpoint for Connection {
                     segment.flags = segment.flags | Flags::FIN.when(segment.ack > receiver.delivered());
                     self.timer.start(now);
                 }
-                Some(self.transmit(segment, false, 0))
+                Some(self.transmit(segment, false, 0, 0))
             }
         }
     }

@@ -36,6 +36,8 @@ pub(super) struct Flow {
     pub(super) sent: u64,
     /// Of these, acknowledged.
     pub(super) acknowledged: u64,
+    /// The most bytes that have waited in the socket's buffer at once, unsent or unacknowledged; `u64::MAX`: a stream without end.
+    pub(super) most_queued: u64,
     /// When the application wants them to have arrived; `None`: no deadline.
     pub(super) deadline: Option<Time>,
     /// Destination port; 0: none is given.
@@ -53,6 +55,7 @@ impl Flow {
         to_send: None,
         sent: 0,
         acknowledged: 0,
+        most_queued: u64::MAX,
         deadline: None,
         port: 0,
         class: 0,

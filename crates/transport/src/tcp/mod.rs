@@ -17,6 +17,7 @@ pub mod congestion;
 mod connection;
 mod flow;
 mod pacer;
+mod pfabric;
 mod prr;
 mod ranges;
 mod receiver;
@@ -28,8 +29,9 @@ mod timer;
 #[cfg(test)]
 mod tests;
 
-pub use config::TcpConfig;
+pub use config::{LongFlowBy, TcpConfig};
 pub use congestion::Algorithm;
 pub use connection::Connection;
 pub use flow::FlowSpec;
+pub use pfabric::PfabricConfig;
 pub use segment::{Flags, Segment};

@@ -41,6 +41,8 @@ pub(super) struct Sender {
     end: u64,
     /// The application has provided everything before this offset; `u64::MAX`: the whole object.
     available: u64,
+    /// The most that has been provided and not acknowledged.
+    most_queued: u64,
     window: Window,
     initial_window: u64,
     /// When a data segment was last sent.
@@ -85,6 +87,8 @@ pub(super) struct Sender {
     demotion: Demotion,
     /// Timeouts in a row after which the flow is young again; 0: never.
     priority_reset: u8,
+    /// Probes sent since the last progress; 0: data is sent as ever.
+    probes: u16,
     /// Offset from which bytes count towards demotion.
     young_from: u64,
     /// Present when SACK is in use.
@@ -99,6 +103,8 @@ pub(super) struct Outgoing {
     /// Whether it may be marked.
     pub(super) ect: bool,
     pub(super) priority: u8,
+    /// What remains of its flow, if it says so.
+    pub(super) rank: u16,
 }
 
 impl Sender {
@@ -111,6 +117,7 @@ impl Sender {
             max: 0,
             end: size.unwrap_or(u64::MAX),
             available: u64::MAX,
+            most_queued: size.unwrap_or(u64::MAX),
             window: Window::new(u64::from(config.initial_window) * mss, mss).with_hystart(config),
             initial_window: u64::from(config.initial_window) * mss,
             sent_at: Time::ZERO,
@@ -138,6 +145,7 @@ impl Sender {
             timed_at: Time::ZERO,
             demotion: Demotion::new(&config.priority_thresholds, config.priority_by, size.unwrap_or(u64::MAX)),
             priority_reset: config.priority_reset,
+            probes: 0,
             young_from: 0,
             board: config.sack.then(Box::default),
             data_sent: 0,
@@ -156,7 +164,9 @@ impl Sender {
 
     /// The application has provided the first `bytes` bytes.
     pub(super) fn set_available(&mut self, bytes: u64) {
+        let before = if self.available == u64::MAX { 0 } else { self.most_queued };
         self.available = bytes;
+        self.most_queued = before.max(bytes.min(self.end).saturating_sub(self.acknowledged()));
     }
 
     /// Whether the application has provided nothing yet.
@@ -182,6 +192,11 @@ impl Sender {
     }
 
     #[cfg(test)]
+    pub(super) fn most_queued(&self) -> u64 {
+        self.most_queued
+    }
+
+    #[cfg(test)]
     pub(super) fn in_slow_start(&self) -> bool {
         self.window.cwnd < self.window.ssthresh
     }
@@ -195,6 +210,7 @@ impl Sender {
             to_send: (self.end != u64::MAX).then_some(self.end),
             sent: self.max.min(self.end),
             acknowledged: self.acknowledged(),
+            most_queued: self.most_queued,
             deadline: (self.deadline != Time::MAX).then_some(self.deadline),
             port: self.port,
             class: self.class,
@@ -253,6 +269,10 @@ impl Sender {
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         timer.progress();
+        if self.probes > 0 {
+            self.probes = 0;
+            self.window.set(self.window.mss);
+        }
         if self.timed_end != 0 && ack >= self.timed_end {
             timer.sample(now.since(self.timed_at));
             self.timed_end = 0;
@@ -317,6 +337,7 @@ impl Sender {
                 self.measure_pipe();
                 self.reduce_proportionally(newly_sacked, false);
             }
+            Mode::Open if !self.control.heeds_duplicates() => {}
             Mode::Open => {
                 self.dup_acks += u32::from(news);
                 let lost = match &mut self.board {
@@ -358,6 +379,11 @@ impl Sender {
             self.window.ssthresh = self.control.on_timeout(&self.deflated(), self.in_network(), &self.flow(timer, now));
         }
         self.window.set(self.window.mss);
+        if self.control.probes_after(consecutive) {
+            self.probes = self.probes.saturating_add(1);
+            // The FIN takes no room in it.
+            self.window.set(1);
+        }
         if self.priority_reset > 0 && consecutive.is_multiple_of(self.priority_reset) {
             self.young_from = self.max.min(self.end);
         }
@@ -372,6 +398,11 @@ impl Sender {
         self.limited_since = Time::MAX; // as after a loss
         self.retransmit_first = false;
         self.timed_end = 0;
+    }
+
+    /// Whether it goes on asking for as long as nothing is heard: there is an end to that, too.
+    pub(super) fn keeps_probing(&self) -> bool {
+        (1..u16::MAX).contains(&self.probes)
     }
 
     /// The next data segment to send now, if window and recovery allow one.
@@ -400,7 +431,7 @@ impl Sender {
     /// One past the last offset (FIN included) of a full segment at `seq`.
     #[inline]
     fn segment_end(&self, seq: u64) -> u64 {
-        let last = seq.saturating_add(self.window.mss);
+        let last = seq.saturating_add(if self.probes > 0 { 1 } else { self.window.mss });
         if last >= self.end { self.end + 1 } else { last }
     }
 
@@ -464,6 +495,7 @@ impl Sender {
         // not count twice.
         let demoted = self.demotion.priority(self.max.min(self.end) - self.young_from);
         let priority = self.control.priority(flow).unwrap_or(demoted);
+        let rank = self.control.rank(flow);
         self.data_sent += 1;
         self.sent_at = now;
         if retransmission {
@@ -489,7 +521,7 @@ impl Sender {
         self.pacer.on_sent(len);
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, as in Linux.
         let ect = self.ecn && (!retransmission || self.ecn_on_retransmissions);
-        Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect, priority }
+        Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect, priority, rank }
     }
 
     /// For a person.

@@ -71,6 +71,7 @@ impl Sender {
             control: false,
             ect: self.config.ect,
             pushed: false,
+            rank: 0,
         })
     }
 

@@ -7,6 +7,7 @@
 use super::bands::Bands;
 use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
 use crate::engine::arena::{Hot, PacketId};
+use anabranch_transport::Rate;
 
 /// Pushed packets first.
 #[derive(Clone, Debug)]
@@ -63,6 +64,10 @@ impl Discipline for Express {
 
     fn set(&mut self, setting: Setting) -> bool {
         self.others.set(setting)
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.others.set_rate(rate);
     }
 
     fn marking_threshold(&self) -> Option<Limit> {

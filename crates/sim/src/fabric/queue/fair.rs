@@ -8,6 +8,7 @@
 
 use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId};
+use anabranch_transport::Rate;
 
 /// One class of packets.
 #[derive(Clone, Debug)]
@@ -112,6 +113,11 @@ impl Discipline for Fair {
             changed |= class.queue.set(setting);
         }
         changed
+    }
+
+    /// Each class has the whole link while the others are silent.
+    fn set_rate(&mut self, rate: Rate) {
+        self.classes.iter_mut().for_each(|class| class.queue.set_rate(rate));
     }
 
     fn marking_threshold(&self) -> Option<Limit> {

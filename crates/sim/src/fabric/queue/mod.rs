@@ -6,6 +6,7 @@
 //! Lengths count waiting packets; the one being serialised has left the queue.
 
 use crate::engine::arena::{Hot, NO_PACKET, PacketId};
+use anabranch_transport::Rate;
 
 mod bands;
 pub mod drop_tail;
@@ -14,6 +15,8 @@ pub mod express;
 pub mod fair;
 pub mod mlfq;
 pub mod nic;
+pub mod pfabric;
+pub mod phantom;
 pub mod red;
 pub mod relay;
 pub mod trim;
@@ -112,7 +115,7 @@ pub trait Discipline {
     /// Waiting bytes.
     fn bytes(&self) -> u64;
     /// A packet comes to an idle port with an empty queue, on whose link `idle` bytes could have been sent
-    /// since it has been idle: it never waits, but may still be marked or rejected.
+    /// since it has been idle: it never waits, but may still be marked or rejected. Its `at` is the time of arrival.
     fn pass(&mut self, _hot: &mut Hot, _idle: u64) -> Passing {
         Passing::Unmarked
     }
@@ -124,6 +127,8 @@ pub trait Discipline {
     fn set(&mut self, _setting: Setting) -> bool {
         false
     }
+    /// The port sends at this rate from now on.
+    fn set_rate(&mut self, _rate: Rate) {}
     /// From what length on it marks now, if it does by a threshold.
     fn marking_threshold(&self) -> Option<Limit> {
         None
@@ -176,6 +181,9 @@ macro_rules! disciplines {
             fn set(&mut self, setting: Setting) -> bool {
                 match self { $(Self::$name(q) => q.set(setting),)+ }
             }
+            fn set_rate(&mut self, rate: Rate) {
+                match self { $(Self::$name(q) => q.set_rate(rate),)+ }
+            }
             fn marking_threshold(&self) -> Option<Limit> {
                 match self { $(Self::$name(q) => q.marking_threshold(),)+ }
             }
@@ -197,6 +205,10 @@ disciplines! {
     Ecn(ecn::Ecn),
     /// Random early detection.
     Red(Box<red::Red>),
+    /// pFabric's switch: the flow of which least remains goes first.
+    Pfabric(Box<pfabric::Pfabric>),
+    /// HULL's phantom queue beside a drop-tail queue.
+    Phantom(Box<phantom::Phantom>),
     /// NDP's trimming switch.
     Trim(trim::Trim),
     /// Multi-level feedback queueing, dropping or trimming.

@@ -8,6 +8,7 @@
 use super::nic::Nic;
 use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
 use crate::engine::arena::{Hot, PacketId, flag};
+use anabranch_transport::Rate;
 
 /// A relaying host's queue.
 #[derive(Clone, Debug)]
@@ -66,6 +67,10 @@ impl Discipline for Relay {
 
     fn set(&mut self, setting: Setting) -> bool {
         self.others.set(setting)
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.others.set_rate(rate);
     }
 
     fn marking_threshold(&self) -> Option<Limit> {

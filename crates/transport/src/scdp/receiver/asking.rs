@@ -17,6 +17,7 @@ impl Receiver {
             control: true,
             ect: false,
             pushed: false,
+            rank: 0,
         }
     }
 

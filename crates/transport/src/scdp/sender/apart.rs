@@ -58,6 +58,7 @@ impl Apart {
             control: true,
             ect: false,
             pushed: false,
+            rank: 0,
         })
     }
 

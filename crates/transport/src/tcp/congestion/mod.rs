@@ -11,6 +11,7 @@ use crate::units::{Duration, Rate, Time};
 use hystart::HyStart;
 
 mod hystart;
+mod power;
 
 /// Congestion window and slow-start threshold, in bytes.
 #[derive(Clone, Debug)]
@@ -162,10 +163,28 @@ pub(super) trait Control {
         true
     }
 
+    /// Whether duplicate and selective ACKs tell of losses, which then are repaired; otherwise only timeouts do.
+    #[inline]
+    fn heeds_duplicates(&self) -> bool {
+        true
+    }
+
+    /// Whether, after so many timeouts without progress, the sender only asks whether anything gets through, with a segment of one
+    /// byte for each further timeout, and starts anew once it does.
+    fn probes_after(&self, _timeouts: u8) -> bool {
+        false
+    }
+
     /// The rate at which segments may leave, headers included; `None`: as fast as the window allows. Asked before each segment.
     #[inline]
     fn pacing_rate(&self, _window: &Window, _flow: &Flow) -> Option<Rate> {
         None
+    }
+
+    /// What remains of the flow, as [`rank`](crate::rank) writes it, for switches that go by it; 0: nothing is said.
+    #[inline]
+    fn rank(&self, _flow: &Flow) -> u16 {
+        0
     }
 
     /// Priority of the next segment, 0 the highest; `None`: as `priority_thresholds` say.
@@ -239,6 +258,17 @@ macro_rules! registry {
                 match self { $($(#[$only])? Self::$variant(c) => c.keeps_recovering_on_partial_ack(),)* }
             }
             #[inline]
+            fn heeds_duplicates(&self) -> bool {
+                match self { $($(#[$only])? Self::$variant(c) => c.heeds_duplicates(),)* }
+            }
+            fn probes_after(&self, timeouts: u8) -> bool {
+                match self { $($(#[$only])? Self::$variant(c) => c.probes_after(timeouts),)* }
+            }
+            #[inline]
+            fn rank(&self, flow: &Flow) -> u16 {
+                match self { $($(#[$only])? Self::$variant(c) => c.rank(flow),)* }
+            }
+            #[inline]
             fn pacing_rate(&self, window: &Window, flow: &Flow) -> Option<Rate> {
                 match self { $($(#[$only])? Self::$variant(c) => c.pacing_rate(window, flow),)* }
             }
@@ -265,6 +295,13 @@ registry! {
     D2tcp: d2tcp, ecn: true;
     /// Joy 2015: DCTCP that reduces the windows of short flows less.
     FaDctcp: fa_dctcp, ecn: true;
+    /// INFOCOM 2013: DCTCP whose growth and reductions depend on the bytes that the flow has sent.
+    L2dct: l2dct, ecn: true;
+    /// NSDI 2012: DCTCP whose flows are paced once they meet marks, for phantom queues.
+    Hull: hull, ecn: true;
+    /// SIGCOMM 2013: a flow begins with a whole window, and only timeouts tell of losses, for queues that go by what remains of
+    /// a flow.
+    Pfabric: pfabric, ecn: false;
     /// For tests: NewReno at a fixed pace, with its own priorities.
     Paced: paced, ecn: false, only: cfg(test);
 }

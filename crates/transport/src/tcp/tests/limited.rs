@@ -183,3 +183,24 @@ proptest! {
         }
     }
 }
+
+/// FA-DCTCP tells long flows by it.
+#[test]
+fn the_buffer_s_high_water_mark_is_that_of_what_has_not_been_acknowledged() {
+    let new = |bytes| Sender::new(&TcpConfig::default(), FlowSpec::of(bytes), Time::ZERO);
+    assert_eq!(new(Some(5000)).most_queued(), 5000, "handed over at once");
+    assert_eq!(new(None).most_queued(), u64::MAX);
+    let (mut sender, mut timer) = (new(Some(100 * MSS)), RetransmitTimer::new(&TcpConfig::default()));
+    sender.set_available(0);
+    assert_eq!(sender.most_queued(), 0);
+    sender.set_available(4 * MSS);
+    while sender.poll_transmit(&mut timer, at(1)).is_some() {}
+    let ack = Segment { ack: 3 * MSS, window: 65_535, flags: Flags::ACK, ..Segment::default() };
+    sender.on_ack(&mut timer, at(2), &ack);
+    sender.set_available(6 * MSS);
+    assert_eq!(sender.most_queued(), 4 * MSS, "three of six are acknowledged");
+    sender.set_available(9 * MSS);
+    assert_eq!(sender.most_queued(), 6 * MSS);
+    sender.set_available(200 * MSS);
+    assert_eq!(sender.most_queued(), 97 * MSS, "no more than the object has");
+}

@@ -7,6 +7,7 @@ mod hystart;
 mod idle;
 mod limited;
 mod pacing;
+mod pfabric;
 mod prr;
 mod receiving;
 mod recovery;
@@ -64,6 +65,11 @@ fn lose(losses: &[(u64, u32)]) -> impl FnMut(u64, usize, &Packet) -> Fate + 'sta
 /// All controls that send as fast as their window allows.
 fn unpaced() -> impl Iterator<Item = Algorithm> {
     Algorithm::ALL.iter().copied().filter(|&a| a != Algorithm::Paced)
+}
+
+/// Of these, all that take duplicate ACKs for a sign of loss.
+fn repairing() -> impl Iterator<Item = Algorithm> {
+    unpaced().filter(|&a| a != Algorithm::Pfabric)
 }
 
 /// When each data segment at `seq` was sent.

@@ -9,7 +9,7 @@ fn config(congestion: Algorithm) -> TcpConfig {
 
 #[test]
 fn a_single_loss_is_repaired_without_a_timeout() {
-    for congestion in unpaced() {
+    for congestion in repairing() {
         let pair = transfer(&config(congestion), 40 * MSS, lose(&[(5 * MSS, 1)]));
         assert_delivered(&pair, 40 * MSS);
         let stats = pair.nodes[SENDER].stats();

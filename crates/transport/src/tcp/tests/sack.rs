@@ -10,7 +10,7 @@ fn config() -> TcpConfig {
 #[test]
 fn many_holes_are_repaired_within_one_round_trip() {
     let losses: Vec<(u64, u32)> = (0..10).map(|i| ((10 + 3 * i) * MSS, 1)).collect();
-    for congestion in unpaced() {
+    for congestion in repairing() {
         let with = transfer(&TcpConfig { congestion, ..config() }, 80 * MSS, lose(&losses));
         assert_delivered(&with, 80 * MSS);
         let stats = with.nodes[SENDER].stats();
