@@ -14,7 +14,7 @@ use common::*;
 fn incast(k: u32, controller: Option<QueueOccupancy>) -> Setup {
     let sessions = (1..9).map(|host| unicast(host, 0, 2_000_000)).collect();
     let mut setup = setup(star(9), ecn(200, k), tcp(Algorithm::Dctcp), Single, sessions);
-    setup.controllers = controller.map(AnyController::QueueOccupancy).into_iter().collect();
+    setup.controllers = controller.map(|c| AnyController::QueueOccupancy(c).shared()).into_iter().collect();
     setup
 }
 
@@ -84,7 +84,7 @@ fn what_is_decided_has_a_bound() {
     let Ending::TooLarge(Needs::Samples, why) = ending else { panic!("{ending:?}") };
     assert!(why.contains("samples"), "{why}");
     let none = AnyController::QueueOccupancy(QueueOccupancy { period: us(0), ..controller() });
-    assert_eq!(none.check()[0].to_string(), "period: must be at least 1us, not 0s");
+    assert_eq!(none.check(None)[0].to_string(), "period: must be at least 1us, not 0s");
 }
 
 #[test]
