@@ -28,13 +28,6 @@ fn controller() -> QueueOccupancy {
 }
 
 #[test]
-fn the_how_to_shows_the_file_as_it_is() {
-    let how_to = include_str!("../../../docs/how-to/add-a-controller.md");
-    let file = include_str!("../src/control/occupancy.rs");
-    assert!(how_to.contains(file), "copy occupancy.rs into docs/how-to/add-a-controller.md");
-}
-
-#[test]
 fn decisions_are_rows_and_take_effect_after_the_delay() {
     let record = complete(incast(60, Some(controller())));
     let rows = decisions(&record);

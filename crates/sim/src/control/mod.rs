@@ -7,12 +7,15 @@
 //! (`docs/how-to/add-a-controller.md`).
 
 mod admission;
+mod ecn_adaptation;
 mod occupancy;
+mod rtt;
 mod view;
 
 pub use crate::fabric::queue::watched::{ClassCounters, FlowCounters, Watch};
 pub use crate::fabric::routing::PathWeight;
 pub use admission::{Request, Rule, Verdict};
+pub use ecn_adaptation::{Bound, Classify, EcnAdaptation, Links, LowerLaw, Scope, Window};
 pub use occupancy::QueueOccupancy;
 pub use view::{FlowView, PortFlow, PortView, Sessions, View};
 
@@ -113,6 +116,8 @@ macro_rules! controllers {
 controllers! {
     /// Moves marking thresholds by the occupancy of queues.
     QueueOccupancy(QueueOccupancy),
+    /// Sets marking thresholds by the ratio of short to long flows on each link (Joy, chapter 4).
+    EcnAdaptation(EcnAdaptation),
 }
 
 /// What switches are to count for these controllers.
