@@ -19,7 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("add-a-congestion-control", "add-a-queue", "add-a-topology", "add-a-transport", "add-a-workload")
+PAGES = (
+    "add-a-congestion-control",
+    "add-a-controller",
+    "add-a-queue",
+    "add-a-routing-scheme",
+    "add-a-topology",
+    "add-a-transport",
+    "add-a-workload",
+)
 
 COPIED = ("Cargo.toml", "Cargo.lock", "clippy.toml", "rustfmt.toml", "crates", "docs", "scenarios", "python/anabranch")
 """What the crates and the pages need."""

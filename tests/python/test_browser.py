@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import fixtures
 import numpy as np
 import pytest
+from test_report import controlled
 
 from anabranch import load, report
 from anabranch.traffic import report as traffic_report
@@ -129,6 +130,19 @@ def test_panels_draw_when_they_open(browser: Browser, swept: Results, tmp_path: 
     assert closed.locator(".mark-line").count() == 0
     closed.locator("summary").click()
     closed.locator(".mark-line").first.wait_for(timeout=20_000)
+    assert watched.said == []
+    page.close()
+
+
+def test_decisions_are_drawn_with_an_axis_on_either_side(browser: Browser, tmp_path: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    watched = Watched(page, report.write(controlled(tmp_path / "r")))
+    section = page.locator("section", has=page.get_by_role("heading", name="What controllers set")).last
+    chart = section.locator(".chart").nth(1)
+    words = set(chart.locator("svg text").all_text_contents())
+    assert {"queue (packets)", "throughput (% of the link)", "time (ms)", "marking threshold"} <= words
+    assert chart.locator(".mark-area path").count() >= 1
+    assert chart.locator(".mark-line path").count() >= 2
     assert watched.said == []
     page.close()
 

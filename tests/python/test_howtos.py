@@ -79,7 +79,7 @@ def test_what_the_pages_build_passes_its_tests(copy: howtos.Tree) -> None:
     for command in dict.fromkeys(copy.commands):
         assert re.search(r"[1-9][0-9]* passed", cargo(command, tree)), f"{command}: no test ran"
     reference = (tree / "docs/reference/scenario.md").read_text(encoding="utf-8")
-    for name in ("acks-first", "ring", "scalable", "staggered", "stop-and-wait"):
+    for name in ("acks-first", "capacity-weights", "ring", "round-robin", "scalable", "staggered", "stop-and-wait"):
         assert f'"{name}"' in reference or f"`{name}`" in reference, name
     for page, scenario in copy.scenarios.items():
         file = WORK / f"{page}.toml"

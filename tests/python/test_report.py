@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from anabranch import Results, load, report, schema
 from anabranch.comparison import compare
+from anabranch.report.controlled import thinned as thinned_samples
+from anabranch.report.controlled import timelines
 from anabranch.report.curves import cdf, ranks, thinned
 from anabranch.report.drawing import draw
 from anabranch.report.timeline import envelope
@@ -103,6 +105,69 @@ def test_what_controllers_set_is_a_timeline(tmp_path: Path) -> None:
     found = [row for row in rows if row["series"] == "SCDP"]
     assert [(row["x"], row["low"], row["y"], row["high"]) for row in found] == [(1, 38, 39, 40), (2, 30, 34, 38)]
     assert "What controllers set" not in report.html(load(fixtures.write(tmp_path / "none", fixtures.Fixture())))
+
+
+def controlled(folder: Path) -> Results:
+    """Results of one run in which two links were controlled, sampled each millisecond for 8 ms."""
+    fixtures.write(folder, fixtures.Fixture(background=0, seeds=(1,), sweep={"transport.name": ["dctcp"]}))
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    (entry,) = manifest["runs"]
+    entry["interval_ns"] = 1e6
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    rows: list[tuple[float, str, int, float]] = [
+        (at * 1e6, "queue_packets", 3, value) for at, value in ((2, 4.0), (3, 30.0), (8, 2.0))
+    ]
+    rows += [(2e6, "queue_packets", 5, 40.0), (1e6, "queue_packets", 7, 999.0)]
+    rows += [(at * 1e6, "utilisation", 3, 0.5) for at in range(1, 9)]
+    rows += [(at, "set_marking_threshold_packets", 3, value) for at, value in ((1.5e6, 20.0), (4.5e6, 3.0))]
+    rows += [(2.5e6, "set_path_weight", 5, 0.0), (2.5e6, "set_rate_bps", 4, 2e9), (9e5, "set_admission", 0, 1.0)]
+    frame = pl.DataFrame(rows, schema=["time_ns", "metric", "id", "value"], orient="row")
+    frame = frame.with_columns(pl.lit(entry["run"]).alias("run"))
+    series = frame.select(pl.col(n).cast(t) for n, t in schema.SERIES.items())
+    series.write_parquet(folder / "runs" / entry["run"] / "series.parquet")
+    return load(folder)
+
+
+def test_decisions_are_drawn_over_queue_and_throughput(tmp_path: Path) -> None:
+    results = controlled(tmp_path / "r")
+    decisions = results.collect("series").filter(pl.col("metric").str.starts_with("set_"))
+    five, three = timelines(results, decisions)
+    nodes, link = results.fabric.nodes, results.fabric.links[1]
+    assert three.link == f"{nodes[link.b].name} → {nodes[link.a].name}"
+    # A sample without a row is an empty queue.
+    milliseconds = [(time / 1e6, value) for time, value in three.queue]
+    assert milliseconds == [(1, 0), (2, 4), (3, 30), (4, 0), (5, 0), (6, 0), (7, 0), (8, 2)]
+    assert three.steps == [("marking threshold", 1.5e6, 20), ("marking threshold", 4.5e6, 3)]
+    assert {value for _, value in three.throughput} == {0.5}
+    assert (five.marks, five.steps, max(value for _, value in five.queue)) == ([(2.5e6, "weight 0")], [], 40)
+    text = report.html(results)
+    assert f"<strong>{three.link}</strong>" in text or three.link in text
+    drawn = next(spec for spec in specs(text) if "marking threshold" in json.dumps(spec))
+    assert drawn["resolve"] == {"scale": {"y": "independent"}}
+    steps = [rows for rows in drawn["datasets"].values() if rows[0]["name"] == "marking threshold"]
+    # In force until the end.
+    assert [(row["x"], row["y"]) for row in steps[0]] == [(1.5, 20), (4.5, 3), (8, 3)]
+    assert "weight 0" in json.dumps(specs(text))
+
+
+def test_without_samples_there_is_nothing_to_draw_decisions_over(tmp_path: Path) -> None:
+    results = controlled(tmp_path / "r")
+    decisions = results.collect("series").filter(pl.col("metric").str.starts_with("set_"))
+    (home,) = (results.folder / "runs").iterdir()
+    decisions.select(schema.SERIES.keys()).write_parquet(home / "series.parquet")
+    bare = load(results.folder)
+    assert timelines(bare, decisions) == []
+    assert timelines(bare, decisions.filter(pl.col("metric") == "set_admission")) == []
+    assert "over queue and throughput" not in report.html(bare)
+
+
+@given(st.lists(st.floats(0, 9), max_size=900))
+def test_thinning_samples_keeps_the_peak_and_the_end(values: list[float]) -> None:
+    found = thinned_samples(np.array(values), 2.0, np.max)
+    assert len(found) == min(len(values), 240)
+    if values:
+        assert found[-1][0] == 2.0 * len(values)
+        assert max(value for _, value in found) == max(values)
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 9), st.integers(1, 50)), min_size=1, max_size=900))

@@ -58,6 +58,9 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
             if let Ending::TooLarge(needs, why) = &record.ending {
                 return Err(plan.too_large(run, *needs, why).into());
             }
+            if let Ending::Refused(why) = &record.ending {
+                return Err(plan.refused(run, why).into());
+            }
             let entry = RunEntry::new(run, &record, spent);
             store.write_run(&entry, &record)?;
             Ok(book.enter(i, entry)?)

@@ -83,7 +83,7 @@ impl RunEntry {
             Ending::Stalled(why) => ("stalled", Some(why.clone())),
             Ending::TimeLimit(why) => ("time_limit", Some(why.clone())),
             Ending::Interrupted => (INTERRUPTED, None),
-            Ending::TooLarge(_, why) => (INTERRUPTED, Some(why.clone())),
+            Ending::TooLarge(_, why) | Ending::Refused(why) => (INTERRUPTED, Some(why.clone())),
         };
         Self {
             run: run.name(),

@@ -89,7 +89,7 @@ fn dotted(key: &str) -> String {
         let part = part.split('(').next().unwrap_or_default();
         plain += if plain.is_empty() { "" } else { "." };
         plain += part;
-        if ["workload", "failure", "controller"].contains(&plain.as_str()) {
+        if ["workload", "failure", "controller", "controller.0.schedule"].contains(&plain.as_str()) {
             plain += ".0";
         }
     }

@@ -16,6 +16,7 @@ import polars as pl
 
 from anabranch import stats, units
 from anabranch.comparison import within
+from anabranch.report.controlled import timelines
 from anabranch.report.curves import POINTS, cdf, ranks, rounded
 from anabranch.report.timeline import SETTINGS, envelope
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from anabranch.comparison import Comparison
+    from anabranch.report.controlled import Timeline
     from anabranch.results import Results
 
 Axis = TypeVar("Axis", alt.X, alt.Y)
@@ -45,6 +47,7 @@ class Charts:
     """Maker of an experiment's charts."""
 
     def __init__(self, results: Results, comparison: Comparison) -> None:
+        self.results = results
         self.comparison = comparison
         self.flows = results.flows
         decisions = results.scan("series").filter(pl.col("metric").str.starts_with("set_"))
@@ -167,9 +170,63 @@ class Charts:
                     )
                 ]
             if data:
-                caption = "of the first seed: median of the ports that were set, and their range"
+                what = "rules" if metric == "set_admission" else "ports"
+                caption = f"of the first seed: median of the {what} that were set, and their range"
                 charts.append(Chart(name, caption, self._steps(data, f"{name.lower()} ({unit})")))
         return charts
+
+    def controlled(self, point: Mapping[str, Any]) -> list[Chart]:
+        """What controllers decided for single links, over the queue and the throughput there."""
+        rows = self.decisions.filter(within(point, columns=self.decisions.columns))
+        charts = []
+        for value, label in zip(self.values, self.labels, strict=True):
+            own = rows.filter(pl.col(self.comparison.series) == value)
+            own = own.filter(pl.col("seed") == pl.col("seed").min())
+            for line in timelines(self.results, own):
+                heading = line.link if len(self.values) == 1 else f"{line.link}, {label}"
+                charts.append(Chart(heading, "first seed", self._timeline(line, self.comparison.look(value).colour)))
+        return charts
+
+    def _timeline(self, line: Timeline, colour: str) -> dict[str, Any]:
+        """Throughput as an area with its axis on the right, the queue as a line, settings of it as steps over both."""
+        packets = line.queue_metric == "queue_packets"
+        queue_title, scale = ("queue (packets)", 1.0) if packets else ("queue (kB)", 1e3)
+        x = alt.X("x:Q", title="time (ms)", scale=alt.Scale(domain=[0, line.end / 1e6], nice=False))
+        names = ["queue", *dict.fromkeys(name for name, _, _ in line.steps), "throughput (right axis)"]
+        colours = [colour, *["currentColor"] * (len(names) - 2), "#888888"]
+        legend = alt.Legend(title=None, orient="top", labelColor="currentColor", symbolType="square", symbolOpacity=1)
+        key = alt.Color("name:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
+
+        def rows(name: str, points: list[tuple[float, float]], unit: float) -> alt.InlineData:
+            data = [{"x": time / 1e6, "y": value / unit, "name": name} for time, value in points]
+            return alt.InlineData(values=data)
+
+        left, right = [], []
+        if line.throughput:
+            # A packet counts when its transmission starts: a sample may hold a little more than the link carries.
+            most = max(100.0, *(100 * value for _, value in line.throughput))
+            axis = alt.Axis(orient="right", grid=False, values=[0, 25, 50, 75, 100])
+            share = alt.Y("y:Q", title="throughput (% of the link)", scale=alt.Scale(domain=[0, most]), axis=axis)
+            # Each point is the mean since the one before: the first, since the start.
+            shares = [(0.0, line.throughput[0][1]), *line.throughput]
+            area = alt.Chart(rows(names[-1], shares, 0.01)).mark_area(opacity=0.28, interpolate="step-before")
+            right.append(area.encode(x=x, y=share, color=key))
+        depth = alt.Y("y:Q", title=queue_title, scale=alt.Scale(zero=True), axis=alt.Axis(orient="left"))
+        if line.queue:
+            base = alt.Chart(rows("queue", line.queue, scale)).mark_line(strokeWidth=1.3)
+            left.append(base.encode(x=x, y=depth, color=key))
+        for name in names[1:-1]:
+            points = [(time, value) for of, time, value in line.steps if of == name]
+            base = alt.Chart(rows(name, [*points, (line.end, points[-1][1])], scale))
+            steps = base.mark_line(strokeWidth=2.4, strokeDash=[7, 3], interpolate="step-after")
+            left.append(steps.encode(x=x, y=depth, color=key))
+        if line.marks:
+            marks = alt.InlineData(values=[{"x": time / 1e6, "name": text} for time, text in line.marks])
+            left.append(alt.Chart(marks).mark_rule(strokeDash=[2, 2], color="currentColor").encode(x=x))
+            words = alt.Chart(marks).mark_text(align="left", baseline="top", dx=3, color="currentColor")
+            left.append(words.encode(x=x, y=alt.value(2), text="name:N"))
+        layers = [alt.layer(*part) for part in (right, left) if part]
+        return self._finish(alt.layer(*layers).resolve_scale(y="independent"))
 
     def _steps(self, data: list[dict[str, Any]], title: str) -> dict[str, Any]:
         base = alt.Chart(alt.InlineData(values=data)).encode(x=alt.X("x:Q", title="time (ms)"))

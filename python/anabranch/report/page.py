@@ -108,6 +108,7 @@ def _panels(results: Results, comparison: Comparison, specs: list[Mapping[str, A
                 "fct": _place(charts.fct(panel.point), specs) if charted else [],
                 "slowdown": _place(charts.slowdown(panel.point, table), specs) if charted else [],
                 "goodput": _place(charts.goodput(panel.point), specs) if charted else [],
+                "controlled": _place(charts.controlled(panel.point), specs) if charted else [],
                 "settings": _place(charts.settings(panel.point), specs) if charted else [],
                 "same": any(cell.value is not None and cell.samples < cell.seeds for cell in _cells(panel)),
                 "tied": _any(panel, "tied"),

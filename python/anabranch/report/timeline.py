@@ -18,6 +18,8 @@ SETTINGS = {
     "set_buffer_packets": ("Buffer", "packets", 1.0),
     "set_buffer_bytes": ("Buffer", "kB", 1e3),
     "set_rate_bps": ("Link rate", "Gbps", 1e9),
+    "set_path_weight": ("Path weight", "1 if never set", 1.0),
+    "set_admission": ("New flows", "0 begin, 1 wait, 2 refused", 1.0),
 }
 """Metrics of the time series that are decisions: their name, unit, and what a unit is."""
 

@@ -6,113 +6,27 @@
 //! A controller is one file with a configuration that implements [`ControllerConfig`], and one line in the registry below
 //! (`docs/how-to/add-a-controller.md`).
 
+mod admission;
+mod ecn_adaptation;
 mod occupancy;
+mod rtt;
+mod view;
 
+pub use crate::fabric::queue::watched::{ClassCounters, FlowCounters, Watch};
+pub use crate::fabric::routing::PathWeight;
+pub use admission::{Request, Rule, Verdict};
+pub use ecn_adaptation::{Bound, Classify, EcnAdaptation, Links, LowerLaw, Scope, Window};
 pub use occupancy::QueueOccupancy;
+pub use view::{FlowView, PortFlow, PortView, Sessions, View};
 
 use crate::fabric::graph::{Graph, PortId};
-use crate::fabric::port::{Port, PortCounters};
-use crate::fabric::queue::{Discipline as _, Limit, Setting};
+use crate::fabric::queue::Setting;
 use crate::workload::Fault;
-use anabranch_transport::{Bytes, Duration, Rate, Time};
+use anabranch_transport::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// What a controller sees of a port.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PortView {
-    /// Waiting packets.
-    pub packets: u32,
-    /// Waiting bytes.
-    pub bytes: u64,
-    /// Everything that the port has done so far.
-    pub counters: PortCounters,
-    /// Rate of its link.
-    pub rate: Rate,
-    /// Whether its link works.
-    pub up: bool,
-    /// From what length on the queue marks, if it does.
-    pub marking_threshold: Option<Limit>,
-}
-
-/// A session that is under way, as the first switch could tell it from its packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowView {
-    /// Number of the session.
-    pub session: u32,
-    /// Sending and receiving host.
-    pub source: u32,
-    /// See `source`.
-    pub destination: u32,
-    /// Which `[[workload]]` it belongs to.
-    pub group: u16,
-    /// Class of its packets.
-    pub class: u8,
-    /// Destination port; 0: none is given.
-    pub port: u16,
-    /// Bytes that its receiver has got so far.
-    pub delivered: Bytes,
-    /// When it began.
-    pub start: Time,
-}
-
-/// What a controller sees: the fabric now.
-pub struct View<'a> {
-    now: Time,
-    graph: &'a Graph,
-    ports: &'a [Port],
-    links_up: &'a [bool],
-    flows: &'a dyn Fn() -> Vec<FlowView>,
-}
-
-impl<'a> View<'a> {
-    /// The ports have caught up with `now`; `flows` lists the sessions that are under way.
-    pub fn new(
-        now: Time,
-        graph: &'a Graph,
-        ports: &'a [Port],
-        links_up: &'a [bool],
-        flows: &'a dyn Fn() -> Vec<FlowView>,
-    ) -> Self {
-        Self { now, graph, ports, links_up, flows }
-    }
-
-    /// Simulated time.
-    pub fn now(&self) -> Time {
-        self.now
-    }
-
-    /// Nodes and links.
-    pub fn graph(&self) -> &'a Graph {
-        self.graph
-    }
-
-    /// A port.
-    pub fn port(&self, port: PortId) -> PortView {
-        let p = &self.ports[port as usize];
-        let queue = p.queue();
-        PortView {
-            packets: queue.packets(),
-            bytes: queue.bytes(),
-            counters: p.counters(),
-            rate: p.rate(),
-            up: self.links_up[port as usize / 2],
-            marking_threshold: queue.marking_threshold(),
-        }
-    }
-
-    /// The ports of switches.
-    pub fn switch_ports(&self) -> impl Iterator<Item = PortId> + use<'a> {
-        let graph = self.graph;
-        (0..graph.ports()).filter(move |&port| !graph.is_host(graph.port_owner(port)))
-    }
-
-    /// The sessions that are under way; made anew by each call.
-    pub fn flows(&self) -> Vec<FlowView> {
-        (self.flows)()
-    }
-}
+use std::sync::Arc;
 
 /// What a controller changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,16 +35,38 @@ pub enum Action {
     Queue(PortId, Setting),
     /// The rate of a link, both directions; above zero.
     Rate(u32, Rate),
+    /// How much of what a switch sends to a host, or to all, goes by a port. Packets of multicast groups take no notice.
+    Path(PathWeight),
+    /// What becomes of new flows that a rule is about.
+    Admission(Rule, Verdict),
+    /// Nothing is changed: what the controller has seen is a row of the time series, at once. Metric, port and value.
+    Note(&'static str, PortId, f64),
 }
 
 /// A controller at work.
 pub trait Controller: fmt::Debug + Send {
     /// What is to be changed now.
     fn decide(&mut self, view: &View<'_>) -> Vec<Action>;
+    /// Whether it may yet lift a rule by which it holds flows, although nothing else goes on. If no controller does, a run
+    /// that waits for such flows has stalled.
+    fn waits(&self) -> bool {
+        false
+    }
 }
 
 /// No control plane decides more often, and a run in which one did would do little else.
 const SHORTEST_PERIOD: Duration = Duration::from_us(1);
+
+/// The fabric that a controller is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// Nodes and links.
+    pub graph: &'a Graph,
+    /// Whether the routing scheme has path weights.
+    pub weighted: bool,
+    /// Whether a switch's queue marks packets at a threshold.
+    pub marks: bool,
+}
 
 /// The configuration of a controller.
 pub trait ControllerConfig {
@@ -140,9 +76,20 @@ pub trait ControllerConfig {
     fn delay(&self) -> Duration;
     /// What is wrong with the other settings.
     fn check(&self) -> Vec<Fault>;
+    /// What is wrong with them in a fabric.
+    fn check_in(&self, _fabric: &Given<'_>) -> Vec<Fault> {
+        Vec::new()
+    }
+    /// What switches are to count for it. What no controller of a run watches is not counted and takes no time.
+    fn watches(&self) -> Watch {
+        Watch::NOTHING
+    }
     /// Begins to control a fabric.
     fn start(&self, graph: &Graph) -> Box<dyn Controller>;
 }
+
+/// A controller of a run.
+pub type SharedController = Arc<dyn ControllerConfig + Send + Sync>;
 
 macro_rules! controllers {
     ($($(#[doc = $doc:literal])+ $name:ident($type:ty),)+) => {
@@ -156,6 +103,11 @@ macro_rules! controllers {
             pub fn config(&self) -> &dyn ControllerConfig {
                 match self { $(Self::$name(config) => config,)+ }
             }
+
+            /// The same, for a run.
+            pub fn shared(&self) -> SharedController {
+                match self { $(Self::$name(config) => Arc::new(config.clone()),)+ }
+            }
         }
     };
 }
@@ -164,13 +116,23 @@ macro_rules! controllers {
 controllers! {
     /// Moves marking thresholds by the occupancy of queues.
     QueueOccupancy(QueueOccupancy),
+    /// Sets marking thresholds by the ratio of short to long flows on each link (Joy, chapter 4).
+    EcnAdaptation(EcnAdaptation),
+}
+
+/// What switches are to count for these controllers.
+pub fn watched_by(controllers: &[SharedController]) -> Watch {
+    controllers.iter().fold(Watch::NOTHING, |watch, config| watch.or(config.watches()))
 }
 
 impl AnyController {
-    /// What is wrong.
-    pub fn check(&self) -> Vec<Fault> {
+    /// What is wrong; where the fabric is known, also with it in that fabric.
+    pub fn check(&self, fabric: Option<&Given<'_>>) -> Vec<Fault> {
         let config = self.config();
         let mut faults = config.check();
+        if let Some(fabric) = fabric.filter(|_| faults.is_empty()) {
+            faults.extend(config.check_in(fabric));
+        }
         if config.period() < SHORTEST_PERIOD {
             faults.push(Fault::new("period", format!("must be at least {SHORTEST_PERIOD}, not {}", config.period())));
         }

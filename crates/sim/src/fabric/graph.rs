@@ -93,6 +93,16 @@ impl Graph {
         self.port_owner(p ^ 1)
     }
 
+    /// A port by the names of its node and of the node that it leads to, with a hyphen between: `edge0.0-agg0.1`. Names may
+    /// contain hyphens themselves.
+    pub fn port_named(&self, name: &str) -> Option<PortId> {
+        let node = |name: &str| self.nodes.iter().position(|n| n.name == name.trim()).map(|n| n as NodeId);
+        name.match_indices('-').find_map(|(hyphen, _)| {
+            let (owner, peer) = (node(&name[..hyphen])?, node(&name[hyphen + 1..])?);
+            (0..self.ports()).find(|&p| (self.port_owner(p), self.port_peer(p)) == (owner, peer))
+        })
+    }
+
     /// Whether node `n` is a host.
     pub fn is_host(&self, n: NodeId) -> bool {
         n < self.hosts
@@ -278,6 +288,10 @@ mod tests {
         assert_eq!(g.host_ports(), [1, 3]);
         assert_eq!(g.racks(), [2, 2]);
         assert_eq!(g.ports_by_node(), [vec![0], vec![2], vec![1, 3]]);
+        assert_eq!(
+            ["h1-s", "s-h1", "s - h1", "h0-h1", "s", "s-h2"].map(|name| g.port_named(name)),
+            [Some(2), Some(3), Some(3), None, None, None]
+        );
     }
 
     #[test]

@@ -260,6 +260,7 @@ impl Port {
     pub fn send(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Outcome {
         if !self.up {
             self.rare.dropped += 1;
+            self.queue.lost(&hots[id as usize], false);
             return Outcome::rejected(id);
         }
         self.catch_up(entity, hots, wheel, now);
@@ -267,6 +268,7 @@ impl Port {
             let passing = if self.inspects_passing {
                 hots[id as usize].at = now;
                 let idle = self.rate.bytes_in(Duration(now - self.busy_until.max(self.rare.asked_at)));
+                hots[id as usize].at = now;
                 self.queue.pass(&mut hots[id as usize], idle)
             } else {
                 Passing::Unmarked
@@ -333,6 +335,11 @@ impl Port {
         changed
     }
 
+    /// Its queue, to be changed in what is counted only.
+    pub fn queue_mut(&mut self) -> &mut Queue {
+        &mut self.queue
+    }
+
     /// Cuts the link: what waits and what is in flight is lost and returned to the caller.
     pub fn cut(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> Vec<PacketId> {
         self.catch_up(entity, hots, wheel, now);
@@ -340,10 +347,12 @@ impl Port {
         self.up = false;
         let mut lost = Vec::new();
         loop {
-            let id = if self.in_flight.is_empty() { self.queue.dequeue(hots) } else { self.in_flight.pop(hots) };
+            let dequeued = self.in_flight.is_empty();
+            let id = if dequeued { self.queue.dequeue(hots) } else { self.in_flight.pop(hots) };
             if id == NO_PACKET {
                 break;
             }
+            self.queue.lost(&hots[id as usize], dequeued);
             lost.push(id);
         }
         self.waiting = 0;

@@ -6,11 +6,12 @@
 use super::engine::Engine;
 use super::ledger::Ledger;
 use super::setup::Setup;
+use crate::control::{self, Watch};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::multicast::MulticastGroup;
 use crate::fabric::port::Port;
-use crate::fabric::queue::{Outcome, Queue, fair::Fair, nic::Nic, relay::Relay};
+use crate::fabric::queue::{Outcome, Queue, fair::Fair, nic::Nic, relay::Relay, watched::Watched};
 use crate::fabric::routing::{Hop, Routes, Schemes, disjoint_paths};
 use crate::host::{EndpointId, Remote};
 use crate::measure::ideal::IdealPath;
@@ -62,6 +63,7 @@ impl Fabric {
     /// All links work, and nothing has been sent. Full packets have `packet_bytes` bytes.
     pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
         let graph = Arc::clone(&setup.graph);
+        let watch = control::watched_by(&setup.controllers);
         let ports = (0..graph.ports())
             .map(|p| {
                 let (owner, link) = (graph.port_owner(p), graph.links[(p / 2) as usize]);
@@ -76,7 +78,10 @@ impl Fabric {
                     let port = Port::new(link.rate, link.delay, peer, queue);
                     return port.with_jitter(setup.host_jitter, packet_bytes, seed);
                 }
-                Port::new(link.rate, link.delay, peer, (setup.queue)(p))
+                let queue = (setup.queue)(p);
+                let queue =
+                    if watch == Watch::NOTHING { queue } else { Queue::Watched(Watched::new(queue, watch).into()) };
+                Port::new(link.rate, link.delay, peer, queue)
             })
             .collect();
         let mut schemes = Schemes::new(setup.groups.iter().map(|group| group.routing), &setup.routing);

@@ -194,6 +194,16 @@ impl Ledger {
         self.rows.get(session as usize).map_or(0..0, |row| row.first_endpoint..row.first_endpoint + row.endpoints)
     }
 
+    /// The session of an endpoint.
+    pub(super) fn session_of(&self, endpoint: EndpointId) -> u32 {
+        self.session_of[endpoint as usize]
+    }
+
+    /// Whether a session has begun and has open endpoints.
+    pub(super) fn is_under_way(&self, session: u32) -> bool {
+        self.rows[session as usize].open_endpoints > 0
+    }
+
     /// Bytes that the endpoints of a session that have closed had delivered to their applications.
     pub(super) fn delivered(&self, session: u32) -> u64 {
         self.rows[session as usize].receivers.iter().map(|r| r.stats.bytes_delivered).sum()
@@ -205,8 +215,8 @@ impl Ledger {
         self.group_of(spec).awaits(spec)
     }
 
-    /// Which sessions wait for what: the first few, for a person. `states` tells those of endpoints.
-    pub(super) fn who_waits(&self, states: impl Fn(Range<EndpointId>) -> String) -> String {
+    /// Which sessions wait for what: the first few, for a person. `state` tells that of a session.
+    pub(super) fn who_waits(&self, state: impl Fn(u32) -> String) -> String {
         const SHOWN: usize = 8;
         let waits = |&s: &u32| self.awaited(s) && self.rows[s as usize].receivers.iter().any(ReceiverRow::is_open);
         let waiting: Vec<u32> = (0..self.rows.len() as u32).filter(waits).collect();
@@ -219,7 +229,7 @@ impl Ledger {
                 Some(failure) => {
                     let _ = write!(text, "gave up, {failure}");
                 }
-                None => text.push_str(&states(self.endpoints_of(s))),
+                None => text.push_str(&state(s)),
             }
         }
         if waiting.len() > SHOWN {
@@ -252,11 +262,16 @@ impl Ledger {
         session
     }
 
-    /// The next endpoint is one of the session that was opened last.
+    /// The next endpoint is one of the session that began last.
     pub(super) fn add_endpoint(&mut self, session: u32) {
-        debug_assert_eq!(session as usize + 1, self.rows.len(), "the endpoints of a session follow each other");
-        self.session_of.push(session);
         let row = &mut self.rows[session as usize];
+        if row.endpoints == 0 {
+            // It may have waited while others began.
+            row.first_endpoint = self.session_of.len() as EndpointId;
+        }
+        let next = (row.first_endpoint + row.endpoints) as usize;
+        debug_assert_eq!(next, self.session_of.len(), "the endpoints of a session follow each other");
+        self.session_of.push(session);
         row.endpoints += 1;
         row.open_endpoints += 1;
     }
@@ -336,6 +351,14 @@ impl Ledger {
     /// An endpoint has given up; the first to do so says why.
     pub(super) fn failed(&mut self, session: u32, why: impl FnOnce() -> String) {
         self.rows[session as usize].failure.get_or_insert_with(why);
+    }
+
+    /// A session never begins, and the run does not wait for it.
+    pub(super) fn refused(&mut self, session: u32, why: &str) {
+        self.failed(session, || why.to_owned());
+        for receiver in 0..self.rows[session as usize].receivers.len() {
+            self.wait_no_more(session, receiver as u16);
+        }
     }
 
     /// Nobody is left who could complete a receiver.

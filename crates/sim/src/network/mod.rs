@@ -10,12 +10,14 @@
 //! | `hosts` | interfaces and endpoints: what happens at hosts | engine, ledger, fabric |
 //! | `monitor` | time series | looks at all of these |
 //! | `controllers` | controllers, and what they have decided | all of these |
+//! | `admission` | which sessions may begin, and which wait | looks at ledger |
 //! | `look_ahead` | nothing: asks for the memory that the next events will need | looks at engine, fabric, hosts |
 //! | `schedule` | failures, repairs and other changes to come | - |
 //!
 //! `sessions` opens a session: it adds endpoints to the hosts, groups to the fabric and a row to the ledger. `setup` is what a
 //! run is made of.
 
+mod admission;
 mod controllers;
 mod engine;
 mod fabric;
@@ -27,6 +29,7 @@ mod schedule;
 mod sessions;
 mod setup;
 
+use crate::control::Verdict;
 use crate::fabric::graph::Graph;
 use crate::fabric::port::Port;
 use crate::fabric::routing::Routes;
@@ -46,7 +49,7 @@ pub use monitor::{SAMPLE_BYTES, Sample, Sampling};
 use rand::Rng as _;
 use schedule::Schedule;
 pub use schedule::{Change, Target};
-use sessions::Opening;
+use sessions::{Opening, note_ideal_paths};
 pub use setup::{Group, Setup, Stop};
 
 /// How a run ended.
@@ -62,6 +65,8 @@ pub enum Ending {
     Interrupted,
     /// It needs more memory than it may take; the message says for what.
     TooLarge(Needs, String),
+    /// A controller decided something that is impossible in this fabric; the message says what.
+    Refused(String),
 }
 
 /// What a run needs more memory for than it may take.
@@ -170,8 +175,13 @@ impl Network {
             }
             self.engine.trace(now ^ u64::from(entity) << 40);
             self.dispatch(entity);
-            if self.engine.entities.is_controller(entity) && self.too_many_samples().is_some() {
-                return self.too_large();
+            if self.engine.entities.is_controller(entity) {
+                if let Some(why) = self.controllers.refused() {
+                    return Some(Ending::Refused(why.to_owned()));
+                }
+                if self.too_many_samples().is_some() {
+                    return self.too_large();
+                }
             }
         }
         None
@@ -199,7 +209,12 @@ impl Network {
     }
 
     fn who_waits(&self) -> String {
-        self.ledger.who_waits(|endpoints| self.hosts.states(endpoints))
+        self.ledger.who_waits(|session| {
+            if self.controllers.admission.is_held(session) {
+                return "held by a controller".to_owned();
+            }
+            self.hosts.states(self.ledger.endpoints_of(session))
+        })
     }
 
     #[inline]
@@ -218,6 +233,7 @@ impl Network {
             hosts.timer_fires(engine, fabric, ledger, endpoint);
         } else if entity >= e.controllers {
             controllers.handle(engine, fabric, hosts, ledger, monitor, entity);
+            self.open_released();
         } else if entity == e.next_session {
             self.open_sessions();
         } else {
@@ -228,21 +244,55 @@ impl Network {
 
     /// Opens every session whose time has come, and schedules the next.
     fn open_sessions(&mut self) {
-        while let Some(spec) = self.ledger.next().filter(|spec| spec.start <= self.now()).cloned() {
-            let transport = self.ledger.group_of(&spec).transport.clone();
-            let opening = Opening {
-                session: self.ledger.open(),
-                engine: &mut self.engine,
-                fabric: &mut self.fabric,
-                hosts: &mut self.hosts,
-                ledger: &mut self.ledger,
-                seed: self.seed,
-                spec: &spec,
-                transport: &transport,
-            };
-            opening.open();
+        while let Some(spec) = self.ledger.next().filter(|spec| spec.start <= self.now()) {
+            let verdict = self.controllers.admission.verdict(spec, self.ledger.group_of(spec));
+            let session = self.ledger.open();
+            match verdict {
+                Verdict::Admit => self.open(session),
+                Verdict::Hold => {
+                    note_ideal_paths(&self.fabric, &mut self.ledger, session);
+                    self.controllers.admission.hold(session);
+                }
+                Verdict::Refuse => {
+                    note_ideal_paths(&self.fabric, &mut self.ledger, session);
+                    self.ledger.refused(session, "refused by a controller");
+                }
+            }
         }
         self.schedule_next_session();
+    }
+
+    /// Opens a session that has come and may begin.
+    fn open(&mut self, session: u32) {
+        let spec = self.ledger.specs()[session as usize].clone();
+        let transport = self.ledger.group_of(&spec).transport.clone();
+        let opening = Opening {
+            session,
+            engine: &mut self.engine,
+            fabric: &mut self.fabric,
+            hosts: &mut self.hosts,
+            ledger: &mut self.ledger,
+            seed: self.seed,
+            spec: &spec,
+            transport: &transport,
+        };
+        opening.open();
+    }
+
+    /// Opens the sessions that controllers hold no longer.
+    fn open_released(&mut self) {
+        let released = self.controllers.admission.take_released(&self.ledger);
+        if released.is_empty() {
+            return;
+        }
+        for (session, verdict) in released {
+            match verdict {
+                Verdict::Refuse => self.ledger.refused(session, "refused by a controller"),
+                Verdict::Admit | Verdict::Hold => self.open(session),
+            }
+        }
+        self.controllers.wake(&mut self.engine);
+        self.monitor.wake(&mut self.engine);
     }
 
     fn schedule_next_session(&mut self) {
@@ -254,11 +304,14 @@ impl Network {
     /// Does every change whose time has come, and schedules the next.
     fn apply_changes(&mut self) {
         while let Some(change) = self.schedule.take(self.now()) {
-            let Self { engine, fabric, hosts, ledger, .. } = self;
+            let Self { engine, fabric, hosts, ledger, controllers, .. } = self;
             match change {
                 Change::Cut(target) => fabric.cut(engine, ledger, target),
                 Change::Restore(target) => fabric.restore(engine, target),
                 Change::Rate(target, rate) => fabric.set_rate(engine, target, rate),
+                Change::End(session) if controllers.admission.remove(session) => {
+                    ledger.refused(session, "held by a controller until its end");
+                }
                 Change::End(session) => hosts.end(engine, fabric, ledger, session),
             }
         }

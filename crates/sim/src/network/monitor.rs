@@ -82,6 +82,14 @@ impl Monitor {
         }
     }
 
+    /// Goes on looking, at whole intervals, after a time in which nothing could happen.
+    pub(super) fn wake(&self, engine: &mut Engine) {
+        let interval = self.sampling.interval.ps();
+        if interval > 0 && engine.wheel.due(engine.entities.sampler).is_none() {
+            engine.wheel.schedule(engine.entities.sampler, (engine.now / interval + 1) * interval);
+        }
+    }
+
     pub(super) fn take_samples(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.samples)
     }

@@ -42,6 +42,16 @@ struct Leg {
     size: Option<Bytes>,
 }
 
+/// Remembers the ideal paths to the receivers of a session, as the fabric is now.
+pub(super) fn note_ideal_paths(fabric: &Fabric, ledger: &mut Ledger, session: u32) {
+    for r in 0..ledger.rows()[session as usize].senders.len() {
+        let (spec, sender) = (&ledger.specs()[session as usize], ledger.rows()[session as usize].senders[r]);
+        let sources = if spec.mode == Mode::ManyToOne { &spec.sources[..] } else { &[sender] };
+        let path = fabric.ideal_path(sender, sources, spec.sinks[r]);
+        ledger.set_ideal_path(session, r, path);
+    }
+}
+
 impl Opening<'_> {
     /// Makes the endpoints and lets them begin.
     pub(super) fn open(mut self) {
@@ -55,7 +65,7 @@ impl Opening<'_> {
         if !opened {
             self.open_fallback();
         }
-        self.note_ideal_paths();
+        note_ideal_paths(self.fabric, self.ledger, self.session);
         if let Some(supply) = &self.spec.supply {
             let (now, random) = (self.engine.now(), random::stream(supply.seed, "volumes"));
             let supplied = Supplied::new(supply.clone(), self.spec.size, self.transport, now, random);
@@ -67,16 +77,6 @@ impl Opening<'_> {
         }
         if self.spec.supply.is_some() {
             self.hosts.await_supply(self.engine, first);
-        }
-    }
-
-    /// Remembers the ideal paths to the receivers of the session, which begins now.
-    fn note_ideal_paths(&mut self) {
-        for (r, &sink) in self.spec.sinks.iter().enumerate() {
-            let sender = self.ledger.rows()[self.session as usize].senders[r];
-            let sources = if self.spec.mode == Mode::ManyToOne { &self.spec.sources[..] } else { &[sender] };
-            let path = self.fabric.ideal_path(sender, sources, sink);
-            self.ledger.set_ideal_path(self.session, r, path);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::monitor::Sampling;
 use super::schedule::Change;
-use crate::control::AnyController;
+use crate::control::SharedController;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::jitter::Jitter;
 use crate::fabric::queue::Queue;
@@ -101,7 +101,7 @@ pub struct Setup {
     /// What to record over time.
     pub sampling: Sampling,
     /// What controls the fabric.
-    pub controllers: Vec<AnyController>,
+    pub controllers: Vec<SharedController>,
     /// Settings of the routing schemes, and multicast trees.
     pub routing: RoutingConfig,
     /// Bytes of memory for packets and for samples: a run that needs more ends.

@@ -4,6 +4,7 @@ use super::cost::Estimate;
 use super::{
     Action, Failure, Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName,
 };
+use crate::control::AnyController;
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::queue::{Queue, fair::Fair};
 use crate::network::{Change, Group, Needs, Network, Sampling, Setup, Stop, Target};
@@ -66,6 +67,11 @@ impl Plan {
         };
         let fault = Fault::new(key, format!("{}: {why}", run.name()));
         Box::new(self.fault_error(run, &fault.hint("in [run], set a higher memory_limit")))
+    }
+
+    /// The error of a run in which a controller decided something impossible: `why` says what.
+    pub fn refused(&self, run: &RunPlan, why: &str) -> Box<ScenarioError> {
+        Box::new(self.fault_error(run, &Fault::new("controller", format!("{}: {why}", run.name()))))
     }
 
     /// The network of a run, at time zero.
@@ -155,7 +161,7 @@ fn setup(
             volumes: measure.volumes,
         },
         routing: scenario.routing.clone(),
-        controllers: scenario.controller.clone(),
+        controllers: scenario.controller.iter().map(AnyController::shared).collect(),
         memory_limit: scenario.memory_limit(),
         host_jitter: scenario.host.jitter,
         pull_pace: scenario.host.pull_pace,

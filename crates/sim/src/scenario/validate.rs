@@ -1,8 +1,13 @@
 //! Checks that a decoded scenario makes sense.
 
 use super::fabric::Fabrics;
-use super::{QueueKind, Scenario, TransportName};
+use super::{QueueKind, Scenario, SwitchConfig, TransportName};
+use crate::control::Given;
+use crate::fabric::graph::Graph;
+use crate::fabric::queue::Discipline as _;
+use crate::fabric::routing::Routing;
 use crate::workload::{Fallback, Fault, SizesConfig, WorkloadConfig};
+use anabranch_transport::Rate;
 use std::path::Path;
 
 impl Scenario {
@@ -46,13 +51,31 @@ impl Scenario {
         for (i, failure) in self.failure.iter().enumerate() {
             under(&format!("failure.{i}"), failure.check());
         }
+        let graph = fabrics.get(&self.fabric, base).ok().filter(|_| !self.controller.is_empty());
+        let given = graph.as_deref().map(|graph| self.given(graph));
         for (i, controller) in self.controller.iter().enumerate() {
-            under(&format!("controller.{i}"), controller.check());
+            under(&format!("controller.{i}"), controller.check(given.as_ref()));
         }
         under("measure", self.measure.check());
         under("run", self.run.check());
         under("", self.check_document());
         faults
+    }
+
+    /// The fabric as its controllers are given it.
+    fn given<'a>(&self, graph: &'a Graph) -> Given<'a> {
+        let transports: Vec<TransportName> = self.workload.iter().map(|w| self.transport_of(w)).collect();
+        // Fair queues are made of those of the transports.
+        let queue = if self.switch.queue == QueueKind::Fair { QueueKind::Auto } else { self.switch.queue };
+        let own = SwitchConfig { queue, ..self.switch.clone() };
+        let rate = graph.links.first().map_or(Rate(1), |link| link.rate);
+        let mut weighted =
+            transports.iter().map(|&name| Routing::new(self.routing.resolve(name), &self.routing).weighted());
+        Given {
+            graph,
+            weighted: weighted.all(|weighted| weighted),
+            marks: transports.iter().any(|&name| own.resolve(name, rate).queue(0).marking_threshold().is_some()),
+        }
     }
 
     /// The transport of a workload.

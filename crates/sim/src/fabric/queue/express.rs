@@ -62,6 +62,14 @@ impl Discipline for Express {
         self.others.priorities()
     }
 
+    fn classes(&self) -> u8 {
+        self.others.classes()
+    }
+
+    fn class_of(&self, hot: &Hot) -> u8 {
+        self.others.class_of(hot)
+    }
+
     fn set(&mut self, setting: Setting) -> bool {
         self.others.set(setting)
     }

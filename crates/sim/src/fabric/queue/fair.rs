@@ -44,9 +44,14 @@ impl Fair {
 
     /// The class of a packet; what belongs to none is put to the last.
     #[inline]
+    fn number(&self, hot: &Hot) -> usize {
+        usize::from(hot.class()).min(self.classes.len() - 1)
+    }
+
+    #[inline]
     fn class(&mut self, hot: &Hot) -> &mut Class {
-        let last = self.classes.len() - 1;
-        &mut self.classes[usize::from(hot.class()).min(last)]
+        let number = self.number(hot);
+        &mut self.classes[number]
     }
 }
 
@@ -122,6 +127,14 @@ impl Discipline for Fair {
 
     fn marking_threshold(&self) -> Option<Limit> {
         self.classes.iter().find_map(|class| class.queue.marking_threshold())
+    }
+
+    fn classes(&self) -> u8 {
+        self.classes.len() as u8
+    }
+
+    fn class_of(&self, hot: &Hot) -> u8 {
+        self.number(hot) as u8
     }
 }
 

@@ -133,6 +133,15 @@ impl Discipline for Mlfq {
         self.parameters.priorities
     }
 
+    /// Its bands.
+    fn classes(&self) -> u8 {
+        self.parameters.priorities
+    }
+
+    fn class_of(&self, hot: &Hot) -> u8 {
+        hot.priority().min(self.parameters.priorities - 1)
+    }
+
     #[inline]
     fn head(&self) -> PacketId {
         if self.headers.is_empty() { self.data.head() } else { self.headers.head() }

@@ -20,6 +20,7 @@ pub mod phantom;
 pub mod red;
 pub mod relay;
 pub mod trim;
+pub mod watched;
 
 /// A limit on what may wait in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +143,17 @@ pub trait Discipline {
     fn priorities(&self) -> u8 {
         1
     }
+    /// Classes of packets that have queues of their own.
+    fn classes(&self) -> u8 {
+        1
+    }
+    /// The class of a packet, below [`classes`](Self::classes).
+    fn class_of(&self, _hot: &Hot) -> u8 {
+        0
+    }
+    /// A cut link has lost a packet: one that [`dequeue`](Self::dequeue) gave only to be lost, or one that is not in the
+    /// queue.
+    fn lost(&mut self, _hot: &Hot, _dequeued: bool) {}
 }
 
 macro_rules! disciplines {
@@ -193,6 +205,15 @@ macro_rules! disciplines {
             fn priorities(&self) -> u8 {
                 match self { $(Self::$name(q) => q.priorities(),)+ }
             }
+            fn classes(&self) -> u8 {
+                match self { $(Self::$name(q) => q.classes(),)+ }
+            }
+            fn class_of(&self, hot: &Hot) -> u8 {
+                match self { $(Self::$name(q) => q.class_of(hot),)+ }
+            }
+            fn lost(&mut self, hot: &Hot, dequeued: bool) {
+                match self { $(Self::$name(q) => q.lost(hot, dequeued),)+ }
+            }
         }
     };
 }
@@ -221,6 +242,8 @@ disciplines! {
     Express(Box<express::Express>),
     /// The queue of a host that relays: its own packets as in `Nic`, those of others as in a switch.
     Relay(Box<relay::Relay>),
+    /// Any of these, counted by class and by flow for controllers.
+    Watched(Box<watched::Watched>),
 }
 
 #[cfg(test)]

@@ -19,11 +19,13 @@ mod single;
 mod tests;
 mod towards;
 mod valiant;
+mod weights;
 
 pub use flowlet::Flowlet;
 pub use shortest::{Routes, disjoint_paths, path_fraction, select};
 pub use towards::Towards;
 pub use valiant::{Per, Valiant};
+pub use weights::{PathWeight, Weights};
 
 use super::graph::{Graph, NodeId, PortId};
 use crate::random::Stream;
@@ -87,6 +89,9 @@ pub trait Scheme {
     /// Whether path bits are something else than a fraction for [`ecmp`]. If so, all flows of a run have to use this
     /// scheme, and multicast trees, which are shortest paths, are drawn at random for each packet.
     const OWN_BITS: bool = false;
+    /// Whether [weights](PathWeight) decide among equal-cost ports. With an [`egress`](Self::egress) of its own a scheme has
+    /// none.
+    const WEIGHTED: bool = !Self::OWN_BITS;
 
     /// A new flow.
     fn flow(&self, ends: &Ends, random: &mut Stream) -> Self::Flow;
@@ -182,6 +187,11 @@ macro_rules! schemes {
                 match self { $(Self::$name(_) => <$type as Scheme>::OWN_BITS,)+ }
             }
 
+            /// See [`Scheme::WEIGHTED`].
+            pub fn weighted(&self) -> bool {
+                match self { $(Self::$name(_) => <$type as Scheme>::WEIGHTED,)+ }
+            }
+
             /// See [`Scheme::flow`].
             pub fn flow(&self, ends: &Ends, random: &mut Stream) -> FlowState {
                 match self { $(Self::$name(scheme) => FlowState::$name(scheme.flow(ends, random)),)+ }
@@ -243,6 +253,10 @@ pub struct Schemes {
     switches: Routing,
     /// See [`Scheme::OWN_BITS`].
     own_bits: bool,
+    /// What controllers have set, if anything.
+    weights: Option<Box<Weights>>,
+    /// Neither of the two: plain [`ecmp`].
+    plain: bool,
     hosts: Vec<(RoutingMode, Routing)>,
 }
 
@@ -262,19 +276,48 @@ impl Schemes {
         let own_bits = hosts.iter().any(|(_, scheme)| scheme.own_bits());
         assert!(!own_bits || hosts.len() == 1, "switches read path bits in one way");
         let switches = hosts.first().map_or(Routing::new(RoutingMode::PerPacket, config), |(_, scheme)| scheme.clone());
-        Self { switches, own_bits, hosts }
+        Self { switches, own_bits, weights: None, plain: !own_bits, hosts }
+    }
+
+    /// Sets the weight of a port.
+    ///
+    /// # Errors
+    /// If the scheme has no weights, or if the switch that has the port would be left without a way to a host: which.
+    pub fn set_weight(&mut self, graph: &Graph, routes: &Routes, weight: PathWeight) -> Result<(), String> {
+        if !self.switches.weighted() {
+            return Err(
+                "this fabric's routing scheme has no path weights: it does not choose among equal ways".to_owned()
+            );
+        }
+        let mut weights = self.weights.as_deref().cloned().unwrap_or_default();
+        weights.set(weight);
+        let node = graph.port_owner(weight.port);
+        let hosts = weight.to.map_or(0..graph.hosts, |host| host..host + 1);
+        for host in hosts.filter(|&host| host != node) {
+            let ways = routes.ways(node, host);
+            if ways.contains(&weight.port) && ways.iter().all(|&port| weights.get(port, host) == 0) {
+                let names = [node, host].map(|n| graph.nodes[n as usize].name.as_str());
+                return Err(format!("weight 0 would leave {} no way to {}", names[0], names[1]));
+            }
+        }
+        self.weights = Some(Box::new(weights));
+        self.plain = false;
+        Ok(())
     }
 
     /// See [`Scheme::egress`].
     #[inline]
     pub fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
         // Nearly always, and for every packet at every switch.
-        if self.own_bits { self.own_egress(hop, bits) } else { ecmp(hop, bits) }
+        if self.plain { ecmp(hop, bits) } else { self.other_egress(hop, bits) }
     }
 
     #[inline(never)]
-    fn own_egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
-        self.switches.egress(hop, bits)
+    fn other_egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
+        match &self.weights {
+            Some(weights) => weights.choose(hop, bits),
+            None => self.switches.egress(hop, bits),
+        }
     }
 
     /// See [`Scheme::OWN_BITS`].

@@ -231,12 +231,6 @@ fn valiant_goes_straight_where_a_failure_has_cut_off_the_intermediate_switch() {
 }
 
 #[test]
-fn the_how_to_shows_the_file_as_it_is() {
-    let how_to = include_str!("../../../../../docs/how-to/add-a-routing-scheme.md");
-    assert!(how_to.contains(include_str!("d_mod_k.rs")), "copy d_mod_k.rs into docs/how-to/add-a-routing-scheme.md");
-}
-
-#[test]
 #[should_panic(expected = "switches read path bits in one way")]
 fn schemes_with_bits_of_their_own_are_alone() {
     let _ = Schemes::new([RoutingMode::PerPacket, RoutingMode::DModK], &RoutingConfig::default());

@@ -2,8 +2,10 @@
 
 use super::{Fabric, drop_packet};
 use crate::fabric::graph::PortId;
-use crate::fabric::queue::Setting;
-use crate::fabric::routing::Routes;
+use crate::fabric::queue::watched::FlowCounters;
+use crate::fabric::queue::{Queue, Setting};
+use crate::fabric::routing::{PathWeight, Routes};
+use crate::host::EndpointId;
 use crate::network::engine::Engine;
 use crate::network::ledger::Ledger;
 use crate::network::schedule::Target;
@@ -54,6 +56,23 @@ impl Fabric {
         let p = &mut self.ports[port as usize];
         p.catch_up(port, engine.packets.hots(), &mut engine.wheel, engine.now);
         p.set_queue(setting)
+    }
+
+    /// Sets how much of what a switch sends goes by a port.
+    ///
+    /// # Errors
+    /// If that is impossible: why.
+    pub(in crate::network) fn set_path_weight(&mut self, weight: PathWeight) -> Result<(), String> {
+        self.schemes.set_weight(&self.graph, &self.routes, weight)
+    }
+
+    /// Keeps what is counted of these flows only, if flows are counted.
+    pub(in crate::network) fn retain_flows(&mut self, keep: impl Fn(EndpointId, &FlowCounters) -> bool) {
+        for port in &mut self.ports {
+            if let Queue::Watched(watched) = port.queue_mut() {
+                watched.retain_flows(&keep);
+            }
+        }
     }
 
     fn links_of(&self, target: Target) -> Vec<u32> {
