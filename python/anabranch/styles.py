@@ -7,6 +7,7 @@ that is not listed gets the next free look of `SPARE`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,10 @@ SALTIRE = "M-.7-.9L0-.25L.7-.9L.9-.7L.25 0L.9.7L.7.9L0 .25L-.7.9L-.9.7L-.25 0L-.
 HEXAGON = "M0-.9L.78-.45L.78.45L0 .9L-.78.45L-.78-.45Z"
 HOURGLASS = "M-.75-.85L.75-.85L-.75.85L.75.85Z"
 PENTAGON = "M0-.95L.85-.15L.6.85L-.6.85L-.85-.15Z"
+ARROWHEAD = "M-.9-.9L.9 0L-.9 .9L-.4 0Z"
+HOUSE = "M-.9 0L0-.9L.9 0L.45 .8L-.45 .8Z"
+BAR = "M-.9-.3L.9-.3L.9 .3L-.9 .3Z"
+LOZENGE = "M0-.95L.5 0L0 .95L-.5 0Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
 TRANSPORTS: dict[str, Style] = {
@@ -56,10 +61,10 @@ TRANSPORTS: dict[str, Style] = {
     "ndp+": Style("NDP+", "#a85a2e", (6, 2), STAR),
     "d2tcp": Style("D2TCP", "#c23b3b", (5, 2, 1, 2), HOURGLASS),
     "fa-dctcp": Style("FA-DCTCP", "#5b7a8c", (9, 2, 2, 2), PENTAGON),
-    "ecn-star": Style("ECN*", "#9b6a00", (7, 2, 1, 2, 1, 2), "M-.9-.9L.9 0L-.9 .9L-.4 0Z"),
-    "l2dct": Style("L2DCT", "#2f8f8f", (12, 2, 2, 2), "M-.9 0L0-.9L.9 0L.45 .8L-.45 .8Z"),
-    "hull": Style("HULL", "#b4542f", (2, 4, 8, 4), "M-.9-.3L.9-.3L.9 .3L-.9 .3Z"),
-    "pfabric": Style("pFabric", "#4a72b8", (16, 3), "M0-.95L.5 0L0 .95L-.5 0Z"),
+    "ecn-star": Style("ECN*", "#9b6a00", (7, 2, 1, 2, 1, 2), ARROWHEAD),
+    "l2dct": Style("L2DCT", "#2f8f8f", (12, 2, 2, 2), HOUSE),
+    "hull": Style("HULL", "#b4542f", (2, 4, 8, 4), BAR),
+    "pfabric": Style("pFabric", "#4a72b8", (16, 3), LOZENGE),
     "udp": Style("UDP", "#6b5fc4", (3, 3, 1, 3), SALTIRE),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }
@@ -127,13 +132,11 @@ _SYMBOLS = {
     "triangle-left": "M-4.4 0L3.6-4.4V4.4Z",
     "triangle-right": "M4.4 0L-3.6-4.4V4.4Z",
     "diamond": "M0-5L4.2 0L0 5L-4.2 0Z",
-    STAR: "M0-4.8L1.4-1.9L4.6-1.5L2.3.7L2.8 3.9L0 2.4L-2.8 3.9L-2.3.7L-4.6-1.5L-1.4-1.9Z",
-    HOURGLASS: "M-3.5-4L3.5-4L-3.5 4L3.5 4Z",
-    PENTAGON: "M0-4.5L4-.7L2.8 4L-2.8 4L-4-.7Z",
-    HEXAGON: "M0-4.3L3.7-2.2L3.7 2.2L0 4.3L-3.7 2.2L-3.7-2.2Z",
-    SALTIRE: "M-3.2-4.1L0-1.1L3.2-4.1L4.1-3.2L1.1 0L4.1 3.2L3.2 4.1L0 1.1L-3.2 4.1L-4.1 3.2L-1.1 0L-4.1-3.2Z",
     "cross": "M-1.5-4.4H1.5V-1.5H4.4V1.5H1.5V4.4H-1.5V1.5H-4.4V-1.5H-1.5Z",
 }
+
+
+_NUMBER = re.compile(r"-?[\d.]+")
 
 
 def symbol(style: Style) -> str:
@@ -144,4 +147,4 @@ def symbol(style: Style) -> str:
     >>> symbol(TRANSPORTS["ndp"])
     'M-3.6-3.6H3.6V3.6H-3.6Z'
     """
-    return _SYMBOLS[style.marker]
+    return _SYMBOLS.get(style.marker) or _NUMBER.sub(lambda number: f"{4.6 * float(number[0]):.2g} ", style.marker)

@@ -15,5 +15,11 @@ NDP = Paper(
     "OMNeT++ Community Summit 2019; chapter 4 of Alasmar's thesis",
 )
 
-PAPERS: tuple[Paper, ...] = (SCDP, NDP)
+JOY = Paper(
+    "joy",
+    "Joy",
+    "Joy: Improving flow completion time and throughput in data center networks. Thesis, University of Ottawa, 2015",
+)
+
+PAPERS: tuple[Paper, ...] = (SCDP, NDP, JOY)
 """In the order of the comparison tables."""

@@ -12,6 +12,9 @@ from anabranch.reproduce.experiments import (
     beyond,
     delay,
     incast,
+    joy_adaptation,
+    joy_fabric,
+    joy_flow_aware,
     models,
     ndp_ecmp,
     ndp_parameters,
@@ -72,6 +75,13 @@ _ALL: tuple[Experiment, ...] = (
     ndp_parameters.FIG8B,
     ndp_parameters.FIG8C,
     ndp_web_search.FIG9,
+    joy_flow_aware.FIG9,
+    joy_flow_aware.FIG10,
+    joy_flow_aware.FIG11,
+    joy_flow_aware.BETAS,
+    joy_adaptation.FIG19,
+    joy_adaptation.DAY,
+    joy_fabric.FABRIC,
 )
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(explained(one) for one in _ALL)
