@@ -3,9 +3,9 @@
 mod common;
 
 use anabranch_sim::fabric::routing::RoutingMode;
+use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Group, Setup, Stop};
-use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::Session;
 use anabranch_transport::Duration;
 use anabranch_transport::tcp::{Algorithm, TcpConfig};

@@ -3,10 +3,11 @@
 mod common;
 
 use anabranch_sim::fabric::routing::RoutingMode::Single;
+use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::Fallback;
 use anabranch_sim::network::{Change, Ending, Group, Network, Setup, Stop, Target};
-use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Fallback, Mode, Session};
+use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::ScdpConfig;
 use anabranch_transport::tcp::TcpConfig;

@@ -17,10 +17,11 @@ use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{
     BCube, DCell, Dumbbell, FatTree, Jellyfish, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig, Vl2,
 };
+use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
+use anabranch_sim::network::Fallback;
 use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};
-use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Fallback, Mode, Session};
+use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};

@@ -1,5 +1,6 @@
 //! Hosts: the transports that run on them and the choices a host makes for each packet.
 
+pub mod protocol;
 pub mod stack;
 pub mod supply;
 

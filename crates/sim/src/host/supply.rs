@@ -1,7 +1,7 @@
 //! The application of a sender, where it provides an object little by little.
 
+use super::protocol::Transport;
 use crate::random::Stream;
-use crate::transport::Transport;
 use crate::workload::supply::{Supply, Writing};
 use anabranch_transport::{Bytes, Time};
 

@@ -3,8 +3,8 @@
 //! Written by the other parts, one short method for each thing that happens; it asks none of them.
 
 use super::setup::Group;
+use crate::fabric::ideal::{IdealPath, IdealPaths};
 use crate::host::EndpointId;
-use crate::measure::ideal::{IdealPath, IdealPaths};
 use crate::workload::Session;
 use anabranch_transport::{Peer, Stats, Time};
 use std::fmt::Write as _;

@@ -14,11 +14,12 @@
 //! | `schedule` | failures, repairs and other changes to come | - |
 //!
 //! `sessions` opens a session: it adds endpoints to the hosts, groups to the fabric and a row to the ledger. `setup` is what a
-//! run is made of.
+//! run is made of, `fallback` how sessions go without group sessions of the transport.
 
 mod controllers;
 mod engine;
 mod fabric;
+mod fallback;
 mod hosts;
 mod ledger;
 mod look_ahead;
@@ -28,15 +29,16 @@ mod sessions;
 mod setup;
 
 use crate::fabric::graph::Graph;
+use crate::fabric::ideal::IdealPath;
 use crate::fabric::port::Port;
 use crate::fabric::routing::Routes;
-use crate::measure::ideal::IdealPath;
 use crate::random;
 use crate::workload::Session;
 use anabranch_transport::Time;
 use controllers::Controllers;
 use engine::{Engine, Entities};
 use fabric::Fabric;
+pub use fallback::Fallback;
 use hosts::Hosts;
 use ledger::Ledger;
 pub use ledger::{Conservation, ReceiverRow, SessionRow, Straggler};

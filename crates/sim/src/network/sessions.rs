@@ -5,15 +5,15 @@ use super::fabric::Fabric;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
 use crate::fabric::routing::Ends;
+use crate::host::protocol::Transport;
 use crate::host::stack::Stack;
 use crate::host::supply::Supplied;
 use crate::host::{EndpointId, Hosted, Remote, Remotes};
 use crate::random;
-use crate::transport::Transport;
 use crate::workload::{Mode, Session};
 use anabranch_transport::{Bytes, Peer};
 
-mod fallback;
+mod unicast;
 
 /// A session that is being opened, and what it takes.
 pub(super) struct Opening<'a> {
@@ -53,7 +53,7 @@ impl Opening<'_> {
             Mode::Unicast | Mode::OneToMany | Mode::ManyToOne => false,
         };
         if !opened {
-            self.open_fallback();
+            self.open_connections();
         }
         self.note_ideal_paths();
         if let Some(supply) = &self.spec.supply {

@@ -1,5 +1,6 @@
 //! What a run is made of: fabric, groups, sessions, and how it goes.
 
+use super::fallback::Fallback;
 use super::monitor::Sampling;
 use super::schedule::Change;
 use crate::control::AnyController;
@@ -7,8 +8,8 @@ use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::jitter::Jitter;
 use crate::fabric::queue::Queue;
 use crate::fabric::routing::{RoutingConfig, RoutingMode};
-use crate::transport::Transport;
-use crate::workload::{Fallback, Session};
+use crate::host::protocol::Transport;
+use crate::workload::Session;
 use anabranch_transport::tcp::FlowSpec;
 use anabranch_transport::{Bytes, Duration, Time};
 use std::sync::Arc;

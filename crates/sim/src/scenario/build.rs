@@ -3,13 +3,14 @@
 use super::cost::Estimate;
 use super::{
     Action, Failure, Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName,
+    WorkloadConfig,
 };
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::queue::{Queue, fair::Fair};
+use crate::host::protocol::{Protocol, Transport};
 use crate::network::{Change, Group, Needs, Network, Sampling, Setup, Stop, Target};
 use crate::random;
-use crate::transport::{Protocol, Transport};
-use crate::workload::{Context, Fault, Session, WorkloadError, generate};
+use crate::workload::{Context, Fault, Session, Workload, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ impl Plan {
             .map_err(|e| at(&super::fabric::fault(&e).under("fabric")))?;
         let context = Context::from_graph(&graph).with_base(&self.base);
         let context = context.with_sessions_max(scenario.sessions_max());
-        let sessions = generate(&scenario.workload, &context, run.seed)
+        let workloads: Vec<Workload> = scenario.workload.iter().map(WorkloadConfig::workload).collect();
+        let sessions = generate(&workloads, &context, run.seed)
             .and_then(|sessions| cut_to_packets(sessions, scenario))
             .map_err(|e| Box::new(self.workload_error(run, &e)))?;
         let prepared = Prepared { graph, sessions };

@@ -1,9 +1,10 @@
 //! What a run will cost, roughly, before it is run.
 
 use super::Scenario;
+use super::WorkloadConfig;
 use super::build::Prepared;
 use crate::network::SAMPLE_BYTES;
-use crate::workload::{Fault, Session, WorkloadConfig};
+use crate::workload::{Fault, Session};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 
 /// Bytes of a packet for this purpose; transports may use others.

@@ -120,7 +120,7 @@ impl Scenario {
         }
         // Has no default.
         value["transport"]["name"] = name;
-        let workload = json(serde_json::to_value(crate::workload::WorkloadConfig::default()));
+        let workload = json(serde_json::to_value(super::WorkloadConfig::default()));
         for own in value["workload"].as_array_mut().into_iter().flatten() {
             leave_out(own, &workload);
         }

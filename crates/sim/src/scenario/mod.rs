@@ -10,7 +10,6 @@
 
 use crate::control::AnyController;
 use crate::fabric::topology::TopologyConfig;
-use crate::workload::WorkloadConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +34,7 @@ mod switch;
 mod transport;
 mod tree;
 mod validate;
+mod workload;
 
 pub use crate::fabric::routing::{RoutingConfig, RoutingMode};
 pub use cost::Estimate;
@@ -46,6 +46,7 @@ pub use queue::QueueKind;
 pub use reference::{reference, schema};
 pub use switch::{BufferSize, HostConfig, PullOrder, RedConfig, Switch, SwitchConfig, Victim};
 pub use transport::{TransportConfig, TransportName};
+pub use workload::WorkloadConfig;
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 
 use super::RoutingMode;
 use super::queue::QueueKind;
-use crate::transport::{Protocol, Transport};
+use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};

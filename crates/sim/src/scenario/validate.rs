@@ -1,8 +1,9 @@
 //! Checks that a decoded scenario makes sense.
 
 use super::fabric::Fabrics;
-use super::{QueueKind, Scenario, TransportName};
-use crate::workload::{Fallback, Fault, SizesConfig, WorkloadConfig};
+use super::{QueueKind, Scenario, TransportName, WorkloadConfig};
+use crate::network::Fallback;
+use crate::workload::{Fault, SizesConfig};
 use std::path::Path;
 
 impl Scenario {

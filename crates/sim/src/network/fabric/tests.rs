@@ -6,11 +6,11 @@ use crate::fabric::graph::{Level, Link, Node};
 use crate::fabric::jitter::Jitter;
 use crate::fabric::queue::{Limit, drop_tail::DropTail};
 use crate::fabric::routing::{RoutingConfig, RoutingMode};
+use crate::host::protocol::{Protocol, Transport};
 use crate::host::stack::Header;
 use crate::network::engine::Entities;
 use crate::network::schedule::Target;
 use crate::network::{Conservation, Group, Sampling, Stop};
-use crate::transport::{Protocol, Transport};
 use crate::workload::{Mode, Session};
 use anabranch_transport::{Bytes, Duration, Rate, Time, udp};
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fabric::routing::RoutingMode;
-use crate::transport::{Protocol, Transport};
+use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Mode;
 use anabranch_transport::{Bytes, udp};
 

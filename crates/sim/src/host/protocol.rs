@@ -1,10 +1,10 @@
-//! Transports as a scenario names them: a protocol with its settings.
+//! A protocol with its settings: what a scenario's name of a transport stands for, and what makes its endpoints.
 //!
 //! A new congestion control of TCP needs nothing here. A new protocol needs a line in the registry of
-//! [`crate::host::stack`], which dispatches, and one in the registry below.
+//! [`stack`](super::stack), which dispatches, and one in the registry below.
 
-use crate::host::stack::Stack;
-use crate::measure::ideal::Packets;
+use super::stack::Stack;
+use crate::fabric::ideal::Packets;
 use crate::random;
 use anabranch_transport::{Bytes, Time, ndp, scdp, tcp, udp};
 use std::sync::Arc;

@@ -1,0 +1,103 @@
+"""The modules of the Rust crates stand in layers: none imports one that stands beside or above it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+
+# From the ground up; a line may import the lines above it, and no others (docs/concepts/architecture.md).
+LAYERS = {
+    "raptorq": """
+        memory rfc
+        kernels
+        solve
+        block
+        fountain object
+        siblings
+    """,
+    "transport": """
+        units
+        config
+        demotion endpoint
+        pull round_trip
+        testing
+        ndp scdp tcp udp
+    """,
+    "sim": """
+        input random stopwatch
+        engine
+        fabric
+        workload
+        host
+        control
+        network
+        measure
+        scenario
+        experiment
+    """,
+}
+
+COMMENT = re.compile(r"//[^\n]*")
+NAMED = re.compile(r"\bcrate::(\{|\w+)")
+EXPORTED = re.compile(r"^pub use (\w+)::(?:\{([^}]*)\}|(\w+));", re.MULTILINE)
+INNERMOST = re.compile(r"\{[^{}]*\}")
+
+
+def imports(source: str) -> Iterator[str]:
+    """Modules of its own crate that a source file names, comments apart."""
+    code = COMMENT.sub("", source)
+    for named in NAMED.finditer(code):
+        if named[1] != "{":
+            yield named[1]
+            continue
+        # `use crate::{a, b::{c, d}};` without what is in the inner braces.
+        several = code[named.end() : code.index(";", named.end())]
+        while INNERMOST.search(several):
+            several = INNERMOST.sub("", several)
+        yield from (name.strip(" \n}").partition("::")[0] for name in several.split(","))
+
+
+def exports(root: str) -> dict[str, str]:
+    """The module of each name that the crate's root exports."""
+    lists = ((module, several or one) for module, several, one in EXPORTED.findall(root))
+    return {name.strip(): module for module, names in lists for name in names.split(",")}
+
+
+def upward(crate: Path, layers: list[list[str]]) -> list[str]:
+    """What is imported from a layer that is not below."""
+    height = {module: n for n, layer in enumerate(layers) for module in layer}
+    module_of = exports((crate / "lib.rs").read_text(encoding="utf-8"))
+    found = []
+    for path in sorted(crate.rglob("*.rs")):
+        module = path.relative_to(crate).parts[0].removesuffix(".rs")
+        if module == "lib":
+            continue
+        assert module in height, f"{module} of {crate} has no layer"
+        names = {module_of.get(name, name) for name in imports(path.read_text(encoding="utf-8"))} - {module}
+        above = sorted(name for name in names if height.get(name, -1) >= height[module])
+        found += [f"{path.relative_to(crate)} imports {name}" for name in above]
+    return found
+
+
+@pytest.mark.parametrize("crate", LAYERS)
+def test_modules_import_what_is_below_them(crate: str) -> None:
+    layers = [line.split() for line in LAYERS[crate].strip().splitlines()]
+    assert upward(ROOT / "crates" / crate / "src", layers) == []
+
+
+def test_an_import_from_above_is_found(tmp_path: Path) -> None:
+    (tmp_path / "low").mkdir()
+    (tmp_path / "lib.rs").write_text("mod low;\nmod beside;\nmod high;\npub use high::{Other, Thing};\n")
+    (tmp_path / "low" / "a.rs").write_text("//! See crate::beside.\nuse crate::{low::{b, c}, Thing};\n")
+    (tmp_path / "beside.rs").write_text("fn f() -> crate::low::A {}\n")
+    (tmp_path / "high.rs").write_text("use crate::low::a;\n")
+    found = upward(tmp_path, [["low", "beside"], ["high"]])
+    assert found == ["beside.rs imports low", "low/a.rs imports high"]
