@@ -20,7 +20,7 @@ use anabranch_sim::fabric::topology::{
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::Fallback;
-use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};
+use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Target};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
@@ -99,13 +99,14 @@ impl World {
         let changes = self.changes(&graph);
         let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
         let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
-        let group = |(class, (protocol, path, fallback)): (usize, &(Protocol, RoutingMode, Option<Fallback>))| Group {
-            class: class as u8,
-            transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
-            routing: *path,
-            fallback: *fallback,
-            ..base.groups[0].clone()
-        };
+        let group =
+            |(class, (protocol, path, fallback)): (usize, &(Protocol, RoutingMode, Option<Fallback>))| SessionGroup {
+                class: class as u8,
+                transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
+                routing: *path,
+                fallback: *fallback,
+                ..base.groups[0].clone()
+            };
         Setup {
             groups: self.groups.iter().enumerate().map(group).collect(),
             host_classes: if self.fair_hosts { 2 } else { 1 },

@@ -25,6 +25,7 @@ mod ledger;
 mod look_ahead;
 mod monitor;
 mod schedule;
+mod session_group;
 mod sessions;
 mod setup;
 
@@ -44,12 +45,13 @@ use ledger::Ledger;
 pub use ledger::{Conservation, ReceiverRow, SessionRow, Straggler};
 use look_ahead::LookAhead;
 use monitor::Monitor;
-pub use monitor::{SAMPLE_BYTES, Sample, Sampling};
+pub use monitor::{SAMPLE_BYTES, Sample};
 use rand::Rng as _;
 use schedule::Schedule;
 pub use schedule::{Change, Target};
+pub use session_group::SessionGroup;
 use sessions::Opening;
-pub use setup::{Group, Setup, Stop};
+pub use setup::{Sampling, Setup, Stop};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,7 +317,7 @@ impl Network {
     }
 
     /// The groups that sessions belong to.
-    pub fn groups(&self) -> &[Group] {
+    pub fn groups(&self) -> &[SessionGroup] {
         self.ledger.groups()
     }
 

@@ -25,7 +25,7 @@ impl Scenario {
         let mut under = |key: &str, found: Vec<Fault>| faults.extend(found.into_iter().map(|f| f.under(key)));
         match fabrics.get(&self.fabric, base) {
             Ok(graph) => {
-                under("", super::build::changes(self, &graph).err().into_iter().collect());
+                under("", super::failure::changes(&self.failure, &graph).err().into_iter().collect());
                 if graph.hosts_relay && self.switch.queue == QueueKind::Fair {
                     let message = "there are no fair queues in fabrics whose hosts relay";
                     under(

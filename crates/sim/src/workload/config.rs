@@ -2,6 +2,7 @@
 
 use super::Mode;
 use super::arrivals::ArrivalsConfig;
+use super::context::SESSIONS_MAX;
 use super::error::Fault;
 use super::placement::PlacementConfig;
 use super::sizes::SizesConfig;
@@ -28,9 +29,6 @@ pub struct Workload {
     /// Keeps the hosts of these sessions for them.
     pub exclusive: bool,
 }
-
-/// Sessions of one workload are limited to this many: more do not fit in memory.
-pub const SESSIONS_MAX: u64 = 100_000_000;
 
 impl Workload {
     /// What is wrong, whatever the fabric.

@@ -20,8 +20,8 @@ pub mod supply;
 pub mod trace;
 
 pub use arrivals::ArrivalsConfig;
-pub use config::{SESSIONS_MAX, Workload};
-pub use context::Context;
+pub use config::Workload;
+pub use context::{Context, SESSIONS_MAX};
 pub use error::{Fault, WorkloadError};
 pub use generate::generate;
 pub use placement::{Access, PlacementConfig, Policy};

@@ -9,16 +9,13 @@ use super::congestion::{Acked, Control, Controller, Window};
 use super::flow::{Flow, FlowSpec};
 use super::pacer::Pacer;
 use super::prr::ProportionalRateReduction;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{DUP_THRESHOLD, Scoreboard};
 use super::segment::{Flags, Segment};
 use super::timer::RetransmitTimer;
 use crate::demotion::Demotion;
 use crate::units::{Duration, Time};
 
 mod recovery;
-
-/// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
-pub(super) const DUP_THRESHOLD: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {

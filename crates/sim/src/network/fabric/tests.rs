@@ -10,7 +10,7 @@ use crate::host::protocol::{Protocol, Transport};
 use crate::host::stack::Header;
 use crate::network::engine::Entities;
 use crate::network::schedule::Target;
-use crate::network::{Conservation, Group, Sampling, Stop};
+use crate::network::{Conservation, Sampling, SessionGroup, Stop};
 use crate::workload::{Mode, Session};
 use anabranch_transport::{Bytes, Duration, Rate, Time, udp};
 
@@ -70,7 +70,7 @@ impl Bench {
         let setup = Setup {
             graph: Arc::new(graph()),
             queue: Box::new(|_| Queue::DropTail(DropTail::new(Limit::Packets(1)))),
-            groups: vec![Group::new("test", transport, RoutingMode::PerPacket)],
+            groups: vec![SessionGroup::new("test", transport, RoutingMode::PerPacket)],
             sessions: vec![session],
             seed: 1,
             stop: Stop::Idle,
