@@ -2,7 +2,7 @@
 
 use super::super::flow::FlowSpec;
 use super::super::sender::Sender;
-use super::super::timer::RetransmitTimer;
+use super::super::timer::RetransmissionTimer;
 use super::*;
 use crate::Bytes;
 use std::collections::VecDeque;
@@ -25,7 +25,8 @@ struct Overshoot {
 /// Runs until slow start is over, and for as long as a full queue lasts. The bottleneck drops what finds `BUFFER` segments waiting.
 fn slow_start(config: &TcpConfig) -> Overshoot {
     config.validate().unwrap();
-    let (mut sender, mut timer) = (Sender::new(config, FlowSpec::of(None), Time::ZERO), RetransmitTimer::new(config));
+    let (mut sender, mut timer) =
+        (Sender::new(config, FlowSpec::of(None), Time::ZERO), RetransmissionTimer::new(config));
     // Departures from the queue, arrivals of segments at the receiver, and of its ACKs at the sender.
     let (mut queue, mut acks): (VecDeque<Time>, VecDeque<(Time, u64)>) = (VecDeque::new(), VecDeque::new());
     let (mut now, mut next, mut held) = (Time::ZERO, 0, std::collections::BTreeSet::new());

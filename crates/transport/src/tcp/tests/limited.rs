@@ -2,7 +2,7 @@
 
 use super::super::flow::FlowSpec;
 use super::super::sender::Sender;
-use super::super::timer::RetransmitTimer;
+use super::super::timer::RetransmissionTimer;
 use super::*;
 use crate::Bytes;
 use crate::testing::Slow;
@@ -115,7 +115,7 @@ fn cubic_s_clock_stands_still_while_the_application_provides_nothing() {
 fn cubic_s_clock_stands_still_while_the_receive_window_is_the_limit() {
     let config = TcpConfig { congestion: Algorithm::Cubic, initial_window: 30, ..TcpConfig::default() };
     let mut sender = Sender::new(&config, FlowSpec::of(None), Time::ZERO);
-    let mut timer = RetransmitTimer::new(&config);
+    let mut timer = RetransmissionTimer::new(&config);
     // One round trip after the other: each ACK lets new segments go, which are acknowledged in the next.
     let (mut now, mut sent) = (at(1), vec![0]);
     let mut drive = |sender: &mut Sender, rounds: u64, peer_window: u64| {
