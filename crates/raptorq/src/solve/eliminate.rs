@@ -7,7 +7,7 @@ use super::peel::Peeling;
 use super::skeleton::Skeleton;
 use crate::kernels::Kernels;
 use crate::kernels::program::{Program, Source};
-use crate::memory::settle;
+use crate::memory::reserve_double;
 use crate::rfc::octet::inverse;
 
 /// The received symbols do not determine the block, or it would cost too much to find out.
@@ -72,13 +72,13 @@ impl Elimination {
     }
 
     /// Makes room for as much again.
-    pub(super) fn settle(&mut self) {
-        settle(&mut self.residual_rows);
-        settle(&mut self.matrix);
-        settle(&mut self.leads);
-        settle(&mut self.free);
-        settle(&mut self.hdpc);
-        settle(&mut self.dense);
+    pub(super) fn reserve_double(&mut self) {
+        reserve_double(&mut self.residual_rows);
+        reserve_double(&mut self.matrix);
+        reserve_double(&mut self.leads);
+        reserve_double(&mut self.free);
+        reserve_double(&mut self.hdpc);
+        reserve_double(&mut self.dense);
     }
 
     /// Words of a row of the matrix.

@@ -75,11 +75,11 @@ impl Solver {
     }
 
     /// Makes room for as much again.
-    pub(crate) fn settle(&mut self) {
-        self.peeling.settle();
-        self.columns.settle();
-        self.elimination.settle();
-        self.program.settle();
+    pub(crate) fn reserve_double(&mut self) {
+        self.peeling.reserve_double();
+        self.columns.reserve_double();
+        self.elimination.reserve_double();
+        self.program.reserve_double();
     }
 
     /// The program last made. If it could not be made, it cannot be run.

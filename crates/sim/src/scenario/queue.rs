@@ -20,7 +20,7 @@ pub enum Victim {
     #[default]
     Auto,
     /// The newest packet of the lowest priority that waits, if that is lower than the arrival's. With `trim`, which has no
-    /// priorities, a coin decides between the newest packet and the arrival (NDP §3.1).
+    /// priorities, it is the newest packet or the arrival with probability 1/2 each (NDP §3.1).
     Lowest,
     /// The packet that arrives.
     Arriving,

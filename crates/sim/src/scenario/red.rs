@@ -14,12 +14,12 @@ pub struct RedConfig {
     /// Average queue at which `max_probability` is reached, in the unit of `min_threshold` and above it. Default 15 packets (Floyd
     /// 1997: three times the lower one).
     pub max_threshold: BufferSize,
-    /// Share of packets that are dropped or marked at `max_threshold`: above 0, at most 1. Default 0.1 (Floyd 1997).
+    /// Probability that a packet is dropped or marked at `max_threshold`: above 0, at most 1. Default 0.1 (Floyd 1997).
     pub max_probability: f64,
     /// Weight of each arrival in the moving average of the queue: above 0, at most 1; 1 is the queue as it is. Default 0.002
     /// (Floyd and Jacobson 1993 §V).
     pub weight: f64,
-    /// Whether the share rises from `max_probability` to 1 between `max_threshold` and twice that (Floyd 2000), instead of at
+    /// Whether the probability rises from `max_probability` to 1 between `max_threshold` and twice that (Floyd 2000), instead of at
     /// once. Default true.
     pub gentle: bool,
     /// Whether packets that may be marked are marked instead of dropped, up to where all are dropped (RFC 3168 §7). Default true;

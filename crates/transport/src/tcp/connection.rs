@@ -217,7 +217,7 @@ impl Connection {
         match self.state {
             State::Established => {
                 if segment.flags.has(Flags::SYN) {
-                    // The receiver repeated its SYN-ACK: it has not heard of us yet.
+                    // The receiver repeated its SYN-ACK: our ACK has not reached it.
                     self.ack_due = true;
                 }
                 sender.on_ack(&mut self.timer, now, segment);

@@ -68,7 +68,7 @@ fn config(congestion: Algorithm, hystart: bool) -> TcpConfig {
     TcpConfig { congestion, hystart, sack: true, receive_window: Bytes(1 << 30), ..TcpConfig::default() }
 }
 
-/// The deep buffer holds twelve times the path. Standard slow start fills it and loses most of a buffer; `HyStart++` hears the
+/// The deep buffer holds twelve times the path. Standard slow start fills it and loses most of a buffer; `HyStart++` notices the
 /// queue grow, and its five rounds of slower growth end before the buffer is full: nothing is lost.
 #[test]
 fn slow_start_ends_before_the_buffer_is_full() {
@@ -82,9 +82,9 @@ fn slow_start_ends_before_the_buffer_is_full() {
     }
 }
 
-/// With the RFC's 4 ms the queue of a data centre's switch goes unnoticed; a threshold below its length makes it heard.
+/// With the RFC's 4 ms the queue of a data centre's switch goes unnoticed; a threshold below its length makes it noticed.
 #[test]
-fn the_threshold_decides_what_is_heard() {
+fn the_threshold_decides_what_is_noticed() {
     let with = |us| {
         let threshold = Duration::from_us(us);
         let config = TcpConfig {
