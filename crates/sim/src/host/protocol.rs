@@ -18,8 +18,32 @@ struct Unicast {
     seed: u64,
 }
 
+/// Makes the ends of a group session: from a protocol's settings, the object's bytes, how many ends there are on the side with
+/// several, and a seed for what they draw.
+type MakeEnds<C, Ends> = fn(&C, Option<u64>, u16, u64) -> Ends;
+
+/// What a protocol is capable of besides unicast sessions, by its settings `C`.
+struct Capabilities<C> {
+    /// A sender and its receivers.
+    one_to_many: Option<MakeEnds<C, (Stack, Vec<Stack>)>>,
+    /// Senders, each of which has the whole object, and their receiver.
+    many_to_one: Option<MakeEnds<C, (Vec<Stack>, Stack)>>,
+    /// Whether its senders wait for an application that provides an object little by little.
+    waits: bool,
+    /// Whether lost packets are sent again, so that every object arrives.
+    retransmits: bool,
+    /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
+    returned_headers: fn(&C) -> bool,
+}
+
+impl<C> Capabilities<C> {
+    /// Of a reliable protocol with unicast sessions only.
+    const UNICAST: Self =
+        Self { one_to_many: None, many_to_one: None, waits: true, retransmits: true, returned_headers: |_| false };
+}
+
 macro_rules! protocols {
-    ($($(#[doc = $doc:literal])* $name:ident($config:ty): $unicast:expr;)+) => {
+    ($($(#[doc = $doc:literal])* $name:ident($config:ty): $unicast:expr $(, $capability:ident: $value:expr)*;)+) => {
         /// A protocol with its settings.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Protocol { $($(#[doc = $doc])* $name($config),)+ }
@@ -45,29 +69,77 @@ macro_rules! protocols {
                     })+
                 }
             }
+
+            /// The ends of a session with one sender and `receivers` receivers, for transports that
+            /// [have such](Self::has_group_sessions).
+            pub fn one_to_many(&self, size: Option<Bytes>, receivers: u16, seed: u64) -> Option<(Stack, Vec<Stack>)> {
+                match &self.protocol {
+                    $(Protocol::$name(c) => {
+                        capabilities::$name().one_to_many.map(|ends| ends(c, size.map(|s| s.0), receivers, seed))
+                    })+
+                }
+            }
+
+            /// The ends of a session with `senders` senders that all have the object, and one receiver.
+            pub fn many_to_one(&self, size: Option<Bytes>, senders: u16, seed: u64) -> Option<(Vec<Stack>, Stack)> {
+                match &self.protocol {
+                    $(Protocol::$name(c) => {
+                        capabilities::$name().many_to_one.map(|ends| ends(c, size.map(|s| s.0), senders, seed))
+                    })+
+                }
+            }
+
+            /// Whether it has one-to-many and many-to-one sessions of its own.
+            pub fn has_group_sessions(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().one_to_many.is_some(),)+ }
+            }
+
+            /// Whether its senders wait for an application that provides an object little by little.
+            pub fn waits(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().waits,)+ }
+            }
+
+            /// Whether lost packets are sent again, so that every object arrives.
+            pub fn retransmits(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().retransmits,)+ }
+            }
+
+            /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
+            pub fn returned_headers(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().returned_headers)(c),)+ }
+            }
+        }
+
+        /// What each protocol says of itself.
+        #[allow(non_snake_case, reason = "named as the protocols are")]
+        mod capabilities {
+            use super::*;
+            $(pub(super) fn $name() -> Capabilities<$config> {
+                Capabilities { $($capability: $value,)* ..Capabilities::UNICAST }
+            })+
         }
     };
 }
 
-// The registry: one line per protocol. Its settings, which have the fields `packet` and `header`, and the sender and the
-// receiver of a unicast session.
+// The registry: one line per protocol. Its settings, which have the fields `packet` and `header`; the sender and the receiver
+// of a unicast session; and what else it is capable of.
 protocols! {
     /// TCP with a congestion control.
     Tcp(tcp::TcpConfig): |c, s| (tcp::Connection::connect_with(c, s.flow, s.now), tcp::Connection::listen(c));
     /// NDP, or NDP+ with priority thresholds.
     Ndp(ndp::NdpConfig): |c, s| {
         (ndp::Connection::Sender(ndp::Sender::new(c, s.flow.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
-    };
+    }, returned_headers: |c| c.return_to_sender;
     /// SCDP, or Polyraptor.
     Scdp(Arc<scdp::ScdpConfig>): |c, s| {
         let sender = scdp::Sender::unicast(Arc::clone(c), s.flow.bytes);
         let receiver = scdp::Receiver::new(Arc::clone(c), 1, s.seed);
         (scdp::Connection::Sender(sender), scdp::Connection::Receiver(receiver))
-    };
+    }, one_to_many: Some(scdp_one_to_many), many_to_one: Some(scdp_many_to_one), waits: false;
     /// UDP.
     Udp(udp::UdpConfig): |c, s| {
         (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
-    };
+    }, retransmits: false;
 }
 
 /// A transport: what a scenario's name for it stands for.
@@ -80,21 +152,6 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Whether it has one-to-many and many-to-one sessions of its own.
-    pub fn multicasts(&self) -> bool {
-        matches!(self.protocol, Protocol::Scdp(_))
-    }
-
-    /// Whether its senders wait for an application that provides an object little by little.
-    pub fn waits(&self) -> bool {
-        !self.multicasts()
-    }
-
-    /// Whether lost packets are sent again, so that every object arrives.
-    pub fn repeats(&self) -> bool {
-        !matches!(self.protocol, Protocol::Udp(_))
-    }
-
     /// The packets of an object of `size` bytes on the wire.
     pub fn packets(&self, size: u64) -> Packets {
         let (full, header) = (self.packet_bytes(), self.header_bytes());
@@ -109,25 +166,20 @@ impl Transport {
         let (full, header) = (self.packet_bytes(), self.header_bytes());
         wire / full * (full - header) + (wire % full).saturating_sub(header)
     }
+}
 
-    /// The ends of a session with one sender and `receivers` receivers, for transports that
-    /// [have such](Self::multicasts).
-    pub fn one_to_many(&self, size: Option<Bytes>, receivers: u16, seed: u64) -> Option<(Stack, Vec<Stack>)> {
-        let Protocol::Scdp(c) = &self.protocol else { return None };
-        let sender = scdp::Sender::one_to_many(Arc::clone(c), size.map(|s| s.0), receivers);
-        let receiver = |i: u16| scdp_receiver(scdp::Receiver::new(Arc::clone(c), 1, random::mix(seed ^ u64::from(i))));
-        Some((scdp_sender(sender), (0..receivers).map(receiver).collect()))
-    }
+fn scdp_one_to_many(c: &Arc<scdp::ScdpConfig>, size: Option<u64>, receivers: u16, seed: u64) -> (Stack, Vec<Stack>) {
+    let sender = scdp::Sender::one_to_many(Arc::clone(c), size, receivers);
+    let receiver = |i: u16| scdp_receiver(scdp::Receiver::new(Arc::clone(c), 1, random::mix(seed ^ u64::from(i))));
+    (scdp_sender(sender), (0..receivers).map(receiver).collect())
+}
 
-    /// The ends of a session with `senders` senders that all have the object, and one receiver.
-    pub fn many_to_one(&self, size: Option<Bytes>, senders: u16, seed: u64) -> Option<(Vec<Stack>, Stack)> {
-        let Protocol::Scdp(c) = &self.protocol else { return None };
-        let sender = |i: u16| {
-            let sender = scdp::Sender::many_to_one(Arc::clone(c), size.map(|s| s.0), i, senders);
-            scdp_sender(sender.with_repair_seed(random::mix(seed ^ random::mix(u64::from(i)))))
-        };
-        Some(((0..senders).map(sender).collect(), scdp_receiver(scdp::Receiver::new(Arc::clone(c), senders, seed))))
-    }
+fn scdp_many_to_one(c: &Arc<scdp::ScdpConfig>, size: Option<u64>, senders: u16, seed: u64) -> (Vec<Stack>, Stack) {
+    let sender = |i: u16| {
+        let sender = scdp::Sender::many_to_one(Arc::clone(c), size, i, senders);
+        scdp_sender(sender.with_repair_seed(random::mix(seed ^ random::mix(u64::from(i)))))
+    };
+    ((0..senders).map(sender).collect(), scdp_receiver(scdp::Receiver::new(Arc::clone(c), senders, seed)))
 }
 
 fn scdp_sender(sender: scdp::Sender) -> Stack {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::queue::{Queue, fair::Fair};
-use crate::host::protocol::{Protocol, Transport};
+use crate::host::protocol::Transport;
 use crate::network::{Change, Needs, Network, Sampling, SessionGroup, Setup, Stop};
 use crate::random;
 use crate::workload::{Context, Fault, Session, Workload, WorkloadError, generate};
@@ -84,7 +84,7 @@ fn cut_to_packets(mut sessions: Vec<Session>, scenario: &Scenario) -> Result<Vec
         let transport = &transports[workload];
         match (session.size, &session.supply) {
             (Some(wire), Some(_)) => session.size = Some(Bytes(transport.object(wire.0).max(1))),
-            (None, _) if !transport.repeats() => {
+            (None, _) if !transport.retransmits() => {
                 return Err(WorkloadError { workload, fault: super::validate::never_ends(&transport.name) });
             }
             _ => {}
@@ -132,7 +132,7 @@ fn setup(
     Setup {
         queue: queues(scenario, &classes, &groups, &graph, seed),
         host_classes: if scenario.switch.queue == QueueKind::Fair { classes.len() as u8 } else { 1 },
-        return_to_sender: groups.iter().any(|g| returns_headers(&g.transport)),
+        return_to_sender: groups.iter().any(|g| g.transport.returned_headers()),
         trim_multicast: scenario.switch.trim_multicast,
         pulls_by_priority: scenario.host.pull_order == PullOrder::Priority,
         groups,
@@ -156,10 +156,6 @@ fn setup(
         pull_pace: scenario.host.pull_pace,
         graph,
     }
-}
-
-fn returns_headers(transport: &Transport) -> bool {
-    matches!(&transport.protocol, Protocol::Ndp(config) if config.return_to_sender)
 }
 
 /// The transports in use, each once, in the order of the workloads: the classes that fair queues tell apart.

@@ -70,10 +70,10 @@ impl Scenario {
             let message = format!("{} needs the whole object at the start: it cannot follow volumes", name.name());
             faults.push(Fault::new("sizes.law", message).hint("in this workload: transport = \"udp\""));
         }
-        if !transport.repeats() && matches!(workload.sizes, Some(SizesConfig::Endless(_))) {
+        if !transport.retransmits() && matches!(workload.sizes, Some(SizesConfig::Endless(_))) {
             faults.push(never_ends(name.name()).under("sizes.law"));
         }
-        if !transport.repeats() && workload.fallback == Some(Fallback::DaisyChain) {
+        if !transport.retransmits() && workload.fallback == Some(Fallback::DaisyChain) {
             let message =
                 format!("{} sends nothing again: what one receiver lost, those after it never get", name.name());
             faults.push(Fault::new("fallback", message).hint("fallback = \"multi-unicast\""));
