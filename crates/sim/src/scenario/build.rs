@@ -6,7 +6,7 @@ use super::{
     Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName, WorkloadConfig,
 };
 use crate::fabric::graph::{Graph, PortId};
-use crate::fabric::queue::{Queue, fair::Fair};
+use crate::fabric::queue::{Discipline as _, Queue, fair::Fair};
 use crate::host::protocol::Transport;
 use crate::network::{Change, Needs, Network, Sampling, SessionGroup, Setup, Stop};
 use crate::random;
@@ -192,9 +192,7 @@ fn queues(
         }
         let mut queue = config.resolve(transport, rate).queue(seed);
         let first = first.get_or_init(|| queue.clone());
-        if let (Queue::Mlfq(own), Queue::Mlfq(first)) = (&mut queue, first) {
-            own.share(first);
-        }
+        queue.share(first);
         queue
     })
 }

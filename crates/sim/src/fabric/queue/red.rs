@@ -4,7 +4,7 @@
 //! at random: bursts pass, and a flow's share of the marks or drops is its share of the packets.
 
 use super::drop_tail::DropTail;
-use super::{Discipline, Limit, Outcome, Passing, Setting};
+use super::{Discipline, Limit, Outcome, Passing};
 use crate::engine::arena::{Hot, PacketId, flag};
 use crate::random;
 
@@ -145,15 +145,7 @@ impl Discipline for Red {
         self.queue.dequeue(hots)
     }
 
-    #[inline]
-    fn packets(&self) -> u32 {
-        self.queue.packets()
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.queue.bytes()
-    }
+    delegate!(queue: packets, bytes, settings);
 
     #[inline]
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
@@ -170,10 +162,6 @@ impl Discipline for Red {
 
     fn inspects_passing(&self) -> bool {
         true
-    }
-
-    fn set(&mut self, setting: Setting) -> bool {
-        self.queue.set(setting)
     }
 }
 
