@@ -4,9 +4,9 @@ use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::routing::{RoutingConfig, RoutingMode};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
-use anabranch_sim::network::{Group, Network, Sampling, Setup, Stop};
+use anabranch_sim::host::protocol::{Protocol, Transport};
+use anabranch_sim::network::{Network, Sampling, SessionGroup, Setup, Stop};
 use anabranch_sim::random;
-use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
@@ -181,7 +181,7 @@ impl Case {
         Network::new(Setup {
             graph,
             queue: self.queue(),
-            groups: vec![Group::new("bench", transport, path)],
+            groups: vec![SessionGroup::new("bench", transport, path)],
             sessions,
             seed: SEED,
             stop: Stop::Foreground,

@@ -4,7 +4,7 @@
 //! log-normal cut off at `x_min`, e^u - 1 - u the gamma distribution and the power law with exponential cut-off, x^(a+b-1) exp(-b x / `x_min`).
 //! (e^u - 1 alone would do, but is hardly to be told from u where the data are narrow.) With u = x - `x_min`, u²
 //! gives the normal. The log-likelihood is concave in (a, b), so that its maximum is found by Newton's method, and its slope at b = 0
-//! says whether that maximum is the untilted density: no search that ends wherever its patience does.
+//! says whether that maximum is the untilted density: no search that may end anywhere else.
 
 use crate::fit::Inconclusive;
 use crate::quadrature::integrate;

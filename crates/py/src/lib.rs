@@ -136,7 +136,7 @@ fn clock() -> Instant {
     Instant::now()
 }
 
-/// Tells Python how far the experiment is, and hears whether to go on. Signals (Ctrl-C) are noticed here too.
+/// Tells Python how far the experiment is, and asks whether to go on. Signals (Ctrl-C) are noticed here too.
 fn tell(plan: &Plan, view: &Progress, since: Instant, progress: Option<&Py<PyAny>>) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;

@@ -86,7 +86,7 @@ fn buffers(py: Python<'_>, series: &Series) -> PyResult<Buffers> {
     Ok((integers(&series.bytes)?, packets, PyBytes::new(py, &missing).unbind()))
 }
 
-/// Tells Python how far the reading is, and hears whether to go on. Signals (Ctrl-C) are noticed here too.
+/// Tells Python how far the reading is, and asks whether to go on. Signals (Ctrl-C) are noticed here too.
 fn tell(watch: &Watch, files: usize, progress: Option<&Py<PyAny>>) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;

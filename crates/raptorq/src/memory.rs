@@ -6,6 +6,6 @@
 use alloc::vec::Vec;
 
 /// Makes room for twice as much.
-pub(crate) fn settle<T>(vector: &mut Vec<T>) {
+pub(crate) fn reserve_double<T>(vector: &mut Vec<T>) {
     vector.reserve_exact(vector.len() + 64);
 }

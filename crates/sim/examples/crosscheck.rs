@@ -18,10 +18,10 @@ use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn};
 use anabranch_sim::fabric::routing::{Departing, Ends, FlowPath as _, Routes, Routing, RoutingConfig, RoutingMode};
 use anabranch_sim::fabric::topology::{Dumbbell, FatTree, Layers, TopologyConfig};
+use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Ending, Group, Network, Sampling, Setup, Stop};
+use anabranch_sim::network::{Ending, Network, Sampling, SessionGroup, Setup, Stop};
 use anabranch_sim::random::{self, Stream};
-use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
@@ -231,10 +231,10 @@ fn run(case: Case) -> Result<(), String> {
     let mut network = Network::new(Setup {
         graph: Arc::new(case.graph),
         queue: Box::new(queue),
-        groups: vec![Group {
+        groups: vec![SessionGroup {
             background: case.until.is_some(),
             awaited: case.until.is_none(),
-            ..Group::new("crosscheck", transport, RoutingMode::Single)
+            ..SessionGroup::new("crosscheck", transport, RoutingMode::Single)
         }],
         sessions,
         seed: case.seed,

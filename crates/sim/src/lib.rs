@@ -1,8 +1,8 @@
 //! Packet-level simulator of data-centre fabrics.
 //!
 //! A run is a pure function of (scenario, seed). The crate is laid out by idea: `engine` (time and events), `fabric`
-//! (topologies, switches, queues, links, routing), `host` and `transport` (protocols on hosts), `workload` (who sends
-//! what when), `network` (a run), `measure` (what is recorded), `scenario` (the file format), `experiment` (many runs).
+//! (topologies, switches, queues, links, routing), `host` (protocols on hosts), `workload` (who sends what
+//! when), `network` (a run), `measure` (what is recorded), `scenario` (the file format), `experiment` (many runs).
 //!
 //! The two most important types are [`network::Network`], a run in progress, and [`scenario::Scenario`], the file that
 //! describes one.
@@ -35,5 +35,4 @@ pub mod network;
 pub mod random;
 pub mod scenario;
 mod stopwatch;
-pub mod transport;
 pub mod workload;

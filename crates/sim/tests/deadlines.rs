@@ -3,9 +3,9 @@
 mod common;
 
 use anabranch_sim::fabric::routing::RoutingMode;
+use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Group, Setup, Stop};
-use anabranch_sim::transport::Protocol;
+use anabranch_sim::network::{SessionGroup, Setup, Stop};
 use anabranch_sim::workload::Session;
 use anabranch_transport::Duration;
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, TcpConfig};
@@ -15,7 +15,7 @@ use common::{at, complete, ecn, fct, ms, run, setup, star, tcp, unicast};
 fn contend(protocol: Protocol, sessions: Vec<Session>, deadlines: [Option<Duration>; 2]) -> Setup {
     let mut setup = setup(star(5), ecn(250, 65), protocol, RoutingMode::Single, sessions);
     let group = setup.groups[0].clone();
-    setup.groups = deadlines.into_iter().map(|deadline| Group { deadline, ..group.clone() }).collect();
+    setup.groups = deadlines.into_iter().map(|deadline| SessionGroup { deadline, ..group.clone() }).collect();
     setup
 }
 

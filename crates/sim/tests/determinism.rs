@@ -14,12 +14,13 @@ use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Queue, fair::Fair};
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, TopologyConfig};
+use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Change, Group, Network, Sampling, Setup, Target};
+use anabranch_sim::network::Fallback;
+use anabranch_sim::network::{Change, Network, Sampling, SessionGroup, Setup, Target};
 use anabranch_sim::random;
-use anabranch_sim::transport::{Protocol, Transport};
 use anabranch_sim::workload::supply::{Series, Spread};
-use anabranch_sim::workload::{Fallback, Mode, Session, Supply};
+use anabranch_sim::workload::{Mode, Session, Supply};
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
@@ -102,7 +103,7 @@ fn fair(packets: u32) -> impl Fn(u32) -> Queue + Send {
 /// The same run with flows of DCTCP beside.
 fn beside_dctcp(setup: Setup) -> Setup {
     let transport = Transport { name: "dctcp".to_owned(), protocol: tcp_with(Algorithm::Dctcp, |_| {}) };
-    let dctcp = Group { transport, routing: RoutingMode::PerFlow, class: 1, ..setup.groups[0].clone() };
+    let dctcp = SessionGroup { transport, routing: RoutingMode::PerFlow, class: 1, ..setup.groups[0].clone() };
     let mut sessions = setup.sessions;
     sessions.extend(strided(16, 6).into_iter().map(|s| Session { group: 1, ..s }));
     sessions.sort_by_key(|s| s.start);
@@ -124,7 +125,7 @@ fn volumes() -> Setup {
     let sessions = (0..4).map(follow).collect();
     let udp = setup(fat_tree(), drop_tail(100), udp, RoutingMode::PerFlow, sessions);
     let transport = Transport { name: "newreno".to_owned(), protocol: tcp_with(Algorithm::NewReno, |_| {}) };
-    let newreno = Group { transport, ..udp.groups[0].clone() };
+    let newreno = SessionGroup { transport, ..udp.groups[0].clone() };
     let beside = strided(16, 6).into_iter().map(|s| Session { group: 1, ..s });
     let mut sessions: Vec<Session> = udp.sessions.into_iter().chain(beside).collect();
     sessions.sort_by_key(|s| s.start);

@@ -3,10 +3,11 @@
 mod common;
 
 use anabranch_sim::fabric::routing::RoutingMode::Single;
+use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Change, Ending, Group, Network, Setup, Stop, Target};
-use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Fallback, Mode, Session};
+use anabranch_sim::network::Fallback;
+use anabranch_sim::network::{Change, Ending, Network, SessionGroup, Setup, Stop, Target};
+use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::ScdpConfig;
 use anabranch_transport::tcp::TcpConfig;
@@ -26,7 +27,11 @@ fn beside_a_long_flow(protocol: Protocol, fallback: Option<Fallback>, sessions: 
     let mut setup = setup(star(8), mlfq_trim(20), protocol, Single, sessions);
     setup.groups[0].fallback = fallback;
     let transport = Transport { name: "newreno".to_owned(), protocol: Protocol::Tcp(TcpConfig::default()) };
-    setup.groups.push(Group { background: true, awaited: false, ..Group::new("long", transport, Single) });
+    setup.groups.push(SessionGroup {
+        background: true,
+        awaited: false,
+        ..SessionGroup::new("long", transport, Single)
+    });
     setup.sessions.push(Session { group: 1, size: None, ..unicast(6, 7, 1) });
     (setup.stop, setup.time_limit) = (Stop::Foreground, Time::MAX);
     setup.changes = cut.iter().map(|&link| (at(100), Change::Cut(Target::Link(link)))).collect();

@@ -64,7 +64,7 @@ fn what_arrives_is_trimmed() {
     // Long flows fill the buffer; urgent packets that arrive take the place of theirs, or are trimmed themselves.
     let trimmed_of = |victim| trimmed(&short(&[victim]));
     assert!(trimmed_of("switch.victim=arriving") > trimmed_of("switch.victim=lowest"));
-    // Without priorities a coin decides.
+    // Without priorities either is trimmed with probability 1/2.
     let ndp = |victim| short(&["transport.name=ndp", victim]).iter().map(|flow| flow.end).collect::<Vec<_>>();
     assert_eq!(ndp("switch.victim=auto"), ndp("switch.victim=lowest"));
     assert_ne!(ndp("switch.victim=auto"), ndp("switch.victim=arriving"));

@@ -17,10 +17,11 @@ use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{
     BCube, DCell, Dumbbell, FatTree, Jellyfish, LayerLinks, Layers, LeafSpine, MPortNTree, Star, TopologyConfig, Vl2,
 };
+use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
-use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Target};
-use anabranch_sim::transport::{Protocol, Transport};
-use anabranch_sim::workload::{Fallback, Mode, Session};
+use anabranch_sim::network::Fallback;
+use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Target};
+use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
@@ -98,13 +99,14 @@ impl World {
         let changes = self.changes(&graph);
         let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
         let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
-        let group = |(class, (protocol, path, fallback)): (usize, &(Protocol, RoutingMode, Option<Fallback>))| Group {
-            class: class as u8,
-            transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
-            routing: *path,
-            fallback: *fallback,
-            ..base.groups[0].clone()
-        };
+        let group =
+            |(class, (protocol, path, fallback)): (usize, &(Protocol, RoutingMode, Option<Fallback>))| SessionGroup {
+                class: class as u8,
+                transport: Transport { name: "random".to_owned(), protocol: protocol.clone() },
+                routing: *path,
+                fallback: *fallback,
+                ..base.groups[0].clone()
+            };
         Setup {
             groups: self.groups.iter().enumerate().map(group).collect(),
             host_classes: if self.fair_hosts { 2 } else { 1 },

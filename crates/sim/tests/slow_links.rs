@@ -50,7 +50,7 @@ fn cost(record: &RunRecord, bottleneck: Rate) -> (f64, f64, f64) {
 #[test]
 fn links_below_50_mbps_everywhere() {
     // Eight hosts pull at the pace of their own links from behind one that is no faster. Most symbols are trimmed there,
-    // and headers take a third of it; but that is so at any rate, and it is not for impatience.
+    // and headers take a third of it; but that is so at any rate, and not because timers fire early.
     let (fast, ..) = cost(&transfers(dumbbell(GBPS, GBPS), mlfq_trim(20)), GBPS);
     for mbps in [40, 10, 2] {
         let rate = Rate::from_mbps(mbps);

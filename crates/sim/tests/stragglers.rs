@@ -4,9 +4,9 @@ mod common;
 
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode::Single;
+use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Setup, Stop, Straggler};
-use anabranch_sim::transport::Protocol;
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::scdp::{self, ScdpConfig, StragglerPolicy};
 use anabranch_transport::{Bytes, Duration, Rate};

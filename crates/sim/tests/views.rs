@@ -5,7 +5,7 @@ mod common;
 use anabranch_sim::control::{Action, ClassCounters, PortFlow, Watch};
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, fair::Fair};
 use anabranch_sim::fabric::routing::RoutingMode::Single;
-use anabranch_sim::network::{Change, Group, Setup, Target};
+use anabranch_sim::network::{Change, SessionGroup, Setup, Target};
 use anabranch_transport::Bytes;
 use anabranch_transport::tcp::Algorithm;
 use common::control::custom;
@@ -25,8 +25,9 @@ fn two_classes() -> Setup {
         Queue::Fair(Fair::new([marking, Queue::DropTail(DropTail::new(Limit::Packets(8)))], 1500))
     };
     let mut setup = setup(star(3), queue, tcp(Algorithm::Dctcp), Single, sessions);
-    let transport = anabranch_sim::transport::Transport { name: "reno".to_owned(), protocol: tcp(Algorithm::NewReno) };
-    setup.groups.push(Group { class: 1, port: 5001, ..Group::new("other", transport, Single) });
+    let transport =
+        anabranch_sim::host::protocol::Transport { name: "reno".to_owned(), protocol: tcp(Algorithm::NewReno) };
+    setup.groups.push(SessionGroup { class: 1, port: 5001, ..SessionGroup::new("other", transport, Single) });
     setup.host_classes = 2;
     setup
 }

@@ -28,7 +28,7 @@ pub struct Transmit<H> {
     pub control: bool,
     /// ECN-capable transport (RFC 3168): a switch may mark instead of dropping.
     pub ect: bool,
-    /// Belongs to an initial window that was pushed before anything was heard of the receiver (*syn*; NDP §3.2, SCDP §IV-C).
+    /// Belongs to an initial window that was pushed before anything arrived from the receiver (*syn*; NDP §3.2, SCDP §IV-C).
     pub pushed: bool,
     /// For switches that serve flows by what remains of them: that, as [`rank`](crate::rank) writes it. 0: before all flows.
     pub rank: u16,
@@ -76,7 +76,7 @@ pub enum Event {
 /// Why an endpoint gave up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
-    /// Nothing was heard for too long (retries exhausted).
+    /// Nothing arrived for too long (retries exhausted).
     TimedOut,
     /// The sender of a one-to-many session went on without this receiver.
     GivenUp,

@@ -65,7 +65,7 @@ impl From<FountainError> for Error {
 
 impl Case<'_> {
     /// Counts the failures in `trials` trials, for each overhead. The same `seed` gives the same counts whatever `threads`
-    /// is. `progress` hears of each percent.
+    /// is. `progress` is called at each percent.
     pub(crate) fn run(
         &self,
         trials: u64,

@@ -8,7 +8,7 @@ use crate::kernels::product::Coefficients;
 use crate::kernels::program::{GatherList, Source};
 use crate::kernels::transpose::Wanted;
 use crate::kernels::{Kernels, LANE};
-use crate::memory::settle;
+use crate::memory::reserve_double;
 use crate::solve::push_symbol;
 
 /// A matrix with a line for each source symbol and a byte for each repair symbol.
@@ -65,9 +65,9 @@ impl RepairCoefficients {
     }
 
     /// Makes room for as much again.
-    pub(super) fn settle(&mut self) {
-        self.wanted.settle();
-        settle(&mut self.lines);
+    pub(super) fn reserve_double(&mut self) {
+        self.wanted.reserve_double();
+        reserve_double(&mut self.lines);
     }
 
     /// Drops what was only needed to find them.

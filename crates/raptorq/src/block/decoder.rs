@@ -130,7 +130,7 @@ impl SourceBlockDecoder {
     ) -> Result<(), BlockError> {
         let shape = Shape::new(plan, source_symbols, symbol_size)?;
         if shape.source_symbols != self.shape.source_symbols {
-            self.recovery.unsettle();
+            self.recovery.forget_reserved();
         }
         self.shape = shape;
         self.clear();

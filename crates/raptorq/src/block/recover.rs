@@ -18,7 +18,7 @@ use crate::kernels::execute::{Chunk, Emission, Layout, Rows, Task, chunks, lanes
 use crate::kernels::product::{Coefficients, Inputs};
 use crate::kernels::program::{GatherList, Source};
 use crate::kernels::{Kernels, LANE, Level};
-use crate::memory::settle;
+use crate::memory::reserve_double;
 use crate::solve::{self, Deficit, Solver, push_symbol};
 
 /// What there is of a block.
@@ -67,7 +67,7 @@ pub(super) struct Recovery {
     /// Repair symbols that syndromes are made of.
     syndromes: Vec<u32>,
     /// The most losses that there is room for: by the plan, and by solving.
-    settled: [usize; 2],
+    reserved: [usize; 2],
 }
 
 impl Recovery {
@@ -100,17 +100,17 @@ impl Recovery {
             Err(_) if many < self.isis.len() => Err(Deficit::UNKNOWN),
             Err(deficit) => Err(deficit),
         };
-        let most = &mut self.settled[usize::from(route == Route::Solve)];
+        let most = &mut self.reserved[usize::from(route == Route::Solve)];
         if self.lost.len() > *most {
             *most = self.lost.len();
-            self.settle();
+            self.reserve_double();
         }
         result
     }
 
     /// Blocks are going to have another number of symbols: what there is room for says nothing about them.
-    pub(super) fn unsettle(&mut self) {
-        self.settled = [0; 2];
+    pub(super) fn forget_reserved(&mut self) {
+        self.reserved = [0; 2];
     }
 
     /// Finds out how the first `repairs` repair symbols give the lost symbols. No symbol is touched.
@@ -125,15 +125,15 @@ impl Recovery {
     }
 
     /// Makes room for as much again.
-    fn settle(&mut self) {
+    fn reserve_double(&mut self) {
         for vector in [&mut self.lost, &mut self.isis, &mut self.chosen, &mut self.targets, &mut self.syndromes] {
-            settle(vector);
+            reserve_double(vector);
         }
-        self.solver.settle();
-        self.emit.settle();
-        self.coefficients.settle();
-        settle(&mut self.matrix);
-        settle(&mut self.line);
+        self.solver.reserve_double();
+        self.emit.reserve_double();
+        self.coefficients.reserve_double();
+        reserve_double(&mut self.matrix);
+        reserve_double(&mut self.line);
     }
 
     /// Runs the program that was found.

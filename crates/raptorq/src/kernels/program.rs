@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-use crate::memory::settle;
+use crate::memory::reserve_double;
 
 /// One line: `slot[target] = source + sum of slot[term]`.
 #[derive(Clone, Copy, Debug)]
@@ -70,9 +70,9 @@ impl GatherList {
     }
 
     /// Makes room for as much again.
-    pub(crate) fn settle(&mut self) {
-        settle(&mut self.lines);
-        settle(&mut self.terms);
+    pub(crate) fn reserve_double(&mut self) {
+        reserve_double(&mut self.lines);
+        reserve_double(&mut self.terms);
     }
 
     /// Ends a line whose terms were pushed since the line before; all of them count in every pass.
@@ -235,15 +235,15 @@ impl Sealed {
     }
 
     /// Makes room for as much again.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn reserve_double(&mut self) {
         let program = &mut self.program;
         for list in [&mut program.peeled, &mut program.residuals, &mut program.leads, &mut program.corrections] {
-            list.settle();
+            list.reserve_double();
         }
-        settle(&mut program.inactive);
-        settle(&mut program.free);
-        settle(&mut program.dense_inputs);
-        settle(&mut program.dense);
+        reserve_double(&mut program.inactive);
+        reserve_double(&mut program.free);
+        reserve_double(&mut program.dense_inputs);
+        reserve_double(&mut program.dense);
     }
 
     /// # Panics

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::encoder::EncoderError;
+use super::error::EncoderError;
 use super::layout::{BlockLayout, LayoutError};
 use super::packet::{EncodingPacket, PacketError, PayloadId};
 use crate::{ENCODING_SYMBOL_IDS, EncodingPlan, SourceBlockEncoder};

@@ -1,12 +1,12 @@
 //! From packets to the object.
 
-mod error;
 mod state;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::error::DecoderError;
 use super::layout::BlockLayout;
 use super::limits::DecoderLimits;
 use super::oti::ObjectTransmissionInformation;
@@ -16,7 +16,6 @@ use super::plans::PlanCache;
 use super::plans::Plans;
 use super::symbols::Symbols;
 use crate::EncodingPlan;
-pub use error::DecoderError;
 use state::{Collecting, State, buffer};
 
 /// What a packet did.

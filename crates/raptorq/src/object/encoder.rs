@@ -6,53 +6,14 @@ use core::iter::FusedIterator;
 use core::ops::Range;
 
 use super::block_encoder::{BlockEncoder, repair_ids};
-use super::layout::{BlockLayout, Blocks, LayoutError};
-use super::oti::{ObjectTransmissionInformation, OtiError};
-use super::packet::{EncodingPacket, PacketError, PayloadId};
+use super::error::EncoderError;
+use super::layout::{BlockLayout, Blocks};
+use super::oti::ObjectTransmissionInformation;
+use super::packet::{EncodingPacket, PayloadId};
 #[cfg(feature = "std")]
 use super::plans::PlanCache;
 use super::plans::Plans;
-use crate::{BlockError, EncodingPlan};
-
-/// Why an object, or a packet of it, cannot be encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EncoderError {
-    /// The parameters of the object are not acceptable.
-    #[error(transparent)]
-    Oti(#[from] OtiError),
-    /// The object is not as long as its transmission information says.
-    #[error("the object has {found} bytes, its transmission information says {expected}")]
-    ObjectSize {
-        /// F.
-        expected: u64,
-        /// Bytes of the object.
-        found: usize,
-    },
-    /// The object has fewer blocks.
-    #[error("there is no block {number} in an object of {blocks}")]
-    NoSuchBlock {
-        /// The block's number.
-        number: u8,
-        /// Z.
-        blocks: u8,
-    },
-    /// The block has no symbols, because the object has more blocks than symbols.
-    #[error("block {number} has no symbols")]
-    EmptyBlock {
-        /// The block's number.
-        number: u8,
-    },
-    /// The packet does not exist, or the buffer for it has the wrong size.
-    #[error(transparent)]
-    Packet(#[from] PacketError),
-    /// A buffer has the wrong size, or there is no such source symbol.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    /// The block cannot be encoded.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-}
+use crate::EncodingPlan;
 
 /// Makes the packets of an object.
 ///

@@ -210,6 +210,18 @@ fn copy_padded(from: &[u8], place: u64, out: &mut [u8]) {
     out[present..].fill(0);
 }
 
+impl ObjectTransmissionInformation {
+    /// Where the blocks lie in the object, in order.
+    pub fn blocks(&self) -> Blocks {
+        Blocks::new(self)
+    }
+
+    /// Where block `number` lies in the object; `None` if the object has no such block.
+    pub fn block(&self, number: u8) -> Option<BlockLayout> {
+        BlockLayout::of(self, number)
+    }
+}
+
 /// The blocks of an object, in order; see [`ObjectTransmissionInformation::blocks`].
 #[derive(Clone, Debug)]
 pub struct Blocks {

@@ -1,6 +1,6 @@
 //! How much a decoder may be made to do by those it listens to.
 
-use super::decoder::DecoderError;
+use super::error::DecoderError;
 use super::oti::ObjectTransmissionInformation;
 use crate::rfc::parameters::MAX_SOURCE_SYMBOLS;
 

@@ -6,7 +6,8 @@ use core::num::NonZeroUsize;
 use core::ops::Deref;
 
 use super::block_encoder::{BlockEncoder, start_packet};
-use super::encoder::{Encoder, EncoderError};
+use super::encoder::Encoder;
+use super::error::EncoderError;
 use super::packet::{EncodingPacket, PayloadId};
 
 /// Serves any packet of an object, keeping the blocks that were asked for last.

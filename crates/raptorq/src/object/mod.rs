@@ -10,6 +10,7 @@
 mod block_encoder;
 mod decoder;
 mod encoder;
+mod error;
 mod layout;
 mod limits;
 mod loaded_blocks;
@@ -22,8 +23,9 @@ mod symbols;
 mod threads;
 
 pub use block_encoder::BlockEncoder;
-pub use decoder::{BlockStatus, Decoder, DecoderError, Progress};
-pub use encoder::{Encoder, EncoderError, Packets};
+pub use decoder::{BlockStatus, Decoder, Progress};
+pub use encoder::{Encoder, Packets};
+pub use error::{DecoderError, EncoderError};
 pub use layout::{BlockLayout, Blocks, LayoutError};
 pub use limits::DecoderLimits;
 pub use loaded_blocks::LoadedBlocks;

@@ -2,7 +2,6 @@
 
 use core::num::{NonZeroU16, NonZeroU32};
 
-use super::layout::{BlockLayout, Blocks};
 use super::partition::{Partition, partition};
 use crate::rfc::parameters::MAX_SOURCE_SYMBOLS;
 use crate::rfc::tables::SYSTEMATIC;
@@ -299,16 +298,6 @@ impl ObjectTransmissionInformation {
     pub fn sub_block_partition(&self) -> Partition {
         let units = u32::from(self.symbol_size()) / u32::from(self.symbol_alignment);
         partition(units, self.sub_blocks.into())
-    }
-
-    /// Where the blocks lie in the object, in order.
-    pub fn blocks(&self) -> Blocks {
-        Blocks::new(self)
-    }
-
-    /// Where block `number` lies in the object; `None` if the object has no such block.
-    pub fn block(&self, number: u8) -> Option<BlockLayout> {
-        BlockLayout::of(self, number)
     }
 }
 

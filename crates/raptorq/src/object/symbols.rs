@@ -1,6 +1,6 @@
 //! What a received packet holds (RFC 6330 §4.4.2).
 
-use super::decoder::DecoderError;
+use super::error::DecoderError;
 use super::layout::BlockLayout;
 use super::packet::PacketError;
 use crate::ENCODING_SYMBOL_IDS;

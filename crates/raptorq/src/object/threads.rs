@@ -6,7 +6,8 @@ use std::thread;
 use std::vec::Vec;
 
 use super::block_encoder::BlockEncoder;
-use super::encoder::{Encoder, EncoderError};
+use super::encoder::Encoder;
+use super::error::EncoderError;
 
 /// Does `work` on all `items`, on up to `threads` threads, the calling one among them. An error ends the thread that meets
 /// it; the first one is returned.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::peel::Peeling;
 use super::skeleton::Skeleton;
 use crate::kernels::program::{Gather, Program, Source};
-use crate::memory::settle;
+use crate::memory::reserve_double;
 
 /// A bit vector over the inactive columns for each column: a peeled column is the sum of received symbols and of the
 /// inactive columns whose bits are set.
@@ -93,8 +93,8 @@ impl ColumnBits {
     }
 
     /// Makes room for as much again.
-    pub(super) fn settle(&mut self) {
-        settle(&mut self.inactive);
+    pub(super) fn reserve_double(&mut self) {
+        reserve_double(&mut self.inactive);
     }
 
     /// Adds the vectors of `columns` to `to`.

@@ -5,11 +5,23 @@ use alloc::vec::Vec;
 use super::bits::ColumnBits;
 use super::peel::Peeling;
 use super::skeleton::Skeleton;
-use super::solver::Deficit;
 use crate::kernels::Kernels;
 use crate::kernels::program::{Program, Source};
-use crate::memory::settle;
+use crate::memory::reserve_double;
 use crate::rfc::octet::inverse;
+
+/// The received symbols do not determine the block, or it would cost too much to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deficit {
+    /// How many more symbols are needed at least: what the rank lacks.
+    pub(crate) symbols: u32,
+}
+
+impl Deficit {
+    /// For symbols that are not worth solving for, and whose rank is not known. A try that ends so is not cheap: the next
+    /// one waits for more than one symbol.
+    pub(crate) const UNKNOWN: Self = Self { symbols: 64 };
+}
 
 /// Memory of the elimination, used again by the next block.
 #[derive(Clone, Debug, Default)]
@@ -60,13 +72,13 @@ impl Elimination {
     }
 
     /// Makes room for as much again.
-    pub(super) fn settle(&mut self) {
-        settle(&mut self.residual_rows);
-        settle(&mut self.matrix);
-        settle(&mut self.leads);
-        settle(&mut self.free);
-        settle(&mut self.hdpc);
-        settle(&mut self.dense);
+    pub(super) fn reserve_double(&mut self) {
+        reserve_double(&mut self.residual_rows);
+        reserve_double(&mut self.matrix);
+        reserve_double(&mut self.leads);
+        reserve_double(&mut self.free);
+        reserve_double(&mut self.hdpc);
+        reserve_double(&mut self.dense);
     }
 
     /// Words of a row of the matrix.

@@ -12,5 +12,6 @@ mod solver;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use eliminate::Deficit;
 pub(crate) use skeleton::{Skeleton, push_symbol, row_columns};
-pub(crate) use solver::{Deficit, Received, Solver};
+pub(crate) use solver::{Received, Solver};

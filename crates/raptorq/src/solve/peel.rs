@@ -9,7 +9,7 @@
 use alloc::vec::Vec;
 
 use super::skeleton::Skeleton;
-use crate::memory::settle;
+use crate::memory::reserve_double;
 
 /// More than any row has columns: the degree of a row that was not received. No sequence of removals leads from here
 /// to 1 or 2.
@@ -47,10 +47,10 @@ impl ExtraRows {
         self.starts.push(0);
     }
 
-    fn settle(&mut self) {
-        settle(&mut self.starts);
-        settle(&mut self.columns);
-        settle(&mut self.column_rows);
+    fn reserve_double(&mut self) {
+        reserve_double(&mut self.starts);
+        reserve_double(&mut self.columns);
+        reserve_double(&mut self.column_rows);
     }
 
     fn row(&self, row: usize) -> &[u16] {
@@ -194,13 +194,13 @@ impl Peeling {
     }
 
     /// Makes room for as much again.
-    pub(super) fn settle(&mut self) {
-        self.extra.settle();
-        settle(&mut self.degrees);
-        settle(&mut self.sums);
-        settle(&mut self.used);
-        settle(&mut self.inactive);
-        self.components.settle();
+    pub(super) fn reserve_double(&mut self) {
+        self.extra.reserve_double();
+        reserve_double(&mut self.degrees);
+        reserve_double(&mut self.sums);
+        reserve_double(&mut self.used);
+        reserve_double(&mut self.inactive);
+        self.components.reserve_double();
     }
 
     /// Takes a column out of all its rows.
@@ -269,9 +269,9 @@ impl Components {
         self.classes.iter_mut().for_each(Vec::clear);
     }
 
-    fn settle(&mut self) {
+    fn reserve_double(&mut self) {
         // No more columns than there are can be roots that reached a class; most have far fewer.
-        self.classes.iter_mut().for_each(settle);
+        self.classes.iter_mut().for_each(reserve_double);
     }
 
     fn root(&mut self, mut column: u16) -> u16 {

@@ -1,24 +1,11 @@
 //! All of it: which symbols there are, and the program that makes the intermediate symbols of them.
 
 use super::bits::ColumnBits;
-use super::eliminate::Elimination;
+use super::eliminate::{Deficit, Elimination};
 use super::peel::Peeling;
 use super::skeleton::{Skeleton, row_columns};
 use crate::kernels::Kernels;
 use crate::kernels::program::{MOST_SLOTS, Sealed, Source};
-
-/// The received symbols do not determine the block, or it would cost too much to find out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deficit {
-    /// How many more symbols are needed at least: what the rank lacks.
-    pub(crate) symbols: u32,
-}
-
-impl Deficit {
-    /// For symbols that are not worth solving for, and whose rank is not known. A try that ends so is not cheap: the next
-    /// one waits for more than one symbol.
-    pub(crate) const UNKNOWN: Self = Self { symbols: 64 };
-}
 
 /// Which symbols there are.
 #[derive(Clone, Copy, Debug)]
@@ -88,11 +75,11 @@ impl Solver {
     }
 
     /// Makes room for as much again.
-    pub(crate) fn settle(&mut self) {
-        self.peeling.settle();
-        self.columns.settle();
-        self.elimination.settle();
-        self.program.settle();
+    pub(crate) fn reserve_double(&mut self) {
+        self.peeling.reserve_double();
+        self.columns.reserve_double();
+        self.elimination.reserve_double();
+        self.program.reserve_double();
     }
 
     /// The program last made. If it could not be made, it cannot be run.

@@ -1,6 +1,7 @@
 //! The network: graph, topologies, routing, links, switches and their queues.
 
 pub mod graph;
+pub mod ideal;
 pub mod jitter;
 pub mod multicast;
 pub mod port;

@@ -1,13 +1,14 @@
 //! Hosts: the transports that run on them and the choices a host makes for each packet.
 
+pub mod application;
+pub mod protocol;
 pub mod stack;
-pub mod supply;
 
 use crate::fabric::routing::FlowState;
 use crate::random::Stream;
 use anabranch_transport::Peer;
+use application::Application;
 use stack::Stack;
-use supply::Supplied;
 
 /// Index of an endpoint in the run; never used again.
 pub type EndpointId = u32;
@@ -75,7 +76,7 @@ pub struct Hosted {
     /// Whether it has received all that it was to receive.
     pub completed: bool,
     /// The application of a sender that gets its object little by little.
-    pub supply: Option<Box<Supplied>>,
+    pub application: Option<Box<Application>>,
     /// Multicast group that it may send to.
     pub group: Option<u32>,
     /// Class of its packets, where transports have queues of their own.

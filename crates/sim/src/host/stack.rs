@@ -1,7 +1,7 @@
 //! The transports that hosts can run.
 //!
 //! One line in the registry per protocol; dispatch is static. What a scenario calls a transport (`dctcp`, `newreno` ...)
-//! is a protocol and its settings: [`Transport`](crate::transport::Transport).
+//! is a protocol and its settings: [`Transport`](super::protocol::Transport).
 
 use anabranch_transport::{Arrival, Endpoint, Event, Stats, Time, Transmit, ndp, scdp, tcp, udp};
 

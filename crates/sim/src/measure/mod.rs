@@ -2,12 +2,10 @@
 //!
 //! Columns are described in `docs/reference/results.md`; the names here are the same.
 
-pub mod ideal;
-
 use crate::fabric::graph::PortId;
+use crate::fabric::ideal::completion_time_over;
 use crate::network::{Ending, Network};
 use anabranch_transport::{Duration, Time};
-use ideal::completion_time_over;
 
 /// One flow as one receiver saw it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Which sessions may begin: the rules that controllers have set, and the sessions that wait for one to be lifted.
 
 use super::ledger::Ledger;
-use super::setup::Group;
+use super::session_group::SessionGroup;
 use crate::control::{Request, Rule, Verdict};
 use crate::workload::Session;
 
@@ -29,7 +29,7 @@ impl Admission {
     }
 
     /// What becomes of a session that wants to begin: the strictest of all rules about it.
-    pub(super) fn verdict(&self, spec: &Session, group: &Group) -> Verdict {
+    pub(super) fn verdict(&self, spec: &Session, group: &SessionGroup) -> Verdict {
         let request = Request { sources: &spec.sources, destinations: &spec.sinks, port: group.port, size: spec.size };
         let about = |verdict| self.rules.iter().any(|(rule, says)| *says == verdict && rule.matches(&request));
         if about(Verdict::Refuse) {

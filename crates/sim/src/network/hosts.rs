@@ -15,9 +15,9 @@ use interfaces::Interfaces;
 use rand::Rng as _;
 use std::ops::Range;
 
+mod application;
 mod events;
 mod interfaces;
-mod supply;
 
 /// Hosts, their interfaces, and the endpoints that run on them.
 pub(super) struct Hosts {
@@ -149,16 +149,16 @@ impl Hosts {
         id: EndpointId,
     ) {
         let now = engine.now();
-        let supplied = self.take_supply(id, now);
+        let written = self.take_written(id, now);
         self.with_endpoint(engine, fabric, ledger, id, |stack, _| {
-            if let Some(bytes) = supplied {
+            if let Some(bytes) = written {
                 stack.set_available(now, bytes);
             }
             if stack.poll_timeout().is_some_and(|deadline| deadline <= now) {
                 stack.handle_timeout(now);
             }
         });
-        self.await_supply(engine, id);
+        self.await_chunk(engine, id);
     }
 
     /// An endpoint of a session that has just been opened does what it wants to.

@@ -2,9 +2,9 @@
 //!
 //! Written by the other parts, one short method for each thing that happens; it asks none of them.
 
-use super::setup::Group;
+use super::session_group::SessionGroup;
+use crate::fabric::ideal::{IdealPath, IdealPaths};
 use crate::host::EndpointId;
-use crate::measure::ideal::{IdealPath, IdealPaths};
 use crate::workload::Session;
 use anabranch_transport::{Peer, Stats, Time};
 use std::fmt::Write as _;
@@ -106,7 +106,7 @@ impl Conservation {
 pub(super) struct Ledger {
     /// In order of start.
     specs: Vec<Session>,
-    groups: Vec<Group>,
+    groups: Vec<SessionGroup>,
     /// Of the sessions opened so far.
     rows: Vec<SessionRow>,
     /// The session of each endpoint.
@@ -122,7 +122,7 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// None of these sessions has been opened.
-    pub(super) fn new(specs: Vec<Session>, groups: Vec<Group>) -> Self {
+    pub(super) fn new(specs: Vec<Session>, groups: Vec<SessionGroup>) -> Self {
         let awaited = |s: &&Session| groups[usize::from(s.group)].awaits(s);
         Self {
             rows: Vec::with_capacity(specs.len()),
@@ -148,12 +148,12 @@ impl Ledger {
         (0..).zip(&self.rows).filter(|(_, row)| row.open_endpoints > 0).map(|(session, _)| session)
     }
 
-    pub(super) fn groups(&self) -> &[Group] {
+    pub(super) fn groups(&self) -> &[SessionGroup] {
         &self.groups
     }
 
     /// The group of a session.
-    pub(super) fn group_of(&self, spec: &Session) -> &Group {
+    pub(super) fn group_of(&self, spec: &Session) -> &SessionGroup {
         &self.groups[usize::from(spec.group)]
     }
 

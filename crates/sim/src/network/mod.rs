@@ -15,42 +15,46 @@
 //! | `schedule` | failures, repairs and other changes to come | - |
 //!
 //! `sessions` opens a session: it adds endpoints to the hosts, groups to the fabric and a row to the ledger. `setup` is what a
-//! run is made of.
+//! run is made of, `fallback` how sessions go without group sessions of the transport.
 
 mod admission;
 mod controllers;
 mod engine;
 mod fabric;
+mod fallback;
 mod hosts;
 mod ledger;
 mod look_ahead;
 mod monitor;
 mod schedule;
+mod session_group;
 mod sessions;
 mod setup;
 
 use crate::control::Verdict;
 use crate::fabric::graph::Graph;
+use crate::fabric::ideal::IdealPath;
 use crate::fabric::port::Port;
 use crate::fabric::routing::Routes;
-use crate::measure::ideal::IdealPath;
 use crate::random;
 use crate::workload::Session;
 use anabranch_transport::Time;
 use controllers::Controllers;
 use engine::{Engine, Entities};
 use fabric::Fabric;
+pub use fallback::Fallback;
 use hosts::Hosts;
 use ledger::Ledger;
 pub use ledger::{Conservation, ReceiverRow, SessionRow, Straggler};
 use look_ahead::LookAhead;
 use monitor::Monitor;
-pub use monitor::{SAMPLE_BYTES, Sample, Sampling};
+pub use monitor::{SAMPLE_BYTES, Sample};
 use rand::Rng as _;
 use schedule::Schedule;
 pub use schedule::{Change, Target};
+pub use session_group::SessionGroup;
 use sessions::{Opening, note_ideal_paths};
-pub use setup::{Group, Setup, Stop};
+pub use setup::{Sampling, Setup, Stop};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -366,7 +370,7 @@ impl Network {
     }
 
     /// The groups that sessions belong to.
-    pub fn groups(&self) -> &[Group] {
+    pub fn groups(&self) -> &[SessionGroup] {
         self.ledger.groups()
     }
 

@@ -4,32 +4,15 @@ use super::engine::Engine;
 use super::fabric::Fabric;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
+use super::setup::Sampling;
 use crate::engine::periodic::Periodic;
 use crate::fabric::queue::Discipline;
 use anabranch_transport::units::PS_PER_S;
-use anabranch_transport::{Bytes, Duration, Time};
+use anabranch_transport::{Bytes, Time};
 
 /// Bytes of a sample, from when it is taken until it is written: here, in a list that doubles when it is full, and in the
 /// columns of its table.
 pub const SAMPLE_BYTES: u64 = 3 * size_of::<Sample>() as u64;
-
-/// What to record over time. Recording never changes behaviour.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "one for each series")]
-pub struct Sampling {
-    /// Time between samples; zero records nothing.
-    pub interval: Duration,
-    /// Queue length of every port that is not empty.
-    pub queues: bool,
-    /// Utilisation of every link that was used.
-    pub links: bool,
-    /// Congestion window of these sessions.
-    pub windows: Vec<u32>,
-    /// Bytes delivered by every session.
-    pub goodput: bool,
-    /// Bytes sent by every link that was used.
-    pub volumes: bool,
-}
 
 /// One recorded value.
 #[derive(Clone, Copy, Debug, PartialEq)]

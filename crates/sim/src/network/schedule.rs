@@ -1,6 +1,6 @@
 //! What changes from outside while a run goes on, and when: failures and repairs, rates, the ends of sessions.
 
-use super::setup::Group;
+use super::session_group::SessionGroup;
 use crate::fabric::graph::NodeId;
 use crate::workload::Session;
 use anabranch_transport::{Rate, Time};
@@ -35,7 +35,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// These changes, in order of time, and the ends of sessions that stop after a time.
-    pub(super) fn new(mut changes: Vec<(Time, Change)>, sessions: &[Session], groups: &[Group]) -> Self {
+    pub(super) fn new(mut changes: Vec<(Time, Change)>, sessions: &[Session], groups: &[SessionGroup]) -> Self {
         for (session, spec) in sessions.iter().enumerate() {
             if let (Some(duration), None) = (groups[usize::from(spec.group)].duration, spec.size) {
                 changes.push((spec.start + duration, Change::End(session as u32)));

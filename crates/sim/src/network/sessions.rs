@@ -5,15 +5,15 @@ use super::fabric::Fabric;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
 use crate::fabric::routing::Ends;
+use crate::host::application::Application;
+use crate::host::protocol::Transport;
 use crate::host::stack::Stack;
-use crate::host::supply::Supplied;
 use crate::host::{EndpointId, Hosted, Remote, Remotes};
 use crate::random;
-use crate::transport::Transport;
 use crate::workload::{Mode, Session};
 use anabranch_transport::{Bytes, Peer};
 
-mod fallback;
+mod unicast;
 
 /// A session that is being opened, and what it takes.
 pub(super) struct Opening<'a> {
@@ -63,20 +63,20 @@ impl Opening<'_> {
             Mode::Unicast | Mode::OneToMany | Mode::ManyToOne => false,
         };
         if !opened {
-            self.open_fallback();
+            self.open_connections();
         }
         note_ideal_paths(self.fabric, self.ledger, self.session);
         if let Some(supply) = &self.spec.supply {
             let (now, random) = (self.engine.now(), random::stream(supply.seed, "volumes"));
-            let supplied = Supplied::new(supply.clone(), self.spec.size, self.transport, now, random);
-            self.hosts.set_supply(first, supplied, now);
+            let application = Application::new(supply.clone(), self.spec.size, self.transport, now, random);
+            self.hosts.set_application(first, application, now);
         }
         // Receivers are passive until spoken to, so the order of waking does not matter.
         for id in first..self.hosts.next_endpoint() {
             self.hosts.start(self.engine, self.fabric, self.ledger, id);
         }
         if self.spec.supply.is_some() {
-            self.hosts.await_supply(self.engine, first);
+            self.hosts.await_chunk(self.engine, first);
         }
     }
 
@@ -165,7 +165,7 @@ impl Opening<'_> {
             feeds: None,
             failed: false,
             completed: false,
-            supply: None,
+            application: None,
             group,
             class,
             path,

@@ -1,16 +1,14 @@
 //! What a run is made of: fabric, groups, sessions, and how it goes.
 
-use super::monitor::Sampling;
 use super::schedule::Change;
+use super::session_group::SessionGroup;
 use crate::control::SharedController;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::jitter::Jitter;
 use crate::fabric::queue::Queue;
-use crate::fabric::routing::{RoutingConfig, RoutingMode};
-use crate::transport::Transport;
-use crate::workload::{Fallback, Session};
-use anabranch_transport::tcp::FlowSpec;
-use anabranch_transport::{Bytes, Duration, Time};
+use crate::fabric::routing::RoutingConfig;
+use crate::workload::Session;
+use anabranch_transport::{Duration, Time};
 use std::sync::Arc;
 
 /// When a run ends.
@@ -24,60 +22,22 @@ pub enum Stop {
     Limit,
 }
 
-/// A group of sessions with something in common: one `[[workload]]` of a scenario.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// Name, for the result tables.
-    pub name: String,
-    /// The transport that its sessions run on.
-    pub transport: Transport,
-    /// How its packets find their way. A mode with path bits of its own has to be that of all groups.
-    pub routing: RoutingMode,
-    /// Class of its packets, up to 31: which queue is theirs at ports with [fair queues](crate::fabric::queue::fair).
-    pub class: u8,
-    /// Background traffic, kept apart in results.
-    pub background: bool,
-    /// [`Stop::Foreground`] waits for its sessions, if they have an end.
-    pub awaited: bool,
-    /// Of these, it waits for objects up to this size only.
-    pub awaited_size: Bytes,
-    /// Sessions without end stop after this time; `None`: with the run.
-    pub duration: Option<Duration>,
-    /// Time from its start within which a session is to be complete; `None`: no deadline.
-    pub deadline: Option<Duration>,
-    /// Destination port of its connections; 0: none is given.
-    pub port: u16,
-    /// How sessions with several ends are carried if the transport has none of its own; `None`: by the default of their mode.
-    pub fallback: Option<Fallback>,
-}
-
-impl Group {
-    /// Foreground sessions without anything special.
-    pub fn new(name: &str, transport: Transport, routing: RoutingMode) -> Self {
-        Self {
-            name: name.to_owned(),
-            transport,
-            routing,
-            class: 0,
-            background: false,
-            awaited: true,
-            awaited_size: Bytes(u64::MAX),
-            duration: None,
-            deadline: None,
-            port: 0,
-            fallback: None,
-        }
-    }
-
-    /// What its transport is told of a connection that carries so many bytes.
-    pub(super) fn flow(&self, bytes: Option<Bytes>) -> FlowSpec {
-        FlowSpec { bytes: bytes.map(|b| b.0), deadline: self.deadline, port: self.port, class: self.class }
-    }
-
-    /// Whether [`Stop::Foreground`] waits for a session of this group.
-    pub fn awaits(&self, session: &Session) -> bool {
-        self.awaited && session.size.map_or(self.duration.is_some(), |size| size <= self.awaited_size)
-    }
+/// What to record over time. Recording never changes behaviour.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each series")]
+pub struct Sampling {
+    /// Time between samples; zero records nothing.
+    pub interval: Duration,
+    /// Queue length of every port that is not empty.
+    pub queues: bool,
+    /// Utilisation of every link that was used.
+    pub links: bool,
+    /// Congestion window of these sessions.
+    pub windows: Vec<u32>,
+    /// Bytes delivered by every session.
+    pub goodput: bool,
+    /// Bytes sent by every link that was used.
+    pub volumes: bool,
 }
 
 /// Everything that a run needs to know.
@@ -87,7 +47,7 @@ pub struct Setup {
     /// Makes the queue of switch port `p`, and that of port `p` of a relaying host for the packets of others.
     pub queue: Box<dyn Fn(PortId) -> Queue + Send>,
     /// Groups that sessions refer to.
-    pub groups: Vec<Group>,
+    pub groups: Vec<SessionGroup>,
     /// Sessions in order of start.
     pub sessions: Vec<Session>,
     /// The run's seed.

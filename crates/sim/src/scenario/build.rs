@@ -1,27 +1,20 @@
 //! From a resolved scenario to a network that is ready to run.
 
-use super::cost::Estimate;
+use super::cost::{Estimate, Prepared};
+use super::failure::changes;
 use super::{
-    Action, Failure, Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName,
+    Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName, WorkloadConfig,
 };
 use crate::control::AnyController;
-use crate::fabric::graph::{Graph, NodeId, PortId};
-use crate::fabric::queue::{Queue, fair::Fair};
-use crate::network::{Change, Group, Needs, Network, Sampling, Setup, Stop, Target};
+use crate::fabric::graph::{Graph, PortId};
+use crate::fabric::queue::{Discipline as _, Queue, fair::Fair};
+use crate::host::protocol::Transport;
+use crate::network::{Change, Needs, Network, Sampling, SessionGroup, Setup, Stop};
 use crate::random;
-use crate::transport::{Protocol, Transport};
-use crate::workload::{Context, Fault, Session, WorkloadError, generate};
+use crate::workload::{Context, Fault, Session, Workload, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
 use std::cell::OnceCell;
 use std::sync::Arc;
-
-/// The parts of a run that its seed decides, before anything moves.
-pub struct Prepared {
-    /// The fabric.
-    pub graph: Arc<Graph>,
-    /// The sessions in order of start.
-    pub sessions: Vec<Session>,
-}
 
 impl Plan {
     /// Builds the fabric of a run and generates its sessions.
@@ -37,7 +30,8 @@ impl Plan {
             .map_err(|e| at(&super::fabric::fault(&e).under("fabric")))?;
         let context = Context::from_graph(&graph).with_base(&self.base);
         let context = context.with_sessions_max(scenario.sessions_max());
-        let sessions = generate(&scenario.workload, &context, run.seed)
+        let workloads: Vec<Workload> = scenario.workload.iter().map(WorkloadConfig::workload).collect();
+        let sessions = generate(&workloads, &context, run.seed)
             .and_then(|sessions| cut_to_packets(sessions, scenario))
             .map_err(|e| Box::new(self.workload_error(run, &e)))?;
         let prepared = Prepared { graph, sessions };
@@ -80,7 +74,8 @@ impl Plan {
     /// What is impossible in this fabric, at its place in the scenario.
     pub fn network(&self, run: &RunPlan) -> Result<Network, Box<ScenarioError>> {
         let Prepared { graph, sessions } = self.prepare(run)?;
-        let changes = changes(&run.scenario, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
+        let changes =
+            changes(&run.scenario.failure, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
         Ok(Network::new(setup(&run.scenario, graph, sessions, run.seed, changes)))
     }
 }
@@ -95,7 +90,7 @@ fn cut_to_packets(mut sessions: Vec<Session>, scenario: &Scenario) -> Result<Vec
         let transport = &transports[workload];
         match (session.size, &session.supply) {
             (Some(wire), Some(_)) => session.size = Some(Bytes(transport.object(wire.0).max(1))),
-            (None, _) if !transport.repeats() => {
+            (None, _) if !transport.retransmits() => {
                 return Err(WorkloadError { workload, fault: super::validate::never_ends(&transport.name) });
             }
             _ => {}
@@ -112,14 +107,14 @@ fn setup(
     changes: Vec<(Time, Change)>,
 ) -> Setup {
     let classes = classes(scenario);
-    let groups: Vec<Group> = scenario
+    let groups: Vec<SessionGroup> = scenario
         .workload
         .iter()
         .enumerate()
         .map(|(index, workload)| {
             let name = scenario.transport_of(workload);
             let background = workload.is_background();
-            Group {
+            SessionGroup {
                 name: workload.name(index),
                 transport: scenario.transport.transport(name),
                 routing: scenario.routing.resolve(name),
@@ -143,7 +138,7 @@ fn setup(
     Setup {
         queue: queues(scenario, &classes, &groups, &graph, seed),
         host_classes: if scenario.switch.queue == QueueKind::Fair { classes.len() as u8 } else { 1 },
-        return_to_sender: groups.iter().any(|g| returns_headers(&g.transport)),
+        return_to_sender: groups.iter().any(|g| g.transport.returned_headers()),
         trim_multicast: scenario.switch.trim_multicast,
         pulls_by_priority: scenario.host.pull_order == PullOrder::Priority,
         groups,
@@ -169,10 +164,6 @@ fn setup(
     }
 }
 
-fn returns_headers(transport: &Transport) -> bool {
-    matches!(&transport.protocol, Protocol::Ndp(config) if config.return_to_sender)
-}
-
 /// The transports in use, each once, in the order of the workloads: the classes that fair queues tell apart.
 fn classes(scenario: &Scenario) -> Vec<TransportName> {
     let mut names = Vec::new();
@@ -189,7 +180,7 @@ fn classes(scenario: &Scenario) -> Vec<TransportName> {
 fn queues(
     scenario: &Scenario,
     classes: &[TransportName],
-    groups: &[Group],
+    groups: &[SessionGroup],
     graph: &Arc<Graph>,
     seed: u64,
 ) -> Box<dyn Fn(PortId) -> Queue + Send> {
@@ -207,86 +198,7 @@ fn queues(
         }
         let mut queue = config.resolve(transport, rate).queue(seed);
         let first = first.get_or_init(|| queue.clone());
-        if let (Queue::Mlfq(own), Queue::Mlfq(first)) = (&mut queue, first) {
-            own.share(first);
-        }
+        queue.share(first);
         queue
     })
-}
-
-/// What happens to links and switches, in order of time.
-pub(super) fn changes(scenario: &Scenario, graph: &Graph) -> Result<Vec<(Time, Change)>, Fault> {
-    let mut changes = Vec::new();
-    for (index, failure) in scenario.failure.iter().enumerate() {
-        changes.extend(change(failure, graph).map_err(|fault| fault.under(&format!("failure.{index}")))?);
-    }
-    changes.sort_by_key(|c| c.0);
-    Ok(changes)
-}
-
-fn change(failure: &Failure, graph: &Graph) -> Result<Vec<(Time, Change)>, Fault> {
-    let targets = match (&failure.link, &failure.switch) {
-        (Some(link), _) => vec![find_link(link, graph)?],
-        (None, Some(switch)) => {
-            let node = find_node(switch, graph).filter(|n| !graph.is_host(*n));
-            let node = node.ok_or_else(|| unknown("switch", switch, graph, graph.hosts as usize))?;
-            links_of(node, graph)
-        }
-        (None, None) => return Err(Fault::new("", "a failure needs `link` or `switch`")),
-    };
-    let change = |link: u32| {
-        let target = Target::Link(link);
-        match (failure.action, failure.rate) {
-            (Action::Cut, _) => vec![Change::Cut(target)],
-            (Action::Slow, Some(rate)) => vec![Change::Rate(target, rate)],
-            // As at the start: up, and as fast as it was.
-            (Action::Restore | Action::Slow, _) => {
-                vec![Change::Restore(target), Change::Rate(target, graph.links[link as usize].rate)]
-            }
-        }
-    };
-    let when = Time::ZERO + failure.at;
-    Ok(targets.into_iter().flat_map(change).map(|c| (when, c)).collect())
-}
-
-fn links_of(node: NodeId, graph: &Graph) -> Vec<u32> {
-    let touches = |l: &u32| {
-        let link = &graph.links[*l as usize];
-        link.a == node || link.b == node
-    };
-    (0..graph.links.len() as u32).filter(touches).collect()
-}
-
-fn find_node(name: &str, graph: &Graph) -> Option<NodeId> {
-    graph.nodes.iter().position(|n| n.name == name).map(|n| n as NodeId)
-}
-
-/// A link by the names of its ends, in either order. Names may contain hyphens themselves.
-fn find_link(name: &str, graph: &Graph) -> Result<u32, Fault> {
-    for (hyphen, _) in name.match_indices('-') {
-        let (a, b) = (name[..hyphen].trim(), name[hyphen + 1..].trim());
-        if let (Some(a), Some(b)) = (find_node(a, graph), find_node(b, graph)) {
-            let joins = |l: &crate::fabric::graph::Link| (l.a, l.b) == (a, b) || (l.a, l.b) == (b, a);
-            if let Some(link) = graph.links.iter().position(joins) {
-                return Ok(link as u32);
-            }
-            return Err(Fault::new("link", format!("no link joins {name:?}")));
-        }
-    }
-    let first = name.split('-').find(|part| find_node(part.trim(), graph).is_none()).unwrap_or(name);
-    Err(unknown("link", first.trim(), graph, 0))
-}
-
-fn unknown(key: &str, name: &str, graph: &Graph, from: usize) -> Fault {
-    let fault = Fault::new(key, format!("the fabric has no node {name:?} here"));
-    let names = graph.nodes[from..].iter().map(|n| n.name.as_str());
-    let close = names
-        .map(|n| (strsim::damerau_levenshtein(name, n), n))
-        .min()
-        .filter(|(distance, _)| *distance <= 2)
-        .map(|(_, n)| n);
-    match close {
-        Some(close) => fault.hint(format!("did you mean {close:?}?")),
-        None => fault.hint(format!("names look like {:?}", graph.nodes[from].name)),
-    }
 }

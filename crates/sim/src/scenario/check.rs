@@ -5,9 +5,9 @@
 //! schemars writes for structs, options, lists, and plain, internally tagged and untagged enums; it is not a general
 //! validator. What it lets through wrongly is still caught by serde.
 
+use super::buffer::BufferSize;
 use super::path::Path;
 use super::suggest::nearest;
-use super::switch::BufferSize;
 use super::tree::{Node, Value};
 use crate::fabric::jitter::Jitter;
 use anabranch_transport::{Bytes, Duration, Rate};

@@ -1,10 +1,11 @@
 //! What a run will cost, roughly, before it is run.
 
-use super::Scenario;
-use super::build::Prepared;
+use super::{Scenario, WorkloadConfig};
+use crate::fabric::graph::Graph;
 use crate::network::SAMPLE_BYTES;
-use crate::workload::{Fault, Session, WorkloadConfig};
+use crate::workload::{Fault, Session};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
+use std::sync::Arc;
 
 /// Bytes of a packet for this purpose; transports may use others.
 const PACKET: u64 = 1500;
@@ -19,6 +20,14 @@ const LINK: u64 = 1_600;
 const ROUTE: u64 = 4;
 /// Shortest paths are taken to have so many links: those of a fat-tree.
 const HOPS: u64 = 6;
+
+/// The parts of a run that its seed decides, before anything moves.
+pub struct Prepared {
+    /// The fabric.
+    pub graph: Arc<Graph>,
+    /// The sessions in order of start.
+    pub sessions: Vec<Session>,
+}
 
 /// What a run will take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

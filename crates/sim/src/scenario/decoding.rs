@@ -1,6 +1,6 @@
 //! Decode latencies by name: the file formats of `transport.scdp.decode_table`, and what a run used.
 
-use super::{Scenario, TransportName};
+use super::Scenario;
 use crate::workload::Fault;
 use anabranch_transport::Duration;
 use anabranch_transport::scdp::{DecodeLatency, DecodeTable, ScdpConfig};
@@ -111,32 +111,29 @@ fn covers(rows: &[DecodeLatency], block_symbols: u32) -> Result<(), String> {
     Ok(())
 }
 
+/// What decides the decode latency, for people.
+pub(super) fn describe(config: &ScdpConfig) -> String {
+    let table = &config.decode_table;
+    match &table.name {
+        Some(name) if table.origin.is_empty() => format!("table {name:?}"),
+        Some(name) => format!("table {name:?}, measured on {}", table.origin),
+        None if table.is_given() => "the scenario's own table".to_owned(),
+        None if !config.decode_polynomial.is_empty() => {
+            let coefficients = &config.decode_polynomial;
+            let free = coefficients.iter().all(|&c| c == 0.0);
+            if free { "none".to_owned() } else { format!("polynomial of K with coefficients {coefficients:?} in us") }
+        }
+        None if config.decode_rate == ScdpConfig::default().decode_rate => {
+            format!("rate {}, the default (SCDP §V-C)", config.decode_rate)
+        }
+        None => format!("rate {}", config.decode_rate),
+    }
+}
+
 impl Scenario {
     /// Where the decode latency of this scenario comes from, for people; `None` if nothing is decoded.
     pub fn decode_latency(&self) -> Option<String> {
-        if self.workload.iter().all(|w| self.transport_of(w) != TransportName::Scdp) {
-            return None;
-        }
-        let config = &self.transport.scdp;
-        let table = &config.decode_table;
-        Some(match &table.name {
-            Some(name) if table.origin.is_empty() => format!("table {name:?}"),
-            Some(name) => format!("table {name:?}, measured on {}", table.origin),
-            None if table.is_given() => "the scenario's own table".to_owned(),
-            None if !config.decode_polynomial.is_empty() => {
-                let coefficients = &config.decode_polynomial;
-                let free = coefficients.iter().all(|&c| c == 0.0);
-                if free {
-                    "none".to_owned()
-                } else {
-                    format!("polynomial of K with coefficients {coefficients:?} in us")
-                }
-            }
-            None if config.decode_rate == ScdpConfig::default().decode_rate => {
-                format!("rate {}, the default (SCDP §V-C)", config.decode_rate)
-            }
-            None => format!("rate {}", config.decode_rate),
-        })
+        self.workload.iter().find_map(|workload| self.transport_of(workload).decoding(&self.transport))
     }
 }
 

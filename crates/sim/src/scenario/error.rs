@@ -1,14 +1,23 @@
 //! Errors that say where, what and what to do instead.
 
 use super::path::Path;
-use super::tree::Span;
 use std::fmt;
+use std::ops::Range;
 
 /// A text that scenario values come from: the file, or one override of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: String,
+}
+
+/// A place in one of the sources of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    /// 0: the file; above: an override of the command line.
+    pub(super) source: usize,
+    /// Bytes.
+    pub(super) range: Range<usize>,
 }
 
 /// One thing wrong with a scenario.

@@ -2,10 +2,10 @@
 
 use super::Scenario;
 use super::check::{Finding, Kind, check};
-use super::error::{ScenarioError, ScenarioErrors, Source};
+use super::error::{ScenarioError, ScenarioErrors, Source, Span};
 use super::fabric::Fabrics;
 use super::path::Path;
-use super::tree::{Entry, Node, Span, Value};
+use super::tree::{Entry, Node, Value};
 use crate::workload::WorkloadError;
 use serde_json::{Map, Value as Json};
 use std::path::{Path as FilePath, PathBuf};

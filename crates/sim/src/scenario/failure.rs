@@ -1,7 +1,9 @@
 //! `[[failure]]`: what breaks, and when.
 
+use crate::fabric::graph::{Graph, Link, NodeId};
+use crate::network::{Change, Target};
 use crate::workload::Fault;
-use anabranch_transport::{Duration, Rate};
+use anabranch_transport::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,5 +66,82 @@ impl Failure {
             _ => {}
         }
         faults
+    }
+}
+
+/// What happens to links and switches, in order of time.
+pub(super) fn changes(failures: &[Failure], graph: &Graph) -> Result<Vec<(Time, Change)>, Fault> {
+    let mut changes = Vec::new();
+    for (index, failure) in failures.iter().enumerate() {
+        changes.extend(change(failure, graph).map_err(|fault| fault.under(&format!("failure.{index}")))?);
+    }
+    changes.sort_by_key(|c| c.0);
+    Ok(changes)
+}
+
+fn change(failure: &Failure, graph: &Graph) -> Result<Vec<(Time, Change)>, Fault> {
+    let targets = match (&failure.link, &failure.switch) {
+        (Some(link), _) => vec![find_link(link, graph)?],
+        (None, Some(switch)) => {
+            let node = find_node(switch, graph).filter(|n| !graph.is_host(*n));
+            let node = node.ok_or_else(|| unknown("switch", switch, graph, graph.hosts as usize))?;
+            links_of(node, graph)
+        }
+        (None, None) => return Err(Fault::new("", "a failure needs `link` or `switch`")),
+    };
+    let change = |link: u32| {
+        let target = Target::Link(link);
+        match (failure.action, failure.rate) {
+            (Action::Cut, _) => vec![Change::Cut(target)],
+            (Action::Slow, Some(rate)) => vec![Change::Rate(target, rate)],
+            // As at the start: up, and as fast as it was.
+            (Action::Restore | Action::Slow, _) => {
+                vec![Change::Restore(target), Change::Rate(target, graph.links[link as usize].rate)]
+            }
+        }
+    };
+    let when = Time::ZERO + failure.at;
+    Ok(targets.into_iter().flat_map(change).map(|c| (when, c)).collect())
+}
+
+fn links_of(node: NodeId, graph: &Graph) -> Vec<u32> {
+    let touches = |l: &u32| {
+        let link = &graph.links[*l as usize];
+        link.a == node || link.b == node
+    };
+    (0..graph.links.len() as u32).filter(touches).collect()
+}
+
+fn find_node(name: &str, graph: &Graph) -> Option<NodeId> {
+    graph.nodes.iter().position(|n| n.name == name).map(|n| n as NodeId)
+}
+
+/// A link by the names of its ends, in either order. Names may contain hyphens themselves.
+fn find_link(name: &str, graph: &Graph) -> Result<u32, Fault> {
+    for (hyphen, _) in name.match_indices('-') {
+        let (a, b) = (name[..hyphen].trim(), name[hyphen + 1..].trim());
+        if let (Some(a), Some(b)) = (find_node(a, graph), find_node(b, graph)) {
+            let joins = |l: &Link| (l.a, l.b) == (a, b) || (l.a, l.b) == (b, a);
+            if let Some(link) = graph.links.iter().position(joins) {
+                return Ok(link as u32);
+            }
+            return Err(Fault::new("link", format!("no link joins {name:?}")));
+        }
+    }
+    let first = name.split('-').find(|part| find_node(part.trim(), graph).is_none()).unwrap_or(name);
+    Err(unknown("link", first.trim(), graph, 0))
+}
+
+fn unknown(key: &str, name: &str, graph: &Graph, from: usize) -> Fault {
+    let fault = Fault::new(key, format!("the fabric has no node {name:?} here"));
+    let names = graph.nodes[from..].iter().map(|n| n.name.as_str());
+    let close = names
+        .map(|n| (strsim::damerau_levenshtein(name, n), n))
+        .min()
+        .filter(|(distance, _)| *distance <= 2)
+        .map(|(_, n)| n);
+    match close {
+        Some(close) => fault.hint(format!("did you mean {close:?}?")),
+        None => fault.hint(format!("names look like {:?}", graph.nodes[from].name)),
     }
 }

@@ -120,7 +120,7 @@ impl Scenario {
         }
         // Has no default.
         value["transport"]["name"] = name;
-        let workload = json(serde_json::to_value(crate::workload::WorkloadConfig::default()));
+        let workload = json(serde_json::to_value(super::WorkloadConfig::default()));
         for own in value["workload"].as_array_mut().into_iter().flatten() {
             leave_out(own, &workload);
         }
@@ -140,7 +140,7 @@ impl Scenario {
     /// Whether a transport with group sessions reads objects from several senders.
     pub(crate) fn has_coded_reads(&self) -> bool {
         self.workload.iter().any(|workload| {
-            let coded = matches!(self.transport_of(workload), TransportName::Scdp | TransportName::Polyraptor);
+            let coded = self.transport.transport(self.transport_of(workload)).has_group_sessions();
             let mode = |placement: &PlacementConfig| placement.law().mode(workload.mode).ok();
             coded && workload.placement.as_ref().and_then(mode) == Some(Mode::ManyToOne)
         })

@@ -10,11 +10,11 @@
 
 use crate::control::AnyController;
 use crate::fabric::topology::TopologyConfig;
-use crate::workload::WorkloadConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+mod buffer;
 mod build;
 mod check;
 mod cost;
@@ -24,10 +24,13 @@ mod expand;
 mod fabric;
 mod failure;
 mod hash;
+mod host;
 mod jitter;
 mod measure;
 mod path;
+mod phantom;
 mod queue;
+mod red;
 mod reference;
 mod routing;
 mod suggest;
@@ -35,17 +38,23 @@ mod switch;
 mod transport;
 mod tree;
 mod validate;
+mod workload;
 
 pub use crate::fabric::routing::{RoutingConfig, RoutingMode};
+pub use buffer::BufferSize;
 pub use cost::Estimate;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, load, parse};
 pub use failure::{Action, Failure};
+pub use host::{HostConfig, PullOrder};
 pub use measure::{Measure, Run, Stop};
-pub use queue::QueueKind;
+pub use phantom::PhantomConfig;
+pub use queue::{QueueKind, Switch, Victim};
+pub use red::RedConfig;
 pub use reference::{reference, schema};
-pub use switch::{BufferSize, HostConfig, PullOrder, RedConfig, Switch, SwitchConfig, Victim};
+pub use switch::SwitchConfig;
 pub use transport::{TransportConfig, TransportName};
+pub use workload::WorkloadConfig;
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

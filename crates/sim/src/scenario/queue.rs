@@ -2,7 +2,9 @@
 //!
 //! To add one: a line in the registry below, once `fabric::queue` has it.
 
-use super::switch::{BufferSize, Switch, Victim};
+use super::buffer::BufferSize;
+use super::phantom::PhantomConfig;
+use super::red::RedConfig;
 use crate::fabric::queue::{self, Limit, Queue};
 use anabranch_transport::Bytes;
 use schemars::JsonSchema;
@@ -10,6 +12,20 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of the packets that an idle time is counted in (Ethernet).
 const PACKET: u64 = 1500;
+
+/// Who loses when a queue of priorities is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victim {
+    /// `lowest` where packets are trimmed, `arriving` with `mlfq`: the switches that PIAS was made for drop what does not fit.
+    #[default]
+    Auto,
+    /// The newest packet of the lowest priority that waits, if that is lower than the arrival's. With `trim`, which has no
+    /// priorities, it is the newest packet or the arrival with probability 1/2 each (NDP §3.1).
+    Lowest,
+    /// The packet that arrives.
+    Arriving,
+}
 
 /// Which keys of `[switch]` a discipline reads, besides `buffer`, and what their `auto` stands for.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +128,31 @@ queues! {
 /// Of the disciplines with priorities.
 const BANDS: Keys =
     Keys { buffer: 20, marking: Marking::IfAsked, priorities: true, victim: Some(Victim::Lowest), ..Keys::PLAIN };
+
+/// [`SwitchConfig`](super::SwitchConfig) with every `auto` decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Switch {
+    /// Queue discipline; never `Auto`.
+    pub queue: QueueKind,
+    /// Buffer for data; never `Auto`.
+    pub buffer: BufferSize,
+    /// Queue length from which packets are marked, in packets or bytes; `None`: the discipline does not mark.
+    pub ecn_threshold: Option<BufferSize>,
+    /// Buffer for headers; never `Auto`.
+    pub header_buffer: BufferSize,
+    /// Headers for each data packet.
+    pub weight: u32,
+    /// Number of priorities.
+    pub priorities: u8,
+    /// Which packet is dropped or trimmed; never `Auto`.
+    pub victim: Victim,
+    /// Random early detection.
+    pub red: RedConfig,
+    /// Phantom queue.
+    pub phantom: PhantomConfig,
+    /// Whether pushed packets go before all others.
+    pub pushed_first: bool,
+}
 
 impl Switch {
     /// The queue of a port, which draws from its own `seed`.

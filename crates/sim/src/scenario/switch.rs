@@ -1,106 +1,17 @@
-//! `[switch]`, `[host]` and `[routing]`: queues, buffers, choice among equal paths.
+//! `[switch]`: queues and their buffers, and what each `auto` stands for.
 
 use super::TransportName;
-use super::queue::{Marking, QueueKind};
-use crate::fabric::jitter::Jitter;
+use super::buffer::BufferSize;
+use super::phantom::PhantomConfig;
+use super::queue::{Marking, QueueKind, Switch, Victim};
+use super::red::RedConfig;
 use crate::workload::Fault;
 use anabranch_transport::{Bytes, Rate};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Full packets are this long when packets are turned into bytes (Ethernet).
 const PACKET: u64 = 1500;
-
-/// A limit of a queue: `"100 packets"`, `"150KB"`, `"unlimited"`, or `"auto"`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum BufferSize {
-    /// By the queue discipline.
-    #[default]
-    Auto,
-    /// No limit.
-    Unlimited,
-    /// Whole packets, of whatever size.
-    Packets(u32),
-    /// Bytes.
-    Bytes(Bytes),
-}
-
-impl FromStr for BufferSize {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let trimmed = text.trim();
-        match trimmed {
-            "auto" => return Ok(Self::Auto),
-            "unlimited" => return Ok(Self::Unlimited),
-            _ => {}
-        }
-        for word in ["packets", "packet"] {
-            if let Some(number) = trimmed.strip_suffix(word) {
-                let number = number.trim();
-                return number.parse().map(Self::Packets).map_err(|_| {
-                    format!("{text:?} is not a buffer size: {number:?} is not a whole number of packets")
-                });
-            }
-        }
-        trimmed.parse().map(Self::Bytes).map_err(|_| {
-            format!(
-                "{text:?} is not a buffer size: write it like \"100 packets\", \"150KB\", \"unlimited\" or \"auto\""
-            )
-        })
-    }
-}
-
-impl fmt::Display for BufferSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Unlimited => f.write_str("unlimited"),
-            Self::Packets(1) => f.write_str("1 packet"),
-            Self::Packets(n) => write!(f, "{n} packets"),
-            Self::Bytes(n) => write!(f, "{n}"),
-        }
-    }
-}
-
-impl Serialize for BufferSize {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for BufferSize {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Cow::<'de, str>::deserialize(d)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for BufferSize {
-    fn schema_name() -> Cow<'static, str> {
-        "BufferSize".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "examples": ["100 packets", "150KB"],
-            "pattern": r"^(auto|unlimited|[0-9]+ *packets?|[0-9][0-9_]*(\.[0-9]+)? *(B|[kKMGT]B|[KMG]iB))$",
-            "description": "a limit of a queue, for example 100 packets or 150KB" })
-    }
-}
-
-/// Who loses when a queue of priorities is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Victim {
-    /// `lowest` where packets are trimmed, `arriving` with `mlfq`: the switches that PIAS was made for drop what does not fit.
-    #[default]
-    Auto,
-    /// The newest packet of the lowest priority that waits, if that is lower than the arrival's. With `trim`, which has no
-    /// priorities, a coin decides between the newest packet and the arrival (NDP §3.1).
-    Lowest,
-    /// The packet that arrives.
-    Arriving,
-}
 
 /// Every output port of every switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -156,31 +67,6 @@ impl Default for SwitchConfig {
             pushed_first: false,
         }
     }
-}
-
-/// [`SwitchConfig`] with every `auto` decided.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Switch {
-    /// Queue discipline; never `Auto`.
-    pub queue: QueueKind,
-    /// Buffer for data; never `Auto`.
-    pub buffer: BufferSize,
-    /// Queue length from which packets are marked, in packets or bytes; `None`: the discipline does not mark.
-    pub ecn_threshold: Option<BufferSize>,
-    /// Buffer for headers; never `Auto`.
-    pub header_buffer: BufferSize,
-    /// Headers for each data packet.
-    pub weight: u32,
-    /// Number of priorities.
-    pub priorities: u8,
-    /// Which packet is dropped or trimmed; never `Auto`.
-    pub victim: Victim,
-    /// Random early detection.
-    pub red: RedConfig,
-    /// Phantom queue.
-    pub phantom: PhantomConfig,
-    /// Whether pushed packets go before all others.
-    pub pushed_first: bool,
 }
 
 impl SwitchConfig {
@@ -303,145 +189,9 @@ impl SwitchConfig {
     }
 }
 
-/// Phantom queue (Alizadeh et al., NSDI 2012).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PhantomConfig {
-    /// Rate of its virtual link over that of the port: above 0, at most 1. Default 0.95 (HULL's 950 Mbps on links of 1 Gbps).
-    pub drain: f64,
-    /// What has to wait at the virtual link for a packet to be marked: more than this. Default 1 KB (HULL).
-    pub threshold: Bytes,
-}
-
-impl Default for PhantomConfig {
-    fn default() -> Self {
-        Self { drain: 0.95, threshold: Bytes(1000) }
-    }
-}
-
-/// Random early detection (Floyd and Jacobson 1993).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RedConfig {
-    /// Average queue from which packets are dropped or marked by chance, in packets or bytes. Default 5 packets (Floyd 1997).
-    pub min_threshold: BufferSize,
-    /// Average queue at which `max_probability` is reached, in the unit of `min_threshold` and above it. Default 15 packets (Floyd
-    /// 1997: three times the lower one).
-    pub max_threshold: BufferSize,
-    /// Share of packets that are dropped or marked at `max_threshold`: above 0, at most 1. Default 0.1 (Floyd 1997).
-    pub max_probability: f64,
-    /// Weight of each arrival in the moving average of the queue: above 0, at most 1; 1 is the queue as it is. Default 0.002
-    /// (Floyd and Jacobson 1993 §V).
-    pub weight: f64,
-    /// Whether the share rises from `max_probability` to 1 between `max_threshold` and twice that (Floyd 2000), instead of at
-    /// once. Default true.
-    pub gentle: bool,
-    /// Whether packets that may be marked are marked instead of dropped, up to where all are dropped (RFC 3168 §7). Default true;
-    /// transports ask for it with `ecn`.
-    pub mark: bool,
-}
-
-impl Default for RedConfig {
-    fn default() -> Self {
-        Self {
-            min_threshold: BufferSize::Packets(5),
-            max_threshold: BufferSize::Packets(15),
-            max_probability: 0.1,
-            weight: 0.002,
-            gentle: true,
-            mark: true,
-        }
-    }
-}
-
-impl RedConfig {
-    /// Lower and upper threshold, and whether they are in bytes; `None` if they are not two of a kind.
-    pub(super) fn thresholds(&self) -> Option<(f64, f64, bool)> {
-        match (self.min_threshold, self.max_threshold) {
-            (BufferSize::Packets(min), BufferSize::Packets(max)) => Some((f64::from(min), f64::from(max), false)),
-            (BufferSize::Bytes(min), BufferSize::Bytes(max)) => Some((min.0 as f64, max.0 as f64, true)),
-            _ => None,
-        }
-    }
-
-    fn check(&self) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        let (min, max) = (self.min_threshold, self.max_threshold);
-        match self.thresholds() {
-            None => {
-                let message = format!("{max} and min_threshold = {min} must both be packets or both be bytes");
-                faults.push(Fault::new("max_threshold", message).hint("min_threshold = \"5 packets\""));
-            }
-            Some((low, high, _)) if low >= high => {
-                faults.push(Fault::new("max_threshold", format!("{max} is not above min_threshold = {min}")));
-            }
-            Some(_) => {}
-        }
-        for (key, value) in [("max_probability", self.max_probability), ("weight", self.weight)] {
-            if !(value > 0.0 && value <= 1.0) {
-                faults.push(Fault::new(key, format!("must be above 0 and at most 1, not {value}")));
-            }
-        }
-        faults
-    }
-}
-
-/// Hosts. Their own queues are unlimited: transports limit what they send.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct HostConfig {
-    /// Longest random pause of a host before each packet: a time, or so many times what a full packet takes on its link. A host
-    /// with enough to send loses half of it for each packet. Without it (`"0us"`) synchronised senders stay in lockstep.
-    pub jitter: Jitter,
-    /// Pace of a receiver's pulls: full packets that they ask for, over those that its link carries. Above 0, at most 10. 1 fills
-    /// the link; less leaves room for traffic that is not pulled, more makes a queue in front of the host grow until it trims.
-    pub pull_pace: f64,
-    /// Which of a receiver's sessions may pull next.
-    pub pull_order: PullOrder,
-}
-
-/// Which of the sessions of a host may pull next (SCDP, NDP).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PullOrder {
-    /// They take turns (NDP §3.2, SCDP §IV-C).
-    #[default]
-    Turns,
-    /// The one whose packets have the highest priority, by the thresholds of its transport; those that have the same take
-    /// turns. SCDP §V-I: it "would be straightforward". Where a transport has no thresholds (NDP) all have the same.
-    Priority,
-}
-
-impl Default for HostConfig {
-    fn default() -> Self {
-        Self { jitter: Jitter::NONE, pull_pace: 1.0, pull_order: PullOrder::Turns }
-    }
-}
-
-impl HostConfig {
-    /// What is wrong with the values.
-    pub(super) fn check(&self) -> Vec<Fault> {
-        if self.pull_pace > 0.0 && self.pull_pace <= 10.0 {
-            return Vec::new();
-        }
-        let fault = Fault::new("pull_pace", format!("must be above 0 and at most 10, not {}", self.pull_pace));
-        vec![fault.hint("1 asks for as much as the link carries")]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buffer_sizes_read_back() {
-        for text in ["auto", "unlimited", "1 packet", "100 packets", "150KB", "1B"] {
-            assert_eq!(text.parse::<BufferSize>().unwrap().to_string(), text);
-        }
-        assert_eq!("8packets".parse(), Ok(BufferSize::Packets(8)));
-        assert!("many packets".parse::<BufferSize>().unwrap_err().contains("not a whole number of packets"));
-        assert!("100".parse::<BufferSize>().unwrap_err().contains("write it like"));
-    }
 
     #[test]
     fn auto_follows_the_transport() {

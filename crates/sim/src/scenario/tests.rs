@@ -375,7 +375,7 @@ fn errors_in_sweeps_point_into_the_sweep() {
 fn faults_of_the_fabric_find_their_line_later() {
     let plan = plan(SWEEP, &[]).unwrap();
     let run = &plan.runs[0];
-    let fault = generate(&run.scenario.workload, &racks(1, 3), run.seed).unwrap_err();
+    let fault = generate(&[run.scenario.workload[0].workload()], &racks(1, 3), run.seed).unwrap_err();
     let error = plan.workload_error(run, &fault).to_string();
     assert!(
         error.starts_with("error: test.toml:13:35: workload[0].placement.senders: an incast of 4 senders"),

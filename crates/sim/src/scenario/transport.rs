@@ -1,8 +1,9 @@
 //! `[transport]`: which transport, and its parameters.
 
 use super::RoutingMode;
+use super::decoding;
 use super::queue::QueueKind;
-use crate::transport::{Protocol, Transport};
+use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
@@ -13,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! transports {
-    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal: $queue:ident, $routing:ident, $protocol:expr;)+) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal: $queue:ident, $routing:ident, $protocol:expr $(, decoding: $decoding:expr)?;)+) => {
         /// A transport.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         pub enum TransportName {
@@ -39,6 +40,14 @@ macro_rules! transports {
                 match self { $(Self::$variant => RoutingMode::$routing,)+ }
             }
 
+            /// What decides the decode latency, in words; `None` if nothing is decoded, or in no time.
+            pub(super) fn decoding(self, config: &TransportConfig) -> Option<String> {
+                let decoding: Option<fn(&TransportConfig) -> String> = match self {
+                    $(Self::$variant => None$(.or(Some($decoding)))?,)+
+                };
+                decoding.map(|describe| describe(config))
+            }
+
             fn protocol(self, config: &TransportConfig) -> Protocol {
                 let protocol: fn(&TransportConfig) -> Protocol = match self { $(Self::$variant => $protocol,)+ };
                 protocol(config)
@@ -47,10 +56,11 @@ macro_rules! transports {
     };
 }
 
-// The registry: one line per transport. Name, the queue and the routing that `auto` stands for, the protocol.
+// The registry: one line per transport. Name, the queue and the routing that `auto` stands for, the protocol; where decoding
+// takes time, what decides how long.
 transports! {
     /// Receiver-driven and rateless; also one-to-many and many-to-one.
-    Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp((&c.scdp).into());
+    Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp((&c.scdp).into()), decoding: |c| decoding::describe(&c.scdp);
     /// Receiver-driven over trimming switches.
     Ndp = "ndp": Trim, PerPacket, |c| Protocol::Ndp(c.ndp.clone());
     /// TCP NewReno (RFC 6582).

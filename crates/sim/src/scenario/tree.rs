@@ -1,19 +1,10 @@
 //! A TOML document whose every key and value remembers where it was written.
 
-use super::error::{ScenarioError, Source};
+use super::error::{ScenarioError, Source, Span};
 use super::path::Path;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-/// A place in one of the sources of a scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    /// 0: the file; above: an override of the command line.
-    pub(super) source: usize,
-    /// Bytes.
-    pub(super) range: Range<usize>,
-}
 
 /// A value and its place.
 #[derive(Clone, Debug)]

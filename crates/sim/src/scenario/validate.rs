@@ -1,12 +1,13 @@
 //! Checks that a decoded scenario makes sense.
 
 use super::fabric::Fabrics;
-use super::{QueueKind, Scenario, SwitchConfig, TransportName};
+use super::{QueueKind, Scenario, SwitchConfig, TransportName, WorkloadConfig};
 use crate::control::Given;
 use crate::fabric::graph::Graph;
 use crate::fabric::queue::Discipline as _;
 use crate::fabric::routing::Routing;
-use crate::workload::{Fallback, Fault, SizesConfig, WorkloadConfig};
+use crate::network::Fallback;
+use crate::workload::{Fault, SizesConfig};
 use anabranch_transport::Rate;
 use std::path::Path;
 
@@ -29,7 +30,7 @@ impl Scenario {
         let mut under = |key: &str, found: Vec<Fault>| faults.extend(found.into_iter().map(|f| f.under(key)));
         match fabrics.get(&self.fabric, base) {
             Ok(graph) => {
-                under("", super::build::changes(self, &graph).err().into_iter().collect());
+                under("", super::failure::changes(&self.failure, &graph).err().into_iter().collect());
                 if graph.hosts_relay && self.switch.queue == QueueKind::Fair {
                     let message = "there are no fair queues in fabrics whose hosts relay";
                     under(
@@ -92,10 +93,10 @@ impl Scenario {
             let message = format!("{} needs the whole object at the start: it cannot follow volumes", name.name());
             faults.push(Fault::new("sizes.law", message).hint("in this workload: transport = \"udp\""));
         }
-        if !transport.repeats() && matches!(workload.sizes, Some(SizesConfig::Endless(_))) {
+        if !transport.retransmits() && matches!(workload.sizes, Some(SizesConfig::Endless(_))) {
             faults.push(never_ends(name.name()).under("sizes.law"));
         }
-        if !transport.repeats() && workload.fallback == Some(Fallback::DaisyChain) {
+        if !transport.retransmits() && workload.fallback == Some(Fallback::DaisyChain) {
             let message =
                 format!("{} sends nothing again: what one receiver lost, those after it never get", name.name());
             faults.push(Fault::new("fallback", message).hint("fallback = \"multi-unicast\""));

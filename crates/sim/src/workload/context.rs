@@ -1,10 +1,12 @@
 //! What a workload must know about the fabric: how many hosts there are, how they are grouped, how fast they are.
 
-use super::config::SESSIONS_MAX;
 use crate::fabric::graph::Graph;
 use anabranch_transport::Rate;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+/// Sessions of one workload are limited to this many: more do not fit in memory.
+pub const SESSIONS_MAX: u64 = 100_000_000;
 
 /// The hosts of a fabric as placement sees them, and where to look for data files.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! From workload configurations to sessions.
+//! From workloads to sessions.
 
 use super::Session;
 use super::arrivals::Demand;
-use super::config::WorkloadConfig;
+use super::config::Workload;
 use super::context::Context;
 use super::error::{Fault, WorkloadError};
 use crate::random::substream;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// If a workload is wrong in itself, names hosts that the fabric does not have, or a file that cannot be read.
-pub fn generate(workloads: &[WorkloadConfig], fabric: &Context, seed: u64) -> Result<Vec<Session>, WorkloadError> {
+pub fn generate(workloads: &[Workload], fabric: &Context, seed: u64) -> Result<Vec<Session>, WorkloadError> {
     let mut sessions = Vec::new();
     // Exclusive workloads choose their hosts first.
     let (first, then): (Vec<_>, Vec<_>) = workloads.iter().enumerate().partition(|(_, config)| config.exclusive);
@@ -57,7 +57,7 @@ fn number_requests(sessions: &mut [Session], workloads: usize) {
     }
 }
 
-fn one(config: &WorkloadConfig, fabric: &Context, seed: u64, group: u16) -> Result<Vec<Session>, Fault> {
+fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) -> Result<Vec<Session>, Fault> {
     let until = config.until.map_or(Time::MAX, |d| Time(d.ps()));
     if let Some(trace) = &config.trace {
         let mut sessions = trace.sessions(fabric, group).map_err(|f| f.under("trace"))?;
@@ -135,7 +135,7 @@ fn too_many(key: &str, message: &str) -> Fault {
 }
 
 /// How many sessions to make.
-fn count(config: &WorkloadConfig, per_request: u64, round: Option<u64>) -> Result<u64, Fault> {
+fn count(config: &Workload, per_request: u64, round: Option<u64>) -> Result<u64, Fault> {
     if let Some(sessions) = config.sessions {
         if !sessions.is_multiple_of(per_request) {
             let near = sessions.next_multiple_of(per_request);

@@ -1,7 +1,7 @@
 //! Who sends what to whom, and when.
 //!
-//! A workload is arrivals x sizes x placement, or a trace. Each law is one file; [`generate`] turns the configurations
-//! of a scenario into the [`Session`]s of a run. Nothing here knows a transport.
+//! A [`Workload`] is arrivals x sizes x placement, or a trace. Each law is one file; [`generate`] turns the workloads of a
+//! scenario into the [`Session`]s of a run. Nothing here knows a transport.
 
 use anabranch_transport::{Bytes, Time};
 use schemars::JsonSchema;
@@ -12,7 +12,6 @@ pub mod arrivals;
 mod config;
 pub(crate) mod context;
 mod error;
-mod fallback;
 mod generate;
 pub mod placement;
 mod registry;
@@ -21,10 +20,9 @@ pub mod supply;
 pub mod trace;
 
 pub use arrivals::ArrivalsConfig;
-pub use config::{SESSIONS_MAX, WorkloadConfig};
-pub use context::Context;
+pub use config::Workload;
+pub use context::{Context, SESSIONS_MAX};
 pub use error::{Fault, WorkloadError};
-pub use fallback::Fallback;
 pub use generate::generate;
 pub use placement::{Access, PlacementConfig, Policy};
 pub(crate) use registry::registry;

@@ -5,9 +5,9 @@ use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::routing::{RoutingConfig, RoutingMode};
+use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Change, Ending, Group, Network, Sampling, Setup, Stop};
-use anabranch_sim::transport::{Protocol, Transport};
+use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Stop};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
@@ -128,7 +128,7 @@ pub(crate) fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
-        groups: vec![Group::new("test", transport, path)],
+        groups: vec![SessionGroup::new("test", transport, path)],
         sessions,
         seed: 1,
         stop: Stop::Idle,

@@ -12,7 +12,7 @@
 pub(super) struct Pulls {
     /// The last pull sent.
     sent: u64,
-    /// Pulls up to this one are settled: answered or written off.
+    /// Pulls up to this one are done with: answered or written off.
     void: u64,
     /// Pulls above `void` and up to this one were sent before the last [`Self::age`].
     old_end: u64,

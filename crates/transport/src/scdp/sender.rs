@@ -268,15 +268,13 @@ impl Sender {
     /// Emits of a block what every receiver that still needs it has asked for.
     #[inline]
     fn advance(&mut self, block: u32, urgent: bool) {
-        let upto = match self.members.as_slice() {
-            [only] => only.asked(block),
-            members => self.quorum().map_or_else(
-                || {
-                    let needs = members.iter().filter(|m| !m.done && m.base <= block);
-                    needs.map(|m| m.asked(block)).min().unwrap_or(0)
-                },
-                |quorum| self.asked_by(quorum, block),
-            ),
+        let upto = match (self.members.as_slice(), self.quorum()) {
+            ([only], _) => only.asked(block),
+            (_, Some(quorum)) => self.asked_by(quorum, block),
+            (members, None) => {
+                let needs = members.iter().filter(|m| !m.done && m.base <= block);
+                needs.map(|m| m.asked(block)).min().unwrap_or(0)
+            }
         };
         self.emit(block, upto, urgent);
     }
@@ -347,7 +345,8 @@ impl Sender {
             self.base += 1;
         }
         let quorum = self.quorum();
-        self.front = self.front.max(quorum.map_or(self.base, |quorum| self.complete_at(quorum)));
+        let front = if let Some(quorum) = quorum { self.complete_at(quorum) } else { self.base };
+        self.front = self.front.max(front);
         if self.members.len() > 1 {
             // A quorum needs nothing before its front. All others that are left count, and ask for nothing beyond `end`.
             let first = if quorum.is_some() { self.front } else { self.base };

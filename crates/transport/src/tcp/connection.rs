@@ -11,7 +11,7 @@ use super::flow::FlowSpec;
 use super::receiver::Receiver;
 use super::segment::{Flags, Segment};
 use super::sender::Sender;
-use super::timer::RetransmitTimer;
+use super::timer::RetransmissionTimer;
 use crate::endpoint::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use crate::units::{Duration, Time};
 
@@ -71,7 +71,7 @@ pub struct Connection {
     peer_finished: bool,
     wants_ecn: bool,
     wants_sack: bool,
-    timer: RetransmitTimer,
+    timer: RetransmissionTimer,
     /// When SYN or SYN-ACK was sent; later, when the object was complete.
     since: Time,
     rto_initial: Duration,
@@ -120,7 +120,7 @@ impl Connection {
             peer_finished: false,
             wants_ecn: config.wants_ecn(),
             wants_sack: config.sack,
-            timer: RetransmitTimer::new(config),
+            timer: RetransmissionTimer::new(config),
             since: Time::ZERO,
             rto_initial: config.rto_initial,
             syn_timeout: config.syn_timeout,
@@ -218,7 +218,7 @@ impl Connection {
         match self.state {
             State::Established => {
                 if segment.flags.has(Flags::SYN) {
-                    // The receiver repeated its SYN-ACK: it has not heard of us yet.
+                    // The receiver repeated its SYN-ACK: our ACK has not reached it.
                     self.ack_due = true;
                 }
                 sender.on_ack(&mut self.timer, now, segment);

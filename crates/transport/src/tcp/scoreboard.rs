@@ -5,7 +5,9 @@
 
 use super::ranges::RangeSet;
 use super::segment::Segment;
-use super::sender::DUP_THRESHOLD;
+
+/// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
+pub(super) const DUP_THRESHOLD: u32 = 3;
 
 /// Everything that only a connection with SACK needs.
 #[derive(Clone, Debug, Default)]

@@ -9,16 +9,13 @@ use super::congestion::{Acked, Control, Controller, Window};
 use super::flow::{Flow, FlowSpec};
 use super::pacer::Pacer;
 use super::prr::ProportionalRateReduction;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{DUP_THRESHOLD, Scoreboard};
 use super::segment::{Flags, Segment};
-use super::timer::RetransmitTimer;
+use super::timer::RetransmissionTimer;
 use crate::demotion::Demotion;
 use crate::units::{Duration, Time};
 
 mod recovery;
-
-/// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
-pub(super) const DUP_THRESHOLD: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -203,7 +200,7 @@ impl Sender {
 
     /// What its congestion control may know.
     #[inline]
-    fn flow(&self, timer: &RetransmitTimer, now: Time) -> Flow {
+    fn flow(&self, timer: &RetransmissionTimer, now: Time) -> Flow {
         Flow {
             now,
             srtt: timer.srtt(),
@@ -243,7 +240,7 @@ impl Sender {
 
     /// An acknowledgement arrived.
     #[inline]
-    pub(super) fn on_ack(&mut self, timer: &mut RetransmitTimer, now: Time, segment: &Segment) {
+    pub(super) fn on_ack(&mut self, timer: &mut RetransmissionTimer, now: Time, segment: &Segment) {
         let ack = segment.ack;
         if ack > self.max || ack < self.una {
             return;
@@ -261,7 +258,7 @@ impl Sender {
     }
 
     #[inline]
-    fn on_new_ack(&mut self, timer: &mut RetransmitTimer, now: Time, segment: &Segment, ece: bool) {
+    fn on_new_ack(&mut self, timer: &mut RetransmissionTimer, now: Time, segment: &Segment, ece: bool) {
         let ack = segment.ack;
         let bytes = ack - self.una;
         // Only a full window grows (RFC 5681 §3.1 as refined by RFC 7661; RFC 9438 §5.8).
@@ -371,7 +368,7 @@ impl Sender {
 
     /// The retransmission timer fired: go back to the first unacknowledged segment with a window of one
     /// (RFC 5681 §3.1, RFC 6582 §3.2 step 4).
-    pub(super) fn on_timeout(&mut self, timer: &RetransmitTimer, now: Time) {
+    pub(super) fn on_timeout(&mut self, timer: &RetransmissionTimer, now: Time) {
         // Timeouts since the last progress, this one included.
         let consecutive = timer.consecutive();
         // RFC 5681 §3.1: ssthresh stays when the same segment times out again.
@@ -407,7 +404,7 @@ impl Sender {
 
     /// The next data segment to send now, if window and recovery allow one.
     #[inline]
-    pub(super) fn poll_transmit(&mut self, timer: &mut RetransmitTimer, now: Time) -> Option<Outgoing> {
+    pub(super) fn poll_transmit(&mut self, timer: &mut RetransmissionTimer, now: Time) -> Option<Outgoing> {
         if self.una == self.max && self.max > 0 && now.since(self.sent_at) > timer.rto() {
             // RFC 5681 §4.1: after the application kept it idle, the window starts again.
             self.window.cwnd = self.window.cwnd.min(self.initial_window);

@@ -1,13 +1,14 @@
-//! The retransmission timer (RFC 6298): round-trip estimate, back-off and the deadline itself.
+//! TCP's retransmission timer (RFC 6298 §2 and §5): the timeout with its bounds, back-off and the deadline itself.
 //!
 //! One segment is timed at a time and never a retransmitted one (Karn's algorithm, RFC 6298 §3); the caller picks it.
 
 use super::config::TcpConfig;
+use crate::round_trip::RoundTrip;
 use crate::units::{Duration, Time};
 
 /// Retransmission timer of one end.
 #[derive(Clone, Debug)]
-pub(super) struct RetransmitTimer {
+pub(super) struct RetransmissionTimer {
     /// When to fire; [`Time::MAX`] when stopped.
     deadline: Time,
     /// Until when what is handed over now waits in the host's own queue. What has not left is not lost (Linux checks the same
@@ -15,9 +16,7 @@ pub(super) struct RetransmitTimer {
     departure: Time,
     /// The timeout in force, back-off included.
     rto: Duration,
-    /// Smoothed round-trip time; zero before the first sample.
-    srtt: Duration,
-    variance: Duration,
+    round_trip: RoundTrip,
     min: Duration,
     max: Duration,
     granularity: Duration,
@@ -26,15 +25,14 @@ pub(super) struct RetransmitTimer {
     retries: u8,
 }
 
-impl RetransmitTimer {
+impl RetransmissionTimer {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             deadline: Time::MAX,
             departure: Time::ZERO,
             // RFC 6298 §2.1: 1 s until there is a sample, for the SYN and whatever follows.
             rto: config.rto_initial.max(config.rto_min).min(config.rto_max),
-            srtt: Duration::ZERO,
-            variance: Duration::ZERO,
+            round_trip: RoundTrip::default(),
             min: config.rto_min,
             max: config.rto_max,
             granularity: config.clock_granularity,
@@ -55,7 +53,7 @@ impl RetransmitTimer {
 
     #[inline]
     pub(super) fn srtt(&self) -> Duration {
-        self.srtt
+        self.round_trip.smoothed()
     }
 
     /// RFC 6298 §5.1: the SYN is sent, for the first time with the timeout of SYNs.
@@ -104,15 +102,8 @@ impl RetransmitTimer {
 
     /// A round-trip time of a segment that was sent once (RFC 6298 §2). Ends the back-off.
     pub(super) fn sample(&mut self, rtt: Duration) {
-        if self.srtt == Duration::ZERO {
-            self.srtt = rtt;
-            self.variance = rtt / 2;
-        } else {
-            let error = Duration(self.srtt.0.abs_diff(rtt.0));
-            self.variance = self.variance - self.variance / 4 + error / 4;
-            self.srtt = self.srtt - self.srtt / 8 + rtt / 8;
-        }
-        self.rto = (self.srtt + self.granularity.max(self.variance * 4)).max(self.min).min(self.max);
+        self.round_trip.sample(rtt);
+        self.rto = self.round_trip.timeout(self.granularity).max(self.min).min(self.max);
     }
 
     /// The timer fired: doubles the timeout (RFC 6298 §5.5) and stops. `false` when the retries are exhausted.
@@ -138,18 +129,8 @@ impl RetransmitTimer {
 mod tests {
     use super::*;
 
-    fn timer(min: Duration, granularity: Duration) -> RetransmitTimer {
-        RetransmitTimer::new(&TcpConfig { rto_min: min, clock_granularity: granularity, ..TcpConfig::default() })
-    }
-
-    #[test]
-    fn follows_the_formulas_of_rfc_6298() {
-        let mut t = timer(Duration(1), Duration(1));
-        t.sample(Duration(8_000));
-        assert_eq!(t.rto(), Duration(8_000 + 4 * 4_000), "§2.2: SRTT = R, RTTVAR = R/2");
-        t.sample(Duration(16_000));
-        // §2.3: RTTVAR = 3/4 * 4000 + 1/4 * |8000 - 16000| = 5000; SRTT = 7/8 * 8000 + 1/8 * 16000 = 9000.
-        assert_eq!((t.srtt(), t.rto()), (Duration(9_000), Duration(9_000 + 4 * 5_000)));
+    fn timer(min: Duration, granularity: Duration) -> RetransmissionTimer {
+        RetransmissionTimer::new(&TcpConfig { rto_min: min, clock_granularity: granularity, ..TcpConfig::default() })
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::super::error::DecoderError;
 use super::super::layout::BlockLayout;
 use super::super::plans::Plans;
-use super::DecoderError;
 use crate::{Added, SourceBlockDecoder};
 
 /// A block on its way.

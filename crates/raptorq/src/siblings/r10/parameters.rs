@@ -1,11 +1,8 @@
 //! The numbers that K determines, and which intermediate symbols make an encoding symbol: RFC 5053 §5.4.
 
 use super::tables::{J, RANDOM};
+pub(super) use super::tables::{MAX_SOURCE_SYMBOLS, MIN_SOURCE_SYMBOLS};
 
-/// §5.1.2 and §5.7: the fewest source symbols of a block.
-pub(super) const MIN_SOURCE_SYMBOLS: u32 = 4;
-/// §5.1.2: the most.
-pub(super) const MAX_SOURCE_SYMBOLS: u32 = 8192;
 /// §3.2 (the ESI has 16 bits): how many encoding symbols a block has.
 pub(super) const ENCODING_SYMBOLS: u32 = 1 << 16;
 

@@ -2,9 +2,12 @@
 //!
 //! V0 and V1 (§5.6) are RFC 6330's and stand there.
 
-use super::parameters::{MAX_SOURCE_SYMBOLS, MIN_SOURCE_SYMBOLS};
-
 pub(super) use crate::rfc::tables::RANDOM;
+
+/// §5.1.2 and §5.7: the fewest source symbols of a block.
+pub(super) const MIN_SOURCE_SYMBOLS: u32 = 4;
+/// §5.1.2: the most.
+pub(super) const MAX_SOURCE_SYMBOLS: u32 = 8192;
 
 /// §5.7: `J(K)`, the systematic index, for K = 4, 5, .. 8192.
 #[rustfmt::skip]

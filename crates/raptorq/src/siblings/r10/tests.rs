@@ -138,7 +138,7 @@ fn the_decoder_fails_only_where_no_decoder_can_do_better() {
 
 #[test]
 fn few_columns_are_inactive() {
-    // What decoding costs. For K = 8192 the dense part would be hopeless at a tenth of K.
+    // What decoding costs. For K = 8192 at a tenth of K the dense part would cost too much.
     let parameters = Parameters::new(MAX_SOURCE_SYMBOLS);
     let mut solver = Solver::new(&parameters);
     let ids: Vec<u32> = (20_000..20_000 + MAX_SOURCE_SYMBOLS + 20).collect();

@@ -5,9 +5,8 @@
 //! never trimmed and never waits for data that was pulled.
 
 use super::bands::Bands;
-use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
+use super::{Discipline, Outcome, Passing, Queue};
 use crate::engine::arena::{Hot, PacketId};
-use anabranch_transport::Rate;
 
 /// Pushed packets first.
 #[derive(Clone, Debug)]
@@ -50,10 +49,6 @@ impl Discipline for Express {
         if hot.pushed() { Passing::Unmarked } else { self.others.pass(hot, idle) }
     }
 
-    fn inspects_passing(&self) -> bool {
-        self.others.inspects_passing()
-    }
-
     fn urgency(&self) -> u8 {
         if self.pushed.is_empty() { self.others.urgency() } else { 0 }
     }
@@ -70,17 +65,7 @@ impl Discipline for Express {
         self.others.class_of(hot)
     }
 
-    fn set(&mut self, setting: Setting) -> bool {
-        self.others.set(setting)
-    }
-
-    fn set_rate(&mut self, rate: Rate) {
-        self.others.set_rate(rate);
-    }
-
-    fn marking_threshold(&self) -> Option<Limit> {
-        self.others.marking_threshold()
-    }
+    delegate!(others: inspects_passing, settings);
 }
 
 #[cfg(test)]

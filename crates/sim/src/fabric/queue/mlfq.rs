@@ -60,13 +60,6 @@ impl Mlfq {
         Self { headers: Bands::EMPTY, data: Bands::EMPTY, parameters, schedule }
     }
 
-    /// Shares the parameters of another queue, if they are the same: those of all ports then take one place in the caches.
-    pub fn share(&mut self, other: &Self) {
-        if self.parameters == other.parameters {
-            self.parameters = Arc::clone(&other.parameters);
-        }
-    }
-
     fn enqueue_header(&mut self, hots: &mut [Hot], id: PacketId) -> PacketId {
         let limit = self.parameters.header_buffer;
         if limit.admits(self.headers.packets, self.headers.bytes, hots[id as usize].size) {
@@ -155,6 +148,13 @@ impl Discipline for Mlfq {
     #[inline]
     fn bytes(&self) -> u64 {
         self.headers.bytes + self.data.bytes
+    }
+
+    fn share(&mut self, other: &Self) {
+        // Those of all ports are the same, until one is changed.
+        if self.parameters == other.parameters {
+            self.parameters = Arc::clone(&other.parameters);
+        }
     }
 
     fn set(&mut self, setting: Setting) -> bool {

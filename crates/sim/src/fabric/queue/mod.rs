@@ -8,6 +8,54 @@
 use crate::engine::arena::{Hot, NO_PACKET, PacketId};
 use anabranch_transport::Rate;
 
+/// Methods of [`Discipline`] that a queue leaves to the one inside it.
+macro_rules! delegate {
+    ($inner:ident: $($method:ident),+) => { $(delegate!(@ $inner $method);)+ };
+    (@ $inner:ident dequeue) => {
+        #[inline]
+        fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
+            self.$inner.dequeue(hots)
+        }
+    };
+    (@ $inner:ident head) => {
+        #[inline]
+        fn head(&self) -> PacketId {
+            self.$inner.head()
+        }
+    };
+    (@ $inner:ident packets) => {
+        #[inline]
+        fn packets(&self) -> u32 {
+            self.$inner.packets()
+        }
+    };
+    (@ $inner:ident bytes) => {
+        #[inline]
+        fn bytes(&self) -> u64 {
+            self.$inner.bytes()
+        }
+    };
+    (@ $inner:ident inspects_passing) => {
+        fn inspects_passing(&self) -> bool {
+            self.$inner.inspects_passing()
+        }
+    };
+    (@ $inner:ident settings) => {
+        fn set(&mut self, setting: $crate::fabric::queue::Setting) -> bool {
+            self.$inner.set(setting)
+        }
+        fn set_rate(&mut self, rate: anabranch_transport::Rate) {
+            self.$inner.set_rate(rate);
+        }
+        fn share(&mut self, other: &Self) {
+            self.$inner.share(&other.$inner);
+        }
+        fn marking_threshold(&self) -> Option<$crate::fabric::queue::Limit> {
+            self.$inner.marking_threshold()
+        }
+    };
+}
+
 mod bands;
 pub mod drop_tail;
 pub mod ecn;
@@ -130,6 +178,12 @@ pub trait Discipline {
     }
     /// The port sends at this rate from now on.
     fn set_rate(&mut self, _rate: Rate) {}
+    /// Shares with another queue what the two have in common, which then takes one place in the caches.
+    fn share(&mut self, _other: &Self)
+    where
+        Self: Sized,
+    {
+    }
     /// From what length on it marks now, if it does by a threshold.
     fn marking_threshold(&self) -> Option<Limit> {
         None
@@ -195,6 +249,12 @@ macro_rules! disciplines {
             }
             fn set_rate(&mut self, rate: Rate) {
                 match self { $(Self::$name(q) => q.set_rate(rate),)+ }
+            }
+            fn share(&mut self, other: &Self) {
+                match (self, other) {
+                    $((Self::$name(q), Self::$name(other)) => q.share(other),)+
+                    _ => {}
+                }
             }
             fn marking_threshold(&self) -> Option<Limit> {
                 match self { $(Self::$name(q) => q.marking_threshold(),)+ }

@@ -4,7 +4,7 @@
 //! at random: bursts pass, and a flow's share of the marks or drops is its share of the packets.
 
 use super::drop_tail::DropTail;
-use super::{Discipline, Limit, Outcome, Passing, Setting};
+use super::{Discipline, Limit, Outcome, Passing};
 use crate::engine::arena::{Hot, PacketId, flag};
 use crate::random;
 
@@ -145,15 +145,7 @@ impl Discipline for Red {
         self.queue.dequeue(hots)
     }
 
-    #[inline]
-    fn packets(&self) -> u32 {
-        self.queue.packets()
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.queue.bytes()
-    }
+    delegate!(queue: packets, bytes, settings);
 
     #[inline]
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
@@ -170,10 +162,6 @@ impl Discipline for Red {
 
     fn inspects_passing(&self) -> bool {
         true
-    }
-
-    fn set(&mut self, setting: Setting) -> bool {
-        self.queue.set(setting)
     }
 }
 
@@ -212,23 +200,23 @@ mod tests {
     }
 
     /// Even gaps double the probability: with the counter of 1993, Fig. 2, gaps are uniform on 1 to 1/p - 1, whose mean is 1/2p.
-    fn spread(share: f64) -> f64 {
-        (2.0 * share).min(1.0)
+    fn spread(probability: f64) -> f64 {
+        (2.0 * probability).min(1.0)
     }
 
     #[test]
-    fn the_share_rises_from_the_lower_threshold_and_gently_beyond_the_upper() {
+    fn the_probability_rises_from_the_lower_threshold_and_gently_beyond_the_upper() {
         let plain = RedParameters { gentle: false, ..parameters() };
-        for (average, share) in [(4.9, 0.0), (7.5, 0.025), (10.0, 0.05), (14.0, 0.09)] {
+        for (average, probability) in [(4.9, 0.0), (7.5, 0.025), (10.0, 0.05), (14.0, 0.09)] {
             for p in [parameters(), plain] {
                 let (dropped, marked) = dropped_and_marked(p, average, data(0));
-                assert!((dropped - spread(share)).abs() < 0.01 && marked == 0.0, "{average}: {dropped}");
+                assert!((dropped - spread(probability)).abs() < 0.01 && marked == 0.0, "{average}: {dropped}");
             }
         }
         // Floyd 2000: 0.1 at 15, 0.55 at 22.5, all from 30 on. Without it, all from 15 on.
-        for (average, share) in [(15.0, 0.1), (22.5, 0.55), (29.9, 0.994), (30.0, 1.0)] {
+        for (average, probability) in [(15.0, 0.1), (22.5, 0.55), (29.9, 0.994), (30.0, 1.0)] {
             let dropped = dropped_and_marked(parameters(), average, data(0)).0;
-            assert!(dropped >= share - 0.01 && dropped <= spread(share) + 0.02, "{average}: {dropped}");
+            assert!(dropped >= probability - 0.01 && dropped <= spread(probability) + 0.02, "{average}: {dropped}");
             assert!(dropped_and_marked(plain, average, data(0)).0 > 0.999);
         }
     }

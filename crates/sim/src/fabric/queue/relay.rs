@@ -6,9 +6,8 @@
 //! next; where both are equally urgent, own packets and those of others take turns.
 
 use super::nic::Nic;
-use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
+use super::{Discipline, Outcome, Passing, Queue};
 use crate::engine::arena::{Hot, PacketId, flag};
-use anabranch_transport::Rate;
 
 /// A relaying host's queue.
 #[derive(Clone, Debug)]
@@ -61,21 +60,7 @@ impl Discipline for Relay {
         if hot.has(flag::RELAYED) { self.others.pass(hot, idle) } else { Passing::Unmarked }
     }
 
-    fn inspects_passing(&self) -> bool {
-        self.others.inspects_passing()
-    }
-
-    fn set(&mut self, setting: Setting) -> bool {
-        self.others.set(setting)
-    }
-
-    fn set_rate(&mut self, rate: Rate) {
-        self.others.set_rate(rate);
-    }
-
-    fn marking_threshold(&self) -> Option<Limit> {
-        self.others.marking_threshold()
-    }
+    delegate!(others: inspects_passing, settings);
 }
 
 #[cfg(test)]

@@ -53,13 +53,13 @@ pub struct Trim {
     header_limit: Limit,
     data_limit: Limit,
     schedule: WeightedRoundRobin,
-    /// State of the coin; `None`: what arrives is trimmed.
-    coin: Option<u64>,
+    /// State of the random choice between arrival and tail; `None`: what arrives is trimmed.
+    random: Option<u64>,
 }
 
 impl Trim {
     /// `data_limit` for whole packets (NDP: 8 packets), `header_limit` for headers and control packets (NDP: the same
-    /// memory), `weight` headers for each data packet, and the seed of the coin that decides which packet is trimmed.
+    /// memory), `weight` headers for each data packet, and the seed of the random choice of the packet that is trimmed.
     pub fn new(data_limit: Limit, header_limit: Limit, weight: u32, seed: u64) -> Self {
         Self {
             headers: Bands::EMPTY,
@@ -67,20 +67,20 @@ impl Trim {
             header_limit,
             data_limit,
             schedule: WeightedRoundRobin::new(weight),
-            coin: Some(random::mix(seed)),
+            random: Some(random::mix(seed)),
         }
     }
 
-    /// The same, but without a coin: what arrives at a full queue is trimmed.
+    /// The same, without a random choice: what arrives at a full queue is trimmed.
     #[must_use]
     pub fn of_arrivals(self) -> Self {
-        Self { coin: None, ..self }
+        Self { random: None, ..self }
     }
 
     fn heads(&mut self) -> bool {
-        let Some(coin) = &mut self.coin else { return false };
-        *coin = random::mix(*coin);
-        *coin >> 63 == 1
+        let Some(state) = &mut self.random else { return false };
+        *state = random::mix(*state);
+        *state >> 63 == 1
     }
 
     fn enqueue_header(&mut self, hots: &mut [Hot], id: PacketId) -> PacketId {
@@ -175,11 +175,11 @@ mod tests {
         }
         assert_eq!(queue.packets(), 200);
         assert_eq!(queue.bytes(), 8 * 1500 + 192 * 64);
-        assert!(victims[0] > 60 && victims[1] > 60, "a fair coin: {victims:?}");
+        assert!(victims[0] > 60 && victims[1] > 60, "each with probability 1/2: {victims:?}");
     }
 
     #[test]
-    fn without_a_coin_it_is_always_the_arrival() {
+    fn without_a_random_choice_it_is_always_the_arrival() {
         let mut arena = Arena::new();
         let mut queue = Trim::new(Limit::Packets(8), Limit::Packets(1000), 10, 1).of_arrivals();
         for label in 0..200 {

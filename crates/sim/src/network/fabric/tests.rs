@@ -6,11 +6,11 @@ use crate::fabric::graph::{Level, Link, Node};
 use crate::fabric::jitter::Jitter;
 use crate::fabric::queue::{Limit, drop_tail::DropTail};
 use crate::fabric::routing::{RoutingConfig, RoutingMode};
+use crate::host::protocol::{Protocol, Transport};
 use crate::host::stack::Header;
 use crate::network::engine::Entities;
 use crate::network::schedule::Target;
-use crate::network::{Conservation, Group, Sampling, Stop};
-use crate::transport::{Protocol, Transport};
+use crate::network::{Conservation, Sampling, SessionGroup, Stop};
 use crate::workload::{Mode, Session};
 use anabranch_transport::{Bytes, Duration, Rate, Time, udp};
 
@@ -70,7 +70,7 @@ impl Bench {
         let setup = Setup {
             graph: Arc::new(graph()),
             queue: Box::new(|_| Queue::DropTail(DropTail::new(Limit::Packets(1)))),
-            groups: vec![Group::new("test", transport, RoutingMode::PerPacket)],
+            groups: vec![SessionGroup::new("test", transport, RoutingMode::PerPacket)],
             sessions: vec![session],
             seed: 1,
             stop: Stop::Idle,

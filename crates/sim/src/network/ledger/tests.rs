@@ -1,13 +1,13 @@
 use super::*;
 use crate::fabric::routing::RoutingMode;
-use crate::transport::{Protocol, Transport};
+use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Mode;
 use anabranch_transport::{Bytes, udp};
 
 /// One session from host 0 to hosts 1 and 2, opened, with an endpoint for each; `awaited` or not.
 fn ledger(awaited: bool) -> Ledger {
     let transport = Transport { name: "udp".to_owned(), protocol: Protocol::Udp(udp::UdpConfig::default()) };
-    let group = Group { awaited, ..Group::new("test", transport, RoutingMode::PerPacket) };
+    let group = SessionGroup { awaited, ..SessionGroup::new("test", transport, RoutingMode::PerPacket) };
     let session = Session {
         start: Time::ZERO,
         size: Some(Bytes(1)),

@@ -10,30 +10,30 @@ fn fixed(size: u64) -> SizesConfig {
     SizesConfig::Fixed(Fixed { size: Bytes(size) })
 }
 
-fn web_search(load: f64, sessions: u64) -> WorkloadConfig {
-    WorkloadConfig {
+fn web_search(load: f64, sessions: u64) -> Workload {
+    Workload {
         arrivals: ArrivalsConfig::Poisson(Poisson { rate: None, load: Some(load) }),
         sizes: Some(SizesConfig::Cdf(Cdf { name: Some("websearch_pfabric".to_owned()), file: None })),
         placement: Some(PlacementConfig::Random(Random {})),
         sessions: Some(sessions),
-        ..WorkloadConfig::default()
+        ..Workload::default()
     }
 }
 
-fn background(share: f64) -> WorkloadConfig {
-    WorkloadConfig {
+fn background(share: f64) -> Workload {
+    Workload {
         sizes: Some(SizesConfig::Endless(Endless::default())),
         placement: Some(PlacementConfig::Permutation(Permutation { share })),
-        ..WorkloadConfig::default()
+        ..Workload::default()
     }
 }
 
-fn incast(senders: u32, arrivals: ArrivalsConfig) -> WorkloadConfig {
-    WorkloadConfig {
+fn incast(senders: u32, arrivals: ArrivalsConfig) -> Workload {
+    Workload {
         arrivals,
         sizes: Some(fixed(70_000)),
         placement: Some(PlacementConfig::Incast(Incast { senders, receiver: Some(0), choice: Senders::Random })),
-        ..WorkloadConfig::default()
+        ..Workload::default()
     }
 }
 
@@ -71,9 +71,9 @@ fn a_workload_does_not_disturb_the_others() {
 #[test]
 fn the_hosts_of_an_exclusive_workload_are_its_own() {
     let fabric = racks(50, 5);
-    let alone = WorkloadConfig { exclusive: true, ..background(0.3) };
+    let alone = Workload { exclusive: true, ..background(0.3) };
     let replicas = Replicas { replicas: 3, policy: Policy::Hdfs, blocks: 1, access: Some(Access::Write) };
-    let writes = WorkloadConfig { placement: Some(PlacementConfig::Replicas(replicas)), ..web_search(0.5, 600) };
+    let writes = Workload { placement: Some(PlacementConfig::Replicas(replicas)), ..web_search(0.5, 600) };
     let sessions = generate(&[web_search(0.5, 2_000), alone.clone(), writes], &fabric, 1).unwrap();
     let hosts = |group: u16| -> BTreeSet<u32> {
         let own = sessions.iter().filter(|s| s.group == group);
@@ -82,7 +82,7 @@ fn the_hosts_of_an_exclusive_workload_are_its_own() {
     assert_eq!((hosts(0).len(), hosts(1).len(), hosts(2).len()), (175, 75, 175));
     assert!(hosts(1).is_disjoint(&hosts(0)) && hosts(0) == hosts(2));
     // Loads are of the links that are left.
-    let rate = |fabric: &Context, workloads: &[WorkloadConfig]| {
+    let rate = |fabric: &Context, workloads: &[Workload]| {
         let sessions = generate(workloads, fabric, 1).unwrap();
         sessions.iter().rfind(|s| s.group == 0).unwrap().start.as_secs_f64()
     };
@@ -92,11 +92,11 @@ fn the_hosts_of_an_exclusive_workload_are_its_own() {
 
 #[test]
 fn a_host_that_is_taken_cannot_be_named() {
-    let pairs = |pairs: Vec<[u32; 2]>, exclusive| WorkloadConfig {
+    let pairs = |pairs: Vec<[u32; 2]>, exclusive| Workload {
         sizes: Some(fixed(1_000)),
         placement: Some(PlacementConfig::Pairs(Pairs { pairs })),
         exclusive,
-        ..WorkloadConfig::default()
+        ..Workload::default()
     };
     let fabric = racks(2, 3);
     let both = |second| generate(&[pairs(second, false), pairs(vec![[0, 3]], true)], &fabric, 1);
@@ -114,13 +114,12 @@ fn background_flows_are_endless_and_start_at_once() {
     let sessions = generate(&[background(0.3)], &racks(50, 5), 1).unwrap();
     assert_eq!(sessions.len(), 75);
     assert!(sessions.iter().all(|s| s.size.is_none() && s.start == Time::ZERO && s.mode == Mode::Unicast));
-    assert!(background(0.3).is_background() && !web_search(0.5, 1).is_background());
 }
 
 #[test]
 fn sessions_are_sorted_by_start_then_workload() {
     let every = |us| ArrivalsConfig::Interval(Interval { every: Duration::from_us(us), at: Duration::ZERO });
-    let workloads = [incast(2, every(3)), incast(3, every(2))].map(|w| WorkloadConfig { sessions: Some(6), ..w });
+    let workloads = [incast(2, every(3)), incast(3, every(2))].map(|w| Workload { sessions: Some(6), ..w });
     let sessions = generate(&workloads, &racks(2, 3), 1).unwrap();
     let order: Vec<(u64, u16)> = sessions.iter().map(|s| (s.start.ps() / 1_000_000, s.group)).collect();
     assert!(order.is_sorted());
@@ -145,7 +144,7 @@ fn jitter_spreads_each_session_within_its_bound() {
 #[test]
 fn until_ends_the_arrivals() {
     let every = Interval { every: Duration::from_us(10), at: Duration::ZERO };
-    let config = WorkloadConfig {
+    let config = Workload {
         until: Some(Duration::from_us(95)),
         placement: Some(PlacementConfig::Random(Random {})),
         ..incast(1, ArrivalsConfig::Interval(every))
@@ -164,7 +163,7 @@ fn explicit_times_set_the_number_of_sessions() {
 fn load_counts_all_sessions_of_a_request() {
     let fabric = racks(10, 5);
     let arrivals = ArrivalsConfig::Poisson(Poisson { rate: None, load: Some(0.2) });
-    let config = WorkloadConfig { sessions: Some(10 * 4_000), ..incast(10, arrivals) };
+    let config = Workload { sessions: Some(10 * 4_000), ..incast(10, arrivals) };
     let sessions = generate(&[config], &fabric, 3).unwrap();
     let bits = sessions.len() as f64 * 70_000.0 * 8.0;
     let load = bits / sessions.last().unwrap().start.as_secs_f64() / fabric.access_capacity_bps();
@@ -173,12 +172,12 @@ fn load_counts_all_sessions_of_a_request() {
 
 #[test]
 fn group_sessions_carry_their_mode() {
-    let replicas = |mode, access| WorkloadConfig {
+    let replicas = |mode, access| Workload {
         sizes: Some(fixed(1_000_000)),
         placement: Some(PlacementConfig::Replicas(Replicas { replicas: 3, policy: Policy::Hdfs, blocks: 1, access })),
         sessions: Some(6),
         mode,
-        ..WorkloadConfig::default()
+        ..Workload::default()
     };
     let ends = |config| generate(&[config], &racks(10, 5), 1).unwrap();
     let written = ends(replicas(Some(Mode::OneToMany), None));
@@ -193,7 +192,7 @@ fn group_sessions_carry_their_mode() {
 #[test]
 fn sessions_of_a_request_share_its_number() {
     let poisson = |rate| ArrivalsConfig::Poisson(Poisson { rate: Some(rate), load: None });
-    let ahead = WorkloadConfig {
+    let ahead = Workload {
         arrivals: poisson(2_000.0),
         placement: Some(PlacementConfig::Replicas(Replicas {
             replicas: 3,
@@ -204,7 +203,7 @@ fn sessions_of_a_request_share_its_number() {
         sessions: Some(300),
         ..web_search(0.5, 1)
     };
-    let workloads = [ahead, WorkloadConfig { sessions: Some(400), ..incast(4, poisson(1_000.0)) }];
+    let workloads = [ahead, Workload { sessions: Some(400), ..incast(4, poisson(1_000.0)) }];
     let sessions = generate(&workloads, &racks(10, 5), 4).unwrap();
     assert_eq!(sessions.len(), 700);
     let mut requests: Vec<Vec<&Session>> = Vec::new();
@@ -228,27 +227,27 @@ fn sessions_of_a_request_share_its_number() {
 #[test]
 fn errors_name_the_workload_and_the_key() {
     let fabric = racks(2, 3);
-    let key = |config: WorkloadConfig| {
+    let key = |config: Workload| {
         let error = generate(&[web_search(0.5, 1), config], &fabric, 1).unwrap_err();
         assert_eq!(error.workload, 1);
         error.fault.key
     };
     let now = || ArrivalsConfig::default();
     assert_eq!(key(incast(6, now())), "placement.senders");
-    assert_eq!(key(WorkloadConfig { sizes: Some(fixed(0)), ..incast(2, now()) }), "sizes.size");
-    assert_eq!(key(WorkloadConfig { sessions: Some(5), ..incast(2, now()) }), "sessions");
-    assert_eq!(key(WorkloadConfig { sessions: None, ..web_search(0.5, 1) }), "");
-    assert_eq!(key(WorkloadConfig { mode: Some(Mode::OneToMany), ..incast(2, now()) }), "mode");
-    assert_eq!(key(WorkloadConfig::default()), "");
-    let endless = WorkloadConfig { sizes: Some(SizesConfig::Endless(Endless::default())), ..web_search(0.5, 1) };
+    assert_eq!(key(Workload { sizes: Some(fixed(0)), ..incast(2, now()) }), "sizes.size");
+    assert_eq!(key(Workload { sessions: Some(5), ..incast(2, now()) }), "sessions");
+    assert_eq!(key(Workload { sessions: None, ..web_search(0.5, 1) }), "");
+    assert_eq!(key(Workload { mode: Some(Mode::OneToMany), ..incast(2, now()) }), "mode");
+    assert_eq!(key(Workload::default()), "");
+    let endless = Workload { sizes: Some(SizesConfig::Endless(Endless::default())), ..web_search(0.5, 1) };
     assert_eq!(key(endless), "arrivals.load");
     let file = SizesConfig::Cdf(Cdf { name: None, file: Some("missing.csv".to_owned()) });
-    assert_eq!(key(WorkloadConfig { sizes: Some(file), ..incast(2, now()) }), "sizes.file");
+    assert_eq!(key(Workload { sizes: Some(file), ..incast(2, now()) }), "sizes.file");
 }
 
 #[test]
 fn mode_of_multi_unicast_counts_towards_sessions() {
-    let config = WorkloadConfig {
+    let config = Workload {
         sizes: Some(fixed(1)),
         placement: Some(PlacementConfig::Replicas(Replicas {
             replicas: 3,
@@ -258,7 +257,7 @@ fn mode_of_multi_unicast_counts_towards_sessions() {
         })),
         sessions: Some(4),
         mode: Some(Mode::Unicast),
-        ..WorkloadConfig::default()
+        ..Workload::default()
     };
     let fault = generate(&[config], &racks(2, 3), 1).unwrap_err().fault;
     assert_eq!((fault.key.as_str(), fault.hint.as_deref()), ("sessions", Some("sessions = 6")));

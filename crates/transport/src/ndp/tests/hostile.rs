@@ -78,7 +78,7 @@ fn data_that_no_sender_of_the_object_can_send_is_ignored() {
         r.handle_packet(Time(3), &header);
         assert_eq!(r.poll_transmit(Time(3)), None);
     }
-    // A pull number never sent is data all the same, but settles nothing. A second SYN changes nothing.
+    // A pull number never sent is data all the same, but confirms nothing. A second SYN changes nothing.
     r.handle_packet(Time(4), &data(5, u64::MAX, 3, 1));
     assert!(r.poll_transmit(Time(4)).is_some());
     assert_eq!(r.stats().data_received, 2);

@@ -206,7 +206,7 @@ fn slowdown(cfg: &NdpConfig, senders: usize, packets: u64, header_room: usize) -
     last.as_secs_f64() / (PACKET * packets * senders as u64).as_secs_f64()
 }
 
-/// The first timeout as short as the others: where headers are lost before anything is heard, nothing else ends the silence.
+/// The first timeout as short as the others: where headers are lost before anything arrives, nothing else ends the silence.
 fn soon() -> NdpConfig {
     config(|c| c.rto_initial = c.rto)
 }

@@ -83,7 +83,7 @@ fn the_loss_of_any_one_packet_is_survived() {
         for lost in 0..idle.log.len() as u64 {
             let mut p = pair(packets, move |n, _, _| if n == lost { Fate::Drop } else { Fate::Deliver });
             let fct = finish(&mut p, packets * PAYLOAD);
-            // What is lost before anything is heard of the other end costs its first timeout.
+            // What is lost before anything arrives from the other end costs its first timeout.
             assert!(fct <= best + FIRST + Duration::from_us(2100), "{packets} packets, {lost} lost: {fct}");
             assert!(stats(&p).0.retransmitted <= 2, "{packets} packets, {lost} lost");
         }
@@ -194,7 +194,7 @@ fn the_window_does_not_grow_with_the_length_of_the_path() {
         let fct = finish(&mut p, packets * PAYLOAD);
         let rounds = fct.as_secs_f64() / (delay * 2).as_secs_f64() + 0.5;
         assert!(packets as f64 / rounds < 12.0 * 1.001, "{rtt} ms: {rounds} round trips");
-        // What is tried again before anything is heard is one packet at a time.
+        // What is tried again before anything arrives is one packet at a time.
         let (s, r) = stats(&p);
         assert!(s.retransmitted <= rtt / 50 && r.timeouts <= rtt / 50, "{rtt} ms: {s:?} {r:?}");
     }

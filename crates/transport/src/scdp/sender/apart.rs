@@ -23,11 +23,21 @@ pub(super) struct Apart {
     until: Option<Time>,
     /// Counters of detached senders that are no more.
     stats: Stats,
+    /// How far each receiver is; kept for its memory.
+    reached: Vec<u32>,
 }
 
 impl Apart {
     pub(super) fn new(watch: Watch, quorum: Option<usize>) -> Self {
-        Self { watch, quorum, detached: Vec::new(), dropped: Vec::new(), until: None, stats: Stats::default() }
+        Self {
+            watch,
+            quorum,
+            detached: Vec::new(),
+            dropped: Vec::new(),
+            until: None,
+            stats: Stats::default(),
+            reached: Vec::new(),
+        }
     }
 
     /// Whether there is something left to do for receivers outside the group.
@@ -75,6 +85,12 @@ fn added(a: Stats, b: Stats) -> Stats {
         timeouts: a.timeouts + b.timeouts,
         ..a
     }
+}
+
+/// The `n`-th largest of some numbers, from 1 on. In time linear in their number: each pull of a receiver asks.
+fn largest(numbers: &mut [u32], n: usize) -> Option<u32> {
+    let place = numbers.len().checked_sub(n).filter(|_| n > 0)?;
+    Some(*numbers.select_nth_unstable(place).1)
 }
 
 impl Sender {
@@ -128,19 +144,22 @@ impl Sender {
     }
 
     /// How many symbols of a block a group shall have been sent at the pace of a quorum.
-    pub(super) fn asked_by(&self, quorum: usize, block: u32) -> u32 {
-        let needy = || self.members.iter().filter(|m| !m.done && m.base <= block).map(|m| m.asked(block));
-        let have = self.members.len() - needy().count();
+    pub(super) fn asked_by(&mut self, quorum: usize, block: u32) -> u32 {
+        let Some(apart) = &mut self.apart else { return 0 };
+        let needy = self.members.iter().filter(|m| !m.done && m.base <= block);
+        apart.reached.clear();
+        apart.reached.extend(needy.map(|m| m.asked(block)));
+        let have = self.members.len() - apart.reached.len();
         // The most that as many have asked for as the quorum lacks. Nothing for those that are not of the quorum.
-        let enough = |asked: &u32| have < quorum && needy().filter(|other| other >= asked).count() >= quorum - have;
-        needy().filter(enough).max().unwrap_or(0)
+        largest(&mut apart.reached, quorum.saturating_sub(have)).unwrap_or(0)
     }
 
     /// The blocks before this one are complete at as many receivers as the quorum has.
-    pub(super) fn complete_at(&self, quorum: usize) -> u32 {
-        let base = |m: &Member| if m.done { self.layout.blocks } else { m.base };
-        let bases = || self.members.iter().map(base);
-        bases().filter(|&at| bases().filter(|&other| other >= at).count() >= quorum).max().unwrap_or(0)
+    pub(super) fn complete_at(&mut self, quorum: usize) -> u32 {
+        let Some(apart) = &mut self.apart else { return 0 };
+        apart.reached.clear();
+        apart.reached.extend(self.members.iter().map(|m| if m.done { self.layout.blocks } else { m.base }));
+        largest(&mut apart.reached, quorum).unwrap_or(0)
     }
 
     /// After a pull: who is behind, and does it matter by now?
@@ -259,5 +278,20 @@ impl Sender {
             }
         }
         self.close_if_done();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_nth_largest_is_the_most_that_n_have_reached(numbers in prop::collection::vec(0..9_u32, 0..12), n in 0..14_usize) {
+            let reached_by_n = |at: &u32| n > 0 && numbers.iter().filter(|other| *other >= at).count() >= n;
+            let expected = numbers.iter().copied().filter(reached_by_n).max();
+            prop_assert_eq!(largest(&mut numbers.clone(), n), expected);
+        }
     }
 }

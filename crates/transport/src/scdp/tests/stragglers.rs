@@ -308,3 +308,14 @@ proptest! {
         }
     }
 }
+
+/// In time in proportion to the receivers for each pull: a thousand would take minutes if each were compared with each.
+#[test]
+fn a_quorum_of_a_large_group_goes_as_all_of_it_where_nobody_is_late() {
+    let all_at = |config: &ScdpConfig| {
+        let mut p = one_to_many(config, 60 * SYMBOL, 1000, |_, _, _| Fate::Deliver);
+        finish(&mut p);
+        (1..=1000).map(|node| completed(&p, node)).collect::<Vec<_>>()
+    };
+    assert_eq!(all_at(&drop_after(500, Duration::from_ms(50))), all_at(&ScdpConfig::default()));
+}

@@ -4,9 +4,10 @@
 use super::super::prr::{Feedback, ProportionalRateReduction};
 use super::super::scoreboard::Next;
 use super::super::segment::Segment;
-use super::{DUP_THRESHOLD, Mode, Sender};
+use super::{Mode, Sender};
 use crate::tcp::congestion::Control;
 use crate::tcp::flow::Flow;
+use crate::tcp::scoreboard::DUP_THRESHOLD;
 use crate::units::Time;
 
 impl Sender {

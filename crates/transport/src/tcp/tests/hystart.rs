@@ -2,7 +2,7 @@
 
 use super::super::flow::FlowSpec;
 use super::super::sender::Sender;
-use super::super::timer::RetransmitTimer;
+use super::super::timer::RetransmissionTimer;
 use super::*;
 use crate::Bytes;
 use std::collections::VecDeque;
@@ -25,7 +25,8 @@ struct Overshoot {
 /// Runs until slow start is over, and for as long as a full queue lasts. The bottleneck drops what finds `BUFFER` segments waiting.
 fn slow_start(config: &TcpConfig) -> Overshoot {
     config.validate().unwrap();
-    let (mut sender, mut timer) = (Sender::new(config, FlowSpec::of(None), Time::ZERO), RetransmitTimer::new(config));
+    let (mut sender, mut timer) =
+        (Sender::new(config, FlowSpec::of(None), Time::ZERO), RetransmissionTimer::new(config));
     // Departures from the queue, arrivals of segments at the receiver, and of its ACKs at the sender.
     let (mut queue, mut acks): (VecDeque<Time>, VecDeque<(Time, u64)>) = (VecDeque::new(), VecDeque::new());
     let (mut now, mut next, mut held) = (Time::ZERO, 0, std::collections::BTreeSet::new());
@@ -67,7 +68,7 @@ fn config(congestion: Algorithm, hystart: bool) -> TcpConfig {
     TcpConfig { congestion, hystart, sack: true, receive_window: Bytes(1 << 30), ..TcpConfig::default() }
 }
 
-/// The deep buffer holds twelve times the path. Standard slow start fills it and loses most of a buffer; `HyStart++` hears the
+/// The deep buffer holds twelve times the path. Standard slow start fills it and loses most of a buffer; `HyStart++` notices the
 /// queue grow, and its five rounds of slower growth end before the buffer is full: nothing is lost.
 #[test]
 fn slow_start_ends_before_the_buffer_is_full() {
@@ -81,9 +82,9 @@ fn slow_start_ends_before_the_buffer_is_full() {
     }
 }
 
-/// With the RFC's 4 ms the queue of a data centre's switch goes unnoticed; a threshold below its length makes it heard.
+/// With the RFC's 4 ms the queue of a data centre's switch goes unnoticed; a threshold below its length makes it noticed.
 #[test]
-fn the_threshold_decides_what_is_heard() {
+fn the_threshold_decides_what_is_noticed() {
     let with = |us| {
         let threshold = Duration::from_us(us);
         let config = TcpConfig {

@@ -2,7 +2,7 @@
 
 use super::super::flow::FlowSpec;
 use super::super::sender::Sender;
-use super::super::timer::RetransmitTimer;
+use super::super::timer::RetransmissionTimer;
 use super::*;
 use crate::Bytes;
 use crate::testing::Slow;
@@ -115,7 +115,7 @@ fn cubic_s_clock_stands_still_while_the_application_provides_nothing() {
 fn cubic_s_clock_stands_still_while_the_receive_window_is_the_limit() {
     let config = TcpConfig { congestion: Algorithm::Cubic, initial_window: 30, ..TcpConfig::default() };
     let mut sender = Sender::new(&config, FlowSpec::of(None), Time::ZERO);
-    let mut timer = RetransmitTimer::new(&config);
+    let mut timer = RetransmissionTimer::new(&config);
     // One round trip after the other: each ACK lets new segments go, which are acknowledged in the next.
     let (mut now, mut sent) = (at(1), vec![0]);
     let mut drive = |sender: &mut Sender, rounds: u64, peer_window: u64| {
@@ -190,7 +190,7 @@ fn the_buffer_s_high_water_mark_is_that_of_what_has_not_been_acknowledged() {
     let new = |bytes| Sender::new(&TcpConfig::default(), FlowSpec::of(bytes), Time::ZERO);
     assert_eq!(new(Some(5000)).most_queued(), 5000, "handed over at once");
     assert_eq!(new(None).most_queued(), u64::MAX);
-    let (mut sender, mut timer) = (new(Some(100 * MSS)), RetransmitTimer::new(&TcpConfig::default()));
+    let (mut sender, mut timer) = (new(Some(100 * MSS)), RetransmissionTimer::new(&TcpConfig::default()));
     sender.set_available(0);
     assert_eq!(sender.most_queued(), 0);
     sender.set_available(4 * MSS);

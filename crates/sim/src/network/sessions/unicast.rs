@@ -1,14 +1,15 @@
 //! Sessions carried by unicast connections: one-to-many and many-to-one too, of transports that have nothing else.
 
 use super::{Leg, Opening};
+use crate::network::Fallback;
 use crate::random;
-use crate::workload::{Fallback, Mode};
+use crate::workload::Mode;
 use anabranch_transport::Bytes;
 use rand::RngExt as _;
 
 impl Opening<'_> {
     /// Opens the connections that carry the session.
-    pub(super) fn open_fallback(&mut self) {
+    pub(super) fn open_connections(&mut self) {
         let (spec, fallback) = (self.spec, self.ledger.group_of(self.spec).fallback);
         match (spec.mode, fallback) {
             (Mode::OneToMany, Some(Fallback::DaisyChain)) => self.open_daisy_chain(),

@@ -1,7 +1,49 @@
-//! What can be wrong with an object to be decoded, or a packet of it.
+//! What can be wrong with an object, or with a packet of it, at the sender and at the receiver.
 
-use super::super::packet::PacketError;
+use super::layout::LayoutError;
+use super::oti::OtiError;
+use super::packet::PacketError;
 use crate::BlockError;
+
+/// Why an object, or a packet of it, cannot be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncoderError {
+    /// The parameters of the object are not acceptable.
+    #[error(transparent)]
+    Oti(#[from] OtiError),
+    /// The object is not as long as its transmission information says.
+    #[error("the object has {found} bytes, its transmission information says {expected}")]
+    ObjectSize {
+        /// F.
+        expected: u64,
+        /// Bytes of the object.
+        found: usize,
+    },
+    /// The object has fewer blocks.
+    #[error("there is no block {number} in an object of {blocks}")]
+    NoSuchBlock {
+        /// The block's number.
+        number: u8,
+        /// Z.
+        blocks: u8,
+    },
+    /// The block has no symbols, because the object has more blocks than symbols.
+    #[error("block {number} has no symbols")]
+    EmptyBlock {
+        /// The block's number.
+        number: u8,
+    },
+    /// The packet does not exist, or the buffer for it has the wrong size.
+    #[error(transparent)]
+    Packet(#[from] PacketError),
+    /// A buffer has the wrong size, or there is no such source symbol.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The block cannot be encoded.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+}
 
 /// Why an object cannot be decoded, or a packet not be used.
 ///

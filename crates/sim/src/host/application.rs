@@ -1,12 +1,12 @@
 //! The application of a sender, where it provides an object little by little.
 
+use super::protocol::Transport;
 use crate::random::Stream;
-use crate::transport::Transport;
 use crate::workload::supply::{Supply, Writing};
 use anabranch_transport::{Bytes, Time};
 
 /// An application that is writing an object.
-pub struct Supplied {
+pub struct Application {
     writing: Writing,
     start: Time,
     /// Bytes of the object.
@@ -18,11 +18,11 @@ pub struct Supplied {
     next: Option<(Time, u64)>,
 }
 
-impl Supplied {
+impl Application {
     /// Writes an object from `start` on for a sender of `transport`.
     pub fn new(supply: Supply, object: Option<Bytes>, transport: &Transport, start: Time, random: Stream) -> Self {
         let packet = transport.packet_bytes();
-        let mut supplied = Self {
+        let mut application = Self {
             writing: Writing::new(supply, random),
             start,
             object: object.map_or(u64::MAX, |size| size.0),
@@ -30,8 +30,8 @@ impl Supplied {
             payload: transport.object(packet),
             next: None,
         };
-        supplied.advance();
-        supplied
+        application.advance();
+        application
     }
 
     fn advance(&mut self) {

@@ -1,0 +1,191 @@
+//! A protocol with its settings: what a scenario's name of a transport stands for, and what makes its endpoints.
+//!
+//! A new congestion control of TCP needs nothing here. A new protocol needs a line in the registry of
+//! [`stack`](super::stack), which dispatches, and one in the registry below.
+
+use super::stack::Stack;
+use crate::fabric::ideal::Packets;
+use crate::random;
+use anabranch_transport::{Bytes, Time, ndp, scdp, tcp, udp};
+use std::sync::Arc;
+
+/// What the ends of a unicast session are made for.
+struct Unicast {
+    /// What is known of it beforehand.
+    flow: tcp::FlowSpec,
+    now: Time,
+    /// For what an end draws.
+    seed: u64,
+}
+
+/// Makes the ends of a group session: from a protocol's settings, the object's bytes, how many ends there are on the side with
+/// several, and a seed for what they draw.
+type MakeEnds<C, Ends> = fn(&C, Option<u64>, u16, u64) -> Ends;
+
+/// What a protocol is capable of besides unicast sessions, by its settings `C`.
+struct Capabilities<C> {
+    /// A sender and its receivers.
+    one_to_many: Option<MakeEnds<C, (Stack, Vec<Stack>)>>,
+    /// Senders, each of which has the whole object, and their receiver.
+    many_to_one: Option<MakeEnds<C, (Vec<Stack>, Stack)>>,
+    /// Whether its senders wait for an application that provides an object little by little.
+    waits: bool,
+    /// Whether lost packets are sent again, so that every object arrives.
+    retransmits: bool,
+    /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
+    returned_headers: fn(&C) -> bool,
+}
+
+impl<C> Capabilities<C> {
+    /// Of a reliable protocol with unicast sessions only.
+    const UNICAST: Self =
+        Self { one_to_many: None, many_to_one: None, waits: true, retransmits: true, returned_headers: |_| false };
+}
+
+macro_rules! protocols {
+    ($($(#[doc = $doc:literal])* $name:ident($config:ty): $unicast:expr $(, $capability:ident: $value:expr)*;)+) => {
+        /// A protocol with its settings.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Protocol { $($(#[doc = $doc])* $name($config),)+ }
+
+        impl Transport {
+            /// Bytes on the wire of a full packet.
+            pub fn packet_bytes(&self) -> u64 {
+                match &self.protocol { $(Protocol::$name(c) => c.packet.0,)+ }
+            }
+
+            fn header_bytes(&self) -> u64 {
+                match &self.protocol { $(Protocol::$name(c) => c.header.0,)+ }
+            }
+
+            /// The two ends of a unicast session: sender, receiver.
+            pub fn unicast(&self, flow: tcp::FlowSpec, now: Time, seed: u64) -> (Stack, Stack) {
+                let session = Unicast { flow, now, seed };
+                match &self.protocol {
+                    $(Protocol::$name(c) => {
+                        let ends: fn(&$config, &Unicast) -> (_, _) = $unicast;
+                        let (sender, receiver) = ends(c, &session);
+                        (Stack::$name(sender), Stack::$name(receiver))
+                    })+
+                }
+            }
+
+            /// The ends of a session with one sender and `receivers` receivers, for transports that
+            /// [have such](Self::has_group_sessions).
+            pub fn one_to_many(&self, size: Option<Bytes>, receivers: u16, seed: u64) -> Option<(Stack, Vec<Stack>)> {
+                match &self.protocol {
+                    $(Protocol::$name(c) => {
+                        capabilities::$name().one_to_many.map(|ends| ends(c, size.map(|s| s.0), receivers, seed))
+                    })+
+                }
+            }
+
+            /// The ends of a session with `senders` senders that all have the object, and one receiver.
+            pub fn many_to_one(&self, size: Option<Bytes>, senders: u16, seed: u64) -> Option<(Vec<Stack>, Stack)> {
+                match &self.protocol {
+                    $(Protocol::$name(c) => {
+                        capabilities::$name().many_to_one.map(|ends| ends(c, size.map(|s| s.0), senders, seed))
+                    })+
+                }
+            }
+
+            /// Whether it has one-to-many and many-to-one sessions of its own.
+            pub fn has_group_sessions(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().one_to_many.is_some(),)+ }
+            }
+
+            /// Whether its senders wait for an application that provides an object little by little.
+            pub fn waits(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().waits,)+ }
+            }
+
+            /// Whether lost packets are sent again, so that every object arrives.
+            pub fn retransmits(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().retransmits,)+ }
+            }
+
+            /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
+            pub fn returned_headers(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().returned_headers)(c),)+ }
+            }
+        }
+
+        /// What each protocol says of itself.
+        #[allow(non_snake_case, reason = "named as the protocols are")]
+        mod capabilities {
+            use super::*;
+            $(pub(super) fn $name() -> Capabilities<$config> {
+                Capabilities { $($capability: $value,)* ..Capabilities::UNICAST }
+            })+
+        }
+    };
+}
+
+// The registry: one line per protocol. Its settings, which have the fields `packet` and `header`; the sender and the receiver
+// of a unicast session; and what else it is capable of.
+protocols! {
+    /// TCP with a congestion control.
+    Tcp(tcp::TcpConfig): |c, s| (tcp::Connection::connect_with(c, s.flow, s.now), tcp::Connection::listen(c));
+    /// NDP, or NDP+ with priority thresholds.
+    Ndp(ndp::NdpConfig): |c, s| {
+        (ndp::Connection::Sender(ndp::Sender::new(c, s.flow.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
+    }, returned_headers: |c| c.return_to_sender;
+    /// SCDP, or Polyraptor.
+    Scdp(Arc<scdp::ScdpConfig>): |c, s| {
+        let sender = scdp::Sender::unicast(Arc::clone(c), s.flow.bytes);
+        let receiver = scdp::Receiver::new(Arc::clone(c), 1, s.seed);
+        (scdp::Connection::Sender(sender), scdp::Connection::Receiver(receiver))
+    }, one_to_many: Some(scdp_one_to_many), many_to_one: Some(scdp_many_to_one), waits: false;
+    /// UDP.
+    Udp(udp::UdpConfig): |c, s| {
+        (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
+    }, retransmits: false;
+}
+
+/// A transport: what a scenario's name for it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transport {
+    /// As in the scenario and in result tables.
+    pub name: String,
+    /// What it is.
+    pub protocol: Protocol,
+}
+
+impl Transport {
+    /// The packets of an object of `size` bytes on the wire.
+    pub fn packets(&self, size: u64) -> Packets {
+        let (full, header) = (self.packet_bytes(), self.header_bytes());
+        let payload = full - header;
+        let count = size.div_ceil(payload).max(1);
+        Packets { count, full, last: header + size - (count - 1) * payload }
+    }
+
+    /// Bytes of the object whose packets have `wire` bytes, headers included: what full packets carry, and a shorter one
+    /// at the end.
+    pub fn object(&self, wire: u64) -> u64 {
+        let (full, header) = (self.packet_bytes(), self.header_bytes());
+        wire / full * (full - header) + (wire % full).saturating_sub(header)
+    }
+}
+
+fn scdp_one_to_many(c: &Arc<scdp::ScdpConfig>, size: Option<u64>, receivers: u16, seed: u64) -> (Stack, Vec<Stack>) {
+    let sender = scdp::Sender::one_to_many(Arc::clone(c), size, receivers);
+    let receiver = |i: u16| scdp_receiver(scdp::Receiver::new(Arc::clone(c), 1, random::mix(seed ^ u64::from(i))));
+    (scdp_sender(sender), (0..receivers).map(receiver).collect())
+}
+
+fn scdp_many_to_one(c: &Arc<scdp::ScdpConfig>, size: Option<u64>, senders: u16, seed: u64) -> (Vec<Stack>, Stack) {
+    let sender = |i: u16| {
+        let sender = scdp::Sender::many_to_one(Arc::clone(c), size, i, senders);
+        scdp_sender(sender.with_repair_seed(random::mix(seed ^ random::mix(u64::from(i)))))
+    };
+    ((0..senders).map(sender).collect(), scdp_receiver(scdp::Receiver::new(Arc::clone(c), senders, seed)))
+}
+
+fn scdp_sender(sender: scdp::Sender) -> Stack {
+    Stack::Scdp(scdp::Connection::Sender(sender))
+}
+
+fn scdp_receiver(receiver: scdp::Receiver) -> Stack {
+    Stack::Scdp(scdp::Connection::Receiver(receiver))
+}

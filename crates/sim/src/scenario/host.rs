@@ -1,0 +1,49 @@
+//! `[host]`: jitter, and the order and pace of pulls.
+
+use crate::fabric::jitter::Jitter;
+use crate::workload::Fault;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Hosts. Their own queues are unlimited: transports limit what they send.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostConfig {
+    /// Longest random pause of a host before each packet: a time, or so many times what a full packet takes on its link. A host
+    /// with enough to send loses half of it for each packet. Without it (`"0us"`) synchronised senders stay in lockstep.
+    pub jitter: Jitter,
+    /// Pace of a receiver's pulls: full packets that they ask for, over those that its link carries. Above 0, at most 10. 1 fills
+    /// the link; less leaves room for traffic that is not pulled, more makes a queue in front of the host grow until it trims.
+    pub pull_pace: f64,
+    /// Which of a receiver's sessions may pull next.
+    pub pull_order: PullOrder,
+}
+
+/// Which of the sessions of a host may pull next (SCDP, NDP).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PullOrder {
+    /// They take turns (NDP §3.2, SCDP §IV-C).
+    #[default]
+    Turns,
+    /// The one whose packets have the highest priority, by the thresholds of its transport; those that have the same take
+    /// turns. SCDP §V-I: it "would be straightforward". Where a transport has no thresholds (NDP) all have the same.
+    Priority,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        Self { jitter: Jitter::NONE, pull_pace: 1.0, pull_order: PullOrder::Turns }
+    }
+}
+
+impl HostConfig {
+    /// What is wrong with the values.
+    pub(super) fn check(&self) -> Vec<Fault> {
+        if self.pull_pace > 0.0 && self.pull_pace <= 10.0 {
+            return Vec::new();
+        }
+        let fault = Fault::new("pull_pace", format!("must be above 0 and at most 10, not {}", self.pull_pace));
+        vec![fault.hint("1 asks for as much as the link carries")]
+    }
+}
