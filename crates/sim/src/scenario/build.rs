@@ -5,6 +5,7 @@ use super::{
     Action, Failure, Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName,
 };
 use crate::fabric::graph::{Graph, NodeId, PortId};
+use crate::fabric::queue::pooled::{Pool, Pooled};
 use crate::fabric::queue::{Queue, fair::Fair};
 use crate::network::{Change, Group, Needs, Network, Sampling, Setup, Stop, Target};
 use crate::random;
@@ -12,6 +13,7 @@ use crate::transport::{Protocol, Transport};
 use crate::workload::{Context, Fault, Session, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The parts of a run that its seed decides, before anything moves.
@@ -190,8 +192,9 @@ fn queues(
     let (config, transport, graph) = (scenario.switch.clone(), scenario.transport.name, Arc::clone(graph));
     let classes = classes.to_vec();
     let first: OnceCell<Queue> = OnceCell::new();
+    let pools = pools(&config, &graph);
     let full_packet = groups.iter().map(|g| g.transport.packet_bytes()).max().unwrap_or(1500) as u32;
-    Box::new(move |port| {
+    let own_queue = move |graph: &Graph, port: PortId| {
         let rate = graph.links[(port / 2) as usize].rate;
         let seed = random::mix(seed ^ random::mix(u64::from(port)));
         if config.queue == QueueKind::Fair {
@@ -205,7 +208,28 @@ fn queues(
             own.share(first);
         }
         queue
+    };
+    Box::new(move |port| {
+        let queue = own_queue(&graph, port);
+        match pools.get(&graph.port_owner(port)) {
+            Some((pool, ports)) => {
+                let place = ports.iter().position(|&p| p == port).unwrap_or_default();
+                Queue::Pooled(Box::new(Pooled::new(queue, Arc::clone(pool), place)))
+            }
+            None => queue,
+        }
     })
+}
+
+/// The memory of each switch and its ports; none if each port has its own.
+fn pools(config: &SwitchConfig, graph: &Graph) -> BTreeMap<NodeId, (Arc<Pool>, Vec<PortId>)> {
+    let Some(size) = config.shared_buffer else { return BTreeMap::new() };
+    let mut ports: BTreeMap<NodeId, Vec<PortId>> = BTreeMap::new();
+    for port in (0..graph.ports()).filter(|&port| !graph.is_host(graph.port_owner(port))) {
+        ports.entry(graph.port_owner(port)).or_default().push(port);
+    }
+    let pool = |ports: &[PortId]| Arc::new(Pool::new(size.0, config.shared_alpha, ports.len()));
+    ports.into_iter().map(|(switch, ports)| (switch, (pool(&ports), ports))).collect()
 }
 
 /// What happens to links and switches, in order of time.
