@@ -13,6 +13,7 @@ const PACKET: u64 = 1500;
 
 /// Which keys of `[switch]` a discipline reads, besides `buffer`, and what their `auto` stands for.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each key of the scenario file")]
 pub(super) struct Keys {
     /// `buffer = "auto"`, in packets.
     pub(super) buffer: u32,

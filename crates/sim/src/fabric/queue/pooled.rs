@@ -1,4 +1,4 @@
-//! A memory that all ports of a switch share, with dynamic thresholds (Choudhury and Hahne, ToN 1998): a port may hold `alpha` times
+//! A memory that all ports of a switch share, with dynamic thresholds (Choudhury and Hahne 1998): a port may hold `alpha` times
 //! what is free, so that one busy port gets much of it and several share it.
 //!
 //! Any discipline may stand behind it, with limits of its own. Memory is free again as bits leave, the packet that is being sent included: a
@@ -159,7 +159,9 @@ mod tests {
         let pool = Arc::new(Pool::new(size, alpha, queues.len()));
         let ports = queues.into_iter().enumerate().map(|(port, queue)| Pooled::new(queue, Arc::clone(&pool), port));
         let mut ports: Vec<_> = ports.collect();
-        ports.iter_mut().for_each(|port| port.set_rate(Rate::from_gbps(1)));
+        for port in &mut ports {
+            port.set_rate(Rate::from_gbps(1));
+        }
         ports
     }
 
