@@ -9,6 +9,9 @@ mod common;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, Victim};
+use anabranch_sim::fabric::queue::pfabric::Pfabric;
+use anabranch_sim::fabric::queue::phantom::Phantom;
+use anabranch_sim::fabric::queue::pooled::{Pool, Pooled};
 use anabranch_sim::fabric::queue::{
     Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, trim::Trim,
 };
@@ -31,6 +34,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Everything that makes a run.
 #[derive(Clone, Debug)]
@@ -70,6 +74,10 @@ enum Discipline {
     Ecn(Limit, Limit),
     Trim(Limit, Limit),
     Mlfq(MlfqParameters),
+    Phantom(Limit, f64),
+    Pfabric(Limit),
+    /// All ports of the fabric in one memory.
+    Pooled(Box<Discipline>, u64),
     /// Queues of their own for two groups.
     Fair(Box<[Discipline; 2]>),
     /// Pushed packets before all others.
@@ -83,6 +91,9 @@ impl Discipline {
             Self::Ecn(limit, threshold) => Queue::Ecn(Ecn::new(*limit, *threshold)),
             Self::Trim(data, headers) => Queue::Trim(Trim::new(*data, *headers, 10, u64::from(port))),
             Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(*parameters)),
+            Self::Phantom(limit, drain) => Queue::Phantom(Box::new(Phantom::new(*limit, *drain, 1000))),
+            Self::Pfabric(limit) => Queue::Pfabric(Box::new(Pfabric::new(*limit))),
+            Self::Pooled(queue, _) => queue.queue(port),
             Self::Express(others) => Queue::Express(Box::new(Express::new(others.queue(port)))),
             Self::Fair(classes) => Queue::Fair(Fair::new(classes.each_ref().map(|d| d.queue(port)), 1500)),
         }
@@ -98,7 +109,15 @@ impl World {
         let graph = self.graph();
         let changes = self.changes(&graph);
         let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
-        let base = setup(graph, move |port| queue.queue(port), protocol, path, self.sessions.clone());
+        let pool = match &queue {
+            Discipline::Pooled(_, size) => Some(Arc::new(Pool::new(*size, 1.0, graph.ports() as usize))),
+            _ => None,
+        };
+        let make = move |port| match &pool {
+            Some(pool) => Queue::Pooled(Box::new(Pooled::new(queue.queue(port), Arc::clone(pool), port as usize))),
+            None => queue.queue(port),
+        };
+        let base = setup(graph, make, protocol, path, self.sessions.clone());
         let group =
             |(class, (protocol, path, fallback)): (usize, &(Protocol, RoutingMode, Option<Fallback>))| SessionGroup {
                 class: class as u8,
@@ -254,7 +273,9 @@ fn limits() -> impl Strategy<Value = Limit> {
 fn disciplines() -> impl Strategy<Value = Discipline> {
     let fair = [single_queues(), single_queues()].prop_map(|classes| Discipline::Fair(Box::new(classes)));
     let express = single_queues().prop_map(|others| Discipline::Express(Box::new(others)));
-    prop_oneof![4 => single_queues(), 1 => fair, 1 => express].boxed()
+    let pooled =
+        (single_queues(), 30_000..300_000_u64).prop_map(|(queue, size)| Discipline::Pooled(Box::new(queue), size));
+    prop_oneof![4 => single_queues(), 1 => fair, 1 => express, 1 => pooled].boxed()
 }
 
 fn single_queues() -> impl Strategy<Value = Discipline> {
@@ -263,6 +284,8 @@ fn single_queues() -> impl Strategy<Value = Discipline> {
         limits().prop_map(Discipline::DropTail),
         (limits(), limits()).prop_map(|(limit, threshold)| Discipline::Ecn(limit, threshold)),
         (limits(), limits()).prop_map(|(data, headers)| Discipline::Trim(data, headers)),
+        (limits(), 0.3..1.0_f64).prop_map(|(limit, drain)| Discipline::Phantom(limit, drain)),
+        limits().prop_map(Discipline::Pfabric),
         (1..=MAX_PRIORITIES, limits(), any::<bool>(), limits(), victim, prop::option::of(limits())).prop_map(
             |(priorities, buffer, trim, header_buffer, victim, mark)| {
                 Discipline::Mlfq(MlfqParameters { priorities, buffer, trim, header_buffer, weight: 10, victim, mark })

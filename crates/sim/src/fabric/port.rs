@@ -268,7 +268,6 @@ impl Port {
             let passing = if self.inspects_passing {
                 hots[id as usize].at = now;
                 let idle = self.rate.bytes_in(Duration(now - self.busy_until.max(self.rare.asked_at)));
-                hots[id as usize].at = now;
                 self.queue.pass(&mut hots[id as usize], idle)
             } else {
                 Passing::Unmarked

@@ -6,7 +6,8 @@ use super::{
     Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName, WorkloadConfig,
 };
 use crate::control::AnyController;
-use crate::fabric::graph::{Graph, PortId};
+use crate::fabric::graph::{Graph, NodeId, PortId};
+use crate::fabric::queue::pooled::{Pool, Pooled};
 use crate::fabric::queue::{Discipline as _, Queue, fair::Fair};
 use crate::host::protocol::Transport;
 use crate::network::{Change, Needs, Network, Sampling, SessionGroup, Setup, Stop};
@@ -14,6 +15,7 @@ use crate::random;
 use crate::workload::{Context, Fault, Session, Workload, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Plan {
@@ -187,8 +189,9 @@ fn queues(
     let (config, transport, graph) = (scenario.switch.clone(), scenario.transport.name, Arc::clone(graph));
     let classes = classes.to_vec();
     let first: OnceCell<Queue> = OnceCell::new();
+    let pools = pools(&config, &graph);
     let full_packet = groups.iter().map(|g| g.transport.packet_bytes()).max().unwrap_or(1500) as u32;
-    Box::new(move |port| {
+    let own_queue = move |graph: &Graph, port: PortId| {
         let rate = graph.links[(port / 2) as usize].rate;
         let seed = random::mix(seed ^ random::mix(u64::from(port)));
         if config.queue == QueueKind::Fair {
@@ -200,5 +203,26 @@ fn queues(
         let first = first.get_or_init(|| queue.clone());
         queue.share(first);
         queue
+    };
+    Box::new(move |port| {
+        let queue = own_queue(&graph, port);
+        match pools.get(&graph.port_owner(port)) {
+            Some((pool, ports)) => {
+                let place = ports.iter().position(|&p| p == port).unwrap_or_default();
+                Queue::Pooled(Box::new(Pooled::new(queue, Arc::clone(pool), place)))
+            }
+            None => queue,
+        }
     })
+}
+
+/// The memory of each switch and its ports; none if each port has its own.
+fn pools(config: &SwitchConfig, graph: &Graph) -> BTreeMap<NodeId, (Arc<Pool>, Vec<PortId>)> {
+    let Some(size) = config.shared_buffer else { return BTreeMap::new() };
+    let mut ports: BTreeMap<NodeId, Vec<PortId>> = BTreeMap::new();
+    for port in (0..graph.ports()).filter(|&port| !graph.is_host(graph.port_owner(port))) {
+        ports.entry(graph.port_owner(port)).or_default().push(port);
+    }
+    let pool = |ports: &[PortId]| Arc::new(Pool::new(size.0, config.shared_alpha, ports.len()));
+    ports.into_iter().map(|(switch, ports)| (switch, (pool(&ports), ports))).collect()
 }

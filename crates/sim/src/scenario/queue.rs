@@ -29,6 +29,7 @@ pub enum Victim {
 
 /// Which keys of `[switch]` a discipline reads, besides `buffer`, and what their `auto` stands for.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each key of the scenario file")]
 pub(super) struct Keys {
     /// `buffer = "auto"`, in packets.
     pub(super) buffer: u32,

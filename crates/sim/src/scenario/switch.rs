@@ -38,6 +38,13 @@ pub struct SwitchConfig {
     pub priorities: u8,
     /// Which packet `mlfq` drops, and `trim` and `mlfq-trim` trim, when the buffer is full.
     pub victim: Victim,
+    /// Memory that all ports of a switch share, with any discipline: what finds none is dropped. `buffer` stays the limit of each
+    /// port; `auto` then is none. Default: none is shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_buffer: Option<Bytes>,
+    /// Of `shared_buffer`: what a port may hold, as a multiple of what is free (dynamic thresholds; Choudhury and Hahne 1998). Above 0.
+    /// Default 1.
+    pub shared_alpha: f64,
     /// Random early detection, with `queue = "red"`.
     pub red: RedConfig,
     /// The phantom queue, with `queue = "phantom"`.
@@ -61,6 +68,8 @@ impl Default for SwitchConfig {
             weight: 10,
             priorities: 5,
             victim: Victim::Auto,
+            shared_buffer: None,
+            shared_alpha: 1.0,
             red: RedConfig::default(),
             phantom: PhantomConfig::default(),
             trim_multicast: true,
@@ -75,7 +84,8 @@ impl SwitchConfig {
         let queue = if self.queue == QueueKind::Auto { transport.queue() } else { self.queue };
         let or = |given: BufferSize, auto: BufferSize| if given == BufferSize::Auto { auto } else { given };
         let keys = queue.keys();
-        let buffer = or(self.buffer, BufferSize::Packets(keys.buffer));
+        let own = if self.shared_buffer.is_some() { BufferSize::Unlimited } else { BufferSize::Packets(keys.buffer) };
+        let buffer = or(self.buffer, own);
         let header_buffer = match buffer {
             BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * PACKET)),
             other => other,
@@ -144,6 +154,15 @@ impl SwitchConfig {
         }
         faults.extend(self.without_effect());
         faults.extend(self.red.check().into_iter().map(|fault| fault.under("red")));
+        if self.shared_buffer == Some(Bytes(0)) {
+            faults.push(Fault::new("shared_buffer", "must be above 0"));
+        }
+        let alpha = self.shared_alpha;
+        if !(alpha > 0.0 && alpha.is_finite()) {
+            faults.push(Fault::new("shared_alpha", format!("must be above 0, not {alpha}")));
+        } else if self.shared_buffer.is_none() && (alpha - Self::default().shared_alpha).abs() > 0.0 {
+            faults.push(Fault::new("shared_alpha", "has no effect without shared_buffer").warn());
+        }
         let drain = self.phantom.drain;
         if !(drain > 0.0 && drain <= 1.0) {
             faults.push(Fault::new("phantom.drain", format!("must be above 0 and at most 1, not {drain}")));

@@ -75,7 +75,7 @@ transports! {
     D2tcp = "d2tcp": Ecn, PerFlow, |c| c.tcp(Algorithm::D2tcp);
     /// DCTCP that yields less for short flows (Joy 2015).
     FaDctcp = "fa-dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::FaDctcp);
-    /// NewReno that answers the marks of a threshold on the queue as it is (Wu et al., CoNEXT 2012).
+    /// NewReno that answers the marks of a threshold on the queue as it is (Wu et al. 2012).
     EcnStar = "ecn-star": Ecn, PerFlow, TransportConfig::ecn_star;
     /// DCTCP that grows less and yields more with the bytes sent (INFOCOM 2013).
     L2dct = "l2dct": Ecn, PerFlow, |c| c.tcp(Algorithm::L2dct);
@@ -163,7 +163,7 @@ impl TransportConfig {
         Protocol::Tcp(TcpConfig { congestion, ..self.tcp.clone() })
     }
 
-    /// "It does not need any modification on ECN protocol at the end servers" (CoNEXT 2012, abstract): RFC 3168 as it is.
+    /// "It does not need any modification on ECN protocol at the end servers" (Wu et al. 2012, abstract): RFC 3168 as it is.
     fn ecn_star(&self) -> Protocol {
         Protocol::Tcp(TcpConfig { congestion: Algorithm::NewReno, ecn: true, ..self.tcp.clone() })
     }

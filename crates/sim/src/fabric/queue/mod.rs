@@ -65,6 +65,7 @@ pub mod mlfq;
 pub mod nic;
 pub mod pfabric;
 pub mod phantom;
+pub mod pooled;
 pub mod red;
 pub mod relay;
 pub mod trim;
@@ -296,6 +297,8 @@ disciplines! {
     Mlfq(mlfq::Mlfq),
     /// A host's own queue: unlimited, control first, then by priority.
     Nic(nic::Nic),
+    /// Any of these, in a memory that the ports of a switch share.
+    Pooled(Box<pooled::Pooled>),
     /// A queue of any of these for each transport, in fair turns.
     Fair(fair::Fair),
     /// Any of these, with pushed packets before all others.

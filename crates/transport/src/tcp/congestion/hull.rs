@@ -11,7 +11,7 @@ use crate::units::{Duration, Rate, Time};
 
 /// ACKs with an echo after which a flow is paced: the mean of HULL's chance of 1/8 for each.
 const ECHOES: u32 = 8;
-/// A flow that is silent for longer is no longer paced (HULL's T_i).
+/// A flow that is silent for longer is no longer paced (HULL's `T_i`).
 const SILENCE: Duration = Duration::from_ms(10);
 /// Windows for each round trip: what waits for the pacer gets away (Linux's ratio in congestion avoidance).
 const GAIN: f64 = 1.2;
