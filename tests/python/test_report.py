@@ -103,7 +103,11 @@ def test_what_controllers_set_is_a_timeline(tmp_path: Path) -> None:
     timeline = specs(text)[-1]
     (rows,) = timeline["datasets"].values()
     found = [row for row in rows if row["series"] == "SCDP"]
-    assert [(row["x"], row["low"], row["y"], row["high"]) for row in found] == [(1, 38, 39, 40), (2, 30, 34, 38)]
+    assert [(row["x"], row["low"], row["y"], row["high"]) for row in found] == [
+        (1, 38, 39, 40),
+        (2, 30, 34, 38),
+        (1500, 30, 34, 38),
+    ]
     assert "What controllers set" not in report.html(load(fixtures.write(tmp_path / "none", fixtures.Fixture())))
 
 

@@ -14,7 +14,9 @@ use common::*;
 /// Two flows to host 0 that arrive after 1 ms: a short one of host 1, and one of 1 MB of host 2.
 fn two_flows(actions: Vec<(Duration, Action)>) -> Setup {
     let mut sessions = vec![unicast(1, 0, 20_000), unicast(2, 0, 1_000_000)];
-    sessions.iter_mut().for_each(|session| session.start = at(1000));
+    for session in &mut sessions {
+        session.start = at(1000);
+    }
     let mut setup = setup(star(3), drop_tail(100), tcp(Algorithm::NewReno), Single, sessions);
     setup.stop = Stop::Foreground;
     setup.controllers = vec![at_times(actions)];

@@ -89,7 +89,9 @@ fn dotted(key: &str) -> String {
         let part = part.split('(').next().unwrap_or_default();
         plain += if plain.is_empty() { "" } else { "." };
         plain += part;
-        if ["workload", "failure", "controller", "controller.0.schedule"].contains(&plain.as_str()) {
+        let of_controllers = ["schedule", "thresholds", "buffers", "weights", "admission"];
+        let listed = plain.strip_prefix("controller.0.").is_some_and(|key| of_controllers.contains(&key));
+        if listed || ["workload", "failure", "controller"].contains(&plain.as_str()) {
             plain += ".0";
         }
     }

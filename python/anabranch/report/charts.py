@@ -163,17 +163,24 @@ class Charts:
             for value, label in zip(self.values, self.labels, strict=True):
                 own = rows.filter((pl.col(self.comparison.series) == value) & (pl.col("metric") == metric))
                 own = own.filter(pl.col("seed") == pl.col("seed").min()).sort("time_ns", maintain_order=True)
+                found = envelope(own["time_ns"].to_list(), own["id"].to_list(), own["value"].to_list())
+                if found:
+                    # In force until the end.
+                    found.append((self._end(own["run"][0], found[-1][0]), *found[-1][1:]))
                 data += [
                     {"x": time / 1e6, "low": low / scale, "y": middle / scale, "high": high / scale, "series": label}
-                    for time, low, middle, high in envelope(
-                        own["time_ns"].to_list(), own["id"].to_list(), own["value"].to_list()
-                    )
+                    for time, low, middle, high in found
                 ]
             if data:
                 what = "rules" if metric == "set_admission" else "ports"
                 caption = f"of the first seed: median of the {what} that were set, and their range"
                 charts.append(Chart(name, caption, self._steps(data, f"{name.lower()} ({unit})")))
         return charts
+
+    def _end(self, run: str, known: float) -> float:
+        """When a run ended, in nanoseconds: not before what is known of it."""
+        entry = next(entry for entry in self.results.manifest.runs if entry.run == run)
+        return max(entry.simulated_ns or 0.0, known)
 
     def controlled(self, point: Mapping[str, Any]) -> list[Chart]:
         """What controllers decided for single links, over the queue and the throughput there."""
@@ -229,7 +236,9 @@ class Charts:
         return self._finish(alt.layer(*layers).resolve_scale(y="independent"))
 
     def _steps(self, data: list[dict[str, Any]], title: str) -> dict[str, Any]:
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=alt.X("x:Q", title="time (ms)"))
+        end = max(row["x"] for row in data)
+        x = alt.X("x:Q", title="time (ms)", scale=alt.Scale(domain=[0, end], nice=False))
+        base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
         y, colour = alt.Y("y:Q", title=title), self._encodings()["color"]
         band = base.mark_area(opacity=0.2, interpolate="step-after").encode(y=as_low(y), y2="high:Q", color=colour)
         lines = base.mark_line(strokeWidth=1.8, interpolate="step-after").encode(

@@ -1,6 +1,8 @@
 //! Which flows may begin: rules that hold them back or refuse them.
 
 use anabranch_transport::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Flows, by what is known of them when they want to begin. What is `None` is that of any flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +41,8 @@ impl Rule {
 }
 
 /// What becomes of flows that a rule is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// They begin: the rule is lifted, and those that it held begin now.
     Admit,

@@ -2,7 +2,7 @@
 //! a link that long flows have nearly to themselves gets a high marking threshold, any other a low one.
 //!
 //! Once a period the flow monitor (§4.3.1) counts the short and the long flows that sent by each bottleneck link; if there are
-//! at most δ short ones for each long one, the link gets the upper threshold, else the lower one (§4.3.2, figure 17). The QoS
+//! at most δ short ones for each long one, the link gets the upper threshold, else the lower one (§4.3.2, figure 17). The `QoS`
 //! control (§4.3.3) is the `delay` of every controller. A schedule of times of day says when the upper threshold may be used
 //! at all (§4.1, §4.3.4). Several controllers, each of which knows late what the others see, are future work there (§5.3).
 //!

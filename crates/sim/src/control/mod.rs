@@ -10,6 +10,7 @@ mod admission;
 mod ecn_adaptation;
 mod occupancy;
 mod rtt;
+mod timetable;
 mod view;
 
 pub use crate::fabric::queue::watched::{ClassCounters, FlowCounters, Watch};
@@ -17,6 +18,7 @@ pub use crate::fabric::routing::PathWeight;
 pub use admission::{Request, Rule, Verdict};
 pub use ecn_adaptation::{Bound, Classify, EcnAdaptation, Links, LowerLaw, Scope, Window};
 pub use occupancy::QueueOccupancy;
+pub use timetable::Timetable;
 pub use view::{FlowView, PortFlow, PortView, Sessions, View};
 
 use crate::fabric::graph::{Graph, PortId};
@@ -118,6 +120,8 @@ controllers! {
     QueueOccupancy(QueueOccupancy),
     /// Sets marking thresholds by the ratio of short to long flows on each link (Joy, chapter 4).
     EcnAdaptation(EcnAdaptation),
+    /// Changes settings at given times.
+    Timetable(Timetable),
 }
 
 /// What switches are to count for these controllers.

@@ -69,13 +69,9 @@ pub(crate) fn custom(
 }
 
 /// A controller that decides `actions` at the time of each, at whole multiples of 100 us, without delay.
-pub(crate) fn at_times(actions: Vec<(Duration, Action)>) -> SharedController {
-    let mut actions = std::collections::VecDeque::from(actions);
+pub(crate) fn at_times(mut actions: Vec<(Duration, Action)>) -> SharedController {
     custom(Duration::from_us(100), Duration::ZERO, Watch::NOTHING, true, move |view| {
-        let mut due = Vec::new();
-        while let Some((_, action)) = actions.pop_front_if(|(when, _)| when.ps() <= view.now().ps()) {
-            due.push(action);
-        }
-        due
+        let due = actions.partition_point(|(when, _)| when.ps() <= view.now().ps());
+        actions.drain(..due).map(|(_, action)| action).collect()
     })
 }
