@@ -161,6 +161,11 @@ impl Scenario {
         self.uses(TransportName::Udp)
     }
 
+    /// Whether FA-DCTCP carries anything.
+    pub(crate) fn has_fa_dctcp(&self) -> bool {
+        self.uses(TransportName::FaDctcp)
+    }
+
     /// Whether TCP's timeout before the first sample is longer than RFC 6298's.
     pub(crate) fn has_long_initial_timeout(&self) -> bool {
         self.transport.tcp.rto_initial > Duration::from_secs(1)
