@@ -136,7 +136,7 @@ _SYMBOLS = {
 }
 
 
-_NUMBER = re.compile(r"-?[\d.]+")
+_NUMBER = re.compile(r"-?\d*\.?\d+")
 
 
 def symbol(style: Style) -> str:

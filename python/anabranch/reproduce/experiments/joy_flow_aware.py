@@ -25,7 +25,7 @@ from anabranch.reproduce import (
 from anabranch.reproduce.experiments.common import FCT_MS, in_order, spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from anabranch.results import Results
 
@@ -36,7 +36,7 @@ BOTH = ("dctcp", "fa-dctcp")
 LINKS = 11
 """Links of the star, of which the bottleneck is one: a load of all of them is so many times that of the bottleneck."""
 LIGHT = 0.01
-"""The load at which short flows seldom meet, as the thesis's times suggest: most are near those of one flow beside two."""
+"""The load at which short flows seldom meet: the thesis's times are near those of one flow beside two."""
 SAMPLED = 1500.0
 STATISTICS: Mapping[str, tuple[str, pl.Expr]] = {
     "mean": ("mean", FCT_MS.mean()),
@@ -79,7 +79,7 @@ def scaling() -> Panel:
     )
 
 
-def draw_queue(number: str, title: str, *names: str) -> tuple[Figure, ...]:
+def draw_queue(number: str, title: str, *names: str) -> Callable[[Results], tuple[Figure, ...]]:
     """A figure of the queue over time, in one run."""
 
     def draw(results: Results) -> tuple[Figure, ...]:
@@ -90,7 +90,7 @@ def draw_queue(number: str, title: str, *names: str) -> tuple[Figure, ...]:
             pl.col("value").mean(),
             x=Axis("time (s)"),
             y=Axis("queue (packets)"),
-            seed=int(samples["seed"].min()),
+            seed=min(results.manifest.seeds),
         )
         return (Figure(number, title, (panel,)),)
 
@@ -256,8 +256,8 @@ FIG11 = Experiment(
         f'sweep."{LOAD}"=[{LIGHT}]',
     ),
     notes=(
-        "The thesis does not say how often short flows arrive; the claims are measured where they load the link by 11 %, "
-        'and the last figure shows the rest. "Up to": the size with the largest difference.'
+        "The thesis does not say how often short flows arrive; the claims are measured where they load the link by "
+        '11 %, and the last figure shows the rest. "Up to": the size with the largest difference.'
     ),
 )
 
@@ -329,8 +329,8 @@ BETAS = Experiment(
     ),
     quick=("repeat=2", "workload.short.sessions=20", f'sweep."{BETA}"=[1, 3]', f'sweep."{LOAD}"=[{LIGHT}]'),
     notes=(
-        "The thesis gives criteria and no numbers. Overshoot is the share of samples, one each millisecond, in which more "
-        "than twice the marking threshold waits; a sample without a row counts as an empty queue."
+        "The thesis gives criteria and no numbers. Overshoot is the share of samples, one each millisecond, in which "
+        "more than twice the marking threshold waits; a sample without a row counts as an empty queue."
     ),
 )
 
