@@ -13,6 +13,7 @@ from anabranch.reproduce.experiments import (
     delay,
     incast,
     joy_adaptation,
+    joy_emulator,
     joy_fabric,
     joy_flow_aware,
     models,
@@ -80,6 +81,7 @@ _ALL: tuple[Experiment, ...] = (
     joy_flow_aware.FIG11,
     joy_flow_aware.BETAS,
     joy_adaptation.FIG19,
+    joy_emulator.EMULATOR,
     joy_adaptation.DAY,
     joy_fabric.FABRIC,
 )
