@@ -38,10 +38,10 @@ RAISED = "10 packets"
 """K_UB of both schemes (Tables 2 and 3)."""
 NAMES = {"dctcp": "DCTCP", "ecn-star": "ECN*"}
 NOT_FULL = (
-    "Not explained. *Arithmetic*: packets of 1500 B carry 97.3 Mbps of payload over this link, so that a gain of 12 or "
-    "22 % needs long flows that have no more than 87 or 80 Mbps without adaptation. *Measured*: they have more (Figures "
-    "19 to 24). What an emulator may add (longer round trips, hosts that pause, segmentation offload) raises the gain, "
-    "but not to the thesis's: `joy/emulator`."
+    "Not explained. *Arithmetic*: packets of 1500 B carry 97.3 Mbps of payload over this link, so that a gain of 12 "
+    "or 22 % needs long flows that have no more than 87 or 80 Mbps without adaptation. *Measured*: they have more "
+    "(Figures 19 to 24). What an emulator may add (longer round trips, hosts that pause, segmentation offload) raises "
+    "the gain, but not to the thesis's: `joy/emulator`."
 )
 PART = "part"
 BEYOND = "beyond the thesis"

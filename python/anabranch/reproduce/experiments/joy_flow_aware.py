@@ -39,13 +39,13 @@ LIGHT = 0.01
 """The load at which short flows seldom meet: the thesis's times are near those of one flow beside two."""
 SAMPLED = 1500.0
 RATES_UNKNOWN = (
-    "*The thesis does not say* how often short flows arrive, on which the reduction depends: see the rows at 11, 33 and "
-    "55 % of the link, and the last figure. The thesis's mean with DCTCP, 310 ms (79 ms are 25.5 % of it), is near ours "
-    "for 1 MB at 11 % (Figure 11)."
+    "*The thesis does not say* how often short flows arrive, on which the reduction depends: see the rows at 11, 33 "
+    "and 55 % of the link, and the last figure. The thesis's mean with DCTCP, 310 ms (79 ms are 25.5 % of it), is near "
+    "ours for 1 MB at 11 % (Figure 11)."
 )
 LINK_IDLE = (
-    "*Measured.* With FA-DCTCP the link is without a packet for longer (Figure 14b): long flows yield as in DCTCP while "
-    "short ones, whose windows stay larger, end and leave less behind. The thesis gives no interval."
+    "*Measured.* With FA-DCTCP the link is without a packet for longer (Figure 14b): long flows yield as in DCTCP "
+    "while short ones, whose windows stay larger, end and leave less behind. The thesis gives no interval."
 )
 STATISTICS: Mapping[str, tuple[str, pl.Expr]] = {
     "mean": ("mean", FCT_MS.mean()),
