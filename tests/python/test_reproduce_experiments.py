@@ -56,7 +56,7 @@ def test_an_experiment_says_what_it_is(experiment: Experiment) -> None:
     assert experiment.quick
     keys = [claim.key for claim in experiment.claims]
     assert len(keys) == len(set(keys))
-    assert all(claim.where and claim.statement for claim in experiment.claims)
+    assert all(claim.where and claim.says for claim in experiment.claims)
 
 
 @pytest.mark.parametrize(

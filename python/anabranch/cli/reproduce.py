@@ -284,5 +284,5 @@ def _table(rows: Sequence[Row]) -> Table:
         table.add_column(column, justify="right" if right else "left", no_wrap=column != "the paper says")
     table.add_column("verdict")
     for row in rows:
-        table.add_row(row.experiment.name, row.claim.statement, row.paper, row.measured, row.ratio, row.words)
+        table.add_row(row.experiment.name, row.claim.says, row.paper, row.measured, row.ratio, row.words)
     return table

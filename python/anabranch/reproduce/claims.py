@@ -57,6 +57,9 @@ class Claim:
         Our number: seed to value; empty where the experiment did not measure it.
     relation
         Whether the paper's number is a value or a bound.
+    setting
+        Where one statement is measured under several settings: which. A paper's page then has one row for the
+        statement and a column for each setting.
     explanation
         Why ours differs, in Markdown; empty as long as nothing is known. It begins with `OPEN` if it does not settle
         the matter.
@@ -70,6 +73,12 @@ class Claim:
     measure: Callable[[Results], Mapping[int, float]]
     relation: Relation = "equals"
     explanation: str = ""
+    setting: str = ""
+
+    @property
+    def says(self) -> str:
+        """The statement with its setting."""
+        return f"{self.statement}, {self.setting}" if self.setting else self.statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,27 +136,22 @@ def _row(experiment: Experiment, claim: Claim, record: Record) -> Row:
 def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """Write the table of a paper's page, with the explanations below it."""
     table = rows(experiments, records)
+    notes: list[str] = []
+    single = [row for row in table if not row.claim.setting]
     lines = [
         f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} %, and",
         "bounds that do not hold, have an explanation, or are *unexplained*. A bound holds, or holds within the",
         "interval if that includes it. Figures without numbers in the paper's text are not listed.",
         "",
-        "| experiment | the paper says | paper | measured | ratio | size | verdict |",
-        "|---|---|---|---|---|---|---|",
+        *_table("experiment", "the paper says", "paper", "measured", "ratio", "size", "verdict"),
     ]
-    notes: list[str] = []
-    for row in table:
-        verdict = row.words
-        if row.verdict == "unexplained":
-            verdict = f"**{verdict}**"
-        # A number that agrees needs none; the same explanation is written once.
-        if row.verdict not in GOOD and (why := _flow(row.claim.explanation)):
-            if why not in notes:
-                notes.append(why)
-            verdict += f" ({notes.index(why) + 1})"
-        says = f"{row.claim.statement} ({row.claim.where})"
-        cells = (f"`{row.experiment.name}`", says, row.paper, row.measured, row.ratio, row.size, verdict)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    for row in single:
+        says = f"{row.claim.says} ({row.claim.where})"
+        lines.append(
+            _line(f"`{row.experiment.name}`", says, row.paper, row.measured, row.ratio, row.size, _noted(row, notes))
+        )
+    for one in experiments:
+        lines += _by_setting([row for row in table if row.claim.setting and row.experiment is one], notes)
     if not table:
         lines = ["Nothing has been recorded yet."]
     if notes:
@@ -170,6 +165,41 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     if waiting and table:
         lines += ["", f"Not recorded yet: {', '.join(waiting)}."]
     return "\n".join(lines)
+
+
+def _table(*heads: str) -> list[str]:
+    return [_line(*heads), "|" + "---|" * len(heads)]
+
+
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _noted(row: Row, notes: list[str]) -> str:
+    """The verdict, with the number of its explanation among `notes`: a number that agrees needs none."""
+    verdict = f"**{row.words}**" if row.verdict == "unexplained" else row.words
+    if row.verdict in GOOD or not (why := _flow(row.claim.explanation)):
+        return verdict
+    # The same explanation is written once.
+    if why not in notes:
+        notes.append(why)
+    return f"{verdict} ({notes.index(why) + 1})"
+
+
+def _by_setting(table: Sequence[Row], notes: list[str]) -> list[str]:
+    """Write an experiment's claims that are measured under several settings, with a column for each."""
+    if not table:
+        return []
+    settings = list(dict.fromkeys(row.claim.setting for row in table))
+    lines = ["", f"`{table[0].experiment.name}` ({table[0].size}), by setting:", ""]
+    lines += _table("the paper says", "paper", *settings)
+    statements = list(dict.fromkeys((row.claim.statement, row.paper) for row in table))
+    for statement, paper in statements:
+        mine = [row for row in table if (row.claim.statement, row.paper) == (statement, paper)]
+        places = ", ".join(dict.fromkeys(row.claim.where for row in mine))
+        cells = {row.claim.setting: f"{row.measured}: {_noted(row, notes)}" for row in mine}
+        lines.append(_line(f"{statement} ({places})", paper, *(cells.get(setting, "") for setting in settings)))
+    return lines
 
 
 def _commits(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:

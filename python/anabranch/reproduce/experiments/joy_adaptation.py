@@ -99,10 +99,10 @@ def gained(results: Results, transport: str, n: int, size: str) -> dict[int, flo
 
 def more(transport: str, n: int, size: str, paper: float, figure: str) -> Claim:
     """ECN adaptation brings long flows so much more throughput."""
-    what = f"{n} long flows of {spaced(size)}"
     return Claim(
         key=f"{transport}-{n}-{size}".lower(),
-        statement=f"{NAMES[transport]} with ECN adaptation, {what}: throughput higher by",
+        statement=f"{NAMES[transport]} with ECN adaptation: throughput of long flows higher by",
+        setting=f"{n} flows of {spaced(size)}",
         where=f"§4.4.3, Fig. {figure}",
         paper=paper,
         unit="%",

@@ -236,7 +236,8 @@ def faster(statistic: str, load: float, paper: float, figure: str) -> Claim:
     share = round(100 * LINKS * load)
     return Claim(
         key=f"{statistic}-{share}",
-        statement=f"{STATISTICS[statistic][0]} of the FCT of short flows, {share} % of the link: lower by up to",
+        statement=f"{STATISTICS[statistic][0]} of the FCT of short flows with FA-DCTCP: lower by up to",
+        setting=f"short flows load {share} %",
         where=f"§3.6.3, Fig. {figure}",
         paper=paper,
         unit="%",
