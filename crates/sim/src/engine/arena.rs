@@ -11,6 +11,9 @@ pub type PacketId = u32;
 /// No packet.
 pub const NO_PACKET: PacketId = u32::MAX;
 
+/// Index of an endpoint in the run; never used again.
+pub type EndpointId = u32;
+
 /// Packet flags.
 pub mod flag {
     /// Pulls, ACKs and NACKs of receiver-driven transports: they travel in a trimming switch's header band.

@@ -10,8 +10,7 @@ use anabranch_transport::Peer;
 use application::Application;
 use stack::Stack;
 
-/// Index of an endpoint in the run; never used again.
-pub type EndpointId = u32;
+pub use crate::engine::arena::EndpointId;
 
 /// The other end of a connection, as an endpoint sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //! polls it. Only ports that a controller watches have one: nothing is counted for nobody.
 
 use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
+use crate::engine::arena::EndpointId;
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
-use crate::host::EndpointId;
 use anabranch_transport::Time;
 use std::collections::BTreeMap;
 
