@@ -1,7 +1,7 @@
 //! A queue of any discipline whose packets are counted by class and by flow, as a switch counts them for a controller that
 //! polls it. Only ports that a controller watches have one: nothing is counted for nobody.
 
-use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
+use super::{Discipline, Outcome, Passing, Queue};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::host::EndpointId;
 use anabranch_transport::Time;
@@ -140,17 +140,7 @@ impl Discipline for Watched {
         id
     }
 
-    fn head(&self) -> PacketId {
-        self.queue.head()
-    }
-
-    fn packets(&self) -> u32 {
-        self.queue.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queue.bytes()
-    }
+    delegate!(queue: head, packets, bytes, settings, classes);
 
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
         let passing = self.queue.pass(hot, idle);
@@ -183,36 +173,12 @@ impl Discipline for Watched {
             flow.bytes -= u64::from(hot.size);
         }
     }
-
-    fn set(&mut self, setting: Setting) -> bool {
-        self.queue.set(setting)
-    }
-
-    fn marking_threshold(&self) -> Option<Limit> {
-        self.queue.marking_threshold()
-    }
-
-    fn urgency(&self) -> u8 {
-        self.queue.urgency()
-    }
-
-    fn priorities(&self) -> u8 {
-        self.queue.priorities()
-    }
-
-    fn classes(&self) -> u8 {
-        self.queue.classes()
-    }
-
-    fn class_of(&self, hot: &Hot) -> u8 {
-        self.queue.class_of(hot)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{control, data, insert};
-    use super::super::{drop_tail::DropTail, ecn::Ecn, fair::Fair};
+    use super::super::{Limit, drop_tail::DropTail, ecn::Ecn, fair::Fair};
     use super::*;
     use crate::engine::arena::Arena;
 
