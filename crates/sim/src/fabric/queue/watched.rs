@@ -44,7 +44,8 @@ pub struct ClassCounters {
     pub marked: u64,
 }
 
-/// What a flow has sent by a port: data packets, headers that were left of some included.
+/// What a flow has sent by a port: data packets, headers that were left of some included. A flow is known from when its first
+/// packet waits, so that none is missed whose packets wait while a controller looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowCounters {
     /// Packets sent.
@@ -101,14 +102,19 @@ impl Watched {
             class.packets += 1;
             class.bytes += u64::from(hot.size);
         }
-        if let Some(flows) = self.flows.as_mut().filter(|_| hot.has(flag::DATA)) {
-            let now = Time(hot.at);
-            let new = FlowCounters { packets: 0, bytes: 0, first: now, last: now };
-            let flow = flows.entry(hot.endpoint).or_insert(new);
+        if let Some(flow) = self.flow(hot) {
             flow.packets += 1;
             flow.bytes += u64::from(hot.size);
-            flow.last = now;
         }
+    }
+
+    /// The flow of a packet of which any part has come to the port; `None` if it bears no data, or flows are not counted.
+    fn flow(&mut self, hot: &Hot) -> Option<&mut FlowCounters> {
+        let flows = self.flows.as_mut().filter(|_| hot.has(flag::DATA))?;
+        let at = Time(hot.at);
+        let flow = flows.entry(hot.endpoint).or_insert(FlowCounters { packets: 0, bytes: 0, first: at, last: at });
+        flow.last = flow.last.max(at);
+        Some(flow)
     }
 
     fn count(&mut self, hots: &[Hot], id: PacketId, what: impl FnOnce(&mut ClassCounters)) {
@@ -123,6 +129,9 @@ impl Watched {
 impl Discipline for Watched {
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
         let outcome = self.queue.enqueue(hots, id);
+        if outcome.rejected != id {
+            self.flow(&hots[id as usize]);
+        }
         if !outcome.is_queued() {
             self.count(hots, outcome.rejected, |class| class.dropped += 1);
             self.count(hots, outcome.trimmed, |class| class.trimmed += 1);
@@ -218,6 +227,20 @@ mod tests {
         assert_eq!(flows.keys().copied().collect::<Vec<_>>(), [5, 7, 8, 9], "acknowledgements are no data");
         queue.retain_flows(|endpoint, _| endpoint == 7);
         assert_eq!(queue.flow_counters().map(BTreeMap::len), Some(1));
+    }
+
+    #[test]
+    fn a_flow_is_known_while_its_only_packet_waits() {
+        let mut arena = Arena::new();
+        let mut queue = Watched::new(two_classes(), Watch::ALL);
+        for hot in [of(1, 7, 10), of(1, 8, 20)] {
+            let id = insert(&mut arena, hot, 0);
+            queue.enqueue(arena.hots(), id);
+        }
+        // The packet of 8 found no room.
+        let seen = FlowCounters { packets: 0, bytes: 0, first: Time(10), last: Time(10) };
+        let flows = queue.flow_counters().expect("flows are counted");
+        assert_eq!(flows.iter().map(|(&flow, &counters)| (flow, counters)).collect::<Vec<_>>(), [(7, seen)]);
     }
 
     #[test]
