@@ -52,3 +52,10 @@ fn a_switch_s_memory_is_shared_by_its_ports() {
     let (_, longest) = bottleneck(&["switch.shared_buffer=4MB", "switch.buffer=25 packets"]);
     assert_eq!(longest, 25 * 1500);
 }
+
+#[test]
+fn a_controller_that_watches_flows_leaves_shared_memory_as_it_is() {
+    // It looks for the first time when the run is over: nothing is to be different from a run without it.
+    let overrides = ["switch.shared_buffer=150KB", r#"controller=[{ law = "ecn-adaptation", period = "1000s" }]"#];
+    assert_eq!(bottleneck(&overrides), bottleneck(&overrides[..1]));
+}

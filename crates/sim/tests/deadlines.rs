@@ -2,6 +2,7 @@
 
 mod common;
 
+use anabranch_sim::control::{Action, Rule, Verdict};
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::RunRecord;
@@ -9,6 +10,7 @@ use anabranch_sim::network::{SessionGroup, Setup, Stop};
 use anabranch_sim::workload::Session;
 use anabranch_transport::Duration;
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, TcpConfig};
+use common::control::at_times;
 use common::{at, complete, ecn, fct, ms, run, setup, star, tcp, unicast};
 
 /// Sessions to host 0 of a star at 1 Gbps, over a queue that marks beyond 65 packets; one group for each deadline.
@@ -40,6 +42,20 @@ fn d2tcp_gives_more_to_flows_with_near_deadlines() {
     // Nothing is lost by it: the last flow ends no later than it would.
     let last = |record: &RunRecord| (0..4).map(|n| fct(record, n)).max();
     assert!(last(&aware) < last(&fair).map(|t| t + ms(5)));
+}
+
+#[test]
+fn the_deadline_of_a_held_flow_counts_from_when_it_arrived() {
+    // All wait for half a second. Counted from their beginning, all deadlines would be so far that d is 1/2 for all.
+    let flow = |source: u32| Session { group: u16::from(source > 2), ..unicast(source, 0, 10_000_000) };
+    let sessions = (1..5).map(|source| Session { start: at(1000), ..flow(source) }).collect();
+    let deadlines = [Some(ms(500 + 260)), Some(ms(500 + 1000))];
+    let mut setup = contend(tcp(Algorithm::D2tcp), sessions, deadlines);
+    let all = |verdict| Action::Admission(Rule::default(), verdict);
+    setup.controllers = vec![at_times(vec![(ms(0), all(Verdict::Hold)), (ms(501), all(Verdict::Admit))])];
+    let held = complete(setup);
+    let late: Vec<usize> = (0..4).filter(|&n| held.flows[n].deadline.is_none_or(|d| fct(&held, n) > d)).collect();
+    assert_eq!(late, [0; 0]);
 }
 
 #[test]

@@ -117,6 +117,14 @@ fn what_is_not_there_is_told_before_the_run() {
         &["admission[0].source", "no host \"leaf0\""],
     );
     told(r#"buffers = [{ at = "1ms", port = "leaf0-h0", length = "auto" }]"#, &["buffers[0].length"]);
+    for (list, length, why) in [
+        ("buffers", "0 packets", "must be above 0"),
+        ("thresholds", "0B", "must be above 0"),
+        ("thresholds", "unlimited", "a threshold cannot be unlimited"),
+    ] {
+        let key = format!("{list}[0].length");
+        told(&format!(r#"{list} = [{{ at = "1ms", port = "leaf0-h0", length = "{length}" }}]"#), &[&key, why]);
+    }
     let with = |change: (&str, &str), keys: &str| {
         let text = format!("{}{keys}\n", SCENARIO.replace(change.0, change.1));
         parse("test.toml", &text, &[]).expect_err("it is refused").to_string()

@@ -134,7 +134,7 @@ pub enum Bound {
     Upper,
 }
 
-/// A part of the day. Before `from` if it ends on the next day.
+/// A part of the day. One whose `to` is before its `from` ends on the next day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
@@ -404,6 +404,7 @@ impl ControllerConfig for EcnAdaptation {
             faults.push(Fault::new("rtt", "must be above 0"));
         }
         faults.extend(self.check_schedule());
+        faults.extend(self.without_effect());
         faults
     }
 
@@ -442,6 +443,20 @@ impl ControllerConfig for EcnAdaptation {
 }
 
 impl EcnAdaptation {
+    /// Keys that others make void.
+    fn without_effect(&self) -> impl Iterator<Item = Fault> {
+        let (lower, upper) = (self.lower.is_some(), self.upper.is_some());
+        let fresh = self.controllers == Scope::PerPod && self.staleness == Duration::ZERO;
+        let void = [
+            ("lower_law", lower && self.lower_law != LowerLaw::Dctcp, "with `lower`"),
+            ("buffer", upper && self.buffer.is_some(), "with `upper`"),
+            ("rtt", lower && upper && self.rtt.is_some(), "with `lower` and `upper`"),
+            ("controllers", fresh, "without `staleness`: all controllers know the same"),
+        ];
+        let void = void.into_iter().filter(|(_, is_void, _)| *is_void);
+        void.map(|(key, _, why)| Fault::new(key, format!("has no effect {why}")).warn())
+    }
+
     fn check_schedule(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.day == Duration::ZERO {

@@ -29,7 +29,7 @@ pub struct Timetable {
     pub admission: Vec<Admission>,
 }
 
-/// A length of a queue.
+/// A length of a queue. `thresholds` and `buffers` have the same keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resizing {
@@ -37,7 +37,7 @@ pub struct Resizing {
     pub at: Duration,
     /// The port, by the names of its node and of the node that it leads to: `leaf0-spine1`.
     pub port: String,
-    /// What it is from then on: `"20 packets"`, `"30KB"`.
+    /// What it is from then on: `"20 packets"`, `"30KB"`. Above 0; a buffer may be `"unlimited"`.
     pub length: BufferSize,
 }
 
@@ -102,7 +102,9 @@ impl Timetable {
         };
         for (n, step) in self.thresholds.iter().enumerate() {
             let set = |(port, limit)| Action::Queue(port, Setting::MarkingThreshold(limit));
-            found(step.at, "thresholds", n, step.resolve(graph).map(set));
+            let unlimited = (step.length == BufferSize::Unlimited)
+                .then(|| Fault::new("length", "a threshold cannot be unlimited").hint("like \"20 packets\""));
+            found(step.at, "thresholds", n, unlimited.map_or_else(|| step.resolve(graph).map(set), Err));
         }
         for (n, step) in self.buffers.iter().enumerate() {
             let set = |(port, limit)| Action::Queue(port, Setting::Buffer(limit));
@@ -122,6 +124,9 @@ impl Timetable {
 impl Resizing {
     fn resolve(&self, graph: &Graph) -> Result<(PortId, Limit), Fault> {
         let limit = match self.length {
+            BufferSize::Packets(0) | BufferSize::Bytes(Bytes(0)) => {
+                return Err(Fault::new("length", "must be above 0"));
+            }
             BufferSize::Packets(n) => Limit::Packets(n),
             BufferSize::Bytes(n) => Limit::Bytes(n.0),
             BufferSize::Unlimited => Limit::NONE,

@@ -144,7 +144,7 @@ impl<'a> View<'a> {
         counters
     }
 
-    /// The sessions that have sent data by a switch's port since the longest period of a controller of the run that watches
+    /// The sessions whose data has come to a switch's port since the longest period of a controller of the run that watches
     /// flows, or are under way; by number.
     ///
     /// # Panics

@@ -4,6 +4,7 @@
 //! read. A packet is in exactly one list at a time (a queue, a link, the free list), so one `next` field serves all.
 
 use super::prefetch::prefetch;
+use anabranch_transport::rank::LEAST;
 
 /// Handle of a packet.
 pub type PacketId = u32;
@@ -85,10 +86,11 @@ impl Hot {
     pub fn priority(&self) -> u8 {
         self.tag & 7
     }
-    /// What remains of its flow, as [`rank`](anabranch_transport::rank) writes it; 0 for all that is of no flow: it goes first.
+    /// What remains of its flow, as [`rank`](anabranch_transport::rank) writes it; 0 for all that does not say so, among them
+    /// packets with the index of their sender: it goes first.
     #[inline]
     pub fn rank(&self) -> u16 {
-        if self.flags & flag::CONTROL == 0 { self.from } else { 0 }
+        if self.flags & flag::CONTROL == 0 && self.from >= LEAST { self.from } else { 0 }
     }
     /// Whether all of these flags are set.
     #[inline]

@@ -52,9 +52,11 @@ impl SessionGroup {
         }
     }
 
-    /// What its transport is told of a connection that carries so many bytes.
-    pub(super) fn flow(&self, bytes: Option<Bytes>) -> FlowSpec {
-        FlowSpec { bytes: bytes.map(|b| b.0), deadline: self.deadline, port: self.port, class: self.class }
+    /// What its transport is told of a connection that carries so many bytes, of a session that has been `held` so long: its time
+    /// counts from when it wanted to begin.
+    pub(super) fn flow(&self, bytes: Option<Bytes>, held: Duration) -> FlowSpec {
+        let deadline = self.deadline.map(|within| Duration(within.ps().saturating_sub(held.ps())));
+        FlowSpec { bytes: bytes.map(|b| b.0), deadline, port: self.port, class: self.class }
     }
 
     /// Whether [`Stop::Foreground`](super::Stop::Foreground) waits for a session of this group.

@@ -84,7 +84,7 @@ impl Opening<'_> {
     fn open_unicast(&mut self, leg: Leg) -> (EndpointId, EndpointId) {
         let first = self.hosts.next_endpoint();
         let seed = self.endpoint_seed(first);
-        let flow = self.ledger.group_of(self.spec).flow(leg.size);
+        let flow = self.ledger.group_of(self.spec).flow(leg.size, self.engine.now().since(self.spec.start));
         let (sender, receiver) = self.transport.unicast(flow, self.engine.now(), seed);
         let to_receiver = Remotes::One(Remote { host: leg.to, endpoint: first + 1, from: 0 });
         let to_sender = Remotes::One(Remote { host: leg.from, endpoint: first, from: 0 });

@@ -33,6 +33,8 @@ pub enum Victim {
 pub(super) struct Keys {
     /// `buffer = "auto"`, in packets.
     pub(super) buffer: u32,
+    /// Whether a full buffer does more than drop what arrives: `buffer = "auto"` stays beside memory that is shared.
+    pub(super) selects: bool,
     /// Whether it reads `ecn_threshold`.
     pub(super) marking: Marking,
     /// Whether it trims: reads `header_buffer`, `weight` and `trim_multicast`.
@@ -62,6 +64,7 @@ impl Keys {
     /// 100 packets, and no other key.
     const PLAIN: Self = Self {
         buffer: 100,
+        selects: false,
         marking: Marking::Never,
         trims: false,
         priorities: false,
@@ -115,11 +118,11 @@ queues! {
     /// Random early detection: drops or marks by chance, as `switch.red` says.
     Red: Keys { red: true, ..Keys::PLAIN }, red;
     /// The flow with the least left goes first, the packet with the most left is dropped (pFabric).
-    Pfabric: Keys { buffer: 24, ..Keys::PLAIN }, |s, _| Queue::Pfabric(Box::new(queue::pfabric::Pfabric::new(limit(s.buffer))));
+    Pfabric: Keys { buffer: 24, selects: true, ..Keys::PLAIN }, |s, _| Queue::Pfabric(Box::new(queue::pfabric::Pfabric::new(limit(s.buffer))));
     /// Drop-tail that marks as a slower link would, as `switch.phantom` says, before packets wait (HULL).
     Phantom: Keys { phantom: true, ..Keys::PLAIN }, |s, _| Queue::Phantom(Box::new(queue::phantom::Phantom::new(limit(s.buffer), s.phantom.drain, s.phantom.threshold.0)));
     /// Packets that do not fit lose their payload; headers go first (NDP).
-    Trim: Keys { buffer: 8, trims: true, victim: Some(Victim::Lowest), ..Keys::PLAIN }, trim;
+    Trim: Keys { buffer: 8, selects: true, trims: true, victim: Some(Victim::Lowest), ..Keys::PLAIN }, trim;
     /// Strict priorities that share a buffer (PIAS).
     Mlfq: Keys { victim: Some(Victim::Arriving), ..BANDS }, |s, _| mlfq(s, false);
     /// Strict priorities that share a buffer, and trimming (SCDP).
@@ -127,8 +130,14 @@ queues! {
 }
 
 /// Of the disciplines with priorities.
-const BANDS: Keys =
-    Keys { buffer: 20, marking: Marking::IfAsked, priorities: true, victim: Some(Victim::Lowest), ..Keys::PLAIN };
+const BANDS: Keys = Keys {
+    buffer: 20,
+    selects: true,
+    marking: Marking::IfAsked,
+    priorities: true,
+    victim: Some(Victim::Lowest),
+    ..Keys::PLAIN
+};
 
 /// [`SwitchConfig`](super::SwitchConfig) with every `auto` decided.
 #[derive(Clone, Debug, PartialEq)]

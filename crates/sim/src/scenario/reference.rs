@@ -102,9 +102,11 @@ impl<'s> Page<'s> {
         self.nested(path, schema, level + 1);
     }
 
-    /// The structs inside a struct.
+    /// The structs inside a struct, those of lists among them.
     fn nested(&mut self, path: &str, schema: &'s Json, level: usize) {
         for (key, property) in properties(schema) {
+            let listed = self.follow(property).get("items").filter(|items| items.is_object());
+            let property = listed.unwrap_or(property);
             let inner = self.follow(property);
             let tagged = inner.get("oneOf").and_then(Json::as_array).is_some_and(|a| a[0].get("properties").is_some());
             if inner.get("properties").is_none() && !tagged {
@@ -113,7 +115,8 @@ impl<'s> Page<'s> {
             let name = self.definition(optional(property).unwrap_or(property)).map(|d| d.0);
             if name.is_none_or(|name| self.done.insert(name.to_owned())) {
                 let path = format!("{path}.{key}");
-                self.section(&format!("`{path}`"), &path, inner, level);
+                let heading = if listed.is_some() { format!("`[[{path}]]`") } else { format!("`{path}`") };
+                self.section(&heading, &path, inner, level);
             }
         }
     }
@@ -208,8 +211,9 @@ fn plural(name: &str) -> String {
 
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    // Acronyms keep their capitals.
-    let acronym = text.chars().nth(1).is_some_and(char::is_uppercase);
+    // Acronyms and symbols of formulas keep their capitals.
+    let symbol = !text.starts_with("A ") && text.chars().nth(1) == Some(' ');
+    let acronym = symbol || text.chars().nth(1).is_some_and(char::is_uppercase);
     chars.next().map_or_else(String::new, |first| {
         let first = if acronym { first.to_string() } else { first.to_lowercase().to_string() };
         first + chars.as_str()

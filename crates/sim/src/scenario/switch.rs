@@ -39,7 +39,8 @@ pub struct SwitchConfig {
     /// Which packet `mlfq` drops, and `trim` and `mlfq-trim` trim, when the buffer is full.
     pub victim: Victim,
     /// Memory that all ports of a switch share, with any discipline: what finds none is dropped. `buffer` stays the limit of each
-    /// port; `auto` then is none. Default: none is shared.
+    /// port; `auto` then is none, but where a full buffer does more than drop what arrives: `trim`, `mlfq`, `mlfq-trim` and `pfabric`
+    /// keep theirs. Default: none is shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_buffer: Option<Bytes>,
     /// Of `shared_buffer`: what a port may hold, as a multiple of what is free (dynamic thresholds; Choudhury and Hahne 1998). Above 0.
@@ -84,7 +85,8 @@ impl SwitchConfig {
         let queue = if self.queue == QueueKind::Auto { transport.queue() } else { self.queue };
         let or = |given: BufferSize, auto: BufferSize| if given == BufferSize::Auto { auto } else { given };
         let keys = queue.keys();
-        let own = if self.shared_buffer.is_some() { BufferSize::Unlimited } else { BufferSize::Packets(keys.buffer) };
+        let shared_only = self.shared_buffer.is_some() && !keys.selects;
+        let own = if shared_only { BufferSize::Unlimited } else { BufferSize::Packets(keys.buffer) };
         let buffer = or(self.buffer, own);
         let header_buffer = match buffer {
             BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * PACKET)),
@@ -211,6 +213,15 @@ impl SwitchConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beside_shared_memory_ports_keep_the_buffers_by_which_they_trim_or_choose() {
+        let shared = SwitchConfig { shared_buffer: Some(Bytes(1_000_000)), ..SwitchConfig::default() };
+        let buffer = |transport| shared.resolve(transport, Rate::from_gbps(1)).buffer;
+        use TransportName::{Cubic, Dctcp, Hull, Ndp, Pfabric, Pias, Scdp};
+        assert_eq!([Cubic, Dctcp, Hull].map(buffer), [BufferSize::Unlimited; 3]);
+        assert_eq!([Ndp, Scdp, Pias, Pfabric].map(buffer), [8, 20, 20, 24].map(BufferSize::Packets));
+    }
 
     #[test]
     fn auto_follows_the_transport() {

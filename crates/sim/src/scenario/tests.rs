@@ -538,6 +538,17 @@ fn hosts_that_relay_have_no_fair_queues() {
 }
 
 #[test]
+fn the_reference_tells_the_keys_of_lists_of_tables() {
+    let page = super::reference();
+    for (list, key) in [("admission", "verdict"), ("thresholds", "length"), ("weights", "to"), ("schedule", "from")] {
+        let section = page.split_once(&format!("`[[controller.{list}]]`")).expect("a section of its own").1;
+        let section = section.split("###").next().expect("its text");
+        assert!(section.contains(&format!("| `{key}` |")), "{list}: {section}");
+    }
+    assert!(page.contains("`dctcp`: C T / 7"), "symbols are no words");
+}
+
+#[test]
 fn scenario_reference_page_is_current() {
     let file = repository("docs/reference/scenario.md");
     if std::env::var_os("UPDATE").is_some() {

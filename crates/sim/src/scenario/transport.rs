@@ -146,12 +146,17 @@ impl TransportConfig {
     /// Keys that nothing reads, as the others are.
     fn without_effect(&self) -> Option<Fault> {
         let tcp = &self.tcp;
-        let unread = tcp.long_flow_by == LongFlowBy::Queued && !tcp.long_flow_ports.is_empty();
-        unread.then(|| {
-            Fault::new("tcp.long_flow_ports", "has no effect with long_flow_by = \"queued\", the default")
-                .hint("long_flow_by = \"port\", or \"either\"")
-                .warn()
-        })
+        let sized = tcp.long_flow_size != TcpConfig::default().long_flow_size;
+        let fault = match tcp.long_flow_by {
+            LongFlowBy::Queued if !tcp.long_flow_ports.is_empty() => {
+                let why = "has no effect with long_flow_by = \"queued\", the default";
+                Fault::new("tcp.long_flow_ports", why).hint("long_flow_by = \"port\", or \"either\"")
+            }
+            LongFlowBy::Port if sized => Fault::new("tcp.long_flow_size", "has no effect with long_flow_by = \"port\"")
+                .hint("long_flow_by = \"queued\", or \"either\""),
+            _ => return None,
+        };
+        Some(fault.warn())
     }
 
     /// What a transport's name stands for, with the parameters given.
@@ -248,6 +253,9 @@ mod tests {
             c.check().len()
         };
         assert_eq!([LongFlowBy::Queued, LongFlowBy::Port, LongFlowBy::Either].map(warned), [1, 0, 0]);
+        let mut c = config();
+        (c.tcp.long_flow_by, c.tcp.long_flow_ports, c.tcp.long_flow_size) = (LongFlowBy::Port, vec![22], Bytes(5000));
+        assert_eq!(c.check().len(), 1, "a size, neither");
     }
 
     #[test]

@@ -96,6 +96,16 @@ fn what_makes_no_sense_is_told() {
     assert!(told(EcnAdaptation { rtt: Some(Duration::ZERO), ..config() }).starts_with("rtt: must be above 0"));
     assert!(told(EcnAdaptation { day: Duration::ZERO, ..config() }).starts_with("day: must be above 0"));
     assert!(told(EcnAdaptation { fallback: false, ..config() }).starts_with("fallback: has no effect"));
+    let packets = |n| Some(BufferSize::Packets(n));
+    let given = EcnAdaptation { lower: packets(3), upper: packets(9), ..config() };
+    for (config, void) in [
+        (EcnAdaptation { lower_law: LowerLaw::EcnStar, ..given.clone() }, "lower_law: has no effect with `lower`"),
+        (EcnAdaptation { buffer: packets(25), ..given.clone() }, "buffer: has no effect with `upper`"),
+        (EcnAdaptation { rtt: Some(Duration::from_us(1)), ..given }, "rtt: has no effect with `lower` and `upper`"),
+        (EcnAdaptation { controllers: Scope::PerPod, ..config() }, "controllers: has no effect without `staleness`"),
+    ] {
+        assert!(told(config.clone()).starts_with(void), "{}", told(config));
+    }
     let schedule = |windows: &[(u64, u64)]| {
         let window =
             |&(from, to)| Window { from: Duration::from_ms(from), to: Duration::from_ms(to), threshold: Bound::Upper };

@@ -40,6 +40,20 @@ macro_rules! delegate {
             self.$inner.inspects_passing()
         }
     };
+    (@ $inner:ident classes) => {
+        fn urgency(&self) -> u8 {
+            self.$inner.urgency()
+        }
+        fn priorities(&self) -> u8 {
+            self.$inner.priorities()
+        }
+        fn classes(&self) -> u8 {
+            self.$inner.classes()
+        }
+        fn class_of(&self, hot: &$crate::engine::arena::Hot) -> u8 {
+            self.$inner.class_of(hot)
+        }
+    };
     (@ $inner:ident settings) => {
         fn set(&mut self, setting: $crate::fabric::queue::Setting) -> bool {
             self.$inner.set(setting)
@@ -347,6 +361,64 @@ pub(crate) mod testing {
                 return labels;
             }
             labels.push(*arena.header(id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{data, insert};
+    use super::*;
+    use crate::engine::arena::{Arena, flag};
+    use std::sync::Arc;
+
+    /// A queue inside each of those that have one.
+    fn around(queue: &Queue) -> Vec<(&'static str, Queue)> {
+        let inner = || queue.clone();
+        let pool = Arc::new(pooled::Pool::new(1_000_000, 1.0, 1));
+        vec![
+            ("pooled", Queue::Pooled(Box::new(pooled::Pooled::new(inner(), pool, 0)))),
+            ("express", Queue::Express(Box::new(express::Express::new(inner())))),
+            ("watched", Queue::Watched(Box::new(watched::Watched::new(inner(), watched::Watch::ALL)))),
+            ("relay", Queue::Relay(Box::new(relay::Relay::new(inner())))),
+            ("fair", Queue::Fair(fair::Fair::new([inner()], 1500))),
+        ]
+    }
+
+    #[test]
+    fn a_queue_inside_another_is_told_the_rate() {
+        let phantom = Queue::Phantom(Box::new(phantom::Phantom::new(Limit::Packets(100), 0.95, 1000)));
+        for (name, mut queue) in around(&phantom) {
+            let mut arena = Arena::new();
+            queue.set_rate(Rate::from_gbps(1));
+            let marked = (0..16).position(|n| {
+                let flags = flag::DATA | flag::ECT | flag::RELAYED;
+                let id = insert(&mut arena, Hot { flags, ..data(0) }, n);
+                queue.enqueue(arena.hots(), id).marked
+            });
+            assert_eq!(marked, Some(14), "{name}: the fifteenth finds 14 * 75 B, more than 1000 B");
+        }
+    }
+
+    #[test]
+    fn settings_and_classes_are_those_of_the_queue_inside() {
+        let parameters = mlfq::MlfqParameters {
+            priorities: 3,
+            buffer: Limit::Packets(9),
+            trim: false,
+            header_buffer: Limit::NONE,
+            weight: 10,
+            victim: mlfq::Victim::Arriving,
+            mark: Some(Limit::Packets(5)),
+        };
+        for (name, mut queue) in around(&Queue::Mlfq(mlfq::Mlfq::new(parameters))) {
+            assert_eq!(queue.marking_threshold(), Some(Limit::Packets(5)), "{name}");
+            assert!(queue.set(Setting::MarkingThreshold(Limit::Packets(7))), "{name}");
+            assert_eq!(queue.marking_threshold(), Some(Limit::Packets(7)), "{name}");
+            // Those of fair queues are its transports; a relaying host has no counters.
+            if !matches!(name, "fair" | "relay") {
+                assert_eq!((queue.classes(), queue.class_of(&data(2))), (3, 2), "{name}");
+            }
         }
     }
 }

@@ -93,10 +93,23 @@ mod tests {
     use super::super::testing::{control, data, drain, insert};
     use super::*;
     use crate::engine::arena::Arena;
+    use anabranch_transport::rank::rank;
 
     /// A packet of a flow of which so much remains.
-    fn of(flow: u32, rank: u16) -> Hot {
-        Hot { endpoint: flow, from: rank, ..data(0) }
+    fn of(flow: u32, remaining: u64) -> Hot {
+        Hot { endpoint: flow, from: rank(remaining), ..data(0) }
+    }
+
+    #[test]
+    fn senders_of_one_object_are_alike_and_go_before_all_flows() {
+        // `from` is their index. Flow 9, a single byte, goes after them, and they go in order of arrival.
+        let sender = |index: u16| Hot { endpoint: 7, destination: 1, from: index, ..data(0) };
+        let others = [3, 1, 2].map(sender).map(|hot| Hot { endpoint: u32::from(hot.from), ..hot });
+        let packets = [of(9, 1), others[0], others[1], others[2]];
+        let (mut queue, mut arena, _) = filled(Limit::Packets(24), &packets);
+        assert_eq!(drain(&mut queue, &mut arena), [1, 2, 3, 0]);
+        let (_, _, rejected) = filled(Limit::Packets(2), &packets[1..]);
+        assert_eq!(rejected, [2], "none is less than another");
     }
 
     /// Labels are places in `packets`; those of the packets that were rejected.
@@ -127,7 +140,7 @@ mod tests {
     #[test]
     fn acks_go_before_all_and_equals_in_order_of_arrival() {
         let (mut queue, mut arena, _) =
-            filled(Limit::Packets(24), &[of(1, 70), of(2, 70), Hot { from: 9, ..control() }, of(3, 0)]);
+            filled(Limit::Packets(24), &[of(1, 70), of(2, 70), Hot { from: 9, ..control() }, data(0)]);
         assert_eq!(drain(&mut queue, &mut arena), [2, 3, 0, 1]);
     }
 

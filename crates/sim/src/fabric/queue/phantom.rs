@@ -39,10 +39,10 @@ impl Phantom {
     #[inline]
     fn count(&mut self, hot: &mut Hot) -> bool {
         let bytes = u64::from(hot.size);
-        self.sent_at = self.sent_at.max(hot.at) + self.rate.transmit_time(bytes).ps();
+        self.sent_at = self.sent_at.max(hot.at).saturating_add(self.rate.transmit_time(bytes).ps());
         let ahead = self.virtual_rate.bytes_in(Duration(self.virtually_sent_at.saturating_sub(self.sent_at)));
         let begins = self.virtually_sent_at.max(self.sent_at);
-        self.virtually_sent_at = begins + self.virtual_rate.transmit_time(bytes).ps();
+        self.virtually_sent_at = begins.saturating_add(self.virtual_rate.transmit_time(bytes).ps());
         let mark = ahead > self.threshold && hot.has(flag::ECT) && !hot.has(flag::CE);
         if mark {
             hot.flags |= flag::CE;
@@ -169,5 +169,13 @@ mod tests {
         assert_eq!(queue.sent_at, 12_000_000, "the second was never sent");
         assert_eq!(queue.pass(&mut Hot { at: 12_000_000, ..data(0) }, 0), Passing::Unmarked);
         assert_eq!(queue.pass(&mut capable(24_000), 0), Passing::Marked);
+    }
+
+    #[test]
+    fn a_virtual_link_that_never_gets_done_marks_all_from_the_second_packet_on() {
+        // 1 bps: a packet takes 12,000 s, and 1600 of them more picoseconds than there are.
+        let mut queue = Phantom::new(Limit::Packets(100), 1e-12, 1000);
+        queue.set_rate(Rate::from_gbps(1));
+        assert_eq!(marked(&mut queue, (0..1600).map(|n| 12_000 * n)), (1..1600).collect::<Vec<_>>());
     }
 }

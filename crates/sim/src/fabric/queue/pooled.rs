@@ -102,13 +102,7 @@ impl Discipline for Pooled {
         if self.queue.packets() == 0 { NO_PACKET } else { self.queue.head() }
     }
 
-    fn packets(&self) -> u32 {
-        self.queue.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queue.bytes()
-    }
+    delegate!(queue: packets, bytes, classes);
 
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
         if !self.pool.admits(self.port, hot.at, hot.size) {
@@ -136,14 +130,6 @@ impl Discipline for Pooled {
 
     fn marking_threshold(&self) -> Option<Limit> {
         self.queue.marking_threshold()
-    }
-
-    fn urgency(&self) -> u8 {
-        self.queue.urgency()
-    }
-
-    fn priorities(&self) -> u8 {
-        self.queue.priorities()
     }
 }
 

