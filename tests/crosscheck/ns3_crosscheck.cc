@@ -6,6 +6,8 @@
 //
 // Every parameter comes from the input. What is decided here is how ns-3 expresses it; comments say why.
 
+#include "ns3_as_here.h"
+
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -13,6 +15,7 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <iostream>
@@ -23,6 +26,10 @@
 #include <vector>
 
 using namespace ns3;
+
+NS_OBJECT_ENSURE_REGISTERED(CountingReno);
+NS_OBJECT_ENSURE_REGISTERED(DctcpAsHere);
+NS_OBJECT_ENSURE_REGISTERED(GrowingRecovery);
 
 namespace {
 
@@ -51,6 +58,8 @@ struct Case {
     std::vector<Link> links;
     std::vector<Route> routes;
     std::vector<Flow> flows;
+
+    bool Has(const std::string& key) const { return settings.count(key) > 0; }
 
     uint64_t Number(const std::string& key) const { return std::stoull(Text(key)); }
 
@@ -88,16 +97,30 @@ Case ReadCase(std::istream& input) {
     return result;
 }
 
-void SetTcpDefaults(const Case& run) {
-    bool dctcp = run.Text("congestion") == "dctcp";
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType",
-                       TypeIdValue(dctcp ? TcpDctcp::GetTypeId() : TcpNewReno::GetTypeId()));
+// ns-3's own, or what is to show where a difference comes from.
+void SetControl(const Case& run) {
+    bool growth = run.Has("ns3_growth");
+    TypeId control = growth ? CountingReno::GetTypeId() : TcpNewReno::GetTypeId();
+    if (run.Text("congestion") == "dctcp") {
+        Config::SetDefault("DctcpAsHere::Floor", BooleanValue(run.Has("ns3_floor")));
+        Config::SetDefault("DctcpAsHere::Echo", BooleanValue(run.Has("ns3_echo")));
+        Config::SetDefault("DctcpAsHere::Growth", BooleanValue(growth));
+        bool changed = growth || run.Has("ns3_floor") || run.Has("ns3_echo");
+        control = changed ? DctcpAsHere::GetTypeId() : TcpDctcp::GetTypeId();
+    }
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(control));
     // The default is proportional rate reduction (RFC 6937); RFC 5681's recovery is called classic.
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
+    TypeId recovery = growth ? GrowingRecovery::GetTypeId() : TcpClassicRecovery::GetTypeId();
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(recovery));
+}
+
+void SetTcpDefaults(const Case& run) {
+    SetControl(run);
     Config::SetDefault("ns3::TcpDctcp::DctcpShiftG", DoubleValue(std::stod(run.Text("dctcp_gain"))));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(run.Number("mss")));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(run.Number("initial_window")));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(run.Number("ack_every")));
+    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(NanoSeconds(run.Number("delayed_ack_timeout"))));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(run.Number("receive_window")));
     // Larger than the receive window, so that the sending application never limits the flow.
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(2 * run.Number("receive_window")));
@@ -371,16 +394,17 @@ int main(int argc, char* argv[]) {
     RngSeedManager::SetRun(run.Number("seed"));
     SetTcpDefaults(run);
     Fabric fabric(run);
-    auto unfinished = static_cast<uint32_t>(run.flows.size());
+    auto finite = [](const Flow& flow) { return flow.bytes > 0; };
+    auto unfinished = static_cast<uint32_t>(std::count_if(run.flows.begin(), run.flows.end(), finite));
     std::vector<std::unique_ptr<Transfer>> transfers;
     for (const Flow& flow : run.flows) {
         auto port = static_cast<uint16_t>(kFirstPort + transfers.size());
         transfers.push_back(std::make_unique<Transfer>(fabric, flow, port, run.Number("mss"), &unfinished));
     }
-    bool endless = run.Number("until") > 0;
-    Simulator::Stop(endless ? NanoSeconds(run.Number("until")) : Seconds(100));
+    bool limited = run.Number("until") > 0;
+    Simulator::Stop(limited ? NanoSeconds(run.Number("until")) : Seconds(100));
     Simulator::Run();
-    if (!endless && unfinished > 0) {
+    if (!limited && unfinished > 0) {
         std::cerr << "error: " << unfinished << " flows did not complete" << std::endl;
         return 2;
     }
