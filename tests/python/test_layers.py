@@ -27,7 +27,7 @@ LAYERS = {
     "transport": """
         units
         config
-        demotion endpoint
+        demotion endpoint rank
         pull round_trip
         testing
         ndp scdp tcp udp

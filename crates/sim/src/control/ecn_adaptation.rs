@@ -25,9 +25,9 @@
 
 use super::rtt::round_trip;
 use super::{Action, Controller, ControllerConfig, Given, PortFlow, View, Watch};
+use crate::fabric::buffer::BufferSize;
 use crate::fabric::graph::{Graph, Level, NodeId, PortId};
 use crate::fabric::queue::{Limit, Setting};
-use crate::scenario::BufferSize;
 use crate::workload::Fault;
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;

@@ -2,9 +2,9 @@
 //! its link is cut for maintenance, backups wait for the night, a threshold is another at noon.
 
 use super::{Action, Controller, ControllerConfig, Given, PathWeight, Rule, Verdict, View};
+use crate::fabric::buffer::BufferSize;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::queue::{Limit, Setting};
-use crate::scenario::BufferSize;
 use crate::workload::Fault;
 use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;

@@ -1,5 +1,6 @@
 //! The network: graph, topologies, routing, links, switches and their queues.
 
+pub mod buffer;
 pub mod graph;
 pub mod ideal;
 pub mod jitter;

@@ -5,10 +5,10 @@
 //! schemars writes for structs, options, lists, and plain, internally tagged and untagged enums; it is not a general
 //! validator. What it lets through wrongly is still caught by serde.
 
-use super::buffer::BufferSize;
 use super::path::Path;
 use super::suggest::nearest;
 use super::tree::{Node, Value};
+use crate::fabric::buffer::BufferSize;
 use crate::fabric::jitter::Jitter;
 use anabranch_transport::{Bytes, Duration, Rate};
 use serde_json::{Map, Value as Json};

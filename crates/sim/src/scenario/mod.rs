@@ -14,7 +14,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-mod buffer;
 mod build;
 mod check;
 mod cost;
@@ -40,8 +39,8 @@ mod tree;
 mod validate;
 mod workload;
 
+pub use crate::fabric::buffer::BufferSize;
 pub use crate::fabric::routing::{RoutingConfig, RoutingMode};
-pub use buffer::BufferSize;
 pub use cost::Estimate;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, load, parse};

@@ -2,9 +2,9 @@
 //!
 //! To add one: a line in the registry below, once `fabric::queue` has it.
 
-use super::buffer::BufferSize;
 use super::phantom::PhantomConfig;
 use super::red::RedConfig;
+use crate::fabric::buffer::BufferSize;
 use crate::fabric::queue::{self, Limit, Queue};
 use anabranch_transport::Bytes;
 use schemars::JsonSchema;

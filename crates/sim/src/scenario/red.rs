@@ -1,6 +1,6 @@
 //! `[switch.red]`: random early detection.
 
-use super::buffer::BufferSize;
+use crate::fabric::buffer::BufferSize;
 use crate::workload::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
 //! `[switch]`: queues and their buffers, and what each `auto` stands for.
 
 use super::TransportName;
-use super::buffer::BufferSize;
 use super::phantom::PhantomConfig;
 use super::queue::{Marking, QueueKind, Switch, Victim};
 use super::red::RedConfig;
+use crate::fabric::buffer::BufferSize;
 use crate::workload::Fault;
 use anabranch_transport::{Bytes, Rate};
 use schemars::JsonSchema;
