@@ -77,7 +77,7 @@ class StandIn(ModuleType):
             for p, t in enumerate(self.fixture.sweep["transport.name"])
             for s in self.fixture.seeds[:seeds]
         ]
-        return json.dumps({"runs": runs, "warnings": ["the load exceeds the core's capacity"]})
+        return json.dumps({"runs": runs, "warnings": ["warning: a.toml: the load exceeds the core's capacity"]})
 
     def run(
         self,

@@ -36,7 +36,8 @@ def test_run_prints_a_table_and_writes_the_report(core: StandIn, folder: Path) -
     assert "TCP NewReno" in result.stdout
     assert "p99 FCT" in result.stdout
     assert "report: out/a,load=0.5,seeds=2/report.html" in result.stderr
-    assert "warning: the load exceeds" in result.stderr
+    assert "warning: a.toml: the load exceeds" in result.stderr
+    assert "warning: warning:" not in result.stderr
     assert (folder / "out/a,load=0.5,seeds=2/report.html").is_file()
     place = "out/a,load=0.5,seeds=2"
     command = ["anabranch", "run", "a.toml", "load=0.5", "--out", place, "--seeds", "2"]
@@ -290,4 +291,4 @@ def test_run_from_python(core: StandIn, folder: Path) -> None:
     results = api.run("a.toml", out=folder / "r", progress=lambda state: state["runs_done"] == 3)
     assert told == [True]
     assert results.flows.height > 0
-    assert api.plan("a.toml").warnings == ("the load exceeds the core's capacity",)
+    assert api.plan("a.toml").warnings == ("warning: a.toml: the load exceeds the core's capacity",)

@@ -200,7 +200,7 @@ def _run(
     err = stderr()
     plan = api.plan(file, overrides, seeds=seeds)
     for warning in plan.warnings:
-        err.print(f"warning: {warning}", markup=False)
+        err.print(warning, markup=False)
     if dry_run:
         _show_plan(plan, as_json=as_json)
         return 0

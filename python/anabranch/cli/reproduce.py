@@ -173,7 +173,7 @@ def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -
 
     for job in jobs:
         for warning in job.plan.warnings:
-            err.print(f"warning: {job.experiment.name}: {warning}", markup=False)
+            err.print(f"{job.experiment.name}: {warning}", markup=False)
     total = 0.0
     recorded = runs = kept = 0
     for job in jobs:

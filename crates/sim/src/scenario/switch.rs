@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn beside_shared_memory_ports_keep_the_buffers_by_which_they_trim_or_choose() {
+        use TransportName::{Cubic, Dctcp, Hull, Ndp, Pfabric, Pias, Scdp};
         let shared = SwitchConfig { shared_buffer: Some(Bytes(1_000_000)), ..SwitchConfig::default() };
         let buffer = |transport| shared.resolve(transport, Rate::from_gbps(1)).buffer;
-        use TransportName::{Cubic, Dctcp, Hull, Ndp, Pfabric, Pias, Scdp};
         assert_eq!([Cubic, Dctcp, Hull].map(buffer), [BufferSize::Unlimited; 3]);
         assert_eq!([Ndp, Scdp, Pias, Pfabric].map(buffer), [8, 20, 20, 24].map(BufferSize::Packets));
     }

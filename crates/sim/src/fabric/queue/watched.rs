@@ -2,7 +2,7 @@
 //! polls it. Only ports that a controller watches have one: nothing is counted for nobody.
 
 use super::{Discipline, Outcome, Passing, Queue};
-use crate::engine::arena::{EndpointId, Hot, NO_PACKET, PacketId, flag};
+use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use anabranch_transport::Time;
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ pub struct Watched {
     /// None if classes are not counted.
     classes: Vec<ClassCounters>,
     /// By the endpoint that packets are for; in multicast, that they are from. `None` if flows are not counted.
-    flows: Option<BTreeMap<EndpointId, FlowCounters>>,
+    flows: Option<BTreeMap<u32, FlowCounters>>,
 }
 
 impl Watched {
@@ -80,12 +80,12 @@ impl Watched {
     }
 
     /// Counters of each flow that has sent anything and was not forgotten; `None` if flows are not counted.
-    pub fn flow_counters(&self) -> Option<&BTreeMap<EndpointId, FlowCounters>> {
+    pub fn flow_counters(&self) -> Option<&BTreeMap<u32, FlowCounters>> {
         self.flows.as_ref()
     }
 
     /// Keeps the counters of these flows only.
-    pub fn retain_flows(&mut self, keep: impl Fn(EndpointId, &FlowCounters) -> bool) {
+    pub fn retain_flows(&mut self, keep: impl Fn(u32, &FlowCounters) -> bool) {
         if let Some(flows) = &mut self.flows {
             flows.retain(|&endpoint, counters| keep(endpoint, counters));
         }
