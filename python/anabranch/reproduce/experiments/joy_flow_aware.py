@@ -44,8 +44,8 @@ RATES_UNKNOWN = (
     "ours for 1 MB at 11 % (Figure 11)."
 )
 LINK_IDLE = (
-    "*Measured.* With FA-DCTCP the link is without a packet for longer (Figure 14b): long flows yield as in DCTCP "
-    "while short ones, whose windows stay larger, end and leave less behind. The thesis gives no interval."
+    "*Measured.* With FA-DCTCP the link is without a packet for longer (Figure 14b), which is most of what long flows "
+    "lose. Why it is was not examined. The thesis gives no interval."
 )
 STATISTICS: Mapping[str, tuple[str, pl.Expr]] = {
     "mean": ("mean", FCT_MS.mean()),

@@ -59,25 +59,7 @@ impl Discipline for Phantom {
         Outcome { marked, ..outcome }
     }
 
-    #[inline]
-    fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
-        self.queue.dequeue(hots)
-    }
-
-    #[inline]
-    fn head(&self) -> PacketId {
-        self.queue.head()
-    }
-
-    #[inline]
-    fn packets(&self) -> u32 {
-        self.queue.packets()
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.queue.bytes()
-    }
+    delegate!(queue: dequeue, head, packets, bytes);
 
     #[inline]
     fn pass(&mut self, hot: &mut Hot, _idle: u64) -> Passing {
