@@ -32,6 +32,9 @@ pub struct Transmit<H> {
     pub pushed: bool,
     /// For switches that serve flows by what remains of them: that, as [`rank`](crate::rank) writes it. 0: before all flows.
     pub rank: u16,
+    /// Of a transport that opens several connections between the same two ends, which of them: each has a path of its own.
+    /// Below [`Endpoint::subflows`]; 0 everywhere else.
+    pub subflow: u8,
 }
 
 /// One packet that arrived.
@@ -186,7 +189,11 @@ pub trait Endpoint {
     }
     /// Counters so far.
     fn stats(&self) -> Stats;
-    /// The congestion window of a sender that has one, in bytes.
+    /// Connections that it opens between its two ends, from 1: each gets a path of its own. Asked once, before anything happens.
+    fn subflows(&self) -> u8 {
+        1
+    }
+    /// The congestion window of a sender that has one, in bytes; of several connections, their sum.
     fn congestion_window(&self) -> Option<u64> {
         None
     }

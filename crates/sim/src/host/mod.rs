@@ -4,7 +4,7 @@ pub mod application;
 pub mod protocol;
 pub mod stack;
 
-use crate::fabric::routing::FlowState;
+use crate::fabric::routing::FlowPaths;
 use crate::random::Stream;
 use anabranch_transport::Peer;
 use application::Application;
@@ -81,7 +81,7 @@ pub struct Hosted {
     /// Class of its packets, where transports have queues of their own.
     pub class: u8,
     /// Chooses the path bits of each packet.
-    pub path: FlowState,
+    pub paths: FlowPaths,
     /// Whether it has its turn in an interface's pull queue.
     pub pulling: bool,
 }

@@ -76,6 +76,10 @@ macro_rules! protocols {
             pub fn stats(&self) -> Stats {
                 match self { $(Self::$name(e) => e.stats(),)+ }
             }
+            /// See [`Endpoint::subflows`].
+            pub fn subflows(&self) -> u8 {
+                match self { $(Self::$name(e) => e.subflows(),)+ }
+            }
             /// See [`Endpoint::congestion_window`].
             pub fn congestion_window(&self) -> Option<u64> {
                 match self { $(Self::$name(e) => e.congestion_window(),)+ }
@@ -112,6 +116,7 @@ fn wrap<H>(t: Transmit<H>, header: impl Fn(H) -> Header) -> Transmit<Header> {
         ect: t.ect,
         pushed: t.pushed,
         rank: t.rank,
+        subflow: t.subflow,
     }
 }
 

@@ -315,7 +315,10 @@ impl Hosts {
         let path = if flags & flag::MULTICAST != 0 && fabric.schemes().own_bits() {
             random.next_u32()
         } else {
-            hosted.path.next(&Departing { now: engine.now, size: transmit.size, destination }, random)
+            hosted
+                .paths
+                .of(transmit.subflow)
+                .next(&Departing { now: engine.now, size: transmit.size, destination }, random)
         };
         // Copies lose the flag at the last switch, where they still are multicast packets to that switch: what must not
         // be cut is told by its sizes.

@@ -53,10 +53,10 @@ impl SessionGroup {
     }
 
     /// What its transport is told of a connection that carries so many bytes, of a session that has been `held` so long: its time
-    /// counts from when it wanted to begin.
-    pub(super) fn flow(&self, bytes: Option<Bytes>, held: Duration) -> FlowSpec {
+    /// counts from when it wanted to begin. Its ends have so many shortest `paths`.
+    pub(super) fn flow(&self, bytes: Option<Bytes>, held: Duration, paths: u32) -> FlowSpec {
         let deadline = self.deadline.map(|within| Duration(within.ps().saturating_sub(held.ps())));
-        FlowSpec { bytes: bytes.map(|b| b.0), deadline, port: self.port, class: self.class }
+        FlowSpec { bytes: bytes.map(|b| b.0), deadline, port: self.port, class: self.class, paths }
     }
 
     /// Whether [`Stop::Foreground`](super::Stop::Foreground) waits for a session of this group.

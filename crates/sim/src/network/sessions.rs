@@ -84,7 +84,8 @@ impl Opening<'_> {
     fn open_unicast(&mut self, leg: Leg) -> (EndpointId, EndpointId) {
         let first = self.hosts.next_endpoint();
         let seed = self.endpoint_seed(first);
-        let flow = self.ledger.group_of(self.spec).flow(leg.size, self.engine.now().since(self.spec.start));
+        let paths = self.fabric.routes().path_count(leg.from, leg.to);
+        let flow = self.ledger.group_of(self.spec).flow(leg.size, self.engine.now().since(self.spec.start), paths);
         let (sender, receiver) = self.transport.unicast(flow, self.engine.now(), seed);
         let to_receiver = Remotes::One(Remote { host: leg.to, endpoint: first + 1, from: 0 });
         let to_sender = Remotes::One(Remote { host: leg.from, endpoint: first, from: 0 });
@@ -153,7 +154,7 @@ impl Opening<'_> {
         let destination = remotes.get(0).host;
         let hops = remotes.all().iter().map(|r| self.fabric.routes().hop_count(host, r.host)).max().unwrap_or(0);
         let ends = Ends { source: host, destination, paths, hops };
-        let path = self.fabric.schemes().flow(mode, &ends, self.hosts.random(host));
+        let paths = self.fabric.schemes().flows(mode, &ends, stack.subflows(), self.hosts.random(host));
         let interface = self.hosts.interface(host);
         self.hosts.add(Hosted {
             stack,
@@ -168,7 +169,7 @@ impl Opening<'_> {
             application: None,
             group,
             class,
-            path,
+            paths,
             pulling: false,
         });
         self.ledger.add_endpoint(self.session);

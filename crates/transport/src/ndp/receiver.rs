@@ -193,6 +193,7 @@ impl Receiver {
             ect: false,
             pushed: false,
             rank: 0,
+            subflow: 0,
         }
     }
 }

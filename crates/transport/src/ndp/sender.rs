@@ -251,6 +251,7 @@ impl Sender {
             ect: false,
             pushed: syn.is_some(),
             rank: 0,
+            subflow: 0,
         }
     }
 }

@@ -380,6 +380,7 @@ impl Sender {
             ect: false,
             pushed: syn,
             rank: 0,
+            subflow: 0,
         }
     }
 

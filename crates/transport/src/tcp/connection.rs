@@ -157,6 +157,7 @@ impl Connection {
             ect,
             pushed: false,
             rank,
+            subflow: 0,
         }
     }
 

@@ -13,6 +13,8 @@ pub struct FlowSpec {
     pub port: u16,
     /// Class of its packets, where switches have queues for several.
     pub class: u8,
+    /// Shortest paths between its ends; 0: unknown.
+    pub paths: u32,
 }
 
 impl FlowSpec {

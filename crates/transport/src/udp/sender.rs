@@ -72,6 +72,7 @@ impl Sender {
             ect: self.config.ect,
             pushed: false,
             rank: 0,
+            subflow: 0,
         })
     }
 

@@ -96,6 +96,12 @@ pub trait Scheme {
     /// A new flow.
     fn flow(&self, ends: &Ends, random: &mut Stream) -> Self::Flow;
 
+    /// The flows of a transport that opens so many connections between the same ends: like so many flows that know nothing of one
+    /// another, if nothing else is said.
+    fn flows(&self, ends: &Ends, subflows: u8, random: &mut Stream) -> Vec<Self::Flow> {
+        (0..subflows).map(|_| self.flow(ends, random)).collect()
+    }
+
     /// The port by which a packet goes on; `None` if there is no way.
     ///
     /// Called only with [`OWN_BITS`](Self::OWN_BITS).
@@ -197,6 +203,13 @@ macro_rules! schemes {
                 match self { $(Self::$name(scheme) => FlowState::$name(scheme.flow(ends, random)),)+ }
             }
 
+            /// See [`Scheme::flows`].
+            fn flows(&self, ends: &Ends, subflows: u8, random: &mut Stream) -> Vec<FlowState> {
+                match self {
+                    $(Self::$name(s) => s.flows(ends, subflows, random).into_iter().map(FlowState::$name).collect(),)+
+                }
+            }
+
             /// See [`Scheme::egress`].
             #[inline]
             pub fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
@@ -245,6 +258,25 @@ schemes! {
     },
     /// The digits of the destination's number choose the ports on the way up (Song §2.3.2): a static route for each destination.
     DModK(d_mod_k::DModK),
+}
+
+/// What a host keeps of an endpoint to choose path bits by: one state for each of its subflows.
+#[derive(Clone, Debug)]
+pub struct FlowPaths {
+    first: FlowState,
+    /// Nearly always none.
+    others: Box<[FlowState]>,
+}
+
+impl FlowPaths {
+    /// That of a subflow.
+    ///
+    /// # Panics
+    /// If the endpoint has not so many.
+    #[inline]
+    pub fn of(&mut self, subflow: u8) -> &mut FlowState {
+        if subflow == 0 { &mut self.first } else { &mut self.others[usize::from(subflow) - 1] }
+    }
 }
 
 /// The schemes of a run: what switches do is one of them, the same for all packets.
@@ -331,12 +363,17 @@ impl Schemes {
         self.switches.back(source, random)
     }
 
-    /// A new flow of a mode.
-    pub fn flow(&self, mode: RoutingMode, ends: &Ends, random: &mut Stream) -> FlowState {
+    /// The paths of an endpoint with so many subflows, by a mode.
+    pub fn flows(&self, mode: RoutingMode, ends: &Ends, subflows: u8, random: &mut Stream) -> FlowPaths {
         let of_mode = self.hosts.iter().find(|(known, _)| *known == mode).map(|(_, scheme)| scheme);
         // With tables of their own, switches and hosts have to mean the same.
         let scheme = of_mode.filter(|scheme| !scheme.own_bits()).unwrap_or(&self.switches);
-        scheme.flow(ends, random)
+        if subflows == 1 {
+            return FlowPaths { first: scheme.flow(ends, random), others: Box::default() };
+        }
+        let mut flows = scheme.flows(ends, subflows, random).into_iter();
+        let first = flows.next().expect("an endpoint has one subflow at least");
+        FlowPaths { first, others: flows.collect() }
     }
 
     /// See [`Scheme::install`].

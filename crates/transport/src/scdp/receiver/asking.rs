@@ -18,6 +18,7 @@ impl Receiver {
             ect: false,
             pushed: false,
             rank: 0,
+            subflow: 0,
         }
     }
 

@@ -69,6 +69,7 @@ impl Apart {
             ect: false,
             pushed: false,
             rank: 0,
+            subflow: 0,
         })
     }
 
