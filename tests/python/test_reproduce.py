@@ -18,7 +18,9 @@ from anabranch.reproduce import (
     Claim,
     Experiment,
     Figure,
+    Panel,
     by_seed,
+    calculated,
     comparison,
     estimate,
     means,
@@ -115,7 +117,10 @@ def test_names_are_unique_and_of_a_paper() -> None:
     assert {one.paper for one in registry.EXPERIMENTS} <= {paper.name for paper in PAPERS}
 
 
-@pytest.mark.parametrize("experiment", registry.EXPERIMENTS, ids=lambda one: one.name)
+SIMULATED = [one for one in registry.EXPERIMENTS if not one.calculate]
+
+
+@pytest.mark.parametrize("experiment", SIMULATED, ids=lambda one: one.name)
 def test_every_experiment_plans_in_both_sizes(experiment: Experiment, tmp_path: Path) -> None:
     full = runner.prepare(experiment, tmp_path)
     quick = runner.prepare(experiment, tmp_path, quick=True)
@@ -362,6 +367,67 @@ def test_the_check_fails_for_what_is_unexplained(lab: Path, monkeypatch: pytest.
     assert invoke("--record").exit_code == 0
     assert "Toys are fast." in (lab / "docs/fidelity/scdp.md").read_text()
     assert invoke("--check").exit_code == 0
+
+
+def calculation(value: float, tolerance: float = 0.0) -> Experiment:
+    """An experiment without a simulation, of which the paper says 16/3."""
+
+    def drawn(results: Results) -> tuple[Figure, ...]:
+        data = calculated.table(results, "loads").with_columns(
+            pl.lit("NDP").alias("series"), pl.lit(None, pl.Float64).alias("low"), pl.lit(None, pl.Float64).alias("high")
+        )
+        panel = Panel("", "", "bars", data, Axis("level"), Axis("load"), transports("ndp"))
+        return (Figure("98", "Loads", (panel,)),)
+
+    return Experiment(
+        name="scdp/sum",
+        title="A sum",
+        question="Is it right?",
+        section="§0",
+        figures=("98",),
+        draw=drawn,
+        claims=(
+            Claim(
+                "load",
+                "load of a core switch",
+                "§0",
+                16 / 3,
+                "",
+                lambda results: {0: calculated.table(results, "loads")["y"][0]},
+                tolerance=tolerance,
+            ),
+        ),
+        calculate=lambda: {"loads": pl.DataFrame({"x": ["core"], "y": [value]})},
+    )
+
+
+def test_a_calculation_needs_no_scenario_and_comes_out_exactly(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "EXPERIMENTS", (calculation(16 / 3),))
+    # It has one size.
+    result = invoke("scdp/sum", "--quick", "--record")
+    assert result.exit_code == 0
+    assert "no runs to do" in result.stderr
+    page = (lab / "docs/fidelity/scdp.md").read_text()
+    assert "| `scdp/sum` | load of a core switch (§0) | 5.33333 | 5.33 | 1.000 | calculated | exact |" in page
+    assert invoke("--check").exit_code == 0
+    assert (lab / "out/reproduce/scdp/sum/figures/fig98.svg").is_file()
+    report = (lab / "out/reproduce/scdp/sum/report.html").read_text()
+    assert "calculated, without a simulation" in report
+    assert "Results as Parquet" not in report
+    assert "calculated" in (lab / "out/reproduce/index.html").read_text()
+    assert "scdp/sum" in invoke("--list").stdout
+    assert "it simulates nothing" in invoke("scdp/sum", "--decode-table", "measured").stderr
+
+
+@pytest.mark.parametrize(("tolerance", "problems"), [(0.0, 1), (0.001, 0)])
+def test_a_calculation_that_is_not_exact_is_unexplained(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, tolerance: float, problems: int
+) -> None:
+    monkeypatch.setattr(registry, "EXPERIMENTS", (calculation(5.333, tolerance),))
+    assert invoke("scdp/sum", "--record").exit_code == 0
+    assert invoke("--check").exit_code == problems
+    said = "**unexplained**" if problems else "within 0.1 %"
+    assert said in (lab / "docs/fidelity/scdp.md").read_text()
 
 
 def test_the_pages_are_those_that_the_records_make() -> None:

@@ -207,9 +207,14 @@ def _keep(outcome: Outcome, err: Console) -> None:
 
     root, name = registry.repository(), outcome.job.experiment.name
     manifest = outcome.results.manifest
-    estimate.write(
-        record.cost_path(root, name), manifest, outcome.job.plan, quick=outcome.job.quick, speed=estimate.calibrate()
-    )
+    if not outcome.job.experiment.calculate:
+        estimate.write(
+            record.cost_path(root, name),
+            manifest,
+            outcome.job.plan,
+            quick=outcome.job.quick,
+            speed=estimate.calibrate(),
+        )
     file = record.path(root, name)
     there = record.read(file)
     if outcome.job.quick and there is not None and not there.quick:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 TOLERANCE = 0.20
 """Deviations beyond this share of the paper's number need an explanation."""
 
+ROUNDING = 1e-9
+"""Share by which numbers that are equal may differ in floating point."""
+
 OPEN = "Not explained"
 """Beginning of an explanation that says what was tried and found, but not why ours differs."""
 
@@ -57,6 +60,9 @@ class Claim:
         Our number: seed to value; empty where the experiment did not measure it.
     relation
         Whether the paper's number is a value or a bound.
+    tolerance
+        Deviations beyond this share of the paper's number need an explanation. 0: it is to come out exactly, but for
+        rounding in the paper's last digit, and in ours.
     setting
         Where one statement is measured under several settings: which. A paper's page then has one row for the
         statement and a column for each setting.
@@ -74,6 +80,7 @@ class Claim:
     relation: Relation = "equals"
     explanation: str = ""
     setting: str = ""
+    tolerance: float = TOLERANCE
 
     @property
     def says(self) -> str:
@@ -154,7 +161,7 @@ def judge(claim: Claim, mean: float | None, *, quick: bool, ci: float | None = N
             return "holds"
         if ci is not None and abs(mean - claim.paper) <= ci:
             return "within"
-    elif off <= TOLERANCE:
+    elif off <= max(claim.tolerance, ROUNDING):
         return "agrees"
     known = claim.explanation.strip()
     return "explained" if known and not known.startswith(OPEN) else "unexplained"

@@ -91,6 +91,8 @@ class Row:
     def words(self) -> str:
         """The verdict for people; of a bound that does not hold, with what it would need."""
         said = WORDS[self.verdict]
+        if self.verdict == "agrees" and self.claim.tolerance != TOLERANCE:
+            said = f"within {100 * self.claim.tolerance:g} %" if self.claim.tolerance else "exact"
         if self.claim.relation == "equals" or self.verdict not in {"explained", "unexplained"} or self.mean is None:
             return said
         bound = f"{RELATIONS[self.claim.relation]}{self.claim.paper:g}"
@@ -105,6 +107,8 @@ class Row:
     @property
     def size(self) -> str:
         """Size and number of seeds."""
+        if self.experiment.calculate:
+            return "calculated"
         return f"{'quick' if self.quick else 'full'}, {self.seeds} seed{'' if self.seeds == 1 else 's'}"
 
 
@@ -282,7 +286,7 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
         if record is None:
             continue
         file = root / experiment.file
-        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        text = file.read_text(encoding="utf-8") if experiment.file and file.is_file() else ""
         if record.scenario != fingerprint(experiment, text, quick=record.quick):
             found.append(f"{experiment.name}: recorded with another version of {experiment.file}")
         if record.incomplete:

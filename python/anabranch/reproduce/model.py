@@ -6,13 +6,15 @@ Everything here is data; `anabranch.reproduce.panels` makes panels from results,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from anabranch.figures import published
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from anabranch.figures import Figure
     from anabranch.reproduce.claims import Claim
     from anabranch.results import Results
@@ -56,6 +58,9 @@ class Experiment:
         Decisions where the paper is silent, in Markdown; shown with the figures.
     reference
         Where it was published, if not in the paper of its name; empty for an experiment of our own.
+    calculate
+        For an experiment that needs no simulation: makes its tables, which `draw` and the claims find in what they are
+        given by `anabranch.reproduce.calculated.table`. It has no scenario then, and no quick size.
     """
 
     name: str
@@ -69,6 +74,7 @@ class Experiment:
     scenario: str = ""
     notes: str = ""
     reference: str | None = None
+    calculate: Callable[[], Mapping[str, pl.DataFrame]] | None = None
 
     @property
     def paper(self) -> str:
@@ -82,5 +88,5 @@ class Experiment:
 
     @property
     def file(self) -> str:
-        """Its scenario file, relative to the repository."""
-        return self.scenario or f"scenarios/{self.name}.toml"
+        """Its scenario file, relative to the repository; empty if it is a calculation."""
+        return "" if self.calculate else self.scenario or f"scenarios/{self.name}.toml"

@@ -82,7 +82,7 @@ def write(outcome: Outcome) -> Path:
             where=_where(experiment),
             figures=[html.place(figure, specs, key=_key(figure, seeds=len(manifest.seeds))) for figure in figures],
             rows=comparison.rows([experiment], {experiment.name: outcome.record}),
-            notes=[*_size_notes(outcome), *notes(results)],
+            notes=[] if experiment.calculate else [*_size_notes(outcome), *notes(results)],
             manifest=manifest,
             facts=_facts(outcome),
             command=shlex.join(manifest.command),
@@ -120,13 +120,16 @@ def _size_notes(outcome: Outcome) -> list[str]:
 
 def _key(figure: Figure, *, seeds: int) -> str:
     """What a figure shows, for the reader."""
-    if seeds == 1:
-        return "One seed."
+    if seeds <= 1:
+        return "One seed." if seeds else ""
     return " ".join(dict.fromkeys(KEYS[panel.kind] for panel in figure.panels))
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
-    manifest, fabric = outcome.results.manifest, outcome.results.fabric
+    manifest = outcome.results.manifest
+    if outcome.job.experiment.calculate:
+        return [("Size", "calculated, without a simulation"), ("Version", manifest.version)]
+    fabric = outcome.results.fabric
     sweeps = [
         (f"Sweep: {key}", ", ".join(dict.fromkeys(_told(value) for value in values)))
         for key, values in manifest.sweep.items()
@@ -169,7 +172,7 @@ def write_index(out: Path) -> Path:
                 folder, made = found[one.name]
                 pictures = [f"figures/fig{figure['figure']}.svg" for figure in made.figures]
                 seeds = f"{len(made.seeds)} seed{'s' if len(made.seeds) > 1 else ''}"
-                size = f"{'quick' if made.quick else 'full'} size, {seeds}"
+                size = "calculated" if one.calculate else f"{'quick' if made.quick else 'full'} size, {seeds}"
                 cards.append({"experiment": one, "folder": folder, "pictures": pictures, "size": size})
         parts.append(
             {

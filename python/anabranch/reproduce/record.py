@@ -72,6 +72,8 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON values."""
+        # What was calculated is compared exactly.
+        digits = 6 if self.seeds else 12
         return {
             "schema": SCHEMA,
             "experiment": self.experiment,
@@ -83,9 +85,9 @@ class Record:
             "incomplete_runs": self.incomplete,
             "claims": {
                 key: {
-                    "values": {str(seed): _short(value, 6) for seed, value in measured.values.items()},
-                    "mean": _short(measured.mean, 6),
-                    "ci": _short(measured.ci, 6),
+                    "values": {str(seed): _short(value, digits) for seed, value in measured.values.items()},
+                    "mean": _short(measured.mean, digits),
+                    "ci": _short(measured.ci, digits),
                 }
                 for key, measured in self.claims.items()
             },
@@ -101,7 +103,7 @@ def fingerprint(experiment: Experiment, text: str, *, quick: bool) -> str:
     experiment
         The experiment.
     text
-        Its scenario.
+        Its scenario; empty for a calculation.
     quick
         Whether the quick settings apply.
 

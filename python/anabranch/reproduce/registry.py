@@ -158,8 +158,10 @@ def scenario(experiment: Experiment) -> Path:
     Raises
     ------
     AnabranchError
-        If it is not there.
+        If it is not there, or if the experiment is a calculation.
     """
+    if experiment.calculate:
+        raise AnabranchError(f"{experiment.name} is a calculation: it has no scenario")
     path = repository() / experiment.file
     if not path.is_file():
         raise AnabranchError(f"{path}: the scenario of {experiment.name} is missing")

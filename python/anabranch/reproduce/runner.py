@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from anabranch import api, codec, figures, outputs
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record, registry
+from anabranch.reproduce.calculated import Calculated
 
 if TYPE_CHECKING:
     from anabranch.figures import Figure
@@ -121,10 +122,13 @@ def prepare(
     AnabranchError
         If its scenario is missing, cannot be read or cannot be run.
     """
+    quick = quick and experiment.calculate is None
+    folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
+    if experiment.calculate:
+        return Job(experiment, quick, None, folder, api.Plan((), ()))
     plan = api.plan(
         registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=decode_table), seeds=seeds
     )
-    folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
     return Job(experiment, quick, seeds, folder, plan, decode_table)
 
 
@@ -148,6 +152,8 @@ def place(out: Path, decode_table: str | None) -> Path:
 
 def own_decoder(experiment: Experiment) -> str | None:
     """Why a table of decode latencies cannot be chosen for an experiment; None if it can."""
+    if experiment.calculate:
+        return "it simulates nothing"
     runs = api.plan(registry.scenario(experiment), experiment.quick).runs
     models = {run.decode_latency for run in runs} - {None}
     if not models:
@@ -169,6 +175,8 @@ def run(job: Job, *, threads: int = 0, fresh: bool = False, progress: api.Progre
     progress
         As in `anabranch.run`.
     """
+    if job.experiment.calculate:
+        return Calculated(job.command(), job.experiment.calculate())
     outputs.check(job.results)
     return api.run(
         registry.scenario(job.experiment),

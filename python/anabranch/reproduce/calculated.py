@@ -1,0 +1,51 @@
+"""What a calculation gives, where an experiment needs no simulation: tables, in place of the results of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anabranch.manifest import Manifest
+from anabranch.results import Results
+from anabranch.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+
+class Calculated(Results):
+    """Tables that were calculated: results without runs, and so without seeds.
+
+    Parameters
+    ----------
+    command
+        The command that makes them.
+    tables
+        Name to table.
+
+    Attributes
+    ----------
+    tables : dict[str, polars.DataFrame]
+        Name to table.
+    """
+
+    def __init__(self, command: Sequence[str], tables: Mapping[str, pl.DataFrame]) -> None:
+        self.folder = Path()
+        self.keys = ()
+        self.manifest = Manifest(__version__, tuple(command), "", "", (), {}, ())
+        self.tables = dict(tables)
+
+
+def table(results: Results, name: str) -> pl.DataFrame:
+    """A table of a calculation.
+
+    Raises
+    ------
+    TypeError
+        If the results are those of runs.
+    """
+    if not isinstance(results, Calculated):
+        raise TypeError("expected what a calculation gave, not the results of runs")
+    return results.tables[name]
