@@ -14,7 +14,7 @@ fn web_search(load: f64, sessions: u64) -> Workload {
     Workload {
         arrivals: ArrivalsConfig::Poisson(Poisson { rate: None, load: Some(load) }),
         sizes: Some(SizesConfig::Cdf(Cdf { name: Some("websearch_pfabric".to_owned()), file: None })),
-        placement: Some(PlacementConfig::Random(Random {})),
+        placement: Some(PlacementConfig::Random(Random::default())),
         sessions: Some(sessions),
         ..Workload::default()
     }
@@ -146,7 +146,7 @@ fn until_ends_the_arrivals() {
     let every = Interval { every: Duration::from_us(10), at: Duration::ZERO };
     let config = Workload {
         until: Some(Duration::from_us(95)),
-        placement: Some(PlacementConfig::Random(Random {})),
+        placement: Some(PlacementConfig::Random(Random::default())),
         ..incast(1, ArrivalsConfig::Interval(every))
     };
     assert_eq!(generate(&[config], &racks(2, 3), 1).unwrap().len(), 10);
