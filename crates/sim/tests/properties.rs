@@ -398,11 +398,21 @@ fn worlds() -> impl Strategy<Value = World> {
             RoutingMode::PerPacketPermuted,
             RoutingMode::PerFlow,
             RoutingMode::Single,
+            RoutingMode::Leftmost,
             RoutingMode::Flowlet,
         ])
     };
     // Schemes with path bits of their own are those of all groups.
-    let of_all = select(vec![None, None, Some(RoutingMode::Valiant), Some(RoutingMode::DModK)]);
+    let of_all = select(vec![
+        None,
+        None,
+        None,
+        Some(RoutingMode::Valiant),
+        Some(RoutingMode::DModK),
+        Some(RoutingMode::SModK),
+        Some(RoutingMode::NixVector),
+        Some(RoutingMode::VirtualTables),
+    ]);
     let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
     let group = move || (protocols(), paths(), fallbacks());
     let jitter = prop_oneof![Just(Duration::ZERO), (1..2_000_000_u64).prop_map(Duration)];
@@ -445,9 +455,11 @@ fn bound_by_host_links(graph: &Graph, flow: &FlowRow) -> Duration {
 /// are like the first: packets that spread otherwise may overtake each other and may be faster.
 fn one_way(routes: &Routes, path: RoutingMode, flow: &FlowRow) -> bool {
     let fixed = match path {
-        RoutingMode::PerFlow | RoutingMode::Single => true,
+        RoutingMode::PerFlow | RoutingMode::Single | RoutingMode::Leftmost => true,
         // Packets to groups take random trees, as with all schemes that read path bits in their own way.
-        RoutingMode::DModK => flow.mode == "unicast",
+        RoutingMode::DModK | RoutingMode::SModK | RoutingMode::NixVector | RoutingMode::VirtualTables => {
+            flow.mode == "unicast"
+        }
         _ => false,
     };
     fixed || routes.path_count(flow.src_host, flow.dst_host) == 1

@@ -158,8 +158,8 @@ impl Graph {
         ends.any(|h| std::mem::replace(&mut linked[h as usize], true))
     }
 
-    /// The switches that are farthest from all hosts, in links: the core of a fat-tree, all switches where each has hosts.
-    pub fn farthest_switches(&self) -> Vec<NodeId> {
+    /// Links from each node to the nearest host; `u32::MAX` where there is no way.
+    pub fn distances_from_hosts(&self) -> Vec<u32> {
         let mut distance = vec![u32::MAX; self.nodes.len()];
         distance[..self.hosts as usize].fill(0);
         let (ports, mut order) = (self.ports_by_node(), (0..self.hosts).collect::<Vec<_>>());
@@ -173,6 +173,12 @@ impl Graph {
                 }
             }
         }
+        distance
+    }
+
+    /// The switches that are farthest from all hosts, in links: the core of a fat-tree, all switches where each has hosts.
+    pub fn farthest_switches(&self) -> Vec<NodeId> {
+        let distance = self.distances_from_hosts();
         let farthest = distance.iter().copied().filter(|&d| d != u32::MAX).max().unwrap_or(0);
         (self.hosts..self.nodes.len() as NodeId).filter(|&node| distance[node as usize] == farthest).collect()
     }

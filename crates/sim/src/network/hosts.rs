@@ -18,6 +18,7 @@ use std::ops::Range;
 mod application;
 mod events;
 mod interfaces;
+mod paths;
 
 /// Hosts, their interfaces, and the endpoints that run on them.
 pub(super) struct Hosts {
@@ -62,11 +63,6 @@ impl Hosts {
     /// The first interface of a host.
     pub(super) fn interface(&self, host: u32) -> u32 {
         self.interfaces.first_of(host)
-    }
-
-    /// What a host draws paths from.
-    pub(super) fn random(&mut self, host: u32) -> &mut Stream {
-        &mut self.all[host as usize].random
     }
 
     /// What one endpoint receives another one on its host, `relay`, sends on as it arrives; now nothing has.

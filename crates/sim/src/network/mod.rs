@@ -318,6 +318,9 @@ impl Network {
                 }
                 Change::End(session) => hosts.end(engine, fabric, ledger, session),
             }
+            if matches!(change, Change::Cut(_) | Change::Restore(_)) && fabric.schemes().renewed() {
+                hosts.renew_paths(fabric, ledger);
+            }
         }
         self.schedule_next_change();
     }

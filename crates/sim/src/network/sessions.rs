@@ -4,7 +4,6 @@ use super::engine::Engine;
 use super::fabric::Fabric;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
-use crate::fabric::routing::Ends;
 use crate::host::application::Application;
 use crate::host::protocol::Transport;
 use crate::host::stack::Stack;
@@ -148,13 +147,7 @@ impl Opening<'_> {
         let id = self.hosts.next_endpoint();
         let of = self.ledger.group_of(self.spec);
         let (mode, class) = (of.routing, of.class);
-        // A hub's nearest remote may be in its own rack, with a single path; a group's packets choose among trees, too.
-        let paths = remotes.all().iter().map(|r| self.fabric.routes().path_count(host, r.host)).max().unwrap_or(0);
-        let paths = paths.max(group.map_or(0, |_| self.fabric.multicast_trees()));
-        let destination = remotes.get(0).host;
-        let hops = remotes.all().iter().map(|r| self.fabric.routes().hop_count(host, r.host)).max().unwrap_or(0);
-        let ends = Ends { source: host, destination, paths, hops };
-        let paths = self.fabric.schemes().flows(mode, &ends, stack.subflows(), self.hosts.random(host));
+        let paths = self.hosts.paths(self.fabric, mode, host, &remotes, group, stack.subflows());
         let interface = self.hosts.interface(host);
         self.hosts.add(Hosted {
             stack,

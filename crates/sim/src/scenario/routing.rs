@@ -1,7 +1,8 @@
 //! Which routing scheme a scenario asks for.
 
 use super::TransportName;
-use crate::fabric::routing::{RoutingConfig, RoutingMode};
+use crate::fabric::graph::Graph;
+use crate::fabric::routing::{RoutingConfig, RoutingMode, VectorNeed};
 use crate::workload::Fault;
 use anabranch_transport::Duration;
 
@@ -20,12 +21,33 @@ impl RoutingConfig {
             let fault = Fault::new("flowlet.gap", "must be above 0");
             faults.push(fault.hint("mode = \"per-packet\" is flowlets of one packet"));
         }
+        if self.virtual_tables.tables == 0 {
+            faults.push(Fault::new("virtual_tables.tables", "must be at least 1"));
+        }
         faults.extend(
             self.unused()
                 .into_iter()
                 .map(|key| Fault::new(key, format!("has no effect with another mode than {key}")).warn()),
         );
         faults
+    }
+
+    /// What is wrong in a fabric.
+    pub(super) fn check_fabric(&self, graph: &Graph) -> Vec<Fault> {
+        if self.mode != RoutingMode::NixVector {
+            return Vec::new();
+        }
+        let need = VectorNeed::of(graph);
+        if need.carried <= VectorNeed::ROOM {
+            return Vec::new();
+        }
+        let message = format!(
+            "the longest shortest path of this fabric takes a vector of {} bits, of which packets carry {}; they have room for {}",
+            need.longest,
+            need.carried,
+            VectorNeed::ROOM
+        );
+        vec![Fault::new("mode", message).hint("mode = \"per-flow\" draws a path for each flow, too")]
     }
 
     /// The mode, with `auto` decided for a transport.
@@ -37,6 +59,28 @@ impl RoutingConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::parse;
+
+    /// Of the fabrics that may have several hundred hosts, only long server-centric ones need more.
+    #[test]
+    fn a_vector_has_to_fit_into_a_packet() {
+        let with = |fabric: &str| {
+            let text = format!(
+                "fabric = {{ {fabric} }}\ntransport = {{ name = \"newreno\" }}\nrouting = {{ mode = \"nix-vector\" }}\n\
+                 [[workload]]\nsizes = {{ law = \"fixed\", size = \"1MB\" }}\nplacement = {{ pattern = \"random\" }}\nsessions = 1\n"
+            );
+            parse("test.toml", &text, &[]).map(drop).map_err(|e| e.to_string())
+        };
+        for fabric in
+            ["\"fat-tree\", k = 4", "\"fat-tree\", k = 16", "\"bcube\", n = 4, k = 2", "\"dcell\", n = 3, k = 2"]
+        {
+            with(&format!("topology = {fabric}")).unwrap();
+        }
+        let error = with("topology = \"m-port-n-tree\", m = 4, n = 9").unwrap_err();
+        let expected = "routing.mode: the longest shortest path of this fabric takes a vector of 35 bits, of which packets carry 34; \
+                        they have room for 31";
+        assert!(error.contains(expected) && error.contains("test.toml:3:"), "{error}");
+    }
 
     #[test]
     fn auto_follows_the_transport() {

@@ -31,6 +31,7 @@ impl Scenario {
         match fabrics.get(&self.fabric, base) {
             Ok(graph) => {
                 under("", super::failure::changes(&self.failure, &graph).err().into_iter().collect());
+                under("routing", self.routing.check_fabric(&graph));
                 if graph.hosts_relay && self.switch.queue == QueueKind::Fair {
                     let message = "there are no fair queues in fabrics whose hosts relay";
                     under(

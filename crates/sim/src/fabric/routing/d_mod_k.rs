@@ -24,6 +24,15 @@ impl FlowPath for Destination {
     }
 }
 
+/// The port that the lowest digit of a number chooses, and the number without it.
+pub(super) fn lowest_digit(hop: &Hop<'_>, rest: &mut u32) -> Option<PortId> {
+    let ports = hop.routes.next_ports(hop.node, hop.destination);
+    let choices = u32::try_from(ports.len()).ok().filter(|&n| n > 0)?;
+    let port = ports[(*rest % choices) as usize];
+    *rest /= choices;
+    Some(port)
+}
+
 impl Scheme for DModK {
     type Flow = Destination;
     const OWN_BITS: bool = true;
@@ -33,11 +42,7 @@ impl Scheme for DModK {
     }
 
     fn egress(&self, hop: &Hop<'_>, rest: &mut u32) -> Option<PortId> {
-        let ports = hop.routes.next_ports(hop.node, hop.destination);
-        let choices = u32::try_from(ports.len()).ok().filter(|&n| n > 0)?;
-        let port = ports[(*rest % choices) as usize];
-        *rest /= choices;
-        Some(port)
+        lowest_digit(hop, rest)
     }
 
     fn back(&self, source: u32, _random: &mut Stream) -> u32 {

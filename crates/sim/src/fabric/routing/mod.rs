@@ -10,21 +10,28 @@
 
 mod d_mod_k;
 mod flowlet;
+mod leftmost;
+mod nix_vector;
 mod per_flow;
 mod per_packet;
 mod permuted;
+mod s_mod_k;
 mod shortest;
 mod single;
 #[cfg(test)]
 mod tests;
 mod towards;
 mod valiant;
+mod virtual_tables;
 mod weights;
 
 pub use flowlet::Flowlet;
+pub(crate) use nix_vector::VectorNeed;
+pub use nix_vector::{Choice, DynamicNixVector, NixVector, index_bits};
 pub use shortest::{Routes, disjoint_paths, path_fraction, select};
 pub use towards::Towards;
 pub use valiant::{Per, Valiant};
+pub use virtual_tables::VirtualTables;
 pub use weights::{PathWeight, Weights};
 
 use super::graph::{Graph, NodeId, PortId};
@@ -92,6 +99,8 @@ pub trait Scheme {
     /// Whether [weights](PathWeight) decide among equal-cost ports. With an [`egress`](Self::egress) of its own a scheme has
     /// none.
     const WEIGHTED: bool = !Self::OWN_BITS;
+    /// Whether hosts ask for the paths of all their flows anew when links fail or come back.
+    const RENEWED: bool = false;
 
     /// A new flow.
     fn flow(&self, ends: &Ends, random: &mut Stream) -> Self::Flow;
@@ -198,6 +207,11 @@ macro_rules! schemes {
                 match self { $(Self::$name(_) => <$type as Scheme>::WEIGHTED,)+ }
             }
 
+            /// See [`Scheme::RENEWED`].
+            fn renewed(&self) -> bool {
+                match self { $(Self::$name(_) => <$type as Scheme>::RENEWED,)+ }
+            }
+
             /// See [`Scheme::flow`].
             pub fn flow(&self, ends: &Ends, random: &mut Stream) -> FlowState {
                 match self { $(Self::$name(scheme) => FlowState::$name(scheme.flow(ends, random)),)+ }
@@ -244,8 +258,10 @@ schemes! {
     PerPacketPermuted(permuted::Permuted),
     /// All packets of a flow take the path that its hash chooses.
     PerFlow(per_flow::PerFlow),
-    /// All packets to a destination take the same path ("normal routing").
+    /// All packets to a destination take the same path, which its hash chooses.
     Single(single::Single),
+    /// Every pair uses the leftmost of its shortest paths ("Normal Routing", Song §3.3.3.1).
+    Leftmost(leftmost::Leftmost),
     /// A flow that paused for longer than `flowlet.gap` takes a new random path (FLARE, CONGA).
     Flowlet(flowlet::Flowlet) {
         /// With `mode = "flowlet"`.
@@ -258,6 +274,19 @@ schemes! {
     },
     /// The digits of the destination's number choose the ports on the way up (Song §2.3.2): a static route for each destination.
     DModK(d_mod_k::DModK),
+    /// The digits of the source's number choose the ports on the way up (Song §2.3.2): a static route for each source.
+    SModK(s_mod_k::SModK),
+    /// The host draws a shortest path for each flow and writes it into the packets (Dynamic Nix-Vector Routing, Song §2.2).
+    NixVector(nix_vector::DynamicNixVector) {
+        /// With `mode = "nix-vector"`.
+        nix_vector
+    },
+    /// Each switch has one default upward port in each of several static tables; hosts and subflows take the tables in turn (Virtual
+    /// Table-Based Multipath Routing, Song §2.3).
+    VirtualTables(virtual_tables::VirtualTables) {
+        /// With `mode = "virtual-tables"`.
+        virtual_tables
+    },
 }
 
 /// What a host keeps of an endpoint to choose path bits by: one state for each of its subflows.
@@ -361,6 +390,11 @@ impl Schemes {
     /// See [`Scheme::back`].
     pub fn back(&self, source: u32, random: &mut Stream) -> u32 {
         self.switches.back(source, random)
+    }
+
+    /// See [`Scheme::RENEWED`].
+    pub fn renewed(&self) -> bool {
+        self.hosts.iter().any(|(_, scheme)| scheme.renewed())
     }
 
     /// The paths of an endpoint with so many subflows, by a mode.

@@ -44,7 +44,7 @@ impl FlowPath for Round {
 }
 
 /// Fisher-Yates.
-fn shuffle(order: &mut [u16], random: &mut Stream) {
+pub(super) fn shuffle<T>(order: &mut [T], random: &mut Stream) {
     for i in (1..order.len()).rev() {
         let j = (u64::from(random.next_u32()) * (i as u64 + 1)) >> 32;
         order.swap(i, j as usize);

@@ -161,6 +161,158 @@ fn d_mod_k_is_a_static_route_on_irregular_fabrics() {
     }
 }
 
+/// Song Theorem 3.1: all traffic between pods passes the leftmost core switch.
+#[test]
+fn all_traffic_between_pods_passes_the_leftmost_core_switch() {
+    for graph in [tree(4, 3), tree(8, 3), tree(4, 4), fat_tree(6)] {
+        let routes = Routes::build(&graph, |_| true);
+        let scheme = scheme(&graph, RoutingMode::Leftmost, &RoutingConfig::default());
+        let core = graph.farthest_switches()[0];
+        let pod = |host: u32| graph.nodes[host as usize].pod;
+        for (source, destination) in pairs(&graph) {
+            let ends = ends(&routes, source, destination);
+            let bits = scheme.flow(&ends, &mut stream()).next(&packet(0), &mut stream());
+            let passed = walk(&graph, &routes, &scheme, &ends, bits);
+            assert_eq!(passed.len() + 1, usize::from(ends.hops), "a shortest path");
+            assert_eq!(passed.contains(&core), pod(source) != pod(destination), "{source} to {destination}");
+        }
+    }
+}
+
+/// Song §2.3.2: under s-mod-k, loads of 8, 4, 2 and 10 from nodes 000, 001, 010 and 011 load the upward ports of the edge
+/// switches with 8, 4, 2 and 10, those of the aggregation switches with 8, 2, 4 and 10.
+#[test]
+fn s_mod_k_loads_ports_as_song_says() {
+    let graph = tree(4, 3);
+    let scheme = scheme(&graph, RoutingMode::SModK, &RoutingConfig::default());
+    let up = loads_upward(&graph, &scheme, 1, 4..16);
+    let of = |edge| song_ports(&graph, edge).map(|port| up[&port] / 12.0);
+    assert_eq!((of(true), of(false)), ([8.0, 4.0, 2.0, 10.0], [8.0, 2.0, 4.0, 10.0]));
+}
+
+fn virtual_tables(graph: &Graph, tables: u16) -> Routing {
+    let config = RoutingConfig {
+        virtual_tables: VirtualTables { tables, ..VirtualTables::default() },
+        ..RoutingConfig::default()
+    };
+    scheme(graph, RoutingMode::VirtualTables, &config)
+}
+
+/// Song §2.3.2: half of loads of 8, 4, 2 and 10 by either table is 6 on each upward port of switches <00,2>, <01,2>, <00,1> and
+/// <01,1>.
+#[test]
+fn two_tables_balance_the_loads_of_song() {
+    let graph = tree(4, 3);
+    let up = loads_upward(&graph, &virtual_tables(&graph, 2), 2, 4..16);
+    let of = |edge| song_ports(&graph, edge).map(|port| up[&port] / 12.0);
+    assert_eq!((of(true), of(false)), ([6.0; 4], [6.0; 4]));
+}
+
+/// Up to m/2 tables are disjoint between the two edge switches; (m/2)^(n-1) are all paths between pods, each once.
+#[test]
+fn virtual_tables_are_disjoint_where_they_can_be() {
+    for (m, n) in [(4, 3), (8, 3), (6, 3), (4, 4)] {
+        let (graph, half) = (tree(m, n), m / 2);
+        let routes = Routes::build(&graph, |_| true);
+        for (source, destination) in [(0, graph.hosts - 1), (half, graph.hosts / 2), (1, graph.hosts / 3 * 2)] {
+            let ends = ends(&routes, source, destination);
+            let paths = |tables: u32| {
+                let scheme = virtual_tables(&graph, tables as u16);
+                let flows = scheme.flows(&ends, tables as u8, &mut stream());
+                let bits = flows.into_iter().map(|mut flow| flow.next(&packet(0), &mut stream()));
+                bits.map(|bits| walk(&graph, &routes, &scheme, &ends, bits)).collect::<Vec<_>>()
+            };
+            let all = paths(ends.paths);
+            assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), half.pow(n - 1) as usize, "each once");
+            let few = paths(half);
+            for level in 1..few[0].len() - 1 {
+                let switches: BTreeSet<NodeId> = few.iter().map(|path| path[level]).collect();
+                assert_eq!(switches.len() as u32, half, "FT({m}, {n}), level {level}");
+            }
+        }
+    }
+}
+
+/// Each table alone leads equally many hosts by each port up and by each core switch.
+#[test]
+fn each_virtual_table_is_balanced() {
+    for (m, n) in [(4, 3), (8, 3), (6, 3)] {
+        let graph = tree(m, n);
+        let (routes, half, racks) = (Routes::build(&graph, |_| true), m / 2, graph.racks());
+        for table in 0..half * half {
+            let scheme = virtual_tables(&graph, (half * half) as u16);
+            let mut used: BTreeMap<(NodeId, NodeId), u32> = BTreeMap::new();
+            let mut cores: BTreeMap<NodeId, u32> = BTreeMap::new();
+            for source in 0..graph.hosts {
+                let ends = ends(&routes, source, (source + graph.hosts / 2) % graph.hosts);
+                // The subflow of this host that takes this table.
+                let subflow = (table + half * half - source % (half * half)) % (half * half);
+                let mut flows = scheme.flows(&ends, (half * half) as u8, &mut stream());
+                let bits = flows[subflow as usize].next(&packet(0), &mut stream());
+                let passed = walk(&graph, &routes, &scheme, &ends, bits);
+                *used.entry((passed[1], passed[2])).or_default() += 1;
+                *cores.entry(passed[2]).or_default() += 1;
+                assert_eq!(passed[0], racks[source as usize]);
+            }
+            assert_eq!(cores.len() as u32, half * half, "FT({m}, {n}), table {table}");
+            assert!(cores.values().all(|&hosts| hosts == graph.hosts / (half * half)), "{cores:?}");
+        }
+    }
+}
+
+#[test]
+fn virtual_tables_are_static_routes_on_irregular_fabrics() {
+    let graph = jellyfish();
+    let routes = Routes::build(&graph, |_| true);
+    let scheme = virtual_tables(&graph, 3);
+    for (source, destination) in pairs(&graph) {
+        let ends = ends(&routes, source, destination);
+        for bits in 0..3 {
+            assert_eq!(walk(&graph, &routes, &scheme, &ends, bits << 16).len() + 1, usize::from(ends.hops));
+        }
+    }
+}
+
+fn tree(m: u32, n: u32) -> Graph {
+    fabric(&format!("topology = 'm-port-n-tree'\nm = {m}\nn = {n}"))
+}
+
+/// What the ports of an FT(4, 3) carry when nodes 000, 001, 010 and 011 send 8, 4, 2 and 10 to each of `to`, over so many
+/// subflows alike.
+fn loads_upward(graph: &Graph, scheme: &Routing, subflows: u8, to: std::ops::Range<u32>) -> BTreeMap<PortId, f64> {
+    let routes = Routes::build(graph, |_| true);
+    let mut loads = BTreeMap::new();
+    for (source, load) in (0..).zip([8.0, 4.0, 2.0, 10.0]) {
+        for destination in to.clone() {
+            let ends = ends(&routes, source, destination);
+            for mut flow in scheme.flows(&ends, subflows, &mut stream()) {
+                let bits = flow.next(&self::to(destination, 0), &mut stream());
+                let passed = walk(graph, &routes, scheme, &ends, bits);
+                for pair in passed.windows(2) {
+                    let port =
+                        (0..graph.ports()).find(|&p| (graph.port_owner(p), graph.port_peer(p)) == (pair[0], pair[1]));
+                    *loads.entry(port.expect("they are joined")).or_default() += load / f64::from(subflows);
+                }
+            }
+        }
+    }
+    loads
+}
+
+/// The upward ports of switches <00,2> and <01,2>, or of <00,1> and <01,1>, from left to right.
+fn song_ports(graph: &Graph, edge: bool) -> [PortId; 4] {
+    let names = if edge { ["edge0.0@2", "edge0.1@2"] } else { ["agg0.0@1", "agg0.1@1"] };
+    let above = |port: &PortId| {
+        let ends = [graph.port_owner(*port), graph.port_peer(*port)].map(|n| graph.nodes[n as usize].level);
+        ends[1] > ends[0]
+    };
+    let own = |name: &str| {
+        let node = graph.nodes.iter().position(|n| n.name == name).expect("there is such a switch");
+        graph.ports_by_node()[node].iter().copied().filter(above).collect::<Vec<_>>()
+    };
+    names.map(own).concat().try_into().expect("two upward ports each")
+}
+
 fn valiant(per: Per) -> RoutingConfig {
     RoutingConfig { valiant: Valiant { per, ..Valiant::default() }, ..RoutingConfig::default() }
 }

@@ -1,0 +1,39 @@
+//! Which paths the packets of an endpoint take.
+
+use super::Hosts;
+use crate::fabric::routing::{Ends, FlowPaths, RoutingMode};
+use crate::host::Remotes;
+use crate::network::fabric::Fabric;
+use crate::network::ledger::Ledger;
+
+impl Hosts {
+    /// The paths of an endpoint on `host` with so many subflows.
+    pub(in crate::network) fn paths(
+        &mut self,
+        fabric: &Fabric,
+        mode: RoutingMode,
+        host: u32,
+        remotes: &Remotes,
+        group: Option<u32>,
+        subflows: u8,
+    ) -> FlowPaths {
+        // A hub's nearest remote may be in its own rack, with a single path; a group's packets choose among trees, too.
+        let routes = fabric.routes();
+        let paths = remotes.all().iter().map(|r| routes.path_count(host, r.host)).max().unwrap_or(0);
+        let paths = paths.max(group.map_or(0, |_| fabric.multicast_trees()));
+        let hops = remotes.all().iter().map(|r| routes.hop_count(host, r.host)).max().unwrap_or(0);
+        let ends = Ends { source: host, destination: remotes.get(0).host, paths, hops };
+        fabric.schemes().flows(mode, &ends, subflows, &mut self.all[host as usize].random)
+    }
+
+    /// Links have failed or come back: asks for the paths of all endpoints anew, in order of their numbers.
+    pub(in crate::network) fn renew_paths(&mut self, fabric: &Fabric, ledger: &Ledger) {
+        for id in 0..self.endpoints.len() {
+            let Some(mut hosted) = self.endpoints[id].take() else { continue };
+            let mode = ledger.group_of(&ledger.specs()[hosted.session as usize]).routing;
+            let (host, subflows) = (hosted.host, hosted.stack.subflows());
+            hosted.paths = self.paths(fabric, mode, host, &hosted.remotes, hosted.group, subflows);
+            self.endpoints[id] = Some(hosted);
+        }
+    }
+}
