@@ -1,0 +1,123 @@
+"""What Song's simulations share: the five schemes, their names and looks, and how the thesis measures them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from anabranch.reproduce import Axis, Claim, at, by_seed, means, ratio_by_seed, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from anabranch.figures import Panel, Series
+    from anabranch.results import Results
+
+BUFFER = "switch.buffer"
+MODE, TRANSPORT = "routing.mode", "transport.name"
+NORMAL, ECMP, DYNAMIC = "Normal Routing", "Normal Routing with ECMP", "Dynamic Nix-Vector Routing"
+MULTIPATH, DUAL = "Multipath via Dynamic Nix-Vectors", "Dual IPv4/IPv6 with Front-Back"
+SCHEMES: Mapping[tuple[str, str], str] = {
+    ("leftmost", "reno"): NORMAL,
+    ("per-packet", "reno"): ECMP,
+    ("nix-vector", "reno"): DYNAMIC,
+    ("nix-vector", "front-back"): MULTIPATH,
+    ("virtual-tables", "front-back"): DUAL,
+}
+"""Routing scheme and transport, to the name of Song §5.3.1.2."""
+SHORT: Mapping[str, str] = {NORMAL: "NR", ECMP: "ECMP", DYNAMIC: "DNVR", MULTIPATH: "MDNVR", DUAL: "Dual"}
+BEYOND = "beyond the thesis"
+
+
+def named(results: Results, names: Mapping[tuple[str, str], str] = SCHEMES) -> pl.DataFrame:
+    """The flows, with the name of their ``scheme`` and the ``buffer`` of a port in packets."""
+    flows = results.flows
+    # A key that says the same as `transport` has no column of its own.
+    transport = TRANSPORT if TRANSPORT in flows.columns else "transport"
+    scheme = pl.concat_str(MODE, transport, separator=" ").replace_strict(
+        {" ".join(key): name for key, name in names.items()}, return_dtype=pl.String()
+    )
+    buffer = pl.col(BUFFER).str.extract(r"^(\d+)").cast(pl.Int64)
+    return flows.with_columns(scheme.alias("scheme"), buffer.alias("buffer"))
+
+
+def looks(names: Sequence[str]) -> tuple[Series, ...]:
+    """Series of schemes."""
+    return values_of("scheme", names)
+
+
+FCT = pl.col("fct_ns") / 1e9
+"""Completion time in seconds."""
+THROUGHPUT = pl.col("goodput_bps") / 8e3
+"""Bytes of a flow over its completion time, in KB/s."""
+
+
+def pair(flows: pl.DataFrame, names: Sequence[str]) -> tuple[Panel, Panel]:
+    """The two halves of Figures 5.11 to 5.17: mean completion time and mean throughput of all flows, by buffer."""
+    series, buffer = looks(names), Axis("buffer of a port (packets)")
+    return (
+        means(
+            flows,
+            series,
+            FCT.mean(),
+            over="buffer",
+            x=buffer,
+            y=Axis("average flow completion time (s)"),
+            key="left",
+            caption="Average flow completion time",
+        ),
+        means(
+            flows,
+            series,
+            THROUGHPUT.mean(),
+            over="buffer",
+            x=buffer,
+            y=Axis("average flow throughput (KB/s)"),
+            key="right",
+            caption="Average flow throughput",
+        ),
+    )
+
+
+def faster(flows: pl.DataFrame, scheme: str, than: str = NORMAL) -> dict[int, float]:
+    """By how many percent a scheme lowers the average completion time, seed by seed."""
+    ratio = ratio_by_seed(*(by_seed(flows.filter(at(scheme=one)), FCT.mean()) for one in (scheme, than)))
+    return {seed: 100 * (1 - value) for seed, value in ratio.items()}
+
+
+def gain(flows: pl.DataFrame, scheme: str, than: str = NORMAL) -> dict[int, float]:
+    """By how many percent a scheme raises the average throughput of flows, seed by seed."""
+    ratio = ratio_by_seed(*(by_seed(flows.filter(at(scheme=one)), THROUGHPUT.mean()) for one in (scheme, than)))
+    return {seed: 100 * (value - 1) for seed, value in ratio.items()}
+
+
+def over_all_buffers(flows: pl.DataFrame, scheme: str, than: str = NORMAL) -> dict[int, float]:
+    """Completion time of a scheme over that of another, the mean over all buffers, seed by seed."""
+    return ratio_by_seed(
+        *(
+            by_seed(flows.filter(at(scheme=one)).group_by("seed", "buffer").agg(FCT.mean().alias("s")), pl.col("s").mean())
+            for one in (scheme, than)
+        )
+    )
+
+
+def slower(key: str, scheme: str, than: str, where: str, setting: str, *, flows: Claimed, explanation: str = "") -> Claim:
+    """The claim that a scheme is not faster than another, over all buffers."""
+    return Claim(
+        key=key,
+        statement=f"{than} is faster than {scheme}: completion time of {SHORT[than]} over that of {SHORT[scheme]}, all buffers",
+        where=where,
+        paper=1.0,
+        unit="",
+        relation="at most",
+        setting=setting,
+        explanation=explanation,
+        measure=lambda results: over_all_buffers(flows(results), than, scheme),
+    )
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Claimed = Callable[[Results], pl.DataFrame]
