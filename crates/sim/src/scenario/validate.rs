@@ -6,8 +6,9 @@ use crate::control::Given;
 use crate::fabric::graph::Graph;
 use crate::fabric::queue::Discipline as _;
 use crate::fabric::routing::Routing;
+use crate::host::protocol::Transport;
 use crate::network::Fallback;
-use crate::workload::{Fault, SizesConfig};
+use crate::workload::{Barrier, Connections, Fault, SizesConfig};
 use anabranch_transport::Rate;
 use std::path::Path;
 
@@ -97,6 +98,9 @@ impl Scenario {
         if !transport.retransmits() && matches!(workload.sizes, Some(SizesConfig::Endless(_))) {
             faults.push(never_ends(name.name()).under("sizes.law"));
         }
+        if let Some(barrier) = &workload.barrier {
+            faults.extend(check_barrier(barrier, name.name(), &transport));
+        }
         if !transport.retransmits() && workload.fallback == Some(Fallback::DaisyChain) {
             let message =
                 format!("{} sends nothing again: what one receiver lost, those after it never get", name.name());
@@ -137,6 +141,20 @@ impl Scenario {
         }
         faults
     }
+}
+
+/// What the transport of a workload with a barrier cannot do.
+fn check_barrier(barrier: &Barrier, name: &str, transport: &Transport) -> Option<Fault> {
+    if !transport.retransmits() {
+        let message = format!("{name} sends nothing again: a client would wait for a lost packet for good");
+        return Some(Fault::new("barrier", message).hint("in this workload: transport = \"newreno\""));
+    }
+    if barrier.connections == Connections::Kept && !transport.waits() {
+        let message =
+            format!("{name} needs the whole object at the start: a connection cannot wait for the next block");
+        return Some(Fault::new("barrier.connections", message).hint("connections = \"new\""));
+    }
+    None
 }
 
 /// The fault of a session without end on a transport that nothing holds back.
