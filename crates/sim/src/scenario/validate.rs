@@ -5,7 +5,7 @@ use super::{QueueKind, Scenario, SwitchConfig, TransportName, WorkloadConfig};
 use crate::control::Given;
 use crate::fabric::graph::Graph;
 use crate::fabric::queue::Discipline as _;
-use crate::fabric::routing::Routing;
+use crate::fabric::routing::{Routing, RoutingMode};
 use crate::host::protocol::Transport;
 use crate::network::Fallback;
 use crate::workload::{Barrier, Connections, Fault, SizesConfig};
@@ -14,7 +14,7 @@ use std::path::Path;
 
 impl Scenario {
     /// Reads the tables that the parameters name, relative to `base`. Says what is wrong with them, and does without those.
-    pub(super) fn read_tables(&mut self, base: &Path) -> Vec<Fault> {
+    pub(super) fn read_tables(&mut self, base: &Path, fabrics: &Fabrics) -> Vec<Fault> {
         let scdp = &mut self.transport.scdp;
         // Sizes that make no sense are told of elsewhere.
         let symbol_bytes = scdp.packet.0.saturating_sub(scdp.header.0);
@@ -22,7 +22,14 @@ impl Scenario {
         if fault.is_some() {
             scdp.decode_table = anabranch_transport::scdp::DecodeTable::default();
         }
-        fault.map(|f| f.under("transport.scdp.decode_table")).into_iter().collect()
+        let mut faults: Vec<Fault> = fault.map(|f| f.under("transport.scdp.decode_table")).into_iter().collect();
+        if self.routing.mode == RoutingMode::Weighted
+            && let Ok(graph) = fabrics.get(&self.fabric, base)
+        {
+            let fault = super::weighted_paths::read(&mut self.routing.weighted, base, &graph).err();
+            faults.extend(fault.map(|f| f.under("routing.weighted")));
+        }
+        faults
     }
 
     /// Everything that is wrong or doubtful, keys relative to the document. Data files are read, relative to `base`.
