@@ -27,7 +27,7 @@ OWN = frozenset({"manifest.json", "fabric.json", "report.html"})
 RUN = re.compile(r"\.?p\d+-s\d+(\.part)?")
 """Folders below ``runs/``; with a dot: drafts of a run that was being written when its program ended."""
 
-TABLES = frozenset({"flows.parquet", "links.parquet", "series.parquet", "run.json"})
+TABLES = frozenset({"flows.parquet", "links.parquet", "blocks.parquet", "series.parquet", "run.json"})
 """Files in the folder of a run."""
 
 DRAFT = re.compile(r"\.?(manifest|fabric|run)\.(json\.)?part|\.[\w.]+\.new")

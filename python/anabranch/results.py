@@ -136,7 +136,7 @@ class Results:
         Parameters
         ----------
         table
-            ``flows``, ``links`` or ``series``.
+            ``flows``, ``links``, ``blocks`` or ``series``.
         frame
             Made from ``scan(table)``; default: the table as it is.
 
@@ -173,6 +173,11 @@ class Results:
         return self.collect("links")
 
     @cached_property
+    def blocks(self) -> pl.DataFrame:
+        """One row per block of barrier-synchronised requests, with the columns of its run; empty without barriers."""
+        return self.collect("blocks")
+
+    @cached_property
     def series(self) -> pl.DataFrame:
         """Time series, with the columns of their run; empty if the scenario asks for none."""
         return self.collect("series")
@@ -196,7 +201,7 @@ class Results:
         Parameters
         ----------
         table
-            ``flows``, ``links`` or ``series``.
+            ``flows``, ``links``, ``blocks`` or ``series``.
 
         Returns
         -------

@@ -6,6 +6,7 @@ FLOWS: dict[str, pl.DataType] = {
     "run": pl.String(),
     "session": pl.UInt32(),
     "request": pl.UInt32(),
+    "block": pl.UInt32(),
     "workload": pl.String(),
     "mode": pl.String(),
     "background": pl.Boolean(),
@@ -52,6 +53,21 @@ LINKS: dict[str, pl.DataType] = {
 }
 """One row per directed link."""
 
+BLOCKS: dict[str, pl.DataType] = {
+    "run": pl.String(),
+    "request": pl.UInt32(),
+    "block": pl.UInt32(),
+    "workload": pl.String(),
+    "dst_host": pl.UInt32(),
+    "servers": pl.UInt32(),
+    "size_bytes": pl.UInt64(),
+    "start_ns": pl.Float64(),
+    "end_ns": pl.Float64(),
+    "fct_ns": pl.Float64(),
+    "goodput_bps": pl.Float64(),
+}
+"""One row per block that a client at a barrier asked for."""
+
 SERIES: dict[str, pl.DataType] = {
     "run": pl.String(),
     "time_ns": pl.Float64(),
@@ -61,11 +77,11 @@ SERIES: dict[str, pl.DataType] = {
 }
 """Time series, where the scenario asks for any."""
 
-TABLES = {"flows": FLOWS, "links": LINKS, "series": SERIES}
+TABLES = {"flows": FLOWS, "links": LINKS, "blocks": BLOCKS, "series": SERIES}
 """Table name to columns."""
 
-OPTIONAL = frozenset({"series"})
+OPTIONAL = frozenset({"blocks", "series"})
 """Tables that a run may lack."""
 
-ADDED = frozenset({"deadline_ns"})
+ADDED = frozenset({"block", "deadline_ns"})
 """Columns that results of earlier versions lack: they are null there."""

@@ -48,7 +48,7 @@ const ENTRY: &str = "run.json";
 const OLD_DRAFT: &str = "run.part";
 
 /// Everything in the folder of a run.
-const FILES: [&str; 4] = ["flows.parquet", "links.parquet", "series.parquet", ENTRY];
+const FILES: [&str; 5] = ["flows.parquet", "links.parquet", "blocks.parquet", "series.parquet", ENTRY];
 
 /// Whether a folder below `runs` has the name of a run, `p003-s42`, or of the draft of one, `.p003-s42.part`.
 fn is_run(name: &str) -> bool {
@@ -293,6 +293,9 @@ fn write_files(folder: &Path, entry: &RunEntry, record: &RunRecord) -> Result<()
         ("flows.parquet", tables::flows(run, &record.flows)),
         ("links.parquet", tables::links(run, &record.links)),
     ];
+    if !record.blocks.is_empty() {
+        files.push(("blocks.parquet", tables::blocks(run, &record.blocks)));
+    }
     if !record.series.is_empty() {
         files.push(("series.parquet", tables::series(run, &record.series)));
     }

@@ -1,6 +1,6 @@
 //! Rows to Arrow columns: one function per table, columns in the order of `docs/reference/results.md`.
 
-use anabranch_sim::measure::{FlowRow, LinkRow};
+use anabranch_sim::measure::{BlockRow, FlowRow, LinkRow};
 use anabranch_sim::network::Sample;
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
@@ -56,6 +56,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
         ("run", text(rows.iter().map(|_| run)), false),
         ("session", u32s(rows.iter().map(|r| r.session)), false),
         ("request", u32s(rows.iter().map(|r| r.request)), false),
+        ("block", Arc::new(rows.iter().map(|r| r.block).collect::<UInt32Array>()), true),
         ("workload", text(rows.iter().map(|r| r.workload.as_str())), false),
         ("mode", text(rows.iter().map(|r| r.mode)), false),
         ("background", bools(rows.iter().map(|r| r.background)), false),
@@ -102,6 +103,26 @@ pub(crate) fn links(run: &str, rows: &[LinkRow]) -> Result<RecordBatch, ArrowErr
         ("queue_max_packets", u32s(rows.iter().map(|r| r.queue_max_packets)), false),
         ("queue_max_bytes", u64s(rows.iter().map(|r| r.queue_max_bytes)), false),
         ("queue_mean_bytes", f64s(rows.iter().map(|r| r.queue_mean_bytes)), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns)
+}
+
+/// `blocks.parquet`.
+pub(crate) fn blocks(run: &str, rows: &[BlockRow]) -> Result<RecordBatch, ArrowError> {
+    let took = |r: &BlockRow| r.end.map(|end| end.since(r.start).ps());
+    let goodput = |r: &BlockRow| took(r).filter(|ps| *ps > 0).map(|ps| r.size_bytes as f64 * 8e12 / ps as f64);
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("run", text(rows.iter().map(|_| run)), false),
+        ("request", u32s(rows.iter().map(|r| r.request)), false),
+        ("block", u32s(rows.iter().map(|r| r.block)), false),
+        ("workload", text(rows.iter().map(|r| r.workload.as_str())), false),
+        ("dst_host", u32s(rows.iter().map(|r| r.dst_host)), false),
+        ("servers", u32s(rows.iter().map(|r| r.servers)), false),
+        ("size_bytes", u64s(rows.iter().map(|r| r.size_bytes)), false),
+        ("start_ns", f64s(rows.iter().map(|r| ns(r.start.ps()))), false),
+        ("end_ns", maybe_f64s(rows.iter().map(|r| r.end.map(|t| ns(t.ps())))), true),
+        ("fct_ns", maybe_f64s(rows.iter().map(|r| took(r).map(ns))), true),
+        ("goodput_bps", maybe_f64s(rows.iter().map(goodput)), true),
     ];
     RecordBatch::try_from_iter_with_nullable(columns)
 }

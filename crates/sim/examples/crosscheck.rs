@@ -207,6 +207,7 @@ fn flow_at(start_ns: u64, source: u32, sink: u32, size: Option<u64>) -> Session 
         sinks: vec![sink],
         group: 0,
         request: 0,
+        block: 0,
     }
 }
 

@@ -368,7 +368,7 @@ fn mixture(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
                 Mode::OneToMany => (one, others),
                 Mode::ManyToOne => (others, one),
             };
-            Session { start, size: Some(size), supply: None, mode, sources, sinks, group, request: 0 }
+            Session { start, size: Some(size), supply: None, mode, sources, sinks, group, request: 0, block: 0 }
         },
     );
     prop::collection::vec(session, 1..12)
@@ -412,6 +412,7 @@ fn worlds() -> impl Strategy<Value = World> {
         Some(RoutingMode::SModK),
         Some(RoutingMode::NixVector),
         Some(RoutingMode::VirtualTables),
+        Some(RoutingMode::Weighted),
     ]);
     let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
     let group = move || (protocols(), paths(), fallbacks());
@@ -457,9 +458,11 @@ fn one_way(routes: &Routes, path: RoutingMode, flow: &FlowRow) -> bool {
     let fixed = match path {
         RoutingMode::PerFlow | RoutingMode::Single | RoutingMode::Leftmost => true,
         // Packets to groups take random trees, as with all schemes that read path bits in their own way.
-        RoutingMode::DModK | RoutingMode::SModK | RoutingMode::NixVector | RoutingMode::VirtualTables => {
-            flow.mode == "unicast"
-        }
+        RoutingMode::DModK
+        | RoutingMode::SModK
+        | RoutingMode::NixVector
+        | RoutingMode::VirtualTables
+        | RoutingMode::Weighted => flow.mode == "unicast",
         _ => false,
     };
     fixed || routes.path_count(flow.src_host, flow.dst_host) == 1

@@ -54,6 +54,15 @@ impl Remotes {
     }
 }
 
+/// Who is told how much a receiver has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// A sender on the same host, which forwards it (daisy chain).
+    Relay(EndpointId),
+    /// The client that asks for the next block when this one is complete.
+    Client,
+}
+
 /// An endpoint in its place: the state machine and how it is wired.
 pub struct Hosted {
     /// The protocol state machine.
@@ -68,8 +77,8 @@ pub struct Hosted {
     pub receiver: Option<u16>,
     /// The other ends.
     pub remotes: Remotes,
-    /// Sender on the same host that forwards what this receiver gets (daisy chain).
-    pub feeds: Option<EndpointId>,
+    /// Who else is told what this receiver gets.
+    pub feeds: Option<Feed>,
     /// Whether it has given up.
     pub failed: bool,
     /// Whether it has received all that it was to receive.

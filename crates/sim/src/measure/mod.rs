@@ -14,6 +14,8 @@ pub struct FlowRow {
     pub session: u32,
     /// Request that the session belongs to, in order of arrival.
     pub request: u32,
+    /// The block of a barrier-synchronised request that it carries; `None`: all of them, or there is no barrier.
+    pub block: Option<u32>,
     /// Name of the workload.
     pub workload: String,
     /// `unicast`, `one_to_many`, `many_to_one`.
@@ -56,6 +58,27 @@ pub struct FlowRow {
     pub overhead_symbols: u64,
     /// What the sender did when this receiver held the others of a one-to-many session back.
     pub straggler: Option<crate::network::Straggler>,
+}
+
+/// One block of a barrier-synchronised request, as its client saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockRow {
+    /// Request that the client made.
+    pub request: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// Number of the block, from 0.
+    pub block: u32,
+    /// The client.
+    pub dst_host: u32,
+    /// Servers that send a fragment.
+    pub servers: u32,
+    /// Bytes of all fragments.
+    pub size_bytes: u64,
+    /// When the client asked for it.
+    pub start: Time,
+    /// When the last fragment was available to it.
+    pub end: Option<Time>,
 }
 
 /// One directed link.
@@ -101,6 +124,8 @@ pub struct RunRecord {
     pub flows: Vec<FlowRow>,
     /// One row per directed link.
     pub links: Vec<LinkRow>,
+    /// One row per block that a client at a barrier asked for.
+    pub blocks: Vec<BlockRow>,
     /// Time series.
     pub series: Vec<crate::network::Sample>,
     /// Packet counts.
@@ -120,6 +145,7 @@ impl RunRecord {
         Self {
             flows: flows(network),
             links: links(network),
+            blocks: blocks(network),
             series: network.take_samples(),
             conservation: network.conservation(),
             fingerprint: network.fingerprint(),
@@ -128,6 +154,23 @@ impl RunRecord {
             ending,
         }
     }
+}
+
+fn blocks(network: &Network) -> Vec<BlockRow> {
+    let row = |of: crate::network::BlockRow| {
+        let spec = &network.specs()[of.session as usize];
+        BlockRow {
+            request: spec.request,
+            workload: network.groups()[usize::from(spec.group)].name.clone(),
+            block: of.block,
+            dst_host: spec.sinks[0],
+            servers: of.servers,
+            size_bytes: of.bytes,
+            start: of.asked,
+            end: of.complete,
+        }
+    };
+    network.blocks().into_iter().map(row).collect()
 }
 
 fn flows(network: &Network) -> Vec<FlowRow> {
@@ -145,6 +188,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
             rows.push(FlowRow {
                 session: index as u32,
                 request: spec.request,
+                block: group.barrier.as_ref().filter(|b| b.copies() > 1).map(|_| spec.block),
                 workload: group.name.clone(),
                 mode: spec.mode.name(),
                 background,

@@ -14,13 +14,15 @@ pub(super) struct Entities {
     pub(super) next_change: Entity,
     pub(super) sampler: Entity,
     pub(super) controllers: Entity,
+    /// Requests for blocks, where clients wait at barriers.
+    pub(super) requests: Entity,
     pub(super) timers: Entity,
 }
 
 impl Entities {
-    /// For so many ports, so many interfaces of hosts, and so many that controllers need. Endpoints have timers, as many as
+    /// For so many ports, so many interfaces of hosts, and so many that controllers and requests for blocks need. Endpoints have timers, as many as
     /// there will be.
-    pub(super) fn new(ports: u32, interfaces: u32, controllers: u32) -> Self {
+    pub(super) fn new(ports: u32, interfaces: u32, controllers: u32, requests: u32) -> Self {
         let next_session = ports + interfaces;
         Self {
             pacers: ports,
@@ -28,14 +30,15 @@ impl Entities {
             next_change: next_session + 1,
             sampler: next_session + 2,
             controllers: next_session + 3,
-            timers: next_session + 3 + controllers,
+            requests: next_session + 3 + controllers,
+            timers: next_session + 3 + controllers + requests,
         }
     }
 
     /// Whether it is one of a controller's.
     #[inline]
     pub(super) fn is_controller(&self, entity: Entity) -> bool {
-        (self.controllers..self.timers).contains(&entity)
+        (self.controllers..self.requests).contains(&entity)
     }
 
     /// The pacer of an interface's pulls.

@@ -1,5 +1,6 @@
 //! What happens at hosts: packets reach endpoints, endpoints send, pulls are paced, timers fire.
 
+use super::barrier::Barriers;
 use super::engine::Engine;
 use super::fabric::{Fabric, Senders};
 use super::ledger::Ledger;
@@ -8,7 +9,7 @@ use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::PortId;
 use crate::fabric::routing::{Departing, FlowPath as _};
 use crate::host::stack::{Header, Seen, Stack};
-use crate::host::{EndpointId, Host, Hosted, Remote};
+use crate::host::{EndpointId, Feed, Host, Hosted, Remote};
 use crate::random::{self, Stream};
 use anabranch_transport::{GROUP, Peer, Time, Transmit};
 use interfaces::Interfaces;
@@ -16,6 +17,7 @@ use rand::Rng as _;
 use std::ops::Range;
 
 mod application;
+mod blocks;
 mod events;
 mod interfaces;
 mod paths;
@@ -28,6 +30,7 @@ pub(super) struct Hosts {
     /// `None`: closed, or something is happening to it right now.
     endpoints: Vec<Option<Box<Hosted>>>,
     pulls_by_priority: bool,
+    pub(super) barriers: Barriers,
 }
 
 impl Senders for Hosts {
@@ -43,7 +46,8 @@ impl Hosts {
         let interfaces = Interfaces::new(&setup.graph, packet_bytes, setup.pull_pace);
         let random = |h| random::substream(setup.seed, "spraying", u64::from(h));
         let all = (0..setup.graph.hosts).map(|h| Host { random: random(h) }).collect();
-        Self { all, interfaces, endpoints: Vec::new(), pulls_by_priority: setup.pulls_by_priority }
+        let barriers = Barriers::new(&setup.sessions, &setup.groups);
+        Self { all, interfaces, endpoints: Vec::new(), pulls_by_priority: setup.pulls_by_priority, barriers }
     }
 
     /// The number of the endpoint that will be added next.
@@ -68,7 +72,7 @@ impl Hosts {
     /// What one endpoint receives another one on its host, `relay`, sends on as it arrives; now nothing has.
     pub(super) fn relay(&mut self, receiver: EndpointId, relay: EndpointId, now: Time) {
         if let Some(upstream) = &mut self.endpoints[receiver as usize] {
-            upstream.feeds = Some(relay);
+            upstream.feeds = Some(Feed::Relay(relay));
             if let Some(relay) = &mut self.endpoints[relay as usize] {
                 relay.stack.set_available(now, 0);
             }
@@ -175,10 +179,12 @@ impl Hosts {
         let Some(mut hosted) = self.endpoints[id as usize].take() else { return };
         act(&mut hosted.stack, engine.now());
         let interface = hosted.interface;
-        let feeds = hosted.feeds.map(|relay| (relay, hosted.stack.stats().bytes_delivered));
+        let feeds = hosted.feeds.map(|feed| (feed, hosted.session, hosted.stack.stats().bytes_delivered));
         self.attend(engine, fabric, ledger, id, hosted);
-        if let Some((relay, bytes)) = feeds {
-            self.feed(engine, fabric, ledger, relay, bytes);
+        match feeds {
+            None => {}
+            Some((Feed::Relay(relay), _, bytes)) => self.feed(engine, fabric, ledger, relay, bytes),
+            Some((Feed::Client, session, bytes)) => self.feed_client(engine, ledger, session, bytes),
         }
         if !self.interfaces.pulls[interface as usize].is_empty() {
             self.pace(engine, fabric, ledger, interface);
@@ -229,7 +235,7 @@ impl Hosts {
                 self.tell_departure(engine, fabric, &mut hosted);
             }
             let Some(event) = hosted.stack.poll_event() else { break };
-            open &= self.on_event(fabric, ledger, &mut hosted, event);
+            open &= self.on_event(engine, fabric, ledger, &mut hosted, event);
         }
         if !open {
             return self.close(engine, fabric, ledger, id, &hosted);

@@ -262,6 +262,11 @@ impl Ledger {
         session
     }
 
+    /// A session that has been opened late is asked for now.
+    pub(super) fn set_start(&mut self, session: u32, start: Time) {
+        self.specs[session as usize].start = start;
+    }
+
     /// The next endpoint is one of the session that began last.
     pub(super) fn add_endpoint(&mut self, session: u32) {
         let row = &mut self.rows[session as usize];
@@ -312,6 +317,27 @@ impl Ledger {
     }
 
     // What becomes of receivers.
+
+    /// Whether a session has begun, or could, and is not complete.
+    pub(super) fn is_open(&self, session: u32) -> bool {
+        self.rows.get(session as usize).is_some_and(|row| row.receivers.iter().any(ReceiverRow::is_open))
+    }
+
+    /// Why a session has failed, if it has.
+    pub(super) fn failure(&self, session: u32) -> Option<&str> {
+        self.rows[session as usize].failure.as_deref()
+    }
+
+    /// A session that will never be complete, for a reason that lies elsewhere.
+    pub(super) fn given_up(&mut self, session: u32, why: &str) {
+        // What has failed itself is lost, or was refused, already.
+        if self.rows[session as usize].failure.is_none() {
+            self.failed(session, || why.to_owned());
+            for receiver in 0..self.rows[session as usize].receivers.len() {
+                self.lost(session, receiver as u16);
+            }
+        }
+    }
 
     /// A connection has brought a receiver all that it was to bring.
     pub(super) fn completed(&mut self, session: u32, receiver: u16, at: Time) {

@@ -10,6 +10,7 @@
 //! | `hosts` | interfaces and endpoints: what happens at hosts | engine, ledger, fabric |
 //! | `monitor` | time series | looks at all of these |
 //! | `controllers` | controllers, and what they have decided | all of these |
+//! | `barrier` | which clients wait for which blocks (in `hosts`) | tells the ledger |
 //! | `admission` | which sessions may begin, and which wait | looks at ledger |
 //! | `look_ahead` | nothing: asks for the memory that the next events will need | looks at engine, fabric, hosts |
 //! | `schedule` | failures, repairs and other changes to come | - |
@@ -18,6 +19,7 @@
 //! run is made of, `fallback` how sessions go without group sessions of the transport.
 
 mod admission;
+mod barrier;
 mod controllers;
 mod engine;
 mod fabric;
@@ -38,7 +40,9 @@ use crate::fabric::port::Port;
 use crate::fabric::routing::Routes;
 use crate::random;
 use crate::workload::Session;
-use anabranch_transport::Time;
+use anabranch_transport::{Duration, Time};
+pub use barrier::BlockRow;
+use barrier::{Ask, REQUEST};
 use controllers::Controllers;
 use engine::{Engine, Entities};
 use fabric::Fabric;
@@ -55,6 +59,7 @@ pub use schedule::{Change, Target};
 pub use session_group::SessionGroup;
 use sessions::{Opening, note_ideal_paths};
 pub use setup::{Sampling, Setup, Stop};
+use std::ops::Add;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +112,8 @@ impl Network {
         let ties = random::stream(setup.seed, "ties").next_u64();
         let (fabric, hosts) = (Fabric::new(&setup, largest), Hosts::new(&setup, largest));
         let ports = setup.graph.ports();
-        let entities = Entities::new(ports, hosts.interfaces(), Controllers::entities(setup.controllers.len()));
+        let controllers = Controllers::entities(setup.controllers.len());
+        let entities = Entities::new(ports, hosts.interfaces(), controllers, u32::from(hosts.barriers.exist()));
         let engine = Engine::new(entities, horizon, ties, setup.memory_limit);
         let controllers = Controllers::new(&setup.controllers, &setup.graph, &engine);
         let mut network = Self {
@@ -217,6 +223,9 @@ impl Network {
             if self.controllers.admission.is_held(session) {
                 return "held by a controller".to_owned();
             }
+            if let Some(what) = self.hosts.barriers.waits_for(session) {
+                return what;
+            }
             self.hosts.states(self.ledger.endpoints_of(session))
         })
     }
@@ -235,6 +244,8 @@ impl Network {
         } else if entity >= e.timers {
             let endpoint = entity - e.timers;
             hosts.timer_fires(engine, fabric, ledger, endpoint);
+        } else if entity >= e.requests {
+            self.on_requests();
         } else if entity >= e.controllers {
             controllers.handle(engine, fabric, hosts, ledger, monitor, entity);
             self.open_released();
@@ -251,19 +262,75 @@ impl Network {
         while let Some(spec) = self.ledger.next().filter(|spec| spec.start <= self.now()) {
             let verdict = self.controllers.admission.verdict(spec, self.ledger.group_of(spec));
             let session = self.ledger.open();
-            match verdict {
-                Verdict::Admit => self.open(session),
-                Verdict::Hold => {
-                    note_ideal_paths(&self.fabric, &mut self.ledger, session);
-                    self.controllers.admission.hold(session);
-                }
-                Verdict::Refuse => {
-                    note_ideal_paths(&self.fabric, &mut self.ledger, session);
-                    self.ledger.refused(session, "refused by a controller");
-                }
+            if self.hosts.barriers.has(session) {
+                self.await_request(session);
+            } else {
+                self.decide(session, verdict);
             }
         }
         self.schedule_next_session();
+    }
+
+    /// What becomes of a session that wants to begin.
+    fn decide(&mut self, session: u32, verdict: Verdict) {
+        match verdict {
+            Verdict::Admit => self.open(session),
+            Verdict::Hold => {
+                note_ideal_paths(&self.fabric, &mut self.ledger, session);
+                self.controllers.admission.hold(session);
+            }
+            Verdict::Refuse => {
+                note_ideal_paths(&self.fabric, &mut self.ledger, session);
+                self.refuse(session);
+            }
+        }
+    }
+
+    /// A controller has refused a session.
+    fn refuse(&mut self, session: u32) {
+        const WHY: &str = "refused by a controller";
+        self.ledger.refused(session, WHY);
+        self.hosts.barriers.stop(session, self.engine.now(), WHY);
+        self.hosts.await_requests(&mut self.engine);
+    }
+
+    /// A session that its client has to ask for: of the first block it does so now.
+    fn await_request(&mut self, session: u32) {
+        note_ideal_paths(&self.fabric, &mut self.ledger, session);
+        let spec = &self.ledger.specs()[session as usize];
+        let (client, server, now) = (spec.sinks[0], spec.sources[0], self.engine.now());
+        let way = self.fabric.ideal_path(client, &[client], server).links;
+        let delay =
+            way.iter().map(|(rate, delay)| rate.transmit_time(REQUEST.0) + *delay).fold(Duration::ZERO, Add::add);
+        if let Err(why) = self.hosts.barriers.ask_first(now, session, delay) {
+            self.ledger.given_up(session, &why);
+        }
+        self.hosts.await_requests(&mut self.engine);
+    }
+
+    /// Requests for blocks reach their servers.
+    fn on_requests(&mut self) {
+        while let Some(ask) = self.hosts.barriers.take(self.engine.now()) {
+            match ask {
+                Ask::Open(session) if self.ledger.failure(session).is_none() => {
+                    let spec = &self.ledger.specs()[session as usize];
+                    let verdict = self.controllers.admission.verdict(spec, self.ledger.group_of(spec));
+                    self.decide(session, verdict);
+                }
+                Ask::Open(_) => {}
+                Ask::Provide(session, bytes) => {
+                    self.hosts.provide(&mut self.engine, &mut self.fabric, &mut self.ledger, session, bytes);
+                }
+                Ask::Stop(session) => {
+                    let Some((why, sessions)) = self.hosts.barriers.stopped(session) else { continue };
+                    for session in sessions {
+                        self.controllers.admission.remove(session);
+                        self.hosts.give_up(&mut self.engine, &mut self.fabric, &mut self.ledger, session, &why);
+                    }
+                }
+            }
+        }
+        self.hosts.await_requests(&mut self.engine);
     }
 
     /// Opens a session that has come and may begin.
@@ -291,7 +358,7 @@ impl Network {
         }
         for (session, verdict) in released {
             match verdict {
-                Verdict::Refuse => self.ledger.refused(session, "refused by a controller"),
+                Verdict::Refuse => self.refuse(session),
                 Verdict::Admit | Verdict::Hold => self.open(session),
             }
         }
@@ -375,6 +442,11 @@ impl Network {
     /// The groups that sessions belong to.
     pub fn groups(&self) -> &[SessionGroup] {
         self.ledger.groups()
+    }
+
+    /// The blocks that clients at barriers have asked for so far, by client.
+    pub fn blocks(&self) -> Vec<BlockRow> {
+        self.hosts.barriers.rows()
     }
 
     /// The fabric.

@@ -3,7 +3,7 @@
 use super::fallback::Fallback;
 use crate::fabric::routing::RoutingMode;
 use crate::host::protocol::Transport;
-use crate::workload::Session;
+use crate::workload::{Barrier, Session};
 use anabranch_transport::tcp::FlowSpec;
 use anabranch_transport::{Bytes, Duration};
 
@@ -32,6 +32,8 @@ pub struct SessionGroup {
     pub port: u16,
     /// How sessions with several ends are carried if the transport has none of its own; `None`: by the default of their mode.
     pub fallback: Option<Fallback>,
+    /// The sessions of each of its requests wait for one another, block after block.
+    pub barrier: Option<Barrier>,
 }
 
 impl SessionGroup {
@@ -49,6 +51,7 @@ impl SessionGroup {
             deadline: None,
             port: 0,
             fallback: None,
+            barrier: None,
         }
     }
 

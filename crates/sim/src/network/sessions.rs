@@ -65,6 +65,10 @@ impl Opening<'_> {
             self.open_connections();
         }
         note_ideal_paths(self.fabric, self.ledger, self.session);
+        if let Some(fragment) = self.hosts.barriers.fragment(self.session) {
+            let payload = self.transport.object(self.transport.packet_bytes());
+            self.hosts.await_blocks(first, fragment, payload, self.engine.now());
+        }
         if let Some(supply) = &self.spec.supply {
             let (now, random) = (self.engine.now(), random::stream(supply.seed, "volumes"));
             let application = Application::new(supply.clone(), self.spec.size, self.transport, now, random);

@@ -12,7 +12,7 @@ use crate::fabric::queue::{Discipline as _, Queue, fair::Fair};
 use crate::host::protocol::Transport;
 use crate::network::{Change, Needs, Network, Sampling, SessionGroup, Setup, Stop};
 use crate::random;
-use crate::workload::{Context, Fault, Session, Workload, WorkloadError, generate};
+use crate::workload::{Connections, Context, Fault, Session, Workload, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -97,6 +97,21 @@ fn cut_to_packets(mut sessions: Vec<Session>, scenario: &Scenario) -> Result<Vec
             }
             _ => {}
         }
+        let barrier = scenario.workload[workload].barrier.as_ref();
+        let kept = barrier.filter(|barrier| barrier.connections == Connections::Kept);
+        if let (Some(barrier), Some(size)) = (kept, session.size) {
+            let (fragment, packet) = (size.0 / u64::from(barrier.blocks), transport.object(transport.packet_bytes()));
+            if fragment < packet {
+                let message = format!(
+                    "a fragment of {} is less than a full packet of {}, {}: connections that last carry whole packets",
+                    Bytes(fragment),
+                    transport.name,
+                    Bytes(packet)
+                );
+                let fault = Fault::new("sizes", message).hint("barrier.connections = \"new\"");
+                return Err(WorkloadError { workload, fault });
+            }
+        }
     }
     Ok(sessions)
 }
@@ -131,6 +146,7 @@ fn setup(
                 duration: workload.duration(),
                 deadline: workload.deadline,
                 port: workload.port.unwrap_or(0),
+                barrier: workload.barrier.clone(),
             }
         })
         .collect();

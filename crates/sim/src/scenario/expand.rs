@@ -335,7 +335,9 @@ fn add_point(plan: &mut Plan, index: u64, schema: &Json) -> Result<(), Vec<Scena
             FilePath::new(&plan.file).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     }
     let mut errors = Vec::new();
-    for fault in scenario.read_tables(&plan.base).into_iter().chain(scenario.check(&plan.base, &plan.fabrics)) {
+    for fault in
+        scenario.read_tables(&plan.base, &plan.fabrics).into_iter().chain(scenario.check(&plan.base, &plan.fabrics))
+    {
         let error = fault_error(&plan.sources, &document, &Path::default(), &fault);
         if fault.warning { &mut plan.warnings } else { &mut errors }.push(error);
     }

@@ -226,6 +226,9 @@ impl Scenario {
             files.extend(workload.sizes.as_ref().and_then(|sizes| sizes.law().data_file()));
             files.extend(workload.trace.as_ref().map(|t| t.file.as_str()));
         }
+        if self.routing.mode == super::RoutingMode::Weighted {
+            files.push(&self.routing.weighted.file);
+        }
         files.extend(self.fabric.data_file().and_then(Path::to_str));
         files.extend(self.decode_table().filter(|name| decoding::built_in(name).is_none()));
         files

@@ -37,6 +37,7 @@ mod switch;
 mod transport;
 mod tree;
 mod validate;
+mod weighted_paths;
 mod workload;
 
 pub use crate::fabric::buffer::BufferSize;

@@ -5,15 +5,16 @@ use super::{QueueKind, Scenario, SwitchConfig, TransportName, WorkloadConfig};
 use crate::control::Given;
 use crate::fabric::graph::Graph;
 use crate::fabric::queue::Discipline as _;
-use crate::fabric::routing::Routing;
+use crate::fabric::routing::{Routing, RoutingMode};
+use crate::host::protocol::Transport;
 use crate::network::Fallback;
-use crate::workload::{Fault, SizesConfig};
+use crate::workload::{Barrier, Connections, Fault, SizesConfig};
 use anabranch_transport::Rate;
 use std::path::Path;
 
 impl Scenario {
     /// Reads the tables that the parameters name, relative to `base`. Says what is wrong with them, and does without those.
-    pub(super) fn read_tables(&mut self, base: &Path) -> Vec<Fault> {
+    pub(super) fn read_tables(&mut self, base: &Path, fabrics: &Fabrics) -> Vec<Fault> {
         let scdp = &mut self.transport.scdp;
         // Sizes that make no sense are told of elsewhere.
         let symbol_bytes = scdp.packet.0.saturating_sub(scdp.header.0);
@@ -21,7 +22,14 @@ impl Scenario {
         if fault.is_some() {
             scdp.decode_table = anabranch_transport::scdp::DecodeTable::default();
         }
-        fault.map(|f| f.under("transport.scdp.decode_table")).into_iter().collect()
+        let mut faults: Vec<Fault> = fault.map(|f| f.under("transport.scdp.decode_table")).into_iter().collect();
+        if self.routing.mode == RoutingMode::Weighted
+            && let Ok(graph) = fabrics.get(&self.fabric, base)
+        {
+            let fault = super::weighted_paths::read(&mut self.routing.weighted, base, &graph).err();
+            faults.extend(fault.map(|f| f.under("routing.weighted")));
+        }
+        faults
     }
 
     /// Everything that is wrong or doubtful, keys relative to the document. Data files are read, relative to `base`.
@@ -97,6 +105,9 @@ impl Scenario {
         if !transport.retransmits() && matches!(workload.sizes, Some(SizesConfig::Endless(_))) {
             faults.push(never_ends(name.name()).under("sizes.law"));
         }
+        if let Some(barrier) = &workload.barrier {
+            faults.extend(check_barrier(barrier, name.name(), &transport));
+        }
         if !transport.retransmits() && workload.fallback == Some(Fallback::DaisyChain) {
             let message =
                 format!("{} sends nothing again: what one receiver lost, those after it never get", name.name());
@@ -137,6 +148,20 @@ impl Scenario {
         }
         faults
     }
+}
+
+/// What the transport of a workload with a barrier cannot do.
+fn check_barrier(barrier: &Barrier, name: &str, transport: &Transport) -> Option<Fault> {
+    if !transport.retransmits() {
+        let message = format!("{name} sends nothing again: a client would wait for a lost packet for good");
+        return Some(Fault::new("barrier", message).hint("in this workload: transport = \"newreno\""));
+    }
+    if barrier.connections == Connections::Kept && !transport.waits() {
+        let message =
+            format!("{name} needs the whole object at the start: a connection cannot wait for the next block");
+        return Some(Fault::new("barrier.connections", message).hint("connections = \"new\""));
+    }
+    None
 }
 
 /// The fault of a session without end on a transport that nothing holds back.

@@ -2,7 +2,7 @@
 
 use super::TransportName;
 use crate::network::Fallback;
-use crate::workload::{ArrivalsConfig, Fault, Mode, PlacementConfig, SizesConfig, TraceConfig, Workload};
+use crate::workload::{ArrivalsConfig, Barrier, Fault, Mode, PlacementConfig, SizesConfig, TraceConfig, Workload};
 use anabranch_transport::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct WorkloadConfig {
     /// Read the sessions from a file instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceConfig>,
-    /// Number of sessions, at least 1. Default: explicit start times tell it, or the placement, where it repeats itself (each host
+    /// Number of sessions, at least 1; with a barrier of new connections there are as many for each block. Default: explicit start times tell it, or the placement, where it repeats itself (each host
     /// of a permutation once, one request of an incast).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -54,6 +54,10 @@ pub struct WorkloadConfig {
     /// Keeps the hosts of these sessions for them: the placements of all other workloads choose among the rest, which counts
     /// as the fabric for them (loads are of the rest's links). Hosts on which only long flows run are an example.
     pub exclusive: bool,
+    /// The sessions of each request answer a client that asks for block after block, each when all fragments of the last one have
+    /// arrived. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barrier: Option<Barrier>,
     /// Background traffic: `run.stop = "foreground"` does not wait for it. Default: true for endless sizes and volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
@@ -99,6 +103,7 @@ impl WorkloadConfig {
             until: self.until,
             mode: self.mode,
             exclusive: self.exclusive,
+            barrier: self.barrier.clone(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Mode;
 use super::arrivals::ArrivalsConfig;
+use super::barrier::Barrier;
 use super::context::SESSIONS_MAX;
 use super::error::Fault;
 use super::placement::PlacementConfig;
@@ -28,6 +29,8 @@ pub struct Workload {
     pub mode: Option<Mode>,
     /// Keeps the hosts of these sessions for them.
     pub exclusive: bool,
+    /// The sessions of a request answer a client that waits for all of them.
+    pub barrier: Option<Barrier>,
 }
 
 impl Workload {
@@ -53,6 +56,10 @@ impl Workload {
         if let Some(trace) = &self.trace {
             under("trace", trace.check());
         }
+        if let Some(barrier) = &self.barrier {
+            let mode = self.placement.as_ref().and_then(|placement| placement.law().mode(self.mode).ok());
+            under("barrier", barrier.check(self.sizes.as_ref(), mode));
+        }
         let missing = |key: &str| Fault::new("", format!("a workload needs `{key}`, or a `trace`"));
         match (&self.trace, &self.sizes, &self.placement) {
             (Some(_), None, None) => {
@@ -60,6 +67,7 @@ impl Workload {
                     ("sessions", self.sessions.is_some()),
                     ("mode", self.mode.is_some()),
                     ("exclusive", self.exclusive),
+                    ("barrier", self.barrier.is_some()),
                 ];
                 for (key, given) in keys {
                     if given {

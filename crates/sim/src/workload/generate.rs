@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::arrivals::Demand;
+use super::barrier::Barrier;
 use super::config::Workload;
 use super::context::Context;
 use super::error::{Fault, WorkloadError};
@@ -84,15 +85,18 @@ fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) -> Result<Vec
     let mut plan = placement.law().plan(fabric, mode, &mut place_draws).map_err(|f| f.under("placement"))?;
     let one_size = placement.law().one_size();
     let per_request = u64::from(plan.sessions_per_request);
-    let wanted = count(config, per_request, plan.round)?;
-    if config.sessions.is_some() && wanted > fabric.sessions_max {
+    let copies = config.barrier.as_ref().map_or(1, Barrier::copies);
+    let wanted = count(config, per_request, plan.round)?.saturating_mul(u64::from(copies));
+    if (config.sessions.is_some() || copies > 1) && wanted != u64::MAX && wanted > fabric.sessions_max {
         let message = format!("{wanted} sessions are more than the {} for which there is memory", fabric.sessions_max);
-        return Err(too_many("sessions", &message));
+        return Err(too_many(if copies > 1 { "barrier.blocks" } else { "sessions" }, &message));
     }
 
     let arrivals = config.arrivals.law();
     let demand = Demand {
-        bytes_per_request: sizes.mean().map(|mean| mean * per_request as f64),
+        bytes_per_request: sizes.mean().map(|mean| {
+            mean * per_request as f64 * config.barrier.as_ref().map_or(1.0, |barrier| f64::from(barrier.blocks))
+        }),
         capacity_bps: fabric.access_capacity_bps(),
     };
     let mut starts = arrivals.starts(&demand).map_err(|f| f.under("arrivals"))?;
@@ -106,7 +110,7 @@ fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) -> Result<Vec
         ends.clear();
         (plan.place)(&mut place_draws, &mut ends);
         let request = requests.next().unwrap_or(u32::MAX);
-        let mut size = None;
+        let (mut size, first) = (None, sessions.len());
         for session in ends.drain(..) {
             if size.is_none() || !one_size {
                 size = Some(sizes.draw(&mut size_draws));
@@ -114,14 +118,21 @@ fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) -> Result<Vec
             let later = if jitter == 0 { 0 } else { jitter_draws.random_range(0..=jitter) };
             sessions.push(Session {
                 start: start + Duration(later),
-                size: size.flatten(),
+                size: size.flatten().map(|size| config.barrier.as_ref().map_or(size, |b| b.session_size(size))),
                 supply: sizes.supply(&mut size_draws),
                 mode,
                 sources: numbers(session.sources),
                 sinks: numbers(session.sinks),
                 group,
                 request,
+                block: 0,
             });
+        }
+        let last = sessions.len();
+        for block in 1..copies {
+            for own in first..last {
+                sessions.push(Session { block, ..sessions[own].clone() });
+            }
         }
         if sessions.len() as u64 > fabric.sessions_max {
             return Err(too_many("until", &format!("more than {} sessions arrive by then", fabric.sessions_max)));

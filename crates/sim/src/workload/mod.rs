@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 pub mod arrivals;
+mod barrier;
 mod config;
 pub(crate) mod context;
 mod error;
@@ -20,6 +21,7 @@ pub mod supply;
 pub mod trace;
 
 pub use arrivals::ArrivalsConfig;
+pub use barrier::{Barrier, Connections};
 pub use config::Workload;
 pub use context::{Context, SESSIONS_MAX};
 pub use error::{Fault, WorkloadError};
@@ -72,6 +74,8 @@ pub struct Session {
     pub group: u16,
     /// The request that it belongs to, in order of arrival; several sessions may answer one request.
     pub request: u32,
+    /// Which block of a barrier-synchronised request it carries, from 0; 0 where it carries all, and without barriers.
+    pub block: u32,
 }
 
 /// The text of a data file named in a scenario, relative to `base`.

@@ -74,6 +74,7 @@ pub(crate) fn unicast(source: u32, sink: u32, bytes: u64) -> Session {
         sinks: vec![sink],
         group: 0,
         request: 0,
+        block: 0,
     }
 }
 

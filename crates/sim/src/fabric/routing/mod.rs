@@ -23,6 +23,7 @@ mod tests;
 mod towards;
 mod valiant;
 mod virtual_tables;
+mod weighted;
 mod weights;
 
 pub use flowlet::Flowlet;
@@ -32,6 +33,8 @@ pub use shortest::{Routes, disjoint_paths, path_fraction, select};
 pub use towards::Towards;
 pub use valiant::{Per, Valiant};
 pub use virtual_tables::VirtualTables;
+pub(crate) use weighted::PathRoom;
+pub use weighted::{WeightedPath, WeightedPaths};
 pub use weights::{PathWeight, Weights};
 
 use super::graph::{Graph, NodeId, PortId};
@@ -286,6 +289,11 @@ schemes! {
     VirtualTables(virtual_tables::VirtualTables) {
         /// With `mode = "virtual-tables"`.
         virtual_tables
+    },
+    /// The host draws a path for each flow by the weights in a file, and writes it into the packets (Song §2.4).
+    Weighted(weighted::WeightedPaths) {
+        /// With `mode = "weighted"`.
+        weighted
     },
 }
 

@@ -273,6 +273,67 @@ fn virtual_tables_are_static_routes_on_irregular_fabrics() {
     }
 }
 
+/// The most loaded core switch of FT(4, 3) when each node sends a unit to the node four further on, Stride(4): the worst traffic
+/// matrix for the schemes of Song §5.2 (Theorem 5.5). Mean and most over many draws, and how many are above 8.
+fn stride_4(config: &RoutingConfig, mode: RoutingMode, subflows: u8, packets: u32) -> (f64, f64, f64) {
+    let graph = tree(4, 3);
+    let routes = Routes::build(&graph, |_| true);
+    let scheme = scheme(&graph, mode, config);
+    let cores = graph.farthest_switches();
+    let (draws, mut sum, mut most, mut above) = (2000, 0.0, 0.0_f64, 0.0);
+    for draw in 0..draws {
+        let mut random = random::substream(5, "test", draw);
+        let mut load: BTreeMap<NodeId, f64> = BTreeMap::new();
+        for source in 0..graph.hosts {
+            let ends = ends(&routes, source, (source + 4) % graph.hosts);
+            for mut flow in scheme.flows(&ends, subflows, &mut random) {
+                for n in 0..packets {
+                    // A second between packets: each is a flowlet.
+                    let bits = flow.next(&to(ends.destination, u64::from(n) * 1_000_000_000_000), &mut random);
+                    let passed = walk(&graph, &routes, &scheme, &ends, bits);
+                    let core = passed.iter().find(|n| cores.contains(n)).expect("to another pod");
+                    *load.entry(*core).or_default() += 1.0 / f64::from(packets) / f64::from(subflows);
+                }
+            }
+        }
+        let worst = load.values().copied().fold(0.0, f64::max);
+        assert!((load.values().sum::<f64>() - 16.0).abs() < 1e-6);
+        (sum, most, above) = (sum + worst, most.max(worst), above + f64::from(u8::from(worst > 8.001)));
+    }
+    (sum / draws as f64, most, above / draws as f64)
+}
+
+/// Song Theorem 5.5 with m = 4, n = 3: 16 under Normal Routing, 4 over all paths. For Dynamic Nix-Vector Routing it says 8, by paths
+/// that are assigned so (Theorem 3.2); paths that are drawn exceed it now and then.
+#[test]
+fn core_switches_of_the_worst_matrix_of_song() {
+    use RoutingMode as M;
+    let config = RoutingConfig::default();
+    let by = |mode, subflows| stride_4(&config, mode, subflows, 1);
+    let exactly = |mode, subflows, load: f64| {
+        let found = by(mode, subflows);
+        assert!((found.0 - load).abs() < 1e-9 && (found.1 - load).abs() < 1e-9, "{mode:?} {subflows}: {found:?}");
+    };
+    exactly(M::Leftmost, 1, 16.0);
+    exactly(M::DModK, 1, 4.0);
+    exactly(M::SModK, 1, 4.0);
+    exactly(M::VirtualTables, 1, 4.0);
+    exactly(M::VirtualTables, 2, 4.0);
+    exactly(M::NixVector, 4, 4.0);
+    for (mode, subflows) in
+        [(M::NixVector, 1), (M::NixVector, 2), (M::PerFlow, 1), (M::PerFlow, 2), (M::PerFlow, 4), (M::Single, 1)]
+    {
+        println!("{mode:?}, {subflows} subflows: {:?}", by(mode, subflows));
+    }
+    for mode in [M::PerPacket, M::PerPacketPermuted, M::Flowlet, M::Valiant] {
+        println!("{mode:?}, 1000 packets: {:?}", stride_4(&config, mode, 1, if mode == M::Valiant { 1 } else { 100 }));
+    }
+    let (mean, most, above) = by(M::NixVector, 1);
+    assert!((6.0..7.2).contains(&mean) && most > 8.0 && (0.01..0.2).contains(&above), "{mean} {most} {above}");
+    // Two of four paths without replacement are more even than two drawn one by one.
+    assert!(by(M::NixVector, 2).0 < by(M::PerFlow, 2).0);
+}
+
 fn tree(m: u32, n: u32) -> Graph {
     fabric(&format!("topology = 'm-port-n-tree'\nm = {m}\nn = {n}"))
 }

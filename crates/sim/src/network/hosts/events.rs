@@ -1,7 +1,7 @@
 //! What endpoints report, and how they end.
 
 use super::Hosts;
-use crate::host::{EndpointId, Hosted, Remotes};
+use crate::host::{EndpointId, Feed, Hosted, Remotes};
 use crate::network::engine::Engine;
 use crate::network::fabric::Fabric;
 use crate::network::ledger::Ledger;
@@ -11,6 +11,7 @@ impl Hosts {
     /// An endpoint reports. False if it has closed.
     pub(super) fn on_event(
         &mut self,
+        engine: &mut Engine,
         fabric: &mut Fabric,
         ledger: &mut Ledger,
         hosted: &mut Hosted,
@@ -21,6 +22,8 @@ impl Hosts {
                 hosted.completed = true;
                 if let Some(receiver) = hosted.receiver {
                     ledger.completed(hosted.session, receiver, at);
+                    self.barriers.completed(ledger, hosted.session, at);
+                    self.await_requests(engine);
                 }
                 true
             }
@@ -69,6 +72,9 @@ impl Hosts {
         ledger.keep_stats(hosted.session, hosted.receiver, hosted.stack.stats());
         if hosted.failed {
             self.give_up_receivers_of(ledger, id, hosted);
+            let why = ledger.failure(hosted.session).unwrap_or("an end has given up").to_owned();
+            self.barriers.stop(hosted.session, engine.now(), &why);
+            self.await_requests(engine);
         }
         for group in ledger.endpoint_closed(hosted.session) {
             fabric.remove_group(group);
@@ -85,7 +91,7 @@ impl Hosts {
     ) {
         for id in ledger.endpoints_of(session) {
             if let Some(mut hosted) = self.endpoints[id as usize].take() {
-                self.on_event(fabric, ledger, &mut hosted, Event::Completed { at: engine.now() });
+                self.on_event(engine, fabric, ledger, &mut hosted, Event::Completed { at: engine.now() });
                 self.close(engine, fabric, ledger, id, &hosted);
             }
         }
@@ -125,7 +131,7 @@ impl Hosts {
         }
         let Some(receiver) = hosted.receiver else { return };
         ledger.lost(hosted.session, receiver);
-        let Some(relay) = hosted.feeds.filter(|&relay| relay != id) else { return };
+        let Some(Feed::Relay(relay)) = hosted.feeds.filter(|&feed| feed != Feed::Relay(id)) else { return };
         if let Some(relay_end) = self.endpoints[relay as usize].take() {
             self.give_up_receivers_of(ledger, relay, &relay_end);
             self.endpoints[relay as usize] = Some(relay_end);

@@ -17,6 +17,7 @@ fn ledger(awaited: bool) -> Ledger {
         sinks: vec![1, 2],
         group: 0,
         request: 0,
+        block: 0,
     };
     let mut ledger = Ledger::new(vec![session], vec![group]);
     let session = ledger.open();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::workload::arrivals::{ArrivalsConfig, Explicit, Interval, Poisson, Synchronised};
 use crate::workload::context::tests::racks;
-use crate::workload::placement::{Incast, Pairs, Permutation, PlacementConfig, Random, Replicas, Senders};
+use crate::workload::placement::{Incast, Pairs, Permutation, PlacementConfig, Random, Receivers, Replicas, Senders};
 use crate::workload::sizes::{Cdf, Endless, Fixed, SizesConfig};
 use crate::workload::{Access, Mode, Policy};
 use anabranch_transport::Bytes;
@@ -32,7 +32,12 @@ fn incast(senders: u32, arrivals: ArrivalsConfig) -> Workload {
     Workload {
         arrivals,
         sizes: Some(fixed(70_000)),
-        placement: Some(PlacementConfig::Incast(Incast { senders, receiver: Some(0), choice: Senders::Random })),
+        placement: Some(PlacementConfig::Incast(Incast {
+            senders,
+            receiver: Some(0),
+            receivers: Receivers::Random,
+            choice: Senders::Random,
+        })),
         ..Workload::default()
     }
 }

@@ -30,6 +30,31 @@ pub(super) fn derangement(rng: &mut Stream, n: usize) -> Vec<u32> {
     }
 }
 
+/// Of each of `0..n`, `degree` others in random order, so that each is among the others of `degree`: a random directed graph.
+///
+/// It begins with steps around a random circle and exchanges the targets of random pairs of arcs, which leaves all degrees as
+/// they are.
+pub(super) fn regular(rng: &mut Stream, n: u32, degree: u32) -> Vec<Vec<u32>> {
+    let (mut circle, mut steps): (Vec<u32>, Vec<u32>) = ((0..n).collect(), (1..n).collect());
+    sample_front(rng, &mut circle, n as usize);
+    sample_front(rng, &mut steps, degree as usize);
+    let mut of = vec![Vec::new(); n as usize];
+    for (place, &node) in circle.iter().enumerate() {
+        of[node as usize] =
+            steps[..degree as usize].iter().map(|&step| circle[(place + step as usize) % n as usize]).collect();
+    }
+    for _ in 0..10 * u64::from(n) * u64::from(degree) {
+        let mut arc = || (rng.random_range(0..n) as usize, rng.random_range(0..degree) as usize);
+        let ((a, i), (b, j)) = (arc(), arc());
+        let (to_a, to_b) = (of[a][i], of[b][j]);
+        let fits = |from: usize, to: u32| from != to as usize && !of[from].contains(&to);
+        if fits(a, to_b) && fits(b, to_a) {
+            (of[a][i], of[b][j]) = (to_b, to_a);
+        }
+    }
+    of
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

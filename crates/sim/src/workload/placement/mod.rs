@@ -17,7 +17,7 @@ mod random;
 mod replicas;
 mod stride;
 
-pub use incast::Senders;
+pub use incast::{Receivers, Senders};
 pub use replicas::{Access, Policy};
 
 /// The ends of one session.

@@ -118,6 +118,7 @@ impl TraceConfig {
                 sinks: vec![request.sink],
                 group,
                 request: number,
+                block: 0,
             })
         };
         (0..).zip(requests).map(session).collect()

@@ -8,7 +8,7 @@
 //! When links fail or come back, hosts build new vectors for all flows. A packet that is on its way to a link that fails is
 //! repaired by the switch before it: it loses its vector there, and goes on by a shortest path.
 
-use super::{Departing, Ends, FlowPath, Hop, Routes, Scheme};
+use super::{Ends, Hop, Routes, Scheme};
 use crate::fabric::graph::{Graph, PortId};
 use crate::random::Stream;
 use paths::Paths;
@@ -22,9 +22,11 @@ mod paths;
 #[cfg(test)]
 mod tests;
 mod vector;
+mod vectors;
 
 pub(super) use interfaces::Interfaces;
 pub use vector::{NixVector, index_bits};
+pub(super) use vectors::{PathSource, Vectors};
 
 /// Dynamic Nix-Vector Routing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,8 +69,8 @@ struct Map {
     choice: Choice,
 }
 
-impl Map {
-    /// The path bits of so many flows; fractions if there is no path, or none that fits into a packet.
+impl PathSource for Map {
+    /// Fractions if there is no path, or none that fits into a packet.
     fn path_bits(&self, source: u32, destination: u32, flows: u8, random: &mut Stream) -> Vec<u32> {
         let paths = self.paths(source, destination, flows, random);
         let bits = |path: &Vec<PortId>| self.interfaces.path_bits(path);
@@ -82,7 +84,9 @@ impl Map {
         }
         drawn.into_iter().cycle().take(flows).collect()
     }
+}
 
+impl Map {
     /// As many paths as there are flows, or all paths.
     fn paths(&self, source: u32, destination: u32, flows: u8, random: &mut Stream) -> Vec<Vec<PortId>> {
         if source == destination || self.routes.path_count(source, destination) == 0 {
@@ -116,15 +120,6 @@ impl VectorNeed {
     }
 }
 
-/// The vectors of a flow. The hub of a session with several ends has one for each of them.
-#[derive(Clone, Debug)]
-pub struct Vectors {
-    destination: u32,
-    bits: u32,
-    /// What the others are built from, and those that are.
-    others: Box<(Arc<Map>, u32, Vec<(u32, u32)>)>,
-}
-
 impl Scheme for DynamicNixVector {
     type Flow = Vectors;
     const OWN_BITS: bool = true;
@@ -137,8 +132,7 @@ impl Scheme for DynamicNixVector {
     fn flows(&self, ends: &Ends, subflows: u8, random: &mut Stream) -> Vec<Vectors> {
         let map = self.fabric.0.as_ref().expect("installed before the first flow begins");
         let Ends { source, destination, .. } = *ends;
-        let vectors = |bits| Vectors { destination, bits, others: Box::new((Arc::clone(map), source, Vec::new())) };
-        map.path_bits(source, destination, subflows, random).into_iter().map(vectors).collect()
+        Vectors::flows(map, source, destination, subflows, random)
     }
 
     fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
@@ -152,26 +146,5 @@ impl Scheme for DynamicNixVector {
     fn install(&mut self, graph: &Graph, alive: &dyn Fn(u32) -> bool) {
         let (interfaces, routes) = (Interfaces::new(graph, alive), Routes::build(graph, alive));
         self.fabric = Known(Some(Arc::new(Map { interfaces, routes, choice: self.choice })));
-    }
-}
-
-impl FlowPath for Vectors {
-    #[inline]
-    fn next(&mut self, packet: &Departing, random: &mut Stream) -> u32 {
-        if packet.destination == self.destination { self.bits } else { self.other(packet.destination, random) }
-    }
-}
-
-impl Vectors {
-    /// "A routing cache is first searched for a previously built NIX-Vector for the destination" (Song §2.2.1).
-    #[cold]
-    fn other(&mut self, destination: u32, random: &mut Stream) -> u32 {
-        let (map, source, known) = &mut *self.others;
-        if let Some((_, bits)) = known.iter().find(|(to, _)| *to == destination) {
-            return *bits;
-        }
-        let bits = map.path_bits(*source, destination, 1, random)[0];
-        known.push((destination, bits));
-        bits
     }
 }

@@ -3,7 +3,7 @@
 use super::paths::{Paths, search};
 use super::*;
 use crate::fabric::graph::{Level, NodeId};
-use crate::fabric::routing::{Routing, RoutingConfig, RoutingMode};
+use crate::fabric::routing::{Departing, FlowPath as _, Routing, RoutingConfig, RoutingMode};
 use crate::fabric::topology::tests::fabric;
 use crate::random;
 use anabranch_transport::{Duration, Rate};
