@@ -1,0 +1,4 @@
+//! The session layer and the connections made of it.
+
+mod findings;
+mod handed_out;
