@@ -2,3 +2,4 @@
 
 mod findings;
 mod handed_out;
+mod transfer;
