@@ -1,6 +1,6 @@
 //! The TCP connections of one end, and what is asked of all of them.
 
-use crate::endpoint::{Stats, Transmit};
+use crate::endpoint::{Endpoint, Stats, Transmit};
 use crate::tcp::{Connection, Segment};
 use crate::units::Time;
 
@@ -55,7 +55,6 @@ impl Bundle {
     }
 
     fn refresh(&mut self, i: usize) {
-        use crate::endpoint::Endpoint;
         self.deadlines[i] = self.ends[i].poll_timeout().unwrap_or(Time::MAX);
     }
 
@@ -84,7 +83,6 @@ impl Bundle {
 
     /// The next packet of this one.
     pub(super) fn poll(&mut self, i: usize, now: Time, departure: Time) -> Option<Transmit<Segment>> {
-        use crate::endpoint::Endpoint;
         self.ends[i].set_departure(departure);
         let out = self.ends[i].poll_transmit(now);
         if out.is_none() {
@@ -105,8 +103,14 @@ impl Bundle {
         due.fold(0, |set, (i, _)| set | 1 << i)
     }
 
+    /// For a person: what each of those that are not closed waits for.
+    pub(super) fn waiting_for(&self) -> String {
+        let open = members(self.all() & !self.closed);
+        let each: Vec<_> = open.map(|i| format!("subflow {i}: {}", self.ends[i].waiting_for())).collect();
+        if each.is_empty() { "nothing: all subflows are closed".into() } else { each.join("; ") }
+    }
+
     pub(super) fn stats(&self) -> Stats {
-        use crate::endpoint::Endpoint;
         let mut sum = Stats::default();
         for end in &self.ends {
             sum += end.stats();

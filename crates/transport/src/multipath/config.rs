@@ -56,7 +56,7 @@ pub enum MptcpScheduler {
 #[serde(default, deny_unknown_fields)]
 pub struct FrontBackConfig {
     /// TCP connections of a session: a number from 1 to 64; `"all"`: as many as there are shortest paths between its ends; or a part of
-    /// these, rounded up, as `"1/2"` (Song's MDNVRk with k = 2) or `"3/4"` (k = 4/3). 64 at most. Default 2.
+    /// these, rounded up, as `"1/2"` (Song's `MDNVRk` with k = 2) or `"3/4"` (k = 4/3). 64 at most. Default 2.
     pub subflows: Subflows,
     /// How a block is divided among them. Default `front-back`.
     pub scheduler: Scheduler,
@@ -169,6 +169,21 @@ impl MultipathConfig {
         let header = Bytes(tcp.header.0 + u64::from(options.data));
         let tcp = TcpConfig { header, congestion: control.algorithm(), ..tcp.clone() };
         Self { packet: tcp.packet, header, subflows, policy, options, tcp }
+    }
+
+    /// Whether a packet has room for data.
+    ///
+    /// # Errors
+    /// If it has not; the field is TCP's.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let problem = || {
+            let (header, options) = (self.bare_header(), self.options.data);
+            format!(
+                "{} leaves no room for data beside headers of {header}B and {options}B that say where it belongs",
+                self.packet
+            )
+        };
+        if self.packet > self.header { Ok(()) } else { Err(ConfigError { field: "packet", problem: problem() }) }
     }
 
     /// Headers of a packet without options.

@@ -4,7 +4,7 @@
 //! assigned segments, Divide4 splits the largest unfinished portion of the other paths' assigned segments with the unfinished
 //! portion's path." The path that has not finished goes on where it is; the other gets the end of its portion.
 
-use super::session::{Side, cut, take_front};
+use super::parts::{Side, cut, largest, shares, take_front};
 use std::ops::Range;
 
 #[derive(Clone, Debug)]
@@ -43,41 +43,9 @@ impl Divide {
     }
 }
 
-/// Parts of `block` in proportion to `weights`, in this order, in whole segments as far as possible.
-pub(super) fn shares(block: Range<u64>, unit: u64, weights: &[f64]) -> Vec<Range<u64>> {
-    let total: f64 = weights.iter().sum();
-    let units = (block.end - block.start).div_ceil(unit);
-    let (mut sum, mut start) = (0.0, block.start);
-    let mut parts = Vec::with_capacity(weights.len());
-    for (i, weight) in weights.iter().enumerate() {
-        sum += weight;
-        let share = if total > 0.0 { sum / total } else { (i + 1) as f64 / weights.len() as f64 };
-        let last = i + 1 == weights.len();
-        let whole = (units as f64 * share).round() as u64;
-        let end = if last { block.end } else { block.end.min(block.start + whole * unit).max(start) };
-        parts.push(start..end);
-        start = end;
-    }
-    parts
-}
-
-/// The part of which most remains; of several, the first.
-pub(super) fn largest(parts: &[Range<u64>]) -> Option<usize> {
-    let size = |i: usize| parts[i].end - parts[i].start;
-    let best = (0..parts.len()).reduce(|best, i| if size(i) > size(best) { i } else { best })?;
-    (size(best) > 0).then_some(best)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_block_is_divided_in_proportion() {
-        assert_eq!(shares(0..100, 10, &[3.0, 1.0, 1.0]), [0..60, 60..80, 80..100]);
-        assert_eq!(shares(5..8, 1, &[0.0, 0.0]), [5..7, 7..8], "nothing is known");
-        assert_eq!(shares(0..1, 1, &[1.0; 3]), [0..0, 0..1, 1..1]);
-    }
 
     #[test]
     fn who_has_finished_takes_the_end_of_the_largest_rest() {

@@ -5,8 +5,7 @@
 //! path at its back go on where they are, if they are in different pairs. A path that asks gets a segment whenever any is left, as the
 //! proof of Theorem 4.1 has it.
 
-use super::divide::{largest, shares};
-use super::session::{Side, cut, take_back, take_front};
+use super::parts::{Side, cut, largest, shares, take_back, take_front};
 use std::ops::Range;
 
 /// One or two paths: from the front, and from the back.

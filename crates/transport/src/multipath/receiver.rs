@@ -3,7 +3,7 @@
 use super::bundle::{Bundle, Set, members, next_of};
 use super::config::MultipathConfig;
 use super::header::Header;
-use super::sender::{reset_packet, waiting_for, wrap};
+use super::packet::{reset, wrap};
 use crate::Arrival;
 use crate::endpoint::{Endpoint, Event, Stats, Transmit};
 use crate::tcp::ranges::RangeSet;
@@ -171,7 +171,7 @@ impl Receiver {
         let bare = self.config.bare_header();
         if let Some(i) = members(self.resets).next() {
             self.resets &= self.resets - 1;
-            return Some(reset_packet(i, bare + self.config.options.ack));
+            return Some(reset(i, bare + self.config.options.ack));
         }
         while let Some(i) = next_of(self.bundle.ready(), self.turn) {
             self.turn = i + 1;
@@ -195,7 +195,7 @@ impl Receiver {
     }
 
     pub(super) fn waiting_for(&self) -> String {
-        format!("byte {} of the object; {}", self.next, waiting_for(&self.bundle))
+        format!("byte {} of the object; {}", self.next, self.bundle.waiting_for())
     }
 }
 

@@ -7,6 +7,7 @@ use super::front_back_data::Blocks;
 use super::header::Header;
 use super::mapping::Mappings;
 use super::mptcp::DataLevel;
+use super::packet::{reset, wrap};
 use crate::endpoint::{Endpoint, Event, FailureReason, Stats, Transmit};
 use crate::tcp::{Connection, Flags, FlowSpec, Segment};
 use crate::units::Time;
@@ -163,12 +164,10 @@ impl Sender {
     fn hear(&mut self, i: usize) {
         while let Some(event) = self.bundle.ends[i].poll_event() {
             match event {
-                Event::Connected => {
-                    if !self.connected {
-                        (self.connected, self.open) = (true, self.bundle.all());
-                        self.event = Some(Event::Connected);
-                        self.bundle.wake_all();
-                    }
+                Event::Connected if !self.connected => {
+                    (self.connected, self.open) = (true, self.bundle.all());
+                    self.event = Some(event);
+                    self.bundle.wake_all();
                 }
                 Event::Closed => self.bundle.close(i),
                 Event::Failed(reason) => self.give_up(i, reason),
@@ -360,7 +359,7 @@ impl Sender {
     }
 
     fn rst(&self, i: usize) -> Transmit<Header> {
-        reset_packet(i, self.config.bare_header() + self.config.options.ack)
+        reset(i, self.config.bare_header() + self.config.options.ack)
     }
 
     pub(super) fn stats(&self) -> Stats {
@@ -384,47 +383,6 @@ impl Sender {
     }
 
     pub(super) fn waiting_for(&self) -> String {
-        waiting_for(&self.bundle)
+        self.bundle.waiting_for()
     }
-}
-
-/// For a person: what each subflow waits for.
-pub(super) fn waiting_for(bundle: &Bundle) -> String {
-    let open = members(bundle.all() & !bundle.closed());
-    let each: Vec<_> = open.map(|i| format!("subflow {i}: {}", bundle.ends[i].waiting_for())).collect();
-    if each.is_empty() { "nothing: all subflows are closed".into() } else { each.join("; ") }
-}
-
-/// A subflow's packet, with its data's place in the object.
-pub(super) fn wrap(i: usize, out: &Transmit<Segment>, data: u64) -> Transmit<Header> {
-    Transmit {
-        header: Header::new(i, &out.header, data),
-        to: out.to,
-        size: out.size,
-        trimmed_size: out.trimmed_size,
-        priority: out.priority,
-        control: out.control,
-        ect: out.ect,
-        pushed: out.pushed,
-        rank: out.rank,
-        subflow: i as u8,
-    }
-}
-
-/// Tells the other end that a subflow is over.
-pub(super) fn reset_packet(i: usize, size: u32) -> Transmit<Header> {
-    let header = Segment { flags: Flags::RST, ..Segment::default() };
-    let out = Transmit {
-        header,
-        to: 0,
-        size,
-        trimmed_size: size,
-        priority: 0,
-        control: false,
-        ect: false,
-        pushed: false,
-        rank: 0,
-        subflow: i as u8,
-    };
-    wrap(i, &out, 0)
 }

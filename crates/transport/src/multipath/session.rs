@@ -5,6 +5,7 @@
 
 use super::divide::Divide;
 use super::front_back::FrontBack;
+use super::parts::take_front;
 use super::tally::Tally;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,43 +122,4 @@ impl Session {
     pub fn context_switches(&self) -> u64 {
         self.tally.jumps()
     }
-}
-
-/// The next segment from the front of what remains.
-pub(super) fn take_front(rest: &mut Range<u64>, unit: u64) -> Option<Range<u64>> {
-    let start = rest.start;
-    (!rest.is_empty()).then(|| {
-        rest.start = rest.end.min(start.saturating_add(unit));
-        start..rest.start
-    })
-}
-
-/// The next segment from the back of what remains.
-pub(super) fn take_back(rest: &mut Range<u64>, unit: u64) -> Option<Range<u64>> {
-    let end = rest.end;
-    (!rest.is_empty()).then(|| {
-        rest.end = rest.start.max(end.saturating_sub(unit));
-        rest.end..end
-    })
-}
-
-/// Where `range` is cut so that its first part is to the second as `first` to `second`, in whole segments from the start. A side
-/// that `asks` gets one at least.
-pub(super) fn cut(range: &Range<u64>, unit: u64, first: f64, second: f64, asks: Side) -> u64 {
-    let units = (range.end - range.start).div_ceil(unit);
-    let total = first + second;
-    let share = if total > 0.0 { first / total } else { 0.5 };
-    let wanted = (units as f64 * share).round() as u64;
-    let whole = match asks {
-        Side::First => wanted.max(1),
-        Side::Second => wanted.min(units - 1),
-    };
-    range.end.min(range.start + whole.min(units) * unit)
-}
-
-/// One of two parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    First,
-    Second,
 }

@@ -81,7 +81,7 @@ fn one_front_back_subflow_is_tcp() {
             let config = TcpConfig { sack, prr, hystart, congestion: Algorithm::NewReno, ..tcp() };
             let fate = move |n: u64| {
                 let hash = (n + 1).wrapping_mul(seed * 2 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-                if hash % (if sack { 80 } else { 25 }) == 0 { Fate::Drop } else { Fate::Deliver }
+                if hash.is_multiple_of(if sack { 80 } else { 25 }) { Fate::Drop } else { Fate::Deliver }
             };
             // A short last segment waits for the room of a full one here, and for its own there.
             let bytes = (140 + seed) * 1460;
@@ -122,7 +122,9 @@ fn packets_have_the_bytes_that_their_options_need() {
         sizes
     };
     let both = |sizes: &[(usize, u8, u32)], wanted: &[(usize, u8, u32)]| {
-        wanted.iter().for_each(|size| assert!(sizes.contains(size), "{size:?} of {sizes:?}"));
+        for size in wanted {
+            assert!(sizes.contains(size), "{size:?} of {sizes:?}");
+        }
     };
     let mptcp = sizes(&mptcp(2, MptcpScheduler::RoundRobin, SubflowControl::Lia, &tcp()));
     both(&mptcp, &[(0, 0, 44), (1, 0, 52), (0, 1, 52), (1, 1, 56), (0, 0, 1500), (1, 1, 52)]);

@@ -329,7 +329,7 @@ registry! {
     Pfabric: pfabric, ecn: false;
     /// RFC 6356: the linked increases of several connections that carry one transfer. Alone it is NewReno.
     Lia: lia, ecn: false;
-    /// CoNEXT 2012: opportunistic linked increases, of the same kind.
+    /// `CoNEXT` 2012: opportunistic linked increases, of the same kind.
     Olia: olia, ecn: false;
     /// For tests: NewReno at a fixed pace, with its own priorities.
     Paced: paced, ecn: false, only: cfg(test);

@@ -1,4 +1,4 @@
-//! OLIA, the opportunistic linked increases of Khalili et al. (CoNEXT 2012; draft-khalili-mptcp-congestion-control-05).
+//! OLIA, the opportunistic linked increases of Khalili et al. (`CoNEXT` 2012; draft-khalili-mptcp-congestion-control-05).
 //!
 //! Only the increase in congestion avoidance differs from NewReno's: each ACK of `acked` bytes adds
 //! `acked * mss * ((w / rtt^2) / (sum(w / rtt))^2 + alpha / w)`. The first term is Kelly and Voice's; `alpha` moves windows from the
