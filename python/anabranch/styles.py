@@ -45,6 +45,7 @@ PENTAGON = "M0-.95L.85-.15L.6.85L-.6.85L-.85-.15Z"
 ARROWHEAD = "M-.9-.9L.9 0L-.9 .9L-.4 0Z"
 HOUSE = "M-.9 0L0-.9L.9 0L.45 .8L-.45 .8Z"
 BAR = "M-.9-.3L.9-.3L.9 .3L-.9 .3Z"
+CHEVRONS = "M-.95 0L-.3-.8L-.3 .8ZM.95 0L.3-.8L.3 .8Z"
 LOZENGE = "M0-.95L.5 0L0 .95L-.5 0Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
@@ -66,6 +67,7 @@ TRANSPORTS: dict[str, Style] = {
     "hull": Style("HULL", "#b4542f", (2, 4, 8, 4), BAR),
     "pfabric": Style("pFabric", "#4a72b8", (16, 3), LOZENGE),
     "udp": Style("UDP", "#6b5fc4", (3, 3, 1, 3), SALTIRE),
+    "front-back": Style("Front-Back", "#7b8420", (3, 2, 10, 2), CHEVRONS),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }
 """Name in results to look."""

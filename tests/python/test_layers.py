@@ -31,6 +31,7 @@ LAYERS = {
         pull round_trip
         testing
         ndp scdp tcp udp
+        multipath
     """,
     "sim": """
         input random stopwatch

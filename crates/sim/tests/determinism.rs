@@ -21,6 +21,7 @@ use anabranch_sim::network::{Change, Network, Sampling, SessionGroup, Setup, Tar
 use anabranch_sim::random;
 use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
+use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, SubflowControl, Subflows};
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
@@ -153,6 +154,11 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let failing = setup(fat_tree(), drop_tail(6), ndp(10), PerPacket, strided(16, 8));
     let detaching = setup(fat_tree(), mlfq_trim(8), detaching(), PerPacket, groups());
     let fair = setup(fat_tree(), fair(8), scdp(12), PerPacket, groups());
+    let tcp = TcpConfig { rto_min: us(1000), rto_initial: us(10_000), ..TcpConfig::default() };
+    let front_back = FrontBackConfig { subflows: Subflows::ALL, ..FrontBackConfig::default() }.over(&tcp);
+    let front_back = setup(fat_tree(), drop_tail(10), Protocol::Multipath(front_back), PerFlow, strided(16, 6));
+    let mptcp = MptcpConfig { congestion: SubflowControl::Olia, ..MptcpConfig::default() }.over(&tcp);
+    let mptcp = setup(fat_tree(), drop_tail(10), Protocol::Multipath(mptcp), PerFlow, groups());
     let (core, slow) = (Target::Switch(32), Target::Link(0));
     vec![
         ("newreno-incast", newreno),
@@ -186,6 +192,8 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ),
         ("fair-scdp-and-dctcp", beside_dctcp(fair)),
         ("udp-volumes-beside-newreno", volumes()),
+        ("front-back-all-paths", front_back),
+        ("mptcp-olia-failure", Setup { changes: vec![(at(100), Change::Cut(core))], ..mptcp }),
     ]
 }
 

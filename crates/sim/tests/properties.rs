@@ -25,6 +25,9 @@ use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::Fallback;
 use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Target};
 use anabranch_sim::workload::{Mode, Session};
+use anabranch_transport::multipath::{
+    FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
+};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
@@ -343,8 +346,22 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             Protocol::Scdp(config.into())
         },
     );
+    let parts = prop_oneof![(1..6_u8).prop_map(Subflows::Count), Just(Subflows::ALL)];
+    let schedulers = select(vec![Scheduler::FrontBack, Scheduler::Divide, Scheduler::RoundRobin]);
+    let controls = select(vec![SubflowControl::Reno, SubflowControl::Dctcp, SubflowControl::Lia, SubflowControl::Olia]);
+    let multipath = (parts, schedulers, controls, prop::array::uniform3(any::<bool>())).prop_map(
+        |(subflows, scheduler, congestion, [sack, mptcp, turns])| {
+            let tcp = TcpConfig { sack, rto_min: Duration::from_ms(1), ..TcpConfig::default() };
+            Protocol::Multipath(if mptcp {
+                let scheduler = if turns { MptcpScheduler::RoundRobin } else { MptcpScheduler::MinRtt };
+                MptcpConfig { subflows, scheduler, congestion }.over(&tcp)
+            } else {
+                FrontBackConfig { subflows, scheduler, congestion }.over(&tcp)
+            })
+        },
+    );
     // Boxed: all strategies together would not fit on a test thread's stack.
-    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp].boxed()
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath].boxed()
 }
 
 fn sizes() -> impl Strategy<Value = Bytes> {

@@ -11,6 +11,7 @@
 pub mod config;
 mod demotion;
 pub mod endpoint;
+pub mod multipath;
 pub mod ndp;
 pub mod pull;
 pub mod rank;

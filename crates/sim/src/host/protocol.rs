@@ -6,7 +6,7 @@
 use super::stack::Stack;
 use crate::fabric::ideal::Packets;
 use crate::random;
-use anabranch_transport::{Bytes, Time, ndp, scdp, tcp, udp};
+use anabranch_transport::{Bytes, Time, multipath, ndp, scdp, tcp, udp};
 use std::sync::Arc;
 
 /// What the ends of a unicast session are made for.
@@ -140,6 +140,10 @@ protocols! {
     Udp(udp::UdpConfig): |c, s| {
         (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
     }, retransmits: false;
+    /// Several TCP connections for one transfer: Front-Back, MPTCP.
+    Multipath(multipath::MultipathConfig): |c, s| {
+        (multipath::Connection::connect(c, s.flow, s.now), multipath::Connection::listen(c, s.flow))
+    };
 }
 
 /// A transport: what a scenario's name for it stands for.

@@ -3,7 +3,7 @@
 //! One line in the registry per protocol; dispatch is static. What a scenario calls a transport (`dctcp`, `newreno` ...)
 //! is a protocol and its settings: [`Transport`](super::protocol::Transport).
 
-use anabranch_transport::{Arrival, Endpoint, Event, Stats, Time, Transmit, ndp, scdp, tcp, udp};
+use anabranch_transport::{Arrival, Endpoint, Event, Stats, Time, Transmit, multipath, ndp, scdp, tcp, udp};
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty),)+) => {
@@ -102,6 +102,8 @@ protocols! {
     Scdp(scdp::Connection),
     /// UDP.
     Udp(udp::Connection),
+    /// Several TCP connections for one transfer: Front-Back, MPTCP.
+    Multipath(multipath::Connection),
 }
 
 #[inline]

@@ -5,6 +5,7 @@ use super::decoding;
 use super::queue::QueueKind;
 use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
+use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, TcpConfig};
@@ -91,6 +92,10 @@ transports! {
     NdpPlus = "ndp+": MlfqTrim, PerPacket, TransportConfig::ndp_plus;
     /// No acknowledgement, repetition or congestion control: for traffic that follows a volume series.
     Udp = "udp": DropTail, PerFlow, |c| Protocol::Udp(c.udp.clone());
+    /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2014).
+    FrontBack = "front-back": DropTail, PerFlow, |c| Protocol::Multipath(c.front_back.over(&c.tcp));
+    /// Multipath TCP (RFC 8684).
+    Mptcp = "mptcp": DropTail, PerFlow, |c| Protocol::Multipath(c.mptcp.over(&c.tcp));
 }
 
 /// How `priority_thresholds` may look.
@@ -117,7 +122,7 @@ macro_rules! parameters {
             pub fn check(&self) -> Vec<Fault> {
                 let tables = [$((stringify!($table), self.$table.validate()),)+];
                 let errors = tables.into_iter().filter_map(|(table, result)| result.err().map(|e| fault(table, e)));
-                errors.chain(self.without_effect()).collect()
+                errors.chain(self.without_room()).chain(self.without_effect()).collect()
             }
         }
     };
@@ -135,6 +140,10 @@ parameters! {
     pfabric: PfabricConfig;
     /// Parameters of UDP.
     udp: UdpConfig;
+    /// Parameters of Front-Back; all others are those of `transport.tcp`.
+    front_back: FrontBackConfig;
+    /// Parameters of MPTCP; all others are those of `transport.tcp`.
+    mptcp: MptcpConfig;
 }
 
 fn fault(table: &str, error: ConfigError) -> Fault {
@@ -143,6 +152,13 @@ fn fault(table: &str, error: ConfigError) -> Fault {
 }
 
 impl TransportConfig {
+    /// Packets of TCP's that are too small for what several connections have to say in them.
+    fn without_room(&self) -> Option<Fault> {
+        let protocol = self.name.protocol(self);
+        let Protocol::Multipath(config) = protocol else { return None };
+        config.validate().err().map(|error| fault("tcp", error))
+    }
+
     /// Keys that nothing reads, as the others are.
     fn without_effect(&self) -> Option<Fault> {
         let tcp = &self.tcp;
@@ -235,6 +251,19 @@ mod tests {
         assert_eq!(tcp, TcpConfig { ecn: true, ..TcpConfig::default() });
         assert_eq!(tcp.congestion, Algorithm::NewReno);
         assert_eq!(TransportName::EcnStar.queue(), QueueKind::Ecn);
+    }
+
+    #[test]
+    fn packets_without_room_beside_a_mapping_are_told() {
+        let faults = |name, packet| {
+            let mut c = TransportConfig::by_default(name);
+            (c.tcp.packet, c.tcp.receive_window) = (Bytes(packet), Bytes(65_535));
+            c.check().into_iter().map(|fault| fault.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(faults(TransportName::Mptcp, 69), [""; 0]);
+        assert_eq!(faults(TransportName::FrontBack, 68), [""; 0]);
+        assert_eq!(faults(TransportName::Mptcp, 68).len(), 1);
+        assert!(faults(TransportName::Mptcp, 68)[0].contains("tcp.packet"), "{:?}", faults(TransportName::Mptcp, 68));
     }
 
     #[test]

@@ -15,6 +15,8 @@ use super::timer::RetransmissionTimer;
 use crate::endpoint::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use crate::units::{Duration, Time};
 
+mod subflow;
+
 /// The states of RFC 9293 §3.3.2 that a transfer in one direction passes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {

@@ -19,7 +19,7 @@ mod flow;
 mod pacer;
 mod pfabric;
 mod prr;
-mod ranges;
+pub(crate) mod ranges;
 mod receiver;
 mod scoreboard;
 mod segment;

@@ -4,42 +4,42 @@
 
 /// Offsets `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
     /// Larger when it grew later.
-    pub(super) stamp: u32,
+    pub(crate) stamp: u32,
 }
 
 impl Range {
-    pub(super) fn len(self) -> u64 {
+    pub(crate) fn len(self) -> u64 {
         self.end - self.start
     }
 }
 
 /// Sorted, disjoint, not touching.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RangeSet {
+pub(crate) struct RangeSet {
     ranges: Vec<Range>,
     stamp: u32,
 }
 
 impl RangeSet {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    pub(super) fn as_slice(&self) -> &[Range] {
+    pub(crate) fn as_slice(&self) -> &[Range] {
         &self.ranges
     }
 
     /// One past the highest offset in the set.
-    pub(super) fn end(&self) -> Option<u64> {
+    pub(crate) fn end(&self) -> Option<u64> {
         self.ranges.last().map(|r| r.end)
     }
 
     /// Adds `start..end`, merging what overlaps or touches. Whether any offset is new.
-    pub(super) fn insert(&mut self, start: u64, end: u64) -> bool {
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
         debug_assert!(start < end);
         self.stamp = self.stamp.wrapping_add(1);
         let stamp = self.stamp;
@@ -58,7 +58,7 @@ impl RangeSet {
     }
 
     /// Removes everything below `offset`.
-    pub(super) fn remove_below(&mut self, offset: u64) {
+    pub(crate) fn remove_below(&mut self, offset: u64) {
         let gone = self.ranges.partition_point(|r| r.end <= offset);
         self.ranges.drain(..gone);
         if let Some(first) = self.ranges.first_mut() {
@@ -67,7 +67,7 @@ impl RangeSet {
     }
 
     /// Takes out the first range if it starts at or below `offset`, and returns its end.
-    pub(super) fn take_reached(&mut self, offset: u64) -> Option<u64> {
+    pub(crate) fn take_reached(&mut self, offset: u64) -> Option<u64> {
         let first = *self.ranges.first()?;
         (first.start <= offset).then(|| {
             self.ranges.remove(0);
@@ -76,14 +76,14 @@ impl RangeSet {
     }
 
     /// Members in `from..to`.
-    pub(super) fn count_between(&self, from: u64, to: u64) -> u64 {
+    pub(crate) fn count_between(&self, from: u64, to: u64) -> u64 {
         let first = self.ranges.partition_point(|r| r.end <= from);
         let inside = self.ranges[first..].iter().take_while(|r| r.start < to);
         inside.map(|r| r.end.min(to) - r.start.max(from)).sum()
     }
 
     /// The first gap at or above `from`: where it starts, and where the next range ends it (`None`: nothing above).
-    pub(super) fn gap_from(&self, from: u64) -> (u64, Option<u64>) {
+    pub(crate) fn gap_from(&self, from: u64) -> (u64, Option<u64>) {
         let mut at = from;
         let first = self.ranges.partition_point(|r| r.end <= from);
         for r in &self.ranges[first..] {

@@ -15,6 +15,11 @@ impl Flags {
     pub const NONE: Self = Self(0);
     /// The sender has no more data.
     pub const FIN: Self = Self(0x01);
+    /// Of several connections for one transfer: this one is over, whatever is outstanding.
+    pub const RST: Self = Self(0x04);
+    /// Of several connections for one transfer: with this packet's data the transfer's data ends (RFC 8684 §3.3.3), which real
+    /// MPTCP says in an option.
+    pub const DATA_FIN: Self = Self(0x08);
     /// Opens a connection.
     pub const SYN: Self = Self(0x02);
     /// The acknowledgement number counts.
@@ -30,6 +35,12 @@ impl Flags {
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// `self` but for these bits.
+    #[must_use]
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// `self` if `condition`, otherwise nothing.
@@ -52,6 +63,8 @@ impl fmt::Debug for Flags {
         let names = [
             (Self::SYN, "S"),
             (Self::FIN, "F"),
+            (Self::RST, "R"),
+            (Self::DATA_FIN, "D"),
             (Self::ACK, "A"),
             (Self::ECE, "E"),
             (Self::CWR, "W"),
@@ -62,7 +75,7 @@ impl fmt::Debug for Flags {
 }
 
 /// SACK blocks that fit beside the other options of a real header (RFC 2018 §3).
-pub(super) const MAX_SACK_BLOCKS: usize = 3;
+pub(crate) const MAX_SACK_BLOCKS: usize = 3;
 
 /// The header of a TCP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -77,9 +90,9 @@ pub struct Segment {
     pub len: u16,
     /// Control bits.
     pub flags: Flags,
-    pub(super) sack_count: u8,
+    pub(crate) sack_count: u8,
     /// Start and end of each block, in bytes beyond `ack`.
-    pub(super) sack: [(u32, u32); MAX_SACK_BLOCKS],
+    pub(crate) sack: [(u32, u32); MAX_SACK_BLOCKS],
 }
 
 impl Segment {
@@ -98,8 +111,21 @@ impl Segment {
             .map(|&(start, end)| (self.ack + u64::from(start), self.ack + u64::from(end)))
     }
 
+    /// The blocks as they are kept: start and end in bytes beyond `ack`.
+    pub(crate) fn relative_blocks(&self) -> &[(u32, u32)] {
+        &self.sack[..usize::from(self.sack_count)]
+    }
+
+    /// The same segment with these blocks, as [`relative_blocks`](Self::relative_blocks) has them; the first three at most.
+    pub(crate) fn with_relative_blocks(mut self, blocks: &[(u32, u32)]) -> Self {
+        let count = blocks.len().min(MAX_SACK_BLOCKS);
+        self.sack[..count].copy_from_slice(&blocks[..count]);
+        self.sack_count = count as u8;
+        self
+    }
+
     /// Bytes of the SACK option, padded to a multiple of four (RFC 2018 §3: 8 n + 2).
-    pub(super) fn option_bytes(&self) -> u32 {
+    pub(crate) fn option_bytes(&self) -> u32 {
         if self.sack_count == 0 { 0 } else { 4 + 8 * u32::from(self.sack_count) }
     }
 }

@@ -16,6 +16,7 @@ use crate::demotion::Demotion;
 use crate::units::{Duration, Time};
 
 mod recovery;
+mod subflow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -38,6 +39,8 @@ pub(super) struct Sender {
     end: u64,
     /// The application has provided everything before this offset; `u64::MAX`: the whole object.
     available: u64,
+    /// What has been provided is sent at once, whether or not it fills a segment.
+    pushed: bool,
     /// The most that has been provided and not acknowledged.
     most_queued: u64,
     window: Window,
@@ -114,6 +117,7 @@ impl Sender {
             max: 0,
             end: size.unwrap_or(u64::MAX),
             available: u64::MAX,
+            pushed: false,
             most_queued: size.unwrap_or(u64::MAX),
             window: Window::new(u64::from(config.initial_window) * mss, mss).with_hystart(config),
             initial_window: u64::from(config.initial_window) * mss,
@@ -168,7 +172,7 @@ impl Sender {
 
     /// Whether the application has provided nothing yet.
     pub(super) fn has_nothing(&self) -> bool {
-        self.available < self.end.min(1)
+        !self.pushed && self.available < self.end.min(1)
     }
 
     /// Whether a new segment that ends at this offset (FIN included) may be made up: full, or the last (RFC 9293 §3.8.6.2.1).
@@ -429,7 +433,13 @@ impl Sender {
     #[inline]
     fn segment_end(&self, seq: u64) -> u64 {
         let last = seq.saturating_add(if self.probes > 0 { 1 } else { self.window.mss });
-        if last >= self.end { self.end + 1 } else { last }
+        if last >= self.end {
+            self.end + 1
+        } else if self.pushed && seq < self.available {
+            last.min(self.available)
+        } else {
+            last
+        }
     }
 
     /// The segment at SND.NXT, if the congestion window and the receive window have room for it.
@@ -459,20 +469,22 @@ impl Sender {
             }
             return None;
         }
-        if over > 0 {
-            // RFC 3042: one new segment beyond the window on each of the first two duplicate ACKs.
-            let allowed = u64::from(self.dup_acks.min(DUP_THRESHOLD - 1)) * self.window.mss;
-            let limited = self.limited_transmit && self.mode == Mode::Open && self.board.is_none();
-            if !limited || self.nxt < self.max || self.limited_sent + len > allowed || over > allowed {
-                self.window_is_full(now);
-                return None;
-            }
+        if over > 0 && !(self.nxt >= self.max && self.is_limited_transmit(len, over)) {
+            self.window_is_full(now);
+            return None;
         }
         // With SACK, what was SACKed makes room for it (RFC 6675 §5 step 3).
         if self.nxt + len > self.una.saturating_add(self.window.cwnd) {
             self.limited_sent += len;
         }
         Some((self.nxt, seq_end))
+    }
+
+    /// RFC 3042: one new segment beyond the window on each of the first two duplicate ACKs.
+    fn is_limited_transmit(&self, len: u64, over: u64) -> bool {
+        let allowed = u64::from(self.dup_acks.min(DUP_THRESHOLD - 1)) * self.window.mss;
+        let limited = self.limited_transmit && self.mode == Mode::Open && self.board.is_none();
+        limited && self.limited_sent + len <= allowed && over <= allowed
     }
 
     /// The congestion window is the limit, from now on if it was not before.

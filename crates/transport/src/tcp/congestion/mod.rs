@@ -121,6 +121,17 @@ pub(super) struct Acked {
     pub(super) srtt: Duration,
 }
 
+/// What a coupled control knows of its connection's other subflows: with windows in bytes and round-trip times in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coupling {
+    /// Sum of all subflows' windows over their round-trip times.
+    pub(crate) rate: f64,
+    /// The largest window over the square of its round-trip time.
+    pub(crate) best: f64,
+    /// OLIA: what moves windows from this path to better ones.
+    pub(crate) shift: f64,
+}
+
 /// A congestion control. The defaults are Reno's. Each method is told what is known of the [`Flow`].
 pub(super) trait Control {
     /// Every ACK of new data, in recovery too: for controls that keep statistics.
@@ -184,6 +195,14 @@ pub(super) trait Control {
     /// What remains of the flow, as [`rank`](crate::rank) writes it, for switches that go by it; 0: nothing is said.
     #[inline]
     fn rank(&self, _flow: &Flow) -> u16 {
+        0
+    }
+
+    /// What is known of the connection's other subflows has changed: for controls that couple them.
+    fn set_coupling(&mut self, _coupling: Coupling) {}
+
+    /// OLIA: bytes acknowledged since the last loss, or between the last two if that is more.
+    fn inter_loss(&self) -> u64 {
         0
     }
 
@@ -264,6 +283,12 @@ macro_rules! registry {
             fn probes_after(&self, timeouts: u8) -> bool {
                 match self { $($(#[$only])? Self::$variant(c) => c.probes_after(timeouts),)* }
             }
+            fn set_coupling(&mut self, coupling: Coupling) {
+                match self { $($(#[$only])? Self::$variant(c) => c.set_coupling(coupling),)* }
+            }
+            fn inter_loss(&self) -> u64 {
+                match self { $($(#[$only])? Self::$variant(c) => c.inter_loss(),)* }
+            }
             #[inline]
             fn rank(&self, flow: &Flow) -> u16 {
                 match self { $($(#[$only])? Self::$variant(c) => c.rank(flow),)* }
@@ -302,6 +327,10 @@ registry! {
     /// SIGCOMM 2013: a flow begins with a whole window, and only timeouts tell of losses, for queues that go by what remains of
     /// a flow.
     Pfabric: pfabric, ecn: false;
+    /// RFC 6356: the linked increases of several connections that carry one transfer. Alone it is NewReno.
+    Lia: lia, ecn: false;
+    /// `CoNEXT` 2012: opportunistic linked increases, of the same kind.
+    Olia: olia, ecn: false;
     /// For tests: NewReno at a fixed pace, with its own priorities.
     Paced: paced, ecn: false, only: cfg(test);
 }

@@ -1,0 +1,132 @@
+//! The TCP connections of one end, and what is asked of all of them.
+
+use crate::endpoint::{Endpoint, Stats, Transmit};
+use crate::tcp::{Connection, Segment};
+use crate::units::Time;
+
+/// A set of subflows, one bit each.
+pub(super) type Set = u64;
+
+/// Those of a set, in order.
+pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = set.trailing_zeros() as usize;
+        (set != 0).then(|| {
+            set &= set - 1;
+            first
+        })
+    })
+}
+
+/// The first of a set at or after `from`, round and round.
+pub(super) fn next_of(set: Set, from: usize) -> Option<usize> {
+    let behind = set & u64::MAX.checked_shl(from as u32).unwrap_or(0);
+    members(if behind != 0 { behind } else { set }).next()
+}
+
+/// The connections, with their timers in one place.
+#[derive(Clone, Debug)]
+pub(super) struct Bundle {
+    pub(super) ends: Vec<Connection>,
+    /// When each wants to be woken.
+    deadlines: Vec<Time>,
+    /// Those that may have something to send.
+    ready: Set,
+    /// Those that are over.
+    closed: Set,
+}
+
+impl Bundle {
+    pub(super) fn new(ends: Vec<Connection>) -> Self {
+        let mut bundle = Self { deadlines: vec![Time::MAX; ends.len()], ready: 0, closed: 0, ends };
+        bundle.wake_all();
+        (0..bundle.ends.len()).for_each(|i| bundle.refresh(i));
+        bundle
+    }
+
+    pub(super) fn all(&self) -> Set {
+        u64::MAX >> (64 - self.ends.len())
+    }
+
+    /// Something happened to this one: it may want to send, and its timer may have moved.
+    pub(super) fn touched(&mut self, i: usize) {
+        self.ready |= 1 << i;
+        self.refresh(i);
+    }
+
+    fn refresh(&mut self, i: usize) {
+        self.deadlines[i] = self.ends[i].poll_timeout().unwrap_or(Time::MAX);
+    }
+
+    pub(super) fn wake_all(&mut self) {
+        self.ready = self.all() & !self.closed;
+    }
+
+    pub(super) fn ready(&self) -> Set {
+        self.ready
+    }
+
+    pub(super) fn is_closed(&self, i: usize) -> bool {
+        self.closed & (1 << i) != 0
+    }
+
+    pub(super) fn closed(&self) -> Set {
+        self.closed
+    }
+
+    /// This one is over; it is not asked for packets any more.
+    pub(super) fn close(&mut self, i: usize) {
+        self.closed |= 1 << i;
+        self.ready &= !(1 << i);
+        self.deadlines[i] = Time::MAX;
+    }
+
+    /// The next packet of this one.
+    pub(super) fn poll(&mut self, i: usize, now: Time, departure: Time) -> Option<Transmit<Segment>> {
+        self.ends[i].set_departure(departure);
+        let out = self.ends[i].poll_transmit(now);
+        if out.is_none() {
+            self.ready &= !(1 << i);
+        }
+        self.refresh(i);
+        out
+    }
+
+    /// The earliest of their timers.
+    pub(super) fn deadline(&self) -> Time {
+        self.deadlines.iter().copied().min().unwrap_or(Time::MAX)
+    }
+
+    /// Those whose time has come.
+    pub(super) fn due(&self, now: Time) -> Set {
+        let due = self.deadlines.iter().enumerate().filter(|(_, at)| **at <= now);
+        due.fold(0, |set, (i, _)| set | 1 << i)
+    }
+
+    /// For a person: what each of those that are not closed waits for.
+    pub(super) fn waiting_for(&self) -> String {
+        let open = members(self.all() & !self.closed);
+        let each: Vec<_> = open.map(|i| format!("subflow {i}: {}", self.ends[i].waiting_for())).collect();
+        if each.is_empty() { "nothing: all subflows are closed".into() } else { each.join("; ") }
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let mut sum = Stats::default();
+        for end in &self.ends {
+            sum += end.stats();
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_go_round() {
+        assert_eq!(members(0b1011).collect::<Vec<_>>(), [0, 1, 3]);
+        assert_eq!([next_of(0b1011, 0), next_of(0b1011, 2), next_of(0b1011, 4)], [Some(0), Some(3), Some(0)]);
+        assert_eq!([next_of(0b1011, 64), next_of(0, 3)], [Some(0), None]);
+    }
+}

@@ -1,0 +1,35 @@
+//! Several TCP connections for one transfer, each on a path of its own: Front-Back (Song 2014, chapter 4) and MPTCP (RFC 8684).
+//!
+//! An end holds N [TCP connections](crate::tcp::Connection), which know nothing of each other. Data is handed out to them by the segment,
+//! just when one can send it: by Front-Back's [`Session`], which has no transport in it, or by MPTCP's data level. Each packet says
+//! where its data belongs, and the receiver puts the object together.
+//!
+//! [`pair`] runs a session layer over paths whose rates are given.
+
+mod bundle;
+mod config;
+mod connection;
+mod coupling;
+mod divide;
+mod front_back;
+mod front_back_data;
+mod header;
+mod mapping;
+mod mptcp;
+mod packet;
+pub mod pair;
+mod parts;
+mod receiver;
+mod sender;
+mod session;
+mod subflows;
+mod tally;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{FrontBackConfig, MptcpConfig, MptcpScheduler, MultipathConfig, SubflowControl};
+pub use connection::Connection;
+pub use header::{Header, MAX_SUBFLOWS};
+pub use session::{Scheduler, Session};
+pub use subflows::Subflows;

@@ -1,0 +1,124 @@
+//! MPTCP's data level at the sender (RFC 8684 §3.3): what is sent next, within the receive window of the connection, and what is sent
+//! again on another subflow.
+
+use super::bundle::{Set, members, next_of};
+use super::config::MptcpScheduler;
+use crate::tcp::{Connection, ranges::RangeSet};
+use std::ops::Range;
+
+/// The data of a sender, as MPTCP has it.
+#[derive(Clone, Debug)]
+pub(super) struct DataLevel {
+    scheduler: MptcpScheduler,
+    /// Provided by the application.
+    available: u64,
+    /// The next byte that was never handed out.
+    next: u64,
+    /// Data ACK: everything before it has arrived.
+    una: u64,
+    /// Bytes that the receiver accepts beyond `una` (§3.3.4: shared by all subflows, relative to the data ACK).
+    window: u64,
+    segment: u64,
+    /// In doubt on a subflow that does not get through, and to be sent on another (§3.3.6).
+    again: RangeSet,
+    /// Segments of these that were handed out.
+    pub(super) reinjected: u64,
+}
+
+impl DataLevel {
+    pub(super) fn new(scheduler: MptcpScheduler, segment: u64, window: u64) -> Self {
+        Self { scheduler, available: 0, next: 0, una: 0, window, segment, again: RangeSet::default(), reinjected: 0 }
+    }
+
+    pub(super) fn provide(&mut self, end: u64) {
+        self.available = self.available.max(end);
+    }
+
+    /// A data ACK arrived, with a window. Whether more may be sent than before.
+    pub(super) fn on_ack(&mut self, ack: u64, window: u64) -> bool {
+        if ack < self.una || ack > self.next {
+            return false;
+        }
+        let before = self.una + self.window;
+        (self.una, self.window) = (ack, window);
+        self.again.remove_below(ack);
+        self.una + self.window > before
+    }
+
+    /// Everything before this has arrived.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.una
+    }
+
+    /// These bytes are to be sent on another subflow, as far as they have not arrived.
+    pub(super) fn send_again(&mut self, data: &Range<u64>) {
+        let start = data.start.max(self.una);
+        if start < data.end {
+            self.again.insert(start, data.end);
+        }
+    }
+
+    /// The subflow that gets the next segment, of those that could send one.
+    pub(super) fn choose(&self, candidates: Set, ends: &[Connection], turn: usize) -> Option<usize> {
+        // One that does not get through gets nothing before it does (Linux: potentially failed), unless none does.
+        let sound =
+            members(candidates).filter(|&i| ends[i].timeouts_in_a_row() == 0).fold(0, |set: Set, i| set | 1 << i);
+        if sound == 0 && ends.iter().any(|end| end.is_established() && end.timeouts_in_a_row() == 0) {
+            return None;
+        }
+        let set = if sound == 0 { candidates } else { sound };
+        match self.scheduler {
+            MptcpScheduler::RoundRobin => next_of(set, turn),
+            MptcpScheduler::MinRtt => members(set).min_by_key(|&i| ends[i].smoothed_rtt()),
+        }
+    }
+
+    /// The next segment.
+    pub(super) fn take(&mut self) -> Option<Range<u64>> {
+        if let Some(first) = self.again.as_slice().first().copied() {
+            let end = first.end.min(first.start + self.segment);
+            self.again.remove_below(end);
+            self.reinjected += 1;
+            return Some(first.start..end);
+        }
+        let end = self.available.min(self.next + self.segment);
+        if end <= self.next || end > self.una + self.window {
+            return None;
+        }
+        let piece = self.next..end;
+        self.next = end;
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_counts_from_the_data_ack() {
+        let mut data = DataLevel::new(MptcpScheduler::MinRtt, 10, 25);
+        data.provide(1000);
+        assert_eq!([data.take(), data.take(), data.take()], [Some(0..10), Some(10..20), None]);
+        assert!(data.on_ack(10, 25));
+        assert_eq!([data.take(), data.take()], [Some(20..30), None]);
+        assert!(!data.on_ack(500, 25), "what was never sent");
+        assert!(!data.on_ack(0, 25), "an old one");
+        assert!(!data.on_ack(20, 15), "as far as before");
+    }
+
+    #[test]
+    fn what_is_sent_again_comes_first_and_only_once() {
+        let mut data = DataLevel::new(MptcpScheduler::MinRtt, 10, 100);
+        data.provide(1000);
+        (0..5).for_each(|_| assert!(data.take().is_some()));
+        data.on_ack(10, 100);
+        for again in [0..20, 30..35] {
+            data.send_again(&again);
+        }
+        assert_eq!([data.take(), data.take(), data.take()], [Some(10..20), Some(30..35), Some(50..60)]);
+        data.send_again(&(30..50));
+        data.on_ack(45, 100);
+        assert_eq!([data.take(), data.take()], [Some(45..50), Some(60..70)], "what has arrived meanwhile is not sent");
+    }
+}

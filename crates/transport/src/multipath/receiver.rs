@@ -1,0 +1,203 @@
+//! The receiving end: its connections acknowledge what arrives, and the object is put together of what they carry.
+
+use super::bundle::{Bundle, Set, members, next_of};
+use super::config::MultipathConfig;
+use super::header::Header;
+use super::packet::{reset, wrap};
+use crate::Arrival;
+use crate::endpoint::{Endpoint, Event, Stats, Transmit};
+use crate::tcp::ranges::RangeSet;
+use crate::tcp::{Connection, Flags, FlowSpec, Segment};
+use crate::units::{Duration, Time};
+
+/// The passive end.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    config: Box<MultipathConfig>,
+    bundle: Bundle,
+    /// Everything before it has arrived.
+    next: u64,
+    /// What has arrived beyond it.
+    beyond: RangeSet,
+    /// Bytes of the object, once the packet with the last of them has arrived.
+    size: Option<u64>,
+    completed: bool,
+    /// When it gives up connections of which nothing is heard although the object is complete.
+    lingers_until: Time,
+    /// Those that were ended without a FIN, and those of which the other end must be told so.
+    aborted: Set,
+    resets: Set,
+    turn: usize,
+    departure: Time,
+    connected: bool,
+    event: Option<Event>,
+    completion: Option<Time>,
+    closed_told: bool,
+}
+
+impl Receiver {
+    pub(super) fn new(config: &MultipathConfig, flow: FlowSpec) -> Self {
+        let ends = (0..config.subflows(flow.paths)).map(|_| Connection::listen(&config.tcp)).collect();
+        Self {
+            config: Box::new(config.clone()),
+            bundle: Bundle::new(ends),
+            next: 0,
+            beyond: RangeSet::default(),
+            size: None,
+            completed: false,
+            lingers_until: Time::MAX,
+            aborted: 0,
+            resets: 0,
+            turn: 0,
+            departure: Time::ZERO,
+            connected: false,
+            event: None,
+            completion: None,
+            closed_told: false,
+        }
+    }
+
+    pub(super) fn subflows(&self) -> u8 {
+        self.bundle.ends.len() as u8
+    }
+
+    pub(super) fn handle_packet(&mut self, now: Time, header: &Header, arrival: &Arrival<Segment>) {
+        let i = header.subflow();
+        if i >= self.bundle.ends.len() || arrival.trimmed || arrival.returned {
+            return;
+        }
+        let segment = &arrival.header;
+        if segment.flags.has(Flags::RST) {
+            self.resets &= !(1 << i);
+            self.abort(i);
+            return;
+        }
+        if self.aborted & (1 << i) != 0 {
+            // RFC 9293 §3.10.7.1: whoever still speaks to a connection that is not there is told so.
+            self.resets |= 1 << i;
+            return;
+        }
+        self.bundle.ends[i].handle_packet(now, arrival);
+        if !self.bundle.ends[i].is_listening() {
+            self.put(now, header.data, segment);
+        }
+        self.bundle.touched(i);
+        self.hear(i);
+    }
+
+    /// Data goes to its place in the object, also while its own connection waits for what is before it.
+    fn put(&mut self, now: Time, data: u64, segment: &Segment) {
+        let end = data + u64::from(segment.len);
+        if segment.flags.has(Flags::DATA_FIN) {
+            self.size = Some(end);
+        }
+        if segment.len > 0 && end > self.next {
+            if data > self.next {
+                self.beyond.insert(data, end);
+            } else {
+                self.next = end;
+                while let Some(reached) = self.beyond.take_reached(self.next) {
+                    self.next = self.next.max(reached);
+                }
+            }
+        }
+        if !self.completed && self.size == Some(self.next) {
+            self.completed = true;
+            self.completion = Some(now);
+            self.lingers_until = now + LINGER.max(self.config.tcp.rto_initial * 8);
+            // Connections that nobody has opened will not be.
+            for i in 0..self.bundle.ends.len() {
+                if self.bundle.ends[i].is_listening() && self.config.is_mptcp() {
+                    self.abort(i);
+                }
+            }
+        }
+    }
+
+    fn abort(&mut self, i: usize) {
+        self.bundle.ends[i].abort();
+        self.bundle.close(i);
+        self.aborted |= 1 << i;
+    }
+
+    fn hear(&mut self, i: usize) {
+        while let Some(event) = self.bundle.ends[i].poll_event() {
+            match event {
+                Event::Connected if !self.connected => {
+                    self.connected = true;
+                    self.event = Some(event);
+                }
+                Event::Closed | Event::Failed(_) => self.bundle.close(i),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        for i in members(self.bundle.due(now)) {
+            self.bundle.ends[i].handle_timeout(now);
+            self.bundle.touched(i);
+            self.hear(i);
+        }
+        if now >= self.lingers_until {
+            self.lingers_until = Time::MAX;
+            members(self.bundle.all() & !self.bundle.closed()).for_each(|i| self.abort(i));
+        }
+    }
+
+    pub(super) fn set_departure(&mut self, at: Time) {
+        self.departure = at;
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        let lingers = if self.bundle.closed() == self.bundle.all() { Time::MAX } else { self.lingers_until };
+        let deadline = self.bundle.deadline().min(lingers);
+        (deadline != Time::MAX).then_some(deadline)
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.event.take() {
+            return Some(event);
+        }
+        if let Some(at) = self.completion.take() {
+            return Some(Event::Completed { at });
+        }
+        let over = self.bundle.closed() == self.bundle.all() && self.resets == 0 && self.completed && !self.closed_told;
+        self.closed_told |= over;
+        over.then_some(Event::Closed)
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        let bare = self.config.bare_header();
+        if let Some(i) = members(self.resets).next() {
+            self.resets &= self.resets - 1;
+            return Some(reset(i, bare + self.config.options.ack));
+        }
+        while let Some(i) = next_of(self.bundle.ready(), self.turn) {
+            self.turn = i + 1;
+            let Some(mut out) = self.bundle.poll(i, now, self.departure) else {
+                self.hear(i);
+                continue;
+            };
+            let syn = out.header.flags.has(Flags::SYN);
+            let option = if syn { self.config.syn_option(i, 1) } else { self.config.options.ack };
+            let mut packet = wrap(i, &out, self.next);
+            out.header = packet.header.segment();
+            packet.size = bare + option + out.header.option_bytes();
+            packet.trimmed_size = packet.size;
+            return Some(packet);
+        }
+        None
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        Stats { bytes_delivered: self.next, ..self.bundle.stats() }
+    }
+
+    pub(super) fn waiting_for(&self) -> String {
+        format!("byte {} of the object; {}", self.next, self.bundle.waiting_for())
+    }
+}
+
+/// How long it waits for connections to be closed after the object is complete; longer with longer timeouts.
+const LINGER: Duration = Duration::from_secs(1);

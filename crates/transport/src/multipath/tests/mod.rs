@@ -1,0 +1,5 @@
+//! The session layer and the connections made of it.
+
+mod findings;
+mod handed_out;
+mod transfer;
