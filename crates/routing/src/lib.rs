@@ -14,13 +14,15 @@
 //! | [`optimum`] | the least possible loads on FT(m, n), in closed form |
 //! | [`worst`] | the permutation that is worst for a routing, by maximum-weight matching |
 //! | [`theorems`] | the dissertation's bounds as functions; [`findings`] says where they do not hold |
-//! | [`decomposition`] | TM = TM_0 + ... + TM_(n-1) (Song §5.2.2) |
+//! | [`decomposition`] | a matrix as a sum over the levels that its pairs reach (Song §5.2.2) |
+//! | [`answer`] | questions and answers as JSON, for the Python package |
 //!
 //! Numbers are [`number::Exact`] fractions; `f64` is there for fabrics whose fractions do not fit. What it does *not* do:
 //! linear programs, which are in `python/anabranch/routing`, and adaptive routing.
 //!
 //! The two most important types are [`fabric::Fabric`] and [`schemes::Scheme`].
 
+pub mod answer;
 pub mod decomposition;
 pub mod error;
 pub mod fabric;

@@ -21,6 +21,8 @@ pub struct Shares<S> {
     layer: Vec<NodeId>,
     next: Vec<NodeId>,
     seen: Vec<bool>,
+    /// Ports to choose from.
+    open: Vec<PortId>,
 }
 
 impl<S: Scalar> Shares<S> {
@@ -35,6 +37,7 @@ impl<S: Scalar> Shares<S> {
             layer: Vec::new(),
             next: Vec::new(),
             seen: vec![false; nodes],
+            open: Vec::new(),
         }
     }
 
@@ -94,9 +97,10 @@ impl<S: Scalar> Shares<S> {
     ) -> Outcome<()> {
         let mut node = from;
         while fabric.distance(node, to) > 0 {
-            let choices = fabric.next_ports(node, to).count();
-            let at = if choices > 1 { choose(node, choices) } else { 0 };
-            let port = fabric.next_ports(node, to).nth(at).expect("a connected fabric has a next hop");
+            self.open.clear();
+            self.open.extend(fabric.next_ports(node, to));
+            let at = if self.open.len() > 1 { choose(node, self.open.len()) } else { 0 };
+            let port = *self.open.get(at).expect("a connected fabric has a next hop");
             self.add(port, share)?;
             node = fabric.graph.port_peer(port);
         }

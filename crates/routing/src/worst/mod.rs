@@ -22,7 +22,7 @@ use matching::{Matching, Problem};
 use std::cmp::Ordering;
 
 /// More pairs of classes than this are bounded by the scheme's [envelope](Scheme::envelope), if it has one.
-const MANY: usize = 1 << 21;
+const MANY: usize = 1 << 18;
 
 /// A link, in one direction, or a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,12 +303,11 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
             return;
         }
         let alike = &self.destinations.hosts[class(&self.destinations)];
-        for &d in alike.iter().filter(|&&d| d != s) {
+        if let Some(&d) = alike.iter().find(|&&d| d != s) {
             match to.iter().position(|&t| t == Some(d)) {
                 Some(other) => to.swap(s as usize, other),
                 None => to[s as usize] = Some(d),
             }
-            return;
         }
     }
 }
