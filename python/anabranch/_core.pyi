@@ -88,3 +88,14 @@ def reference() -> str:
 
 def version() -> str:
     """Return the version of the core."""
+
+class RoutingError(Exception):
+    """A question about routing that has no answer; the text says what is wrong and what was expected."""
+
+def routing(question: str, /) -> str:
+    """Answer a question about oblivious routing (``anabranch.routing``): JSON in, JSON out.
+
+    `question` is ``{"ask": "schemes" | "fabric" | "traffic" | "loads" | "worst" | "decompose" | "paths" | "shares" |
+    "bounds", ...}``; what goes with each, and what comes back, is in ``crates/routing/src/answer/mod.rs``. A fabric is
+    ``{"text": table or file name, "failed": [link names]}``; a load is ``{"text": "16/3", "value": 5.33}``.
+    """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, cast
 
-from anabranch.errors import CoreMissingError, ScenarioError, TrafficError
+from anabranch.errors import CoreMissingError, RoutingError, ScenarioError, TrafficError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,3 +72,21 @@ def traffic_bin(
     except core.TrafficError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise TrafficError(message, hint=hint or None) from error
+
+
+def routing(question: str) -> str:
+    """Answer a question about oblivious routing; ``_core.pyi`` documents what goes in and comes out.
+
+    Raises
+    ------
+    RoutingError
+        If it has no answer.
+    CoreMissingError
+        If the extension is not installed.
+    """
+    core = _module()
+    try:
+        return cast("str", core.routing(question))
+    except core.RoutingError as error:
+        message, _, hint = str(error).partition("\nhint: ")
+        raise RoutingError(message, hint=hint or None) from error

@@ -37,5 +37,9 @@ class TrafficError(AnabranchError):
     """A capture or table that cannot be read, or cannot be read as asked; the message names the file and the place."""
 
 
+class RoutingError(AnabranchError):
+    """A question about routing that has no answer: a fabric, traffic or scheme that cannot be read or used."""
+
+
 class CoreMissingError(AnabranchError):
     """The compiled simulator is not installed."""

@@ -6,6 +6,7 @@
 
 mod codec;
 mod powerlaw;
+mod routing;
 mod traffic;
 
 use anabranch_results::lab::{self, LabError, Request};
@@ -34,6 +35,8 @@ mod _core {
     use super::codec::codec_bench;
     #[pymodule_export]
     use super::powerlaw::{powerlaw_fit, powerlaw_goodness, powerlaw_uncertainty};
+    #[pymodule_export]
+    use super::routing::{RoutingError, routing};
     #[pymodule_export]
     use super::traffic::{TrafficError, traffic_bin};
     #[pymodule_export]

@@ -1,0 +1,50 @@
+"""Loads of oblivious routing without simulation: how a routing scheme uses a fabric under given traffic, and at worst.
+
+`analyse` compares schemes under a traffic matrix, `optimum` finds the least possible load, `worst_pattern` the traffic that
+is worst for a scheme, `decompose` says which levels traffic reaches, `bounds` evaluates the theorems of Song's dissertation,
+`weights` chooses shares of paths for traffic that is known, and `switch_ratio` computes oblivious ratios of switches.
+
+The loads are computed by the crate ``anabranch-routing``, in exact fractions; linear programs by SciPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from anabranch.routing.analysis import (
+        analyse,
+        bounds,
+        decompose,
+        schemes,
+        traffic_matrix,
+        view,
+        worst_pattern,
+    )
+    from anabranch.routing.programs import optimum, switch_ratio, weights
+
+__all__ = [
+    "analyse",
+    "bounds",
+    "decompose",
+    "optimum",
+    "schemes",
+    "switch_ratio",
+    "traffic_matrix",
+    "view",
+    "weights",
+    "worst_pattern",
+]
+
+_PROGRAMS = {"optimum", "switch_ratio", "weights"}
+"""Names whose module takes SciPy."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "programs" if name in _PROGRAMS else "analysis"
+    value: object = getattr(importlib.import_module(f"anabranch.routing.{module}"), name)
+    globals()[name] = value
+    return value
