@@ -21,5 +21,11 @@ JOY = Paper(
     "Joy: Improving flow completion time and throughput in data center networks. Thesis, University of Ottawa, 2015",
 )
 
-PAPERS: tuple[Paper, ...] = (SCDP, NDP, JOY)
+SONG = Paper(
+    "song",
+    "Song",
+    "Song: Multipath approaches to avoiding TCP Incast. Thesis, University of Iowa, 2017",
+)
+
+PAPERS: tuple[Paper, ...] = (SCDP, NDP, JOY, SONG)
 """In the order of the comparison tables."""

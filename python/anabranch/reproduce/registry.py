@@ -27,6 +27,8 @@ from anabranch.reproduce.experiments import (
     pull_order,
     realistic,
     sharing,
+    song_barrier,
+    song_throughput,
     storage,
     unnecessary,
     window,
@@ -84,6 +86,12 @@ _ALL: tuple[Experiment, ...] = (
     joy_emulator.EMULATOR,
     joy_adaptation.DAY,
     joy_fabric.FABRIC,
+    song_throughput.FIG10,
+    song_throughput.FIG11,
+    song_throughput.WINDOWS,
+    song_barrier.FIG14,
+    song_barrier.FIG17,
+    song_barrier.VARIANTS,
 )
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(explained(one) for one in _ALL)

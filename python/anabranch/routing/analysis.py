@@ -240,9 +240,7 @@ def worst_pattern(
     )
 
 
-def decompose(
-    fabric: str | Path, traffic: str | Path, *, failed: Sequence[str] = (), seed: int = 1
-) -> Decomposition:
+def decompose(fabric: str | Path, traffic: str | Path, *, failed: Sequence[str] = (), seed: int = 1) -> Decomposition:
     """Decompose a traffic matrix by the highest level of switches that each pair's shortest paths reach.
 
     Examples

@@ -62,7 +62,9 @@ class Place:
     @classmethod
     def read(cls, data: Mapping[str, Any] | None) -> Place | None:
         """Read what the core wrote."""
-        return None if data is None else cls(Number(str(data["load"]["text"]), float(data["load"]["value"])), data["at"])
+        return (
+            None if data is None else cls(Number(str(data["load"]["text"]), float(data["load"]["value"])), data["at"])
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,7 +260,10 @@ def weights(
     for k in range(len(traffic)):
         capacity = (-seen.fabric.links[p // 2].rate_bps / seen.reference_bps for p in range(ports))
         limit.add(range(k * ports, (k + 1) * ports), (0 for _ in range(ports)), capacity)
-    floor = max(_Program(seen, _floats(fabric, t, failed, seed), shortest=True)._limits(switches=False, level=None)[0] for t in traffic)
+    floor = max(
+        _Program(seen, _floats(fabric, t, failed, seed), shortest=True)._limits(switches=False, level=None)[0]
+        for t in traffic
+    )
     start = time.perf_counter()
     rows = len(traffic) * ports
     found = linprog(
@@ -286,9 +289,7 @@ def weights(
     return WeightedPaths(solved.load, chosen, solved)
 
 
-def _floats(
-    fabric: str | Path, traffic: str | Path, failed: Sequence[str], seed: int
-) -> dict[tuple[int, int], float]:
+def _floats(fabric: str | Path, traffic: str | Path, failed: Sequence[str], seed: int) -> dict[tuple[int, int], float]:
     return {pair: float(a) for pair, a in traffic_matrix(fabric, traffic, failed=failed, seed=seed).items()}
 
 
@@ -343,7 +344,9 @@ def switch_ratio(
     """
     seen = view(fabric)
     if seen.tree is None:
-        raise RoutingError("the oblivious ratio of switches is computed for fat-trees only", hint='topology="m-port-n-tree", m=4, n=3')
+        raise RoutingError(
+            "the oblivious ratio of switches is computed for fat-trees only", hint='topology="m-port-n-tree", m=4, n=3'
+        )
     m, n = seen.tree
     pairs = ask("shares", fabric, scheme=scheme, seed=seed)
     half = m // 2

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, at, by_seed, means, ratio_by_seed, values_of
+from anabranch.reproduce import Axis, at, by_seed, means, ratio_by_seed, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ BUFFER = "switch.buffer"
 MODE, TRANSPORT = "routing.mode", "transport.name"
 NORMAL, ECMP, DYNAMIC = "Normal Routing", "Normal Routing with ECMP", "Dynamic Nix-Vector Routing"
 MULTIPATH, DUAL = "Multipath via Dynamic Nix-Vectors", "Dual IPv4/IPv6 with Front-Back"
-SCHEMES: Mapping[tuple[str, str], str] = {
+SCHEMES: Mapping[tuple[str, ...], str] = {
     ("leftmost", "reno"): NORMAL,
     ("per-packet", "reno"): ECMP,
     ("nix-vector", "reno"): DYNAMIC,
@@ -30,16 +30,28 @@ SHORT: Mapping[str, str] = {NORMAL: "NR", ECMP: "ECMP", DYNAMIC: "DNVR", MULTIPA
 BEYOND = "beyond the thesis"
 
 
-def named(results: Results, names: Mapping[tuple[str, str], str] = SCHEMES) -> pl.DataFrame:
-    """The flows, with the name of their ``scheme`` and the ``buffer`` of a port in packets."""
+def named(results: Results, names: Mapping[tuple[str, ...], str] = SCHEMES, *more: str) -> pl.DataFrame:
+    """Name the flows' ``scheme`` and, in packets, the ``buffer`` of a port.
+
+    Parameters
+    ----------
+    results
+        An experiment.
+    names
+        Values of `MODE`, of the transport and of the columns `more`, to the scheme's name.
+    more
+        Columns.
+    """
     flows = results.flows
     # A key that says the same as `transport` has no column of its own.
     transport = TRANSPORT if TRANSPORT in flows.columns else "transport"
-    scheme = pl.concat_str(MODE, transport, separator=" ").replace_strict(
+    scheme = pl.concat_str(MODE, transport, *more, separator=" ").replace_strict(
         {" ".join(key): name for key, name in names.items()}, return_dtype=pl.String()
     )
-    buffer = pl.col(BUFFER).str.extract(r"^(\d+)").cast(pl.Int64)
-    return flows.with_columns(scheme.alias("scheme"), buffer.alias("buffer"))
+    named = flows.with_columns(scheme.alias("scheme"))
+    if BUFFER in flows.columns:
+        named = named.with_columns(pl.col(BUFFER).str.extract(r"^(\d+)").cast(pl.Int64).alias("buffer"))
+    return named
 
 
 def looks(names: Sequence[str]) -> tuple[Series, ...]:
@@ -96,28 +108,9 @@ def over_all_buffers(flows: pl.DataFrame, scheme: str, than: str = NORMAL) -> di
     """Completion time of a scheme over that of another, the mean over all buffers, seed by seed."""
     return ratio_by_seed(
         *(
-            by_seed(flows.filter(at(scheme=one)).group_by("seed", "buffer").agg(FCT.mean().alias("s")), pl.col("s").mean())
+            by_seed(
+                flows.filter(at(scheme=one)).group_by("seed", "buffer").agg(FCT.mean().alias("s")), pl.col("s").mean()
+            )
             for one in (scheme, than)
         )
     )
-
-
-def slower(key: str, scheme: str, than: str, where: str, setting: str, *, flows: Claimed, explanation: str = "") -> Claim:
-    """The claim that a scheme is not faster than another, over all buffers."""
-    return Claim(
-        key=key,
-        statement=f"{than} is faster than {scheme}: completion time of {SHORT[than]} over that of {SHORT[scheme]}, all buffers",
-        where=where,
-        paper=1.0,
-        unit="",
-        relation="at most",
-        setting=setting,
-        explanation=explanation,
-        measure=lambda results: over_all_buffers(flows(results), than, scheme),
-    )
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Claimed = Callable[[Results], pl.DataFrame]
