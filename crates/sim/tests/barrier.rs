@@ -272,3 +272,29 @@ fn the_number_of_threads_changes_nothing() {
     assert_eq!(one.len(), 6);
     assert_eq!(one, with(2));
 }
+
+/// The example scenario: a few servers fill the client's link, many make its goodput collapse. Mbps, mean of five seeds.
+#[test]
+fn goodput_collapses_with_the_number_of_servers() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/examples/barrier.toml");
+    let plan = anabranch_sim::scenario::load(&file, &[]).unwrap();
+    let mut goodput = std::collections::BTreeMap::<(String, u32), f64>::new();
+    for run in &plan.runs {
+        let mut network = plan.network(run).unwrap();
+        let ending = network.run(|n| n.events() < 50_000_000);
+        let record = RunRecord::take(&mut network, ending);
+        assert_eq!(record.ending, Ending::Complete);
+        let bytes: u64 = record.blocks.iter().map(|b| b.size_bytes).sum();
+        let took = end(record.blocks.last().unwrap()).since(record.blocks[0].start);
+        let point = run.point.values().map(|v| v.to_string().replace('"', "")).collect::<Vec<_>>();
+        let key = (point[0].clone(), point[1].parse::<u32>().unwrap());
+        *goodput.entry(key).or_default() += bytes as f64 * 8e6 / took.ps() as f64 / 5.0;
+    }
+    println!("{goodput:#?}");
+    let of = |buffer: &str, servers| goodput[&(buffer.to_owned(), servers)];
+    for buffer in ["85KB", "128KB"] {
+        assert!(of(buffer, 1) > 850.0, "one server: {}", of(buffer, 1));
+        let worst = [8, 16, 32, 47].map(|servers| of(buffer, servers)).into_iter().fold(f64::MAX, f64::min);
+        assert!(worst < 0.25 * of(buffer, 1), "{worst}");
+    }
+}

@@ -24,7 +24,7 @@ use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::{FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::Fallback;
 use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Target};
-use anabranch_sim::workload::{Mode, Session};
+use anabranch_sim::workload::{Barrier, Connections, Mode, Session};
 use anabranch_transport::multipath::{
     FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
 };
@@ -537,6 +537,44 @@ proptest! {
         prop_assert_eq!(&first.flows, &watched.flows);
         prop_assert_eq!(&first.links, &watched.links);
         prop_assert_eq!(first.conservation, watched.conservation);
+    }
+}
+
+proptest! {
+    #![proptest_config(settings())]
+
+    /// Clients at barriers, whatever carries them and whatever fails meanwhile: all blocks come, in order, each as a whole.
+    #[test]
+    fn blocks_come_in_order(world in worlds(), blocks in 1..4_u32, kept in any::<bool>(), size in 1_500..60_000_u64, think in 0..2_u64) {
+        let mut setup = world.setup();
+        let transport = &setup.groups[0].transport;
+        let connections = if kept && transport.waits() { Connections::Kept } else { Connections::New };
+        let barrier = Barrier { blocks, connections, think: Duration::from_us(50 * think) };
+        let hosts = setup.graph.hosts;
+        let (servers, copies, of_session) = (hosts.min(6) - 1, barrier.copies(), barrier.session_size(Bytes(size)));
+        // Two clients, each served by those before it.
+        let sessions = [0, 1].map(|request| (0..copies).flat_map(move |block| (1..=servers).map(move |server| {
+            let client = hosts - 1 - request.min(hosts - 2);
+            Session { block, request, size: Some(of_session), ..unicast((client + server) % hosts, client, 1) }
+        })));
+        setup.sessions = sessions.into_iter().flatten().collect();
+        setup.groups[0].barrier = Some(barrier.clone());
+        let record = finish(setup);
+        prop_assert_eq!(record.blocks.len() as u32, 2 * blocks);
+        for client in record.blocks.chunks(blocks as usize) {
+            for (n, block) in client.iter().enumerate() {
+                prop_assert_eq!((block.block, block.servers, block.size_bytes), (n as u32, servers, size * u64::from(servers)));
+                prop_assert!(block.end > Some(block.start));
+            }
+            for pair in client.windows(2) {
+                prop_assert_eq!(Some(pair[1].start), pair[0].end.map(|end| end + barrier.think));
+            }
+        }
+        for flow in record.flows.iter().filter(|flow| flow.block.is_some()) {
+            let block = record.blocks.iter().find(|b| (b.request, Some(b.block)) == (flow.request, flow.block)).unwrap();
+            prop_assert_eq!(flow.start, block.start);
+            prop_assert!(flow.end <= block.end);
+        }
     }
 }
 

@@ -66,6 +66,8 @@ struct Client {
     /// Blocks that the client has asked for, in order; of the last one, `missing` fragments have not arrived.
     blocks: Vec<(Time, Option<Time>)>,
     missing: u32,
+    /// When the last of those that have arrived was there for the application, which may be later: a transport may decode them.
+    latest: Time,
     /// Why there are no further blocks, before all have come.
     stopped: Option<String>,
 }
@@ -104,7 +106,14 @@ impl Barriers {
             };
             let client = *number_of.entry((session.group, session.request)).or_insert_with(|| {
                 let (servers, blocks) = (Vec::new(), Vec::new());
-                barriers.clients.push(Client { config: config.clone(), servers, blocks, missing: 0, stopped: None });
+                barriers.clients.push(Client {
+                    config: config.clone(),
+                    servers,
+                    blocks,
+                    missing: 0,
+                    latest: Time::ZERO,
+                    stopped: None,
+                });
                 barriers.clients.len() - 1
             });
             let servers = &mut barriers.clients[client].servers;
@@ -195,16 +204,17 @@ impl Barriers {
         let client = &mut self.clients[client];
         client.servers[server].arrived += 1;
         client.missing -= 1;
+        client.latest = client.latest.max(at);
         let current = client.blocks.len() as u32;
         if let Some(block) = client.blocks.last_mut()
             && client.missing == 0
         {
-            block.1 = Some(at);
+            block.1 = Some(client.latest);
         }
         if client.missing > 0 || current == client.config.blocks || client.stopped.is_some() {
             return;
         }
-        let asked = at + client.config.think;
+        let asked = client.latest + client.config.think;
         client.blocks.push((asked, None));
         client.missing = client.servers.len() as u32;
         for server in &client.servers {

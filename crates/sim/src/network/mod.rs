@@ -446,7 +446,8 @@ impl Network {
 
     /// The blocks that clients at barriers have asked for so far, by client.
     pub fn blocks(&self) -> Vec<BlockRow> {
-        self.hosts.barriers.rows()
+        // A client that thinks has not asked yet.
+        self.hosts.barriers.rows().into_iter().filter(|block| block.asked <= self.now()).collect()
     }
 
     /// The fabric.

@@ -45,11 +45,11 @@ pub(super) fn regular(rng: &mut Stream, n: u32, degree: u32) -> Vec<Vec<u32>> {
     }
     for _ in 0..10 * u64::from(n) * u64::from(degree) {
         let mut arc = || (rng.random_range(0..n) as usize, rng.random_range(0..degree) as usize);
-        let ((a, i), (b, j)) = (arc(), arc());
-        let (to_a, to_b) = (of[a][i], of[b][j]);
+        let (one, other) = (arc(), arc());
+        let targets = [of[one.0][one.1], of[other.0][other.1]];
         let fits = |from: usize, to: u32| from != to as usize && !of[from].contains(&to);
-        if fits(a, to_b) && fits(b, to_a) {
-            (of[a][i], of[b][j]) = (to_b, to_a);
+        if fits(one.0, targets[1]) && fits(other.0, targets[0]) {
+            (of[one.0][one.1], of[other.0][other.1]) = (targets[1], targets[0]);
         }
     }
     of

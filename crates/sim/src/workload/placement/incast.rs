@@ -51,6 +51,7 @@ pub enum Receivers {
 }
 
 impl Receivers {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
     fn is_random(&self) -> bool {
         *self == Self::Random
     }
@@ -143,7 +144,9 @@ mod tests {
                     assert!(ends.iter().all(|e| e.sinks == [receiver] && e.sources != e.sinks));
                     let own: BTreeSet<u32> = ends.iter().map(|e| e.sources[0]).collect();
                     assert_eq!(own.len() as u32, senders, "no host twice");
-                    own.iter().for_each(|&h| sends[h as usize] += 1);
+                    for &h in &own {
+                        sends[h as usize] += 1;
+                    }
                 }
                 assert!(choice == Senders::Random || sends == [senders; 16], "{sends:?}");
                 matrices.insert(format!("{round:?}"));

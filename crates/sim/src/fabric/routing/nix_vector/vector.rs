@@ -99,6 +99,6 @@ mod tests {
         let mut vector = NixVector::default();
         vector.push(3, 4);
         vector.push(0, 9);
-        assert_eq!((vector.aligned(31), vector.aligned(5)), (Some(0b1100_00 << 26), None));
+        assert_eq!((vector.aligned(31), vector.aligned(5)), (Some(0b11_0000 << 26), None));
     }
 }
