@@ -51,6 +51,8 @@ impl Scenario {
             Err(error) => under("fabric", vec![super::fabric::fault(&error)]),
         }
         under("transport", self.transport.check());
+        let used = self.workload.iter().map(|workload| self.transport_of(workload));
+        under("transport", self.transport.check_room(used).into_iter().collect());
         under("switch", self.switch.check());
         under("host", self.host.check());
         under("routing", self.routing.check());

@@ -33,6 +33,8 @@ pub(super) struct Receiver {
     event: Option<Event>,
     completion: Option<Time>,
     closed_told: bool,
+    /// Packets that only ended a subflow.
+    bare_fins: u64,
 }
 
 impl Receiver {
@@ -54,6 +56,7 @@ impl Receiver {
             event: None,
             completion: None,
             closed_told: false,
+            bare_fins: 0,
         }
     }
 
@@ -79,6 +82,7 @@ impl Receiver {
         }
         self.bundle.ends[i].handle_packet(now, arrival);
         if !self.bundle.ends[i].is_listening() {
+            self.bare_fins += u64::from(segment.len == 0 && segment.flags.has(Flags::FIN));
             self.put(now, header.data, segment);
         }
         self.bundle.touched(i);
@@ -191,7 +195,9 @@ impl Receiver {
     }
 
     pub(super) fn stats(&self) -> Stats {
-        Stats { bytes_delivered: self.next, ..self.bundle.stats() }
+        let sum = self.bundle.stats();
+        let data_received = sum.data_received.saturating_sub(self.bare_fins);
+        Stats { bytes_delivered: self.next, data_received, ..sum }
     }
 
     pub(super) fn waiting_for(&self) -> String {

@@ -81,6 +81,8 @@ pub(super) struct Sender {
     event: Option<Event>,
     closed_told: bool,
     further_packets: u64,
+    /// Packets that only end a subflow: no data packets, but for an object without data.
+    bare_fins: u64,
 }
 
 impl Sender {
@@ -113,6 +115,7 @@ impl Sender {
             event: None,
             closed_told: false,
             further_packets: 0,
+            bare_fins: 0,
         };
         (0..n).for_each(|i| sender.hear(i));
         sender
@@ -350,6 +353,8 @@ impl Sender {
             out.size = out.size - options.data + option;
             out.trimmed_size = out.size;
             data = 0;
+        } else {
+            self.bare_fins += 1;
         }
         let carries = segment.len > 0 || segment.flags.has(Flags::FIN);
         let last = carries && self.size != u64::MAX && data + u64::from(segment.len) == self.size;
@@ -364,7 +369,7 @@ impl Sender {
 
     pub(super) fn stats(&self) -> Stats {
         let mut sum = self.bundle.stats();
-        sum.data_sent += self.further_packets;
+        sum.data_sent = (sum.data_sent + self.further_packets).saturating_sub(self.bare_fins);
         if let Data::Mptcp(data) = &self.data {
             sum.retransmitted += data.reinjected;
         }

@@ -2,4 +2,5 @@
 
 mod findings;
 mod handed_out;
+mod paths;
 mod transfer;

@@ -201,3 +201,28 @@ proptest! {
         }
     }
 }
+
+/// Go-back-N makes full segments of what were short ones: where their bytes belong in several places, each place has its packet.
+#[test]
+fn a_segment_whose_bytes_belong_apart_is_several_packets() {
+    let config = front_back(2, Scheduler::FrontBack, &tcp());
+    let bytes = 12_000;
+    let flow = FlowSpec::of(Some(bytes));
+    let provides: Vec<_> = (1..=12).map(|i| (Time::ZERO + Duration::from_us(300 * i), 1000 * i)).collect();
+    let ends = vec![
+        Slow::new(Connection::connect(&config, flow, Time::ZERO), provides),
+        Slow::new(Connection::listen(&config, flow), []),
+    ];
+    // All data of the second to the tenth block is lost.
+    let mut data = 0;
+    let policy = move |_: u64, from: usize, t: &Transmit<Header>| {
+        data += u64::from(from == 0 && t.header.segment().len > 0);
+        if from == 0 && t.size > 40 && (2..=10).contains(&data) { Fate::Drop } else { Fate::Deliver }
+    };
+    let mut pair = Pair::new(ends, Duration::from_us(10), 1, Duration::from_us(12), policy);
+    assert!(pair.run(END));
+    assert_eq!(pair.nodes[1].stats().bytes_delivered, bytes);
+    let lengths: Vec<u16> = pair.log.iter().filter(|l| l.1 == 0).map(|l| l.3.header.segment().len).collect();
+    assert!(lengths.contains(&460), "of 1460 B, 1000 belong in one place and 460 in another: {lengths:?}");
+    assert!(pair.log.iter().all(|l| l.3.size == 40 + u32::from(l.3.header.segment().len)), "{:?}", pair.log);
+}
