@@ -45,6 +45,15 @@ LAYERS = {
         scenario
         experiment
     """,
+    "routing": """
+        error number
+        fabric
+        theorems traffic
+        schemes
+        decomposition loads optimum
+        worst
+        answer findings
+    """,
 }
 
 # Pairs that do import each other, to be parted.

@@ -25,12 +25,17 @@ fn main() {
             let scheme = make::<Exact>(name, &fabric, 1).expect("a scheme of trees");
             let start = std::time::Instant::now();
             let cases = WorstCase::new(&fabric, scheme.as_ref()).expect("bounds");
-            let show = |place: &str, found: anabranch_routing::error::Outcome<anabranch_routing::worst::Worst<Exact>>, start: std::time::Instant| {
+            let show = |place: &str,
+                        found: anabranch_routing::error::Outcome<anabranch_routing::worst::Worst<Exact>>,
+                        start: std::time::Instant| {
                 let seconds = start.elapsed().as_secs_f64();
                 match found {
                     Ok(worst) => {
                         let examined = format!("{} of {}", worst.examined.0, worst.examined.1);
-                        println!("FT({m}, 3)  {name:16}  {place:>9}  {:>6}  {examined:>14}  {seconds:>8.2}", worst.value.text());
+                        println!(
+                            "FT({m}, 3)  {name:16}  {place:>9}  {:>6}  {examined:>14}  {seconds:>8.2}",
+                            worst.value.text()
+                        );
                     }
                     Err(error) => println!("FT({m}, 3)  {name:16}  {place:>9}  {error}"),
                 }

@@ -4,8 +4,9 @@ use crate::error::Outcome;
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 use crate::traffic::TrafficMatrix;
+use std::fmt::Write as _;
 
-/// TM = TM_0 + ... + TM_(n-1) (Song Eq. 5.13).
+/// TM = `TM_0` + ... + TM_(n-1) (Song Eq. 5.13).
 #[derive(Clone, Debug)]
 pub struct Decomposition {
     /// Part t holds the pairs whose shortest paths reach level t and no higher.
@@ -88,13 +89,13 @@ fn grid(hosts: u32, cell: impl Fn(u32, u32) -> char) -> String {
     let width = hosts.saturating_sub(1).to_string().len();
     let mut text = " ".repeat(width);
     for d in 0..hosts {
-        text += &format!(" {d:>width$}");
+        let _ = write!(text, " {d:>width$}");
     }
     text.push('\n');
     for s in 0..hosts {
-        text += &format!("{s:>width$}");
+        let _ = write!(text, "{s:>width$}");
         for d in 0..hosts {
-            text += &format!(" {:>width$}", cell(s, d));
+            let _ = write!(text, " {:>width$}", cell(s, d));
         }
         text.push('\n');
     }

@@ -138,7 +138,8 @@ impl Fabric {
 
     fn connected(&self) -> Outcome<()> {
         for h in 0..self.graph.hosts {
-            if self.ports[h as usize].is_empty() || self.distance[0][self.racks.node[self.rack(h) as usize] as usize] == FAR
+            if self.ports[h as usize].is_empty()
+                || self.distance[0][self.racks.node[self.rack(h) as usize] as usize] == FAR
             {
                 let (name, other) = (&self.graph.nodes[h as usize].name, &self.graph.nodes[0].name);
                 let message = if h == 0 || self.ports[h as usize].is_empty() {
@@ -146,7 +147,9 @@ impl Fabric {
                 } else {
                     format!("no path is left between {other} and {name}: every host needs a path to every other")
                 };
-                return Err(RoutingError::new(message).hint("let fewer links fail, or take the hosts out of the fabric"));
+                return Err(
+                    RoutingError::new(message).hint("let fewer links fail, or take the hosts out of the fabric")
+                );
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Where claims of Song's dissertation do not hold, each as a computation whose result a test pins.
 //!
-//! The theorems' upper bounds hold as stated for Normal Routing, MDNVR, MDNVRk, and for DNVR *with the assignment that
+//! The theorems' upper bounds hold as stated for Normal Routing, MDNVR, `MDNVRk`, and for DNVR *with the assignment that
 //! Theorem 3.2 constructs*; `tests/theorems.rs` checks that over all permutations of a small tree and over random matrices.
 //! What follows does not hold.
 
@@ -62,7 +62,10 @@ pub fn lower_bound_below_the_edge() -> Outcome<[Finding; 3]> {
     Ok([
         finding("(3.24), t = 1: base load <= MLOAD_1, one pair within an edge switch", near.mload_at(&fabric, 1)),
         finding("(3.24), t = 0: base load <= MLOAD_0(MDNVR), one pair of different pods", far.mload_at(&fabric, 0)),
-        finding("(3.25), t = 0: base load <= MLOADSW_0(MDNVR), one pair of different pods", far.mloadsw(&fabric, Some(0))),
+        finding(
+            "(3.25), t = 0: base load <= MLOADSW_0(MDNVR), one pair of different pods",
+            far.mloadsw(&fabric, Some(0)),
+        ),
     ])
 }
 
@@ -103,8 +106,8 @@ pub fn random_paths(m: u32, n: u32, seeds: u64) -> Outcome<Vec<Finding>> {
     (1..=seeds).map(worst).collect()
 }
 
-/// MDNVRk is said to be min-max optimal among all policies with ceil(X/k) paths (§3.3.3.4). With k = X, one path, the
-/// assignment of Theorem 3.2 is such a policy; its worst case is smaller. Returns the worst MLOAD of MDNVRk as claimed and
+/// `MDNVRk` is said to be min-max optimal among all policies with ceil(X/k) paths (§3.3.3.4). With k = X, one path, the
+/// assignment of Theorem 3.2 is such a policy; its worst case is smaller. Returns the worst MLOAD of `MDNVRk` as claimed and
 /// that of the assignment.
 ///
 /// # Errors
@@ -140,7 +143,7 @@ pub fn one_pair_on_one_path(m: u32, n: u32, t: u32) -> Outcome<Finding> {
     })
 }
 
-/// `MLOADSW_0` of MDNVRk with k = X on Stride((m/2)^(n-1)): one random core switch for each of N pairs. Exact distribution over
+/// `MLOADSW_0` of `MDNVRk` with k = X on Stride((m/2)^(n-1)): one random core switch for each of N pairs. Exact distribution over
 /// all draws: how likely each maximum is, from 0 on. Table 5.2 reports N.
 pub fn draws_of_one_path(pairs: u64, cores: u32) -> Vec<Exact> {
     // Number of ways to place the pairs with none above `most`, by cores: coefficients of a product of truncated exponentials,

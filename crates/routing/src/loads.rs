@@ -68,7 +68,11 @@ impl<S: Scalar> Loads<S> {
 
     /// The largest load of the ports that `which` selects.
     pub fn most_port(&self, which: impl Fn(PortId) -> bool) -> Option<Most<S, PortId>> {
-        most((0..self.ports.len() as PortId).filter(|&p| which(p)).map(|p| Most { value: self.ports[p as usize], at: p }))
+        most(
+            (0..self.ports.len() as PortId)
+                .filter(|&p| which(p))
+                .map(|p| Most { value: self.ports[p as usize], at: p }),
+        )
     }
 
     /// MLOAD (Eq. 3.4).

@@ -211,13 +211,12 @@ impl Scalar for Exact {
 }
 
 /// Euclid's algorithm on both fractions at once: no product is formed.
-fn slow_order(a: Exact, b: Exact) -> Ordering {
-    let (mut x, mut y, mut flipped) = (a, b, false);
+fn slow_order(mut x: Exact, mut y: Exact) -> Ordering {
+    let mut flipped = false;
     loop {
-        let (p, q) = (x.num.div_euclid(x.den), y.num.div_euclid(y.den));
-        let found = p.cmp(&q);
+        let whole = x.num.div_euclid(x.den).cmp(&y.num.div_euclid(y.den));
         let (r, s) = (x.num.rem_euclid(x.den), y.num.rem_euclid(y.den));
-        let found = match (found, r == 0, s == 0) {
+        let found = match (whole, r == 0, s == 0) {
             (Ordering::Equal, true, true) => Some(Ordering::Equal),
             (Ordering::Equal, true, false) => Some(Ordering::Less),
             (Ordering::Equal, false, true) => Some(Ordering::Greater),

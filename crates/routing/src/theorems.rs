@@ -20,7 +20,7 @@ pub enum Policy {
 /// ceil(sqrt(m/2)) for n = 2, m/2 for n = 3 (Theorem 3.2, Eq. 3.13); `None` for other n.
 pub fn mload_dnvr(tree: Tree) -> Option<Exact> {
     match tree.n {
-        2 => (1..).find(|r: &u64| r * r >= tree.half()).map(Exact::whole),
+        2 => (1..=tree.half()).find(|r: &u64| r * r >= tree.half()).map(Exact::whole),
         3 => Some(Exact::whole(tree.half())),
         _ => None,
     }
@@ -40,7 +40,7 @@ pub fn mloadsw_any(tree: Tree, t: u32) -> Exact {
     product(power(tree, tree.n - t), 2)
 }
 
-/// Upper bound of MLOAD_t: Theorem 3.2 (3.13), 3.4 (3.17), 3.6 (3.24); for Normal Routing property 5. `None` where the
+/// Upper bound of `MLOAD_t`: Theorem 3.2 (3.13), 3.4 (3.17), 3.6 (3.24); for Normal Routing property 5. `None` where the
 /// dissertation has none.
 pub fn mload_at(tree: Tree, policy: Policy, t: u32) -> Option<Exact> {
     let below = power(tree, tree.n - 1 - t);
@@ -52,7 +52,7 @@ pub fn mload_at(tree: Tree, policy: Policy, t: u32) -> Option<Exact> {
     })
 }
 
-/// Upper bound of MLOADSW_t: Theorems 3.1 (3.11), 3.3 (3.14), 3.4 (3.18), 3.6 (3.25).
+/// Upper bound of `MLOADSW_t`: Theorems 3.1 (3.11), 3.3 (3.14), 3.4 (3.18), 3.6 (3.25).
 pub fn mloadsw_at(tree: Tree, policy: Policy, t: u32) -> Option<Exact> {
     match policy {
         Policy::Nr => Some(mloadsw_any(tree, t)),
@@ -75,7 +75,7 @@ pub fn optusw_most(tree: Tree) -> Exact {
     mloadsw_any(tree, 0)
 }
 
-/// PERFSW_t as claimed by Theorems 5.1 to 5.4 (5.7, 5.8, 5.10, 5.12).
+/// `PERFSW_t` as claimed by Theorems 5.1 to 5.4 (5.7, 5.8, 5.10, 5.12).
 pub fn perfsw_at(tree: Tree, policy: Policy, t: u32) -> Option<Exact> {
     mload_at(tree, policy, t)
 }
@@ -132,7 +132,9 @@ mod tests {
                 for policy in [Policy::Dnvr, Policy::Mdnvr, Policy::MdnvrK(Exact::whole(2))] {
                     assert!(mloadsw_at(tree, policy, t) <= mloadsw(tree, policy));
                     // Corollary 3.1 holds for every routing; its bound is the larger one below the top.
-                    assert!(mloadsw_at(tree, policy, t).unwrap() <= mloadsw_any(tree, t).max(Exact::whole(u64::from(m))));
+                    assert!(
+                        mloadsw_at(tree, policy, t).unwrap() <= mloadsw_any(tree, t).max(Exact::whole(u64::from(m)))
+                    );
                 }
             }
         }

@@ -222,7 +222,9 @@ fn upper_bounds_hold_for_every_permutation_of_a_small_tree() {
     let fabric = ft(4, 2);
     let tree = fabric.tree.unwrap();
     let two = Exact::whole(2);
-    for (name, policy) in [("nr", Policy::Nr), ("balanced", Policy::Dnvr), ("mdnvr", Policy::Mdnvr), ("mdnvr-k:2", Policy::MdnvrK(two))] {
+    for (name, policy) in
+        [("nr", Policy::Nr), ("balanced", Policy::Dnvr), ("mdnvr", Policy::Mdnvr), ("mdnvr-k:2", Policy::MdnvrK(two))]
+    {
         let scheme = make::<f64>(name, &fabric, 9).unwrap();
         let mut attained = [0.0_f64; 2];
         permutations(8, &mut |tm| {
@@ -234,7 +236,8 @@ fn upper_bounds_hold_for_every_permutation_of_a_small_tree() {
         let bounds = [0, 1].map(|t| mloadsw_at(tree, policy, t).unwrap().float());
         assert!(attained[0] <= bounds[0] && attained[1] <= bounds[1], "{name}: {attained:?} {bounds:?}");
         // Attained at both levels, but for the drawn paths, whose worst is that of the draw.
-        assert!(attained == bounds || name == "mdnvr-k:2", "{name}: {attained:?} {bounds:?}");
+        let reached = attained.iter().zip(&bounds).all(|(a, b)| (a - b).abs() < 1e-9);
+        assert!(reached || name == "mdnvr-k:2", "{name}: {attained:?} {bounds:?}");
     }
 }
 
@@ -243,7 +246,8 @@ fn large_and_small_agree() {
     // Floating point and the bound by the envelope lead to the same worst case as exact fractions.
     for name in ["nr", "d-mod-k", "dnvr", "mdnvr-k:2", "vlb"] {
         let fabric = ft(6, 3);
-        let exact = WorstCase::new(&fabric, make::<Exact>(name, &fabric, 1).unwrap().as_ref()).unwrap().links().unwrap();
+        let exact =
+            WorstCase::new(&fabric, make::<Exact>(name, &fabric, 1).unwrap().as_ref()).unwrap().links().unwrap();
         let float = WorstCase::new(&fabric, make::<f64>(name, &fabric, 1).unwrap().as_ref()).unwrap().links().unwrap();
         assert!((exact.value.float() - float.value).abs() < 1e-6, "{name}");
     }

@@ -17,6 +17,8 @@ from anabranch.cli import progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
 from anabranch.cli.reproduce import reproduce_command
+from anabranch.cli.routing import EPILOG as ROUTING_EPILOG
+from anabranch.cli.routing import routing_command
 from anabranch.cli.traffic import traffic_app
 from anabranch.errors import AnabranchError
 
@@ -131,6 +133,7 @@ def demo(
 
 
 app.command(name="reproduce", epilog=EXIT_CODES)(reproduce_command)
+app.command(name="routing", epilog=ROUTING_EPILOG)(routing_command)
 
 
 @app.command(name="report", epilog=EXIT_CODES)

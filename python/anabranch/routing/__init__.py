@@ -1,8 +1,9 @@
 """Loads of oblivious routing without simulation: how a routing scheme uses a fabric under given traffic, and at worst.
 
-`analyse` compares schemes under a traffic matrix, `optimum` finds the least possible load, `worst_pattern` the traffic that
-is worst for a scheme, `decompose` says which levels traffic reaches, `bounds` evaluates the theorems of Song's dissertation,
-`weights` chooses shares of paths for traffic that is known, and `switch_ratio` computes oblivious ratios of switches.
+`analyse` compares schemes under a traffic matrix, `optimum` finds the least possible load, `worst_pattern` the traffic
+that is worst for a scheme, `decompose` says which levels traffic reaches, `bounds` evaluates the theorems of Song's
+dissertation, `weights` chooses shares of paths for traffic that is known, and `switch_ratio` computes oblivious ratios
+of switches.
 
 The loads are computed by the crate ``anabranch-routing``, in exact fractions; linear programs by SciPy.
 """
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
         view,
         worst_pattern,
     )
-    from anabranch.routing.programs import optimum, switch_ratio, weights
+    from anabranch.routing.programs import optimum, weights
+    from anabranch.routing.ratio import switch_ratio
 
 __all__ = [
     "analyse",
@@ -37,14 +39,14 @@ __all__ = [
     "worst_pattern",
 ]
 
-_PROGRAMS = {"optimum", "switch_ratio", "weights"}
+_PROGRAMS = {"optimum": "programs", "switch_ratio": "ratio", "weights": "programs"}
 """Names whose module takes SciPy."""
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "programs" if name in _PROGRAMS else "analysis"
+    module = _PROGRAMS.get(name, "analysis")
     value: object = getattr(importlib.import_module(f"anabranch.routing.{module}"), name)
     globals()[name] = value
     return value

@@ -34,6 +34,10 @@ WEIGHTED = "weighted"
 """The scheme whose weights a linear program chooses for the traffic."""
 
 
+DEFAULTS = {"mdnvr-k": "mdnvr-k:2", "virtual-tables": "virtual-tables:2"}
+"""Parameters of schemes that are not asked for by name, as results show them."""
+
+
 def ask(question: str, fabric: str | Path | None = None, failed: Sequence[str] = (), **rest: Any) -> Any:  # noqa: ANN401 - JSON
     """Ask the core.
 
@@ -95,8 +99,8 @@ def traffic_matrix(
     fabric, failed
         See `view`.
     traffic
-        ``stride:4``, ``random`` (a permutation), ``uniform``, ``senders:3``, ``incast:8``, ``all-to-all``, or a CSV file
-        of source, destination, amount.
+        ``stride:4``, ``random`` (a permutation), ``uniform``, ``senders:3``, ``incast:8``, ``all-to-all``, or a CSV
+        file of source, destination, amount.
     seed
         Seed of the random patterns.
     """
@@ -106,7 +110,7 @@ def traffic_matrix(
 
 def default_schemes(fabric: View) -> tuple[list[str], list[str]]:
     """The schemes that a fabric allows, and notes about those that it does not."""
-    names = [name for name in schemes() if name != WEIGHTED]
+    names = [DEFAULTS.get(name, name) for name in schemes() if name != WEIGHTED]
     notes = []
     if not fabric.healthy_tree or (fabric.tree is not None and fabric.tree[1] > 3):  # noqa: PLR2004 - n of FT(m, n)
         names.remove("balanced")
@@ -117,7 +121,7 @@ def default_schemes(fabric: View) -> tuple[list[str], list[str]]:
 def analyse(
     fabric: str | Path,
     traffic: str | Path,
-    schemes: Sequence[str] | None = None,  # noqa: A002 - the name of the option
+    schemes: Sequence[str] | None = None,
     *,
     failed: Sequence[str] = (),
     seed: int = 1,
@@ -133,7 +137,8 @@ def analyse(
     traffic
         See `traffic_matrix`.
     schemes
-        Names, with a parameter after a colon where a scheme takes one: ``mdnvr-k:4/3``. All that the fabric allows, if None.
+        Names, with a parameter after a colon where a scheme takes one: ``mdnvr-k:4/3``. All that the fabric allows, by
+        default.
     seed
         Seed of random traffic and of random paths.
     exact

@@ -1,9 +1,9 @@
 """Song's estimates of Incast: goodput with and without timeouts (§1.4, Eq. 1.2 to 1.8), and loss by flows (Eq. 3.1).
 
-The model's oddities are part of it. The fitted number of timeouts (1.4) is negative at 3 senders and 2.1 for a single one, which
-no other can disturb: that one gets 3.4 MB/s of a link of 125 MB/s under "Incast", so that avoiding Incast would help it by
-1760 %. The largest improvement, 3172 % ("more than 3000 %"), is at 8 senders, the knee of the fits. Eq. 1.8 as printed is in
-per cent.
+The model's oddities are part of it. The fitted number of timeouts (1.4) is negative at 3 senders, and 2.1 for a single
+one, which no other can disturb: it gets 3.4 MB/s of a link of 125 MB/s under "Incast", so that to avoid Incast would
+help it by 1760 %. The largest improvement, 3172 % ("more than 3000 %"), is at 8 senders, where the two fits meet.
+Eq. 1.8 as printed is in per cent.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def improvement_fitted(senders: float) -> float:
 
 
 def loss_rate(flows: float, *, capacity: float, propagation_s: float, buffer: float) -> float:
-    """Loss rate of TCP flows at a bottleneck, the square of flows over capacity (Eq. 3.1, after Dhamdhere and Dovrolis).
+    """Loss rate of TCP flows at a bottleneck: the square of flows over what it holds (Eq. 3.1, after Dovrolis et al.).
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def loss_rate(flows: float, *, capacity: float, propagation_s: float, buffer: fl
 
     Examples
     --------
-    >>> loss_rate(20, capacity=80_000, propagation_s=0.001, buffer=94)
+    >>> round(loss_rate(20, capacity=80_000, propagation_s=0.001, buffer=94), 6)
     0.01
     """
     return (0.87 * flows) ** 2 / (capacity * propagation_s + buffer) ** 2

@@ -54,7 +54,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A load, and the link or switch that has it: ``edge0.0@2-agg0.0@1`` is the direction from the first to the second."""
+    """A load, and the link or switch that has it: ``edge0.0@2-agg0.0@1`` is the direction to the second."""
 
     load: Number
     at: str
@@ -178,7 +178,7 @@ class LoadReport:
 
     @property
     def best(self) -> SchemeLoads:
-        """The scheme with the least utilised worst link; of equals, the one with the least loaded worst switch, then the first."""
+        """The scheme whose busiest link is least utilised; of equals, whose busiest switch is least loaded."""
         return min(self.schemes, key=lambda s: (round(s.utilisation.load.value, 9), round(s.mloadsw.load.value, 9)))
 
 
@@ -246,8 +246,8 @@ class Decomposition:
 class Bounds:
     """The dissertation's bounds of one scheme on FT(m, n), in units of the base load, for all traffic.
 
-    `mload` and `mloadsw` bound the largest loads of all links and switches, the tuples those of each level from the top;
-    None where the dissertation has no bound.
+    `mload` and `mloadsw` bound the largest loads of all links and switches, the tuples those of each level from the
+    top; None where the dissertation has no bound.
     """
 
     scheme: str

@@ -1,28 +1,26 @@
-"""Linear programs: the least possible largest load on any fabric, weights of paths, oblivious ratios of switches.
+"""Linear programs: the least possible largest load on any fabric, and weights of paths.
 
-Solved by HiGHS through `scipy.optimize.linprog`. The matrices are sparse and made from arrays; flows to one rack are one
-commodity, as Song's loads add up whoever sends.
+Flows to one rack are one commodity, as loads add up whoever sends.
 """
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from anabranch.errors import RoutingError
 from anabranch.routing.analysis import ask, traffic_matrix, view
 from anabranch.routing.model import Number, Optimum, View, WeightedPaths
+from anabranch.routing.solver import Rows, minimise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from anabranch.routing.solver import Vector
 
 MOST_VARIABLES = 400_000
 """Above this a linear program takes minutes and more."""
@@ -31,28 +29,6 @@ GRAIN = 10**6
 """Shares of paths are whole multiples of one over this, so that loads stay exact."""
 
 FAR = 1 << 30
-
-
-@dataclass
-class Rows:
-    """A sparse matrix in the making."""
-
-    row: list[np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=list)
-    column: list[np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=list)
-    value: list[np.ndarray[Any, np.dtype[np.float64]]] = field(default_factory=list)
-
-    def add(self, row: Iterable[int], column: Iterable[int], value: Iterable[float]) -> None:
-        """Add entries."""
-        self.row.append(np.fromiter(row, dtype=np.int64))
-        self.column.append(np.fromiter(column, dtype=np.int64))
-        self.value.append(np.fromiter(value, dtype=np.float64))
-
-    def matrix(self, rows: int, columns: int) -> coo_array:
-        """The matrix; entries of the same place add up."""
-        if not self.row:
-            return coo_array((rows, columns))
-        place = (np.concatenate(self.row), np.concatenate(self.column))
-        return coo_array((np.concatenate(self.value), place), shape=(rows, columns))
 
 
 def size(seen: View) -> int:
@@ -96,12 +72,12 @@ def optimum(
     seen = view(fabric, failed=failed)
     given = traffic if isinstance(traffic, dict) else None
     amounts = given if given is not None else traffic_matrix(fabric, str(traffic), failed=failed, seed=seed)
-    program = _Program(seen, {pair: float(a) for pair, a in amounts.items()}, shortest=shortest)
+    program = Program(seen, {pair: float(a) for pair, a in amounts.items()}, shortest=shortest)
     return program.solve(switches=switches, level=level)
 
 
-class _Program:
-    """Flows to each rack over ports, and the largest load."""
+class Program:
+    """Flows to each rack over ports, and the largest load: what `optimum` solves."""
 
     def __init__(self, seen: View, amounts: Mapping[tuple[int, int], float], *, shortest: bool) -> None:
         self.seen, self.shortest = seen, shortest
@@ -134,14 +110,14 @@ class _Program:
         return node >= self.seen.hosts or self.seen.relay or node == target
 
     def solve(self, *, switches: bool, level: int | None) -> Optimum:
+        """Find the least largest load; see `optimum`."""
         seen = self.seen
-        equal, limit = Rows(), Rows()
-        right: list[float] = []
+        equal, below = Rows(), Rows()
         columns = 1  # the first is the largest load
         for rack, demands in sorted(self.demand.items()):
             ports = self.ports(rack)
             nodes = sorted({self.owner[p] for p in ports} | {seen.rack_node[a] for a in demands})
-            place = {node: len(right) + i for i, node in enumerate(nodes)}
+            place = {node: len(equal.right) + i for i, node in enumerate(nodes)}
             numbers = range(columns, columns + len(ports))
             equal.add((place[self.owner[p]] for p in ports), numbers, (1.0 for _ in ports))
             onward = [(p, c) for p, c in zip(ports, numbers, strict=True) if self.peer[p] in place]
@@ -149,47 +125,47 @@ class _Program:
             amounts = dict.fromkeys(nodes, 0.0)
             for a, amount in demands.items():
                 amounts[seen.rack_node[a]] += amount
-            right.extend(amounts[node] for node in nodes)
-            limit.add((self.peer[p] if switches else p for p in ports), numbers, (1.0 for _ in ports))
+            equal.right.extend(amounts[node] for node in nodes)
+            below.add((self.peer[p] if switches else p for p in ports), numbers, (1.0 for _ in ports))
             columns += len(ports)
-        floor, limited, beside = self._limits(switches=switches, level=level)
-        limit.add(range(len(limited)), (0 for _ in limited), (-capacity for capacity in limited))
-        size = len(limited)
-        start = time.perf_counter()
-        found = linprog(
-            np.concatenate([[1.0], np.zeros(columns - 1)]),
-            A_ub=limit.matrix(size, columns).tocsr(),
-            b_ub=-beside,
-            A_eq=equal.matrix(len(right), columns).tocsr() if right else None,
-            b_eq=right or None,
-            bounds=[(floor, None), *([(0, None)] * (columns - 1))],
-            method="highs",
-        )
-        seconds = time.perf_counter() - start
-        if found.status != 0:
-            raise RoutingError(f"the linear program of the optimum has no solution: {found.message}")
-        return Optimum(Number.of(found.fun), "linear program", seconds, columns, size + len(right))
-
-    def _limits(
-        self, *, switches: bool, level: int | None
-    ) -> tuple[float, list[float], np.ndarray[Any, np.dtype[np.float64]]]:
-        """What the load is at least; the factor of the largest load for each limited place; its load from local hosts."""
-        seen = self.seen
         if switches:
             counted = [
                 seen.level_of[n] is not None and (level is None or seen.level_of[n] == level)
                 for n in range(len(seen.fabric.nodes))
             ]
-            # Places that do not count get a factor that never binds.
-            return 0.0, [1.0 if one else float(FAR) for one in counted], self.local * np.array(counted)
-        capacity = [seen.fabric.links[p // 2].rate_bps / seen.reference_bps for p in range(len(self.owner))]
-        floor = 0.0
-        for p in range(len(self.owner)):
-            if seen.alive[p // 2] and _access(seen, p):
+            # Nodes that do not count get a factor that never binds.
+            capacity = [1.0 if one else float(FAR) for one in counted]
+            below.right.extend(-self.local * np.array(counted))
+        else:
+            capacity = self.capacity
+            below.right.extend(0.0 for _ in capacity)
+        below.add(range(len(capacity)), (0 for _ in capacity), (-one for one in capacity))
+        least = [0.0 if switches else self.floor(), *([0.0] * (columns - 1))]
+        found = minimise(first(columns), below=below, equal=equal, least=least)
+        rows = len(below.right) + len(equal.right)
+        return Optimum(Number.of(found.value), "linear program", found.seconds, columns, rows)
+
+    @property
+    def capacity(self) -> list[float]:
+        """Capacity of every port."""
+        return [self.seen.fabric.links[p // 2].rate_bps / self.seen.reference_bps for p in range(len(self.owner))]
+
+    def floor(self) -> float:
+        """The largest utilisation of the links of hosts, which no routing changes."""
+        most = 0.0
+        for p, capacity in enumerate(self.capacity):
+            if self.seen.alive[p // 2] and _access(self.seen, p):
                 host = min(self.owner[p], self.peer[p])
                 load = self.sent[host] if self.owner[p] == host else self.received[host]
-                floor = max(floor, load / capacity[p])
-        return floor, capacity, np.zeros(len(capacity))
+                most = max(most, load / capacity)
+        return float(most)
+
+
+def first(columns: int) -> Vector:
+    """The cost that counts the first variable only."""
+    cost = np.zeros(columns)
+    cost[0] = 1.0
+    return cost
 
 
 def _access(seen: View, port: int) -> bool:
@@ -246,43 +222,31 @@ def weights(
     count = sum(len(pair["paths"]) for pair in pairs)
     if count > MOST_VARIABLES:
         raise RoutingError(f"{count} paths: expected {MOST_VARIABLES} at most for a linear program")
-    limit, equal = Rows(), Rows()
+    below, equal = Rows(), Rows()
     ports = 2 * len(seen.fabric.links)
     column = 1
     for row, pair in enumerate(pairs):
         numbers = range(column, column + len(pair["paths"]))
         equal.add((row for _ in numbers), numbers, (1.0 for _ in numbers))
+        equal.right.append(1.0)
         for number, path in zip(numbers, pair["paths"], strict=True):
             for k, amount in enumerate(pair["amounts"]):
                 if amount:
-                    limit.add((k * ports + p for p in path), (number for _ in path), (amount for _ in path))
+                    below.add((k * ports + p for p in path), (number for _ in path), (amount for _ in path))
         column += len(pair["paths"])
-    for k in range(len(traffic)):
-        capacity = (-seen.fabric.links[p // 2].rate_bps / seen.reference_bps for p in range(ports))
-        limit.add(range(k * ports, (k + 1) * ports), (0 for _ in range(ports)), capacity)
-    floor = max(
-        _Program(seen, _floats(fabric, t, failed, seed), shortest=True)._limits(switches=False, level=None)[0]
-        for t in traffic
-    )
-    start = time.perf_counter()
-    rows = len(traffic) * ports
-    found = linprog(
-        np.concatenate([[1.0], np.zeros(column - 1)]),
-        A_ub=limit.matrix(rows, column).tocsr(),
-        b_ub=np.zeros(rows),
-        A_eq=equal.matrix(len(pairs), column).tocsr() if pairs else None,
-        b_eq=np.ones(len(pairs)) if pairs else None,
-        bounds=[(floor, None), *([(0, None)] * (column - 1))],
-        method="highs",
-    )
-    if found.status != 0:
-        raise RoutingError(f"the linear program of the weights has no solution: {found.message}")
-    solved = Optimum(Number.of(found.fun), "linear program", time.perf_counter() - start, column, rows + len(pairs))
+    programs = [Program(seen, _floats(fabric, one, failed, seed), shortest=True) for one in traffic]
+    for k, program in enumerate(programs):
+        below.add(range(k * ports, (k + 1) * ports), (0 for _ in range(ports)), (-one for one in program.capacity))
+        below.right.extend(0.0 for _ in range(ports))
+    least = [max(program.floor() for program in programs), *([0.0] * (column - 1))]
+    found = minimise(first(column), below=below, equal=equal, least=least)
+    rows = len(below.right) + len(pairs)
+    solved = Optimum(Number.of(found.value), "linear program", found.seconds, column, rows)
     chosen = []
     column = 1
     for pair in pairs:
         paths = pair["paths"]
-        shares = rounded(found.x[column : column + len(paths)])
+        shares = rounded(found.at[column : column + len(paths)])
         used = [(path, share) for path, share in zip(paths, shares, strict=True) if share]
         chosen.append((int(pair["from"]), int(pair["to"]), used))
         column += len(paths)
@@ -310,77 +274,3 @@ def rounded(shares: Iterable[float]) -> list[Fraction]:
     for i in order[:left]:
         whole[i] += 1
     return [Fraction(w, GRAIN) for w in whole]
-
-
-def switch_ratio(
-    fabric: str | Path, scheme: str, *, level: int | None = None, seed: int = 1
-) -> tuple[float, str, dict[tuple[int, int], float]]:
-    """Find the oblivious performance ratio of switches, over all traffic matrices (Song Definitions 5.2 and 5.3).
-
-    For each switch, the traffic that loads it most while the least possible load stays one is a linear program over
-    traffic matrices; that least load is the largest of linear functions (one for each subtree), see `optimum` of the core.
-
-    Parameters
-    ----------
-    fabric
-        A fat-tree FT(m, n) of 128 hosts at most.
-    scheme
-        Its name.
-    level
-        PERFSW_t of this level, from the top; None: PERFSW, of all.
-    seed
-        Seed of random paths.
-
-    Returns
-    -------
-    ratio, switch, traffic
-        The ratio, the switch that has it, and a traffic matrix with it.
-
-    Examples
-    --------
-    >>> ratio, _, _ = switch_ratio('topology="m-port-n-tree", m=4, n=2', "balanced", level=0)
-    >>> round(ratio, 6)
-    2.0
-    """
-    seen = view(fabric)
-    if seen.tree is None:
-        raise RoutingError(
-            "the oblivious ratio of switches is computed for fat-trees only", hint='topology="m-port-n-tree", m=4, n=3'
-        )
-    m, n = seen.tree
-    pairs = ask("shares", fabric, scheme=scheme, seed=seed)
-    half = m // 2
-
-    def subtree(host: int, t: int) -> int:
-        return 0 if t == 0 else host // half ** (n - t)
-
-    rows = Rows()
-    place: dict[tuple[int, int], int] = {}
-    right: list[float] = []
-    for t in range(n) if level is None else (level,):
-        for number, (s, d, _) in enumerate(pairs):
-            a, b = subtree(s, t), subtree(d, t)
-            lower = (subtree(s, t + 1) == subtree(d, t + 1)) if t + 1 < n else False
-            if a == b and lower:
-                continue  # they meet below this level
-            for tree in {a, b}:
-                if (t, tree) not in place:
-                    place[t, tree] = len(right)
-                    right.append(float(half ** (n - 1 - t)))
-                rows.add((place[t, tree],), (number,), (1.0,))
-    matrix = rows.matrix(len(right), len(pairs)).tocsr()
-    loads: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}
-    for number, (_, _, nodes) in enumerate(pairs):
-        for node, share in nodes:
-            if level is None or seen.level_of[node] == level:
-                loads.setdefault(node, np.zeros(len(pairs)))[number] += share
-    best, where, worst = 0.0, -1, np.zeros(len(pairs))
-    for node, load in loads.items():
-        found = linprog(-load, A_ub=matrix, b_ub=right, bounds=(0, None), method="highs")
-        if found.status != 0:
-            # Pairs that cross no switch of the level are free: they load none of it, so that bounds do not matter to them.
-            raise RoutingError(f"the linear program of the ratio has no solution: {found.message}")
-        if -found.fun > best + 1e-9:  # noqa: PLR2004 - of two equal ones the first
-            best, where, worst = -found.fun, node, found.x
-    traffic = {(s, d): float(x) for (s, d, _), x in zip(pairs, worst, strict=True) if x > 1e-9}  # noqa: PLR2004
-    return best, seen.fabric.nodes[where].name, traffic

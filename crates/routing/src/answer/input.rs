@@ -57,15 +57,18 @@ impl FabricSpec {
             let content = read(path)?;
             let table: toml::Table = content.parse().map_err(|e: toml::de::Error| toml_error(text, &e))?;
             let Some(fabric) = table.get("fabric") else {
-                return Err(RoutingError::new(format!("{text}: no [fabric]: expected a scenario file")).hint("[fabric]\ntopology = \"leaf-spine\" ..."));
+                return Err(RoutingError::new(format!("{text}: no [fabric]: expected a scenario file"))
+                    .hint("[fabric]\ntopology = \"leaf-spine\" ..."));
             };
             let config: TopologyConfig =
                 fabric.clone().try_into().map_err(|e: toml::de::Error| toml_error(&format!("{text}: fabric"), &e))?;
             return Fabric::build(&config, base, &self.failed);
         }
         if !path.exists() {
-            return Err(RoutingError::new(format!("{text}: no such file, and no table such as topology=\"star\", hosts=8"))
-                .hint("topology=\"m-port-n-tree\", m=4, n=3   or a scenario.toml, or a topology file"));
+            return Err(RoutingError::new(format!(
+                "{text}: no such file, and no table such as topology=\"star\", hosts=8"
+            ))
+            .hint("topology=\"m-port-n-tree\", m=4, n=3   or a scenario.toml, or a topology file"));
         }
         let escaped = toml::Value::String(text.to_owned());
         self.inline(&format!("topology = \"file\", path = {escaped}"))
@@ -73,22 +76,28 @@ impl FabricSpec {
 
     fn inline(&self, text: &str) -> Outcome<Fabric> {
         let table = text.trim_start_matches('{').trim_end_matches('}');
-        let holder: Holder =
-            toml::from_str(&format!("fabric = {{ {table} }}")).map_err(|e| toml_error(&format!("fabric {text:?}"), &e))?;
+        let holder: Holder = toml::from_str(&format!("fabric = {{ {table} }}"))
+            .map_err(|e| toml_error(&format!("fabric {text:?}"), &e))?;
         Fabric::build(&holder.fabric, Path::new(""), &self.failed)
     }
 }
 
 fn toml_error(place: &str, error: &toml::de::Error) -> RoutingError {
     let error = RoutingError::new(format!("{place}: {}", error.message()));
-    error.hint(format!("a fabric is a topology ({}) with its sizes: topology=\"m-port-n-tree\", m=4, n=3", TopologyConfig::NAMES.join(", ")))
+    error.hint(format!(
+        "a fabric is a topology ({}) with its sizes: topology=\"m-port-n-tree\", m=4, n=3",
+        TopologyConfig::NAMES.join(", ")
+    ))
 }
 
 fn read(path: &Path) -> Outcome<String> {
     let fail = |e: std::io::Error| RoutingError::new(format!("cannot read {}: {e}", path.display()));
     let about = std::fs::metadata(path).map_err(fail)?;
     if !about.is_file() || about.len() > FILE_MAX {
-        return Err(RoutingError::new(format!("{}: expected a regular file of at most {FILE_MAX} bytes", path.display())));
+        return Err(RoutingError::new(format!(
+            "{}: expected a regular file of at most {FILE_MAX} bytes",
+            path.display()
+        )));
     }
     std::fs::read_to_string(path).map_err(fail)
 }

@@ -139,9 +139,10 @@ fn schemes() -> Value {
 fn describe(fabric: &Fabric) -> Value {
     let graph = &fabric.graph;
     let nodes = graph.nodes.iter().map(|n| json!({"name": n.name, "level": n.level.name(), "pod": n.pod}));
-    let links = graph.links.iter().map(|l| {
-        json!({"a": l.a, "b": l.b, "rate_bps": l.rate.bps(), "delay_ns": l.delay.ps() as f64 / 1e3})
-    });
+    let links = graph
+        .links
+        .iter()
+        .map(|l| json!({"a": l.a, "b": l.b, "rate_bps": l.rate.bps(), "delay_ns": l.delay.ps() as f64 / 1e3}));
     json!({
         "fabric": {"nodes": nodes.collect::<Vec<_>>(), "links": links.collect::<Vec<_>>()},
         "hosts": fabric.hosts(), "relay": graph.hosts_relay, "alive": fabric.alive,
@@ -153,7 +154,9 @@ fn describe(fabric: &Fabric) -> Value {
 
 fn entries(tm: &TrafficMatrix) -> Outcome<Value> {
     let list: Vec<Value> = tm.iter().map(|(s, d, a)| json!([s, d, a.to_string(), a.float()])).collect();
-    Ok(json!({"hosts": tm.hosts, "entries": list, "baseload": number(tm.baseload::<Exact>()?), "total": number(tm.total::<Exact>()?)}))
+    Ok(
+        json!({"hosts": tm.hosts, "entries": list, "baseload": number(tm.baseload::<Exact>()?), "total": number(tm.total::<Exact>()?)}),
+    )
 }
 
 fn loads<S: Scalar>(fabric: &Fabric, tm: &TrafficMatrix, schemes: &[SchemeSpec], seed: u64) -> Outcome<Value> {
@@ -224,7 +227,9 @@ fn worst<S: Scalar>(fabric: &Fabric, spec: &SchemeSpec, seed: u64, switches: boo
     let mut by_level = Vec::new();
     if switches {
         for t in 0..fabric.level_names.len() as u32 {
-            by_level.push(json!({"level": t, "name": fabric.level_names[t as usize], "worst": show(&cases.switches_at(t)?)}));
+            by_level.push(
+                json!({"level": t, "name": fabric.level_names[t as usize], "worst": show(&cases.switches_at(t)?)}),
+            );
         }
     }
     Ok(json!({"scheme": spec.label(), "link": show(&cases.links()?), "switches": by_level}))

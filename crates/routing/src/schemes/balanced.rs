@@ -24,8 +24,16 @@ const COVERS: [(usize, &str, &str); 7] = [
     (6, "015 234 023 125 015 034", "015 345 145 024 135 012"),
     (7, "234 356 012 456 123 056 014", "246 234 345 015 015 016 236"),
     (8, "035 367 012 467 357 016 124 245", "136 034 145 156 257 027 236 047"),
-    (13, "45bc 3456 129c 345b 045b 078a 129c 1679 238a 019a 367c 678b 028a", "567b 468a 38ac 0239 14ac 479a 2459 067b 17bc 138b 0159 238c 0256"),
-    (14, "157a 1289 07ad abcd 07ad 3469 0bcd 2489 2368 0157 15bc 2368 3456 49bc", "156a 068d 05cd 0237 489b 16ac 16ad 247c 359b 2379 48bc 124a 078d 359b"),
+    (
+        13,
+        "45bc 3456 129c 345b 045b 078a 129c 1679 238a 019a 367c 678b 028a",
+        "567b 468a 38ac 0239 14ac 479a 2459 067b 17bc 138b 0159 238c 0256",
+    ),
+    (
+        14,
+        "157a 1289 07ad abcd 07ad 3469 0bcd 2489 2368 0157 15bc 2368 3456 49bc",
+        "156a 068d 05cd 0237 489b 16ac 16ad 247c 359b 2379 48bc 124a 078d 359b",
+    ),
 ];
 
 /// The assignment.
@@ -37,7 +45,7 @@ pub struct Balanced {
 }
 
 fn root_up(k: usize) -> usize {
-    (1..).find(|r| r * r >= k).expect("a root")
+    (1..=k).find(|r| r * r >= k).unwrap_or(1)
 }
 
 /// Sizes of the blocks that cover by a grid with at most `k` blocks.
@@ -130,9 +138,14 @@ mod tests {
 
     #[test]
     fn where_the_square_root_is_reached() {
-        let reached: Vec<u32> =
-            (1..=40).filter(|&k| promise(2 * k, 2) == Some(root_up(k as usize) as u64)).collect();
-        assert_eq!(reached, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 25, 26, 27, 28, 29, 30, 36, 37, 38, 39, 40]);
+        let reached: Vec<u32> = (1..=40).filter(|&k| promise(2 * k, 2) == Some(root_up(k as usize) as u64)).collect();
+        assert_eq!(
+            reached,
+            [
+                1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 25, 26, 27, 28, 29, 30, 36, 37, 38,
+                39, 40
+            ]
+        );
         assert_eq!(promise(64, 2), Some(7)); // ceil(sqrt(32)) is 6
     }
 }

@@ -113,7 +113,8 @@ impl<S: Scalar> Scheme<S> for MdnvrK {
     }
 }
 
-/// The largest share that any draw of [`MdnvrK`] gives each port. No routing: the shares of a pair add up to more than one.
+/// The largest share that any draw of [`MdnvrK`] gives each port. No routing: the shares of a pair add up to
+/// more than one, so that what it puts on a switch is a bound only.
 #[derive(Clone, Copy, Debug)]
 pub struct WorstDraw {
     /// k, from 1; no less than the number of paths: one path.

@@ -85,6 +85,8 @@ impl Settings<'_> {
     }
 }
 
+type Make<S> = fn(&Fabric, &Settings<'_>) -> Outcome<Box<dyn Scheme<S>>>;
+
 /// One line of the registry.
 pub struct Entry<S: Scalar> {
     /// Name on the command line and in results.
@@ -95,7 +97,7 @@ pub struct Entry<S: Scalar> {
     pub takes: bool,
     /// Whether the seed matters.
     pub random: bool,
-    make: fn(&Fabric, &Settings<'_>) -> Outcome<Box<dyn Scheme<S>>>,
+    make: Make<S>,
 }
 
 /// All schemes that need no traffic.

@@ -24,7 +24,9 @@ impl VirtualTables {
     pub(super) fn new(settings: &Settings<'_>) -> Outcome<Self> {
         let tables = settings.parameter("virtual-tables", "a whole number of tables from 1", Exact::whole(2))?;
         if tables.denom() != 1 || tables > Exact::whole(1 << 20) {
-            return Err(RoutingError::new(format!("virtual-tables:{tables}: expected a whole number of tables from 1")));
+            return Err(RoutingError::new(format!(
+                "virtual-tables:{tables}: expected a whole number of tables from 1"
+            )));
         }
         Ok(Self { tables: tables.numer() as u64 })
     }

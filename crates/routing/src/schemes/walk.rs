@@ -144,13 +144,7 @@ impl<S: Scalar> Shares<S> {
     }
 
     /// Visits every port on a shortest path with the number of shortest paths through it.
-    pub(super) fn by_paths(
-        &mut self,
-        fabric: &Fabric,
-        from: NodeId,
-        to: u32,
-        share: impl Fn(u64) -> S,
-    ) -> Outcome<()> {
+    pub(super) fn by_paths(&mut self, fabric: &Fabric, from: NodeId, to: u32, share: impl Fn(u64) -> S) -> Outcome<()> {
         self.layer.clear();
         self.layer.push(from);
         self.prefixes[from as usize] = 1;
@@ -234,6 +228,6 @@ impl Draws {
     /// A number below `n`, each as likely as any other up to 2^-64 n.
     pub(super) fn below(&mut self, n: u64) -> u64 {
         self.0 = mix(self.0);
-        (u128::from(self.0) * u128::from(n) >> 64) as u64
+        ((u128::from(self.0) * u128::from(n)) >> 64) as u64
     }
 }

@@ -34,8 +34,13 @@ impl Weighted {
             for (path, share) in list {
                 let mut at = node(from);
                 for &port in path {
-                    if port >= fabric.graph.ports() || !fabric.alive[(port / 2) as usize] || fabric.graph.port_owner(port) != at {
-                        return Err(RoutingError::new(format!("racks {from} and {to}: port {port} does not continue the path")));
+                    if port >= fabric.graph.ports()
+                        || !fabric.alive[(port / 2) as usize]
+                        || fabric.graph.port_owner(port) != at
+                    {
+                        return Err(RoutingError::new(format!(
+                            "racks {from} and {to}: port {port} does not continue the path"
+                        )));
                     }
                     at = fabric.graph.port_peer(port);
                 }
@@ -59,17 +64,14 @@ impl<S: Scalar> Scheme<S> for Weighted {
 
     fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
-        match self.paths.get(&(fabric.rack(s), to)) {
-            Some(list) => {
-                for (path, share) in list {
-                    path.iter().try_for_each(|&port| out.add(port, S::of(*share)))?;
-                }
-                Ok(())
+        if let Some(list) = self.paths.get(&(fabric.rack(s), to)) {
+            for (path, share) in list {
+                path.iter().try_for_each(|&port| out.add(port, S::of(*share)))?;
             }
-            None => {
-                let all = fabric.paths(from, to)?;
-                out.by_paths(fabric, from, to, |through| S::ratio(through, all))
-            }
+            Ok(())
+        } else {
+            let all = fabric.paths(from, to)?;
+            out.by_paths(fabric, from, to, |through| S::ratio(through, all))
         }
     }
 

@@ -13,8 +13,7 @@ impl TrafficMatrix {
     ///
     /// File, line, what it says and what was expected.
     pub fn from_csv(text: &str, file: &str, graph: &Graph) -> Outcome<Self> {
-        let names: BTreeMap<&str, u32> =
-            (0..graph.hosts).map(|h| (graph.nodes[h as usize].name.as_str(), h)).collect();
+        let names: BTreeMap<&str, u32> = (0..graph.hosts).map(|h| (graph.nodes[h as usize].name.as_str(), h)).collect();
         let mut tm = Self::empty(graph.hosts);
         for (number, line) in text.lines().enumerate() {
             let content = line.split('#').next().unwrap_or_default().trim().trim_start_matches('\u{feff}');
@@ -46,7 +45,7 @@ impl TrafficMatrix {
 
 fn is_header(line: &str) -> bool {
     let cells: Vec<String> = line.split(',').map(|c| c.trim().trim_matches('"').to_lowercase()).collect();
-    matches!(cells.as_slice(), [s, d, a] if (s.starts_with("s") || s == "from") && (d.starts_with("d") || d == "to") && a.parse::<f64>().is_err() && !a.contains('/'))
+    matches!(cells.as_slice(), [s, d, a] if (s.starts_with('s') || s == "from") && (d.starts_with('d') || d == "to") && a.parse::<f64>().is_err() && !a.contains('/'))
 }
 
 fn host(text: &str, names: &BTreeMap<&str, u32>) -> Outcome<u32> {
@@ -61,7 +60,10 @@ fn host(text: &str, names: &BTreeMap<&str, u32>) -> Outcome<u32> {
             Err(RoutingError::new(format!("host {number}: expected 0 to {}, or a name", count - 1)))
         };
     }
-    let error = RoutingError::new(format!("{text:?} is no host of this fabric: expected a name, or a number from 0 to {}", count - 1));
+    let error = RoutingError::new(format!(
+        "{text:?} is no host of this fabric: expected a name, or a number from 0 to {}",
+        count - 1
+    ));
     Err(match nearest(text, names.keys().copied()) {
         Some(near) => error.hint(format!("did you mean {near}?")),
         None => error,
@@ -85,8 +87,14 @@ mod tests {
     fn faults_name_file_line_and_what_was_expected() {
         let graph = Graph::with_hosts(4, |_| None);
         let error = |text: &str| TrafficMatrix::from_csv(text, "tm.csv", &graph).unwrap_err().to_string();
-        assert_eq!(error("h0,h1"), "tm.csv:1: 2 cells: expected source,destination,amount\nhint: one pair of hosts a line: h0,h5,16/3");
-        assert_eq!(error("h0,h1,1\nh0,H2,1"), "tm.csv:2: \"H2\" is no host of this fabric: expected a name, or a number from 0 to 3\nhint: did you mean h2?");
+        assert_eq!(
+            error("h0,h1"),
+            "tm.csv:1: 2 cells: expected source,destination,amount\nhint: one pair of hosts a line: h0,h5,16/3"
+        );
+        assert_eq!(
+            error("h0,h1,1\nh0,H2,1"),
+            "tm.csv:2: \"H2\" is no host of this fabric: expected a name, or a number from 0 to 3\nhint: did you mean h2?"
+        );
         assert_eq!(error("h0,9,1"), "tm.csv:1: host 9: expected 0 to 3, or a name");
         assert_eq!(error("h0,h0,1"), "tm.csv:1: h0 sends to itself: expected two different hosts");
         assert!(error("h0,h1,-1").starts_with("tm.csv:1: \"-1\" is no amount"));

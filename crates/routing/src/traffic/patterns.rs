@@ -77,7 +77,9 @@ impl Pattern {
         };
         match self {
             Self::Stride(by) if by % hosts == 0 => {
-                return Err(RoutingError::new(format!("stride:{by} lets every one of the {hosts} hosts send to itself")));
+                return Err(RoutingError::new(format!(
+                    "stride:{by} lets every one of the {hosts} hosts send to itself"
+                )));
             }
             Self::Stride(by) => (0..hosts).try_for_each(|i| {
                 let to = (u64::from(i) + u64::from(by)) % u64::from(hosts);
@@ -161,7 +163,10 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let error = |text: &str| Pattern::parse(text).unwrap().and_then(|p| p.matrix(16, 1)).unwrap_err().to_string();
-        assert_eq!(error("stride"), "traffic \"stride\": no number after stride: expected a whole number from 1\nhint: stride:4");
+        assert_eq!(
+            error("stride"),
+            "traffic \"stride\": no number after stride: expected a whole number from 1\nhint: stride:4"
+        );
         assert!(error("senders:0").contains("\"0\" after senders"));
         assert!(error("random:3").contains("expected nothing after random"));
         assert_eq!(error("stride:32"), "stride:32 lets every one of the 16 hosts send to itself");

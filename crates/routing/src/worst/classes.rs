@@ -16,14 +16,12 @@ impl Classes {
     pub(super) fn of(fabric: &Fabric, matters: Matters) -> Self {
         let racks = fabric.racks.node.len();
         match matters {
-            Matters::Rack => Self {
-                hosts: fabric.racks.hosts.clone(),
-                of_rack: (0..racks as u32).map(|r| vec![r]).collect(),
-            },
-            Matters::Host => Self {
-                hosts: (0..fabric.hosts()).map(|h| vec![h]).collect(),
-                of_rack: fabric.racks.hosts.clone(),
-            },
+            Matters::Rack => {
+                Self { hosts: fabric.racks.hosts.clone(), of_rack: (0..racks as u32).map(|r| vec![r]).collect() }
+            }
+            Matters::Host => {
+                Self { hosts: (0..fabric.hosts()).map(|h| vec![h]).collect(), of_rack: fabric.racks.hosts.clone() }
+            }
         }
     }
 

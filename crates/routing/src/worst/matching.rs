@@ -86,7 +86,7 @@ impl Problem {
         for r in 0..self.rows.len() {
             start[r + 1] += start[r];
         }
-        let mut graph = Flow {
+        let mut graph = Layered {
             edges: &self.edges,
             start,
             flow: vec![0; self.edges.len()],
@@ -118,6 +118,10 @@ impl Problem {
 
     /// The Hungarian method by shortest augmenting paths (Jonker and Volgenant 1987), with supplies. There is at least as much
     /// room in the columns as supply in the rows, so that all of it is placed, some of it for nothing.
+    #[expect(
+        clippy::many_single_char_names,
+        reason = "the names of the literature: u and v are the potentials, i and j rows and columns"
+    )]
     fn heaviest(&self) -> Matching {
         let (m, n) = (self.rows.len(), self.columns.len());
         let top = self.edges.iter().map(|e| e.2).max().unwrap_or(0);
@@ -213,7 +217,7 @@ impl Problem {
     }
 }
 
-struct Flow<'a> {
+struct Layered<'a> {
     edges: &'a [(u32, u32, i128)],
     /// First edge of each row.
     start: Vec<usize>,
@@ -228,7 +232,7 @@ struct Flow<'a> {
     next: Vec<usize>,
 }
 
-impl Flow<'_> {
+impl Layered<'_> {
     /// Layers from the rows with supply; whether a column with room is reached.
     fn layers(&mut self) -> bool {
         self.depth = self.supply.iter().map(|&s| if s > 0 { 0 } else { u32::MAX }).collect();

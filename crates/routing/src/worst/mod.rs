@@ -69,6 +69,9 @@ struct Sums<S> {
     nodes: Vec<S>,
 }
 
+/// A class of sources and one of destinations.
+type Cell = (u32, u32);
+
 fn fit<S>(value: Option<S>) -> Outcome<S> {
     value.ok_or_else(RoutingError::overflow)
 }
@@ -194,8 +197,7 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
         let index = |used: &[u32], class: u32| used.binary_search(&class).expect("it was listed") as u32;
         problem.rows = row_sizes;
         problem.columns = column_sizes;
-        problem.edges =
-            cells.iter().zip(units).map(|(c, w)| (index(&rows, c.0), index(&columns, c.1), w)).collect();
+        problem.edges = cells.iter().zip(units).map(|(c, w)| (index(&rows, c.0), index(&columns, c.1), w)).collect();
         problem.edges.sort_unstable_by_key(|e| (e.0, e.1));
         let value = |units: i128| fit(S::of(Exact::new(units, 1)).times(unit).and_then(|v| v.over(capacity)));
         if let Some(than) = than
@@ -224,7 +226,7 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
     }
 
     /// The pairs of classes that load a place, and how much.
-    fn weights(&self, place: Place) -> Outcome<(Vec<(u32, u32)>, Vec<S>)> {
+    fn weights(&self, place: Place) -> Outcome<(Vec<Cell>, Vec<S>)> {
         let fabric = self.fabric;
         let mut shares = Shares::new(fabric);
         let (mut cells, mut weights) = (Vec::new(), Vec::new());
@@ -235,7 +237,8 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
             }
             for &a in &self.sources.of_rack[from as usize] {
                 for &b in &self.destinations.of_rack[to as usize] {
-                    let (sources, destinations) = (&self.sources.hosts[a as usize], &self.destinations.hosts[b as usize]);
+                    let (sources, destinations) =
+                        (&self.sources.hosts[a as usize], &self.destinations.hosts[b as usize]);
                     let Some((s, d)) = pair(sources, destinations) else { continue };
                     shares.fill(self.scheme, fabric, s, d)?;
                     let mut weight = S::zero();
@@ -296,7 +299,8 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
 
     /// Lets a host that would send to itself change places with another of its class as a source, or as a destination.
     fn mend(&self, to: &mut [Option<u32>], s: u32) {
-        let class = |classes: &Classes| classes.hosts.iter().position(|c| c.contains(&s)).expect("each host has a class");
+        let class =
+            |classes: &Classes| classes.hosts.iter().position(|c| c.contains(&s)).expect("each host has a class");
         let alike = &self.sources.hosts[class(&self.sources)];
         if let Some(&other) = alike.iter().find(|&&o| o != s) {
             to.swap(s as usize, other as usize);

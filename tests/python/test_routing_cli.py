@@ -1,0 +1,136 @@
+"""``anabranch routing``: its answers, its files, its mistakes, and the page that shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/balance-a-fabric.md"
+TREE = 'topology="m-port-n-tree", m=4, n=3'
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).parent / "anabranch"), "routing", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+
+
+def blocks(language: str) -> list[str]:
+    """Blocks of the page, as they stand."""
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def plain(text: str) -> list[str]:
+    """Lines without trailing spaces; the solver's time differs from machine to machine."""
+    return [re.sub(r"\d+\.\d\d s\.", "T s.", line.rstrip()) for line in text.strip().splitlines()]
+
+
+def test_the_page_shows_what_its_commands_print(tmp_path: Path) -> None:
+    (table,) = blocks("csv")
+    (tmp_path / "traffic.csv").write_text(table)
+    shown = blocks("console")
+    assert len(shown) == 2
+    for block in shown:
+        command, _, output = block.partition("\n")
+        done = subprocess.run(
+            ["bash", "-c", command.removeprefix("$ ")],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+            env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LANG": "C.UTF-8"},
+        )
+        assert plain(done.stdout) == plain(output)
+
+
+def test_python_of_the_page_runs() -> None:
+    (code,) = blocks("python")
+    exec(code, {})
+
+
+def test_json_has_everything(tmp_path: Path) -> None:
+    done = run(
+        TREE, "-t", "stride:4", "-s", "nr", "-s", "mdnvr-k:4/3", "--worst", "nr", "--decompose", "--json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["optimum"]["load"] == {"text": "1", "value": 1.0}
+    nr = data["schemes"][0]
+    assert nr["links"]["agg0.0@1-core0.0@0"] == 4
+    assert nr["switches"]["core0.0@0"] == 16
+    assert nr["levels"][0]["perfsw"]["text"] == "4"
+    assert data["worst"]["link"]["load"]["load"]["text"] == "4"
+    assert [one["load"]["load"]["text"] for one in data["worst"]["switches"]] == ["16", "8", "4"]
+    assert data["decomposition"]["parts"][0]["pairs"] == 16
+    assert data["decomposition"]["parts"][0]["entries"][0] == [0, 4, "1"]
+
+
+def test_drawings_colour_every_link(tmp_path: Path) -> None:
+    done = run(
+        TREE,
+        "-t",
+        "stride:4",
+        "-s",
+        "nr",
+        "--fail",
+        "core1.1@0-agg3.1@1",
+        "--svg",
+        "a.svg",
+        "--html",
+        "a.html",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    drawn = ET.parse(tmp_path / "a.svg")
+    name = "{http://www.w3.org/2000/svg}line"
+    titles = [line[0].text or "" for line in drawn.iter(name) if len(line)]
+    assert len(titles) == 2 * 47 + 1
+    assert sum(text.endswith("failed") for text in titles) == 1
+    assert "agg0.0@1-core0.0@0: load 4, utilisation 4" in titles
+    assert (tmp_path / "a.html").read_text().count("<svg") == 1
+    # A drawing is never written over what is read.
+    (tmp_path / "tm.csv").write_text("0,1,1\n")
+    done = run(TREE, "-t", "tm.csv", "--svg", "tm.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert (tmp_path / "tm.csv").read_text() == "0,1,1\n"
+
+
+def test_fabrics_come_from_scenarios_and_topology_files(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('[fabric]\ntopology = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n')
+    (tmp_path / "f.fabric").write_text("[hosts]\na\nb\n[switches]\ns\n[links]\na, s\nb, s, 2Gbps\n")
+    (tmp_path / "tm.csv").write_text("a,b,2.5\n")
+    assert "ecmp" in run("s.toml", "-t", "random", cwd=tmp_path).stdout
+    done = run("f.fabric", "-t", "tm.csv", "-s", "ecmp", cwd=tmp_path)
+    assert "ecmp is optimal on this traffic: MLOAD 5/2" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (TREE, "-t", "stride"),
+            'error: traffic "stride": no number after stride: expected a whole number from 1\nhint: stride:4\n',
+        ),
+        ((TREE, "-t", "random", "-s", "ecpm"), "hint: did you mean ecmp?\n"),
+        (
+            (TREE, "-t", "bad.csv"),
+            'error: bad.csv:2: "x" is no host of this fabric: expected a name, or a number from 0 to 15\n',
+        ),
+        ((TREE, "-t", "random", "--fail", "a-b"), 'error: there is no link "a-b" in this fabric'),
+        (("none.toml", "-t", "random"), "error: cannot read none.toml: No such file or directory"),
+        ((TREE, "-t", "random", "-s", "nr", "-s", "nr"), "error: scheme nr is asked for twice\n"),
+    ],
+)
+def test_mistakes_end_with_a_message(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("source,destination,amount\nx,h1,1\n")
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
