@@ -2,6 +2,7 @@
 //!
 //! A load is `{"text": "16/3", "value": 5.333}`: exact as text, and rounded.
 
+mod dissertation;
 mod input;
 
 use crate::decomposition::{self, Decomposition};
@@ -75,6 +76,12 @@ enum Question {
     },
     /// The dissertation's bounds for FT(m, n).
     Bounds { m: u32, n: u32, k: Vec<String> },
+    /// A transfer by Front-Back, or by what it is compared with, over paths whose rates are given.
+    FrontBack(dissertation::TransferSpec),
+    /// A path as a vector of neighbour indices, hop by hop: index and number of neighbours.
+    NixVector { hops: Vec<(u32, u32)> },
+    /// Where claims of the dissertation do not hold.
+    Findings,
 }
 
 /// Answers one question.
@@ -119,6 +126,9 @@ pub fn answer(question: &str) -> Outcome<String> {
         }
         Question::Shares { fabric, scheme, seed } => shares(&fabric.build()?, &scheme, seed)?,
         Question::Bounds { m, n, k } => bounds(m, n, &k)?,
+        Question::FrontBack(transfer) => dissertation::front_back(&transfer)?,
+        Question::NixVector { hops } => dissertation::nix_vector(&hops)?,
+        Question::Findings => dissertation::found()?,
     };
     Ok(found.to_string())
 }

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch.figures import Axis, Series
-from anabranch.reproduce.panels import transports
+from anabranch.figures import Axis, Panel, Series
+from anabranch.reproduce.panels import transports, values_of
 from anabranch.styles import SPARE, Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from anabranch.figures import Kind
 
 TRIMMED = pl.col("packets_trimmed")
 GBPS = pl.col("goodput_bps") / 1e9
@@ -119,3 +121,13 @@ def spaced(quantity: str) -> str:
 def excess(above: pl.Expr, below: pl.Expr) -> pl.Expr:
     """By how many percent one quantity is above another."""
     return 100 * (above / below - 1)
+
+
+def drawn(
+    kind: Kind, rows: pl.DataFrame, names: Sequence[str], *, x: Axis, y: Axis, key: str = "", caption: str = ""
+) -> Panel:
+    """A panel of values that were calculated: columns ``series``, ``x`` and ``y``, without intervals."""
+    nothing = pl.lit(None, pl.Float64)
+    place = pl.col("x") if kind in {"bars", "stacked"} else pl.col("x").cast(pl.Float64)
+    data = rows.select("series", place, pl.col("y").cast(pl.Float64), nothing.alias("low"), nothing.alias("high"))
+    return Panel(key, caption, kind, data, x, y, values_of("series", names))
