@@ -139,6 +139,7 @@ def flows(fixture: Fixture, run: str, transport: str, seed: int, *, load: float,
         *(pl.lit(0).alias(name) for name in ("packets_marked", "timeouts", "overhead_symbols")),
         pl.lit(value=False).alias("decoded"),
         pl.lit(None).alias("straggler"),
+        pl.lit(None).alias("block"),
         pl.when(pl.Series(~background & (np.arange(n + b) % 3 == 0)))
         .then(pl.col("ideal_fct_ns") * fixture.deadline if fixture.deadline else pl.lit(None))
         .alias("deadline_ns"),
