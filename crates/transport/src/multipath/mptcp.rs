@@ -58,18 +58,12 @@ impl DataLevel {
         }
     }
 
-    /// The subflow that gets the next segment, of those that could send one.
+    /// The subflow that gets the next segment, of those that could send one. One that does not get through is not among them: after a
+    /// timeout its window is one segment, which is on its way.
     pub(super) fn choose(&self, candidates: Set, ends: &[Connection], turn: usize) -> Option<usize> {
-        // One that does not get through gets nothing before it does (Linux: potentially failed), unless none does.
-        let sound =
-            members(candidates).filter(|&i| ends[i].timeouts_in_a_row() == 0).fold(0, |set: Set, i| set | 1 << i);
-        if sound == 0 && ends.iter().any(|end| end.is_established() && end.timeouts_in_a_row() == 0) {
-            return None;
-        }
-        let set = if sound == 0 { candidates } else { sound };
         match self.scheduler {
-            MptcpScheduler::RoundRobin => next_of(set, turn),
-            MptcpScheduler::MinRtt => members(set).min_by_key(|&i| ends[i].smoothed_rtt()),
+            MptcpScheduler::RoundRobin => next_of(candidates, turn),
+            MptcpScheduler::MinRtt => members(candidates).min_by_key(|&i| ends[i].smoothed_rtt()),
         }
     }
 
