@@ -37,12 +37,12 @@ pub(super) fn couple(ends: &mut [Connection], open: Set, i: usize, segment: u64)
             (end.is_established() && view.rtt > 0).then_some(view)
         };
         let Some(own) = view(i) else { return };
-        of(members(open).filter_map(view), own, segment)
+        of(&members(open).filter_map(view), own, segment)
     };
     ends[i].set_coupling(coupling);
 }
 
-fn of(views: impl Iterator<Item = View> + Clone, own: View, segment: u64) -> Coupling {
+fn of(views: &(impl Iterator<Item = View> + Clone), own: View, segment: u64) -> Coupling {
     let rate = views.clone().map(|v| v.window as f64 / v.seconds()).sum();
     let best = views.clone().map(|v| v.window as f64 / (v.seconds() * v.seconds())).fold(0.0, f64::max);
     Coupling { rate, best, shift: shift(views, own, segment) }
@@ -50,7 +50,7 @@ fn of(views: impl Iterator<Item = View> + Clone, own: View, segment: u64) -> Cou
 
 /// OLIA's alpha: what the paths with the largest windows lose, the best ones that have not the largest windows gain. Windows are
 /// compared in segments, as in Linux.
-fn shift(views: impl Iterator<Item = View> + Clone, own: View, segment: u64) -> f64 {
+fn shift(views: &(impl Iterator<Item = View> + Clone), own: View, segment: u64) -> f64 {
     let segments = |v: &View| v.window / segment;
     let largest = views.clone().map(|v| segments(&v)).max().unwrap_or(0);
     let is_collected = |v: &View| segments(v) < largest && views.clone().all(|other| v.is_as_good_as(other));
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn lia_s_sums_are_those_of_rfc_6356() {
-        let c = of([view(10, 10, 0), view(20, 40, 0)].into_iter(), view(10, 10, 0), 1000);
+        let c = of(&[view(10, 10, 0), view(20, 40, 0)].into_iter(), view(10, 10, 0), 1000);
         assert!((c.rate - (10_000.0 / 0.01 + 20_000.0 / 0.04)).abs() < 1e-3);
         assert!((c.best - 10_000.0 / 0.0001).abs() < 1.0, "the larger of 1e8 and 1.25e7");
     }
@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn olia_moves_from_the_largest_windows_to_the_best_paths() {
         let (good, large, other) = (view(5, 10, 9000), view(20, 10, 4000), view(3, 10, 100));
-        let shift = |own| shift([good, large, other].into_iter(), own, 1000);
+        let shift = |own| shift(&[good, large, other].into_iter(), own, 1000);
         let thirds = [good, large, other].map(|own| (shift(own) * 3.0).round() as i32);
         assert_eq!(thirds, [1, -1, 0]);
         // The best path has the largest window: nothing moves.
         let rich = view(20, 10, 9000);
         assert!(
-            [rich, other].map(|own| super::shift([rich, other].into_iter(), own, 1000)).iter().all(|s| s.abs() < 1e-9)
+            [rich, other].map(|own| super::shift(&[rich, other].into_iter(), own, 1000)).iter().all(|s| s.abs() < 1e-9)
         );
         // Twice the round trip counts as a quarter of the distance.
         assert!(
