@@ -354,7 +354,7 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             let tcp = TcpConfig { sack, rto_min: Duration::from_ms(1), ..TcpConfig::default() };
             Protocol::Multipath(if mptcp {
                 let scheduler = if turns { MptcpScheduler::RoundRobin } else { MptcpScheduler::MinRtt };
-                MptcpConfig { subflows, scheduler, congestion }.over(&tcp)
+                MptcpConfig { subflows, scheduler, congestion, opportunistic: !sack }.over(&tcp)
             } else {
                 FrontBackConfig { subflows, scheduler, congestion }.over(&tcp)
             })

@@ -8,7 +8,7 @@ use crate::units::Time;
 pub(super) type Set = u64;
 
 /// Those of a set, in order.
-pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> {
+pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> + Clone {
     std::iter::from_fn(move || {
         let first = set.trailing_zeros() as usize;
         (set != 0).then(|| {

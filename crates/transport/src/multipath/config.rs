@@ -98,13 +98,21 @@ pub struct MptcpConfig {
     pub subflows: Subflows,
     /// Which subflow gets the next segment. Default `min-rtt` (Linux).
     pub scheduler: MptcpScheduler,
+    /// When the receive window is full, send the oldest data that is in doubt again, once, on a subflow that has room (Raiciu et al. 2012,
+    /// §4.2, mechanism 1). Default false, as in Linux since 5.6.
+    pub opportunistic: bool,
     /// Congestion control of each. Default `lia`; all but `lia` and `olia` are not coupled.
     pub congestion: SubflowControl,
 }
 
 impl Default for MptcpConfig {
     fn default() -> Self {
-        Self { subflows: Subflows::Count(4), scheduler: MptcpScheduler::MinRtt, congestion: SubflowControl::Lia }
+        Self {
+            subflows: Subflows::Count(4),
+            scheduler: MptcpScheduler::MinRtt,
+            opportunistic: false,
+            congestion: SubflowControl::Lia,
+        }
     }
 }
 
@@ -119,7 +127,8 @@ impl MptcpConfig {
 
     /// With TCP as in `tcp`.
     pub fn over(&self, tcp: &TcpConfig) -> MultipathConfig {
-        MultipathConfig::new(Policy::Mptcp(self.scheduler), self.subflows, self.congestion, MPTCP_OPTIONS, tcp)
+        let policy = Policy::Mptcp { scheduler: self.scheduler, opportunistic: self.opportunistic };
+        MultipathConfig::new(policy, self.subflows, self.congestion, MPTCP_OPTIONS, tcp)
     }
 }
 
@@ -147,7 +156,7 @@ const MPTCP_OPTIONS: Options = Options { data: 28, ack: 12, syn: [4, 12], join: 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
     FrontBack(Scheduler),
-    Mptcp(MptcpScheduler),
+    Mptcp { scheduler: MptcpScheduler, opportunistic: bool },
 }
 
 /// A transport with several TCP connections, made of its parameters and of TCP's.
@@ -202,7 +211,7 @@ impl MultipathConfig {
     }
 
     pub(super) fn is_mptcp(&self) -> bool {
-        matches!(self.policy, Policy::Mptcp(_))
+        matches!(self.policy, Policy::Mptcp { .. })
     }
 
     pub(super) fn is_coupled(&self) -> bool {

@@ -30,40 +30,39 @@ impl View {
 
 /// Tells the control of subflow `i` what the others are like. Those without a round-trip sample do not count.
 pub(super) fn couple(ends: &mut [Connection], open: Set, i: usize, segment: u64) {
-    let view = |end: &Connection| View {
-        window: end.plain_window(),
-        rtt: end.smoothed_rtt().ps(),
-        inter_loss: end.inter_loss(),
+    let coupling = {
+        let view = |j: usize| {
+            let end = &ends[j];
+            let view = View { window: end.plain_window(), rtt: end.smoothed_rtt().ps(), inter_loss: end.inter_loss() };
+            (end.is_established() && view.rtt > 0).then_some(view)
+        };
+        let Some(own) = view(i) else { return };
+        of(&members(open).filter_map(view), own, segment)
     };
-    let known = |end: &Connection| end.is_established() && end.smoothed_rtt().ps() > 0;
-    let views: Vec<(usize, View)> = members(open).filter(|&j| known(&ends[j])).map(|j| (j, view(&ends[j]))).collect();
-    let Some(&(_, own)) = views.iter().find(|(j, _)| *j == i) else { return };
-    let views: Vec<View> = views.into_iter().map(|(_, view)| view).collect();
-    ends[i].set_coupling(of(&views, own, segment));
+    ends[i].set_coupling(coupling);
 }
 
-fn of(views: &[View], own: View, segment: u64) -> Coupling {
-    let rate = views.iter().map(|v| v.window as f64 / v.seconds()).sum();
-    let best = views.iter().map(|v| v.window as f64 / (v.seconds() * v.seconds())).fold(0.0, f64::max);
+fn of(views: &(impl Iterator<Item = View> + Clone), own: View, segment: u64) -> Coupling {
+    let rate = views.clone().map(|v| v.window as f64 / v.seconds()).sum();
+    let best = views.clone().map(|v| v.window as f64 / (v.seconds() * v.seconds())).fold(0.0, f64::max);
     Coupling { rate, best, shift: shift(views, own, segment) }
 }
 
-/// OLIA's alpha: what the paths with the largest windows lose, the best ones that have not the largest windows gain. Windows are compared in
-/// segments, as in Linux.
-fn shift(views: &[View], own: View, segment: u64) -> f64 {
+/// OLIA's alpha: what the paths with the largest windows lose, the best ones that have not the largest windows gain. Windows are
+/// compared in segments, as in Linux.
+fn shift(views: &(impl Iterator<Item = View> + Clone), own: View, segment: u64) -> f64 {
     let segments = |v: &View| v.window / segment;
-    let largest = views.iter().map(segments).max().unwrap_or(0);
-    let is_best = |v: &View| views.iter().all(|other| v.is_as_good_as(*other));
-    let is_collected = |v: &View| is_best(v) && segments(v) < largest;
-    let collected = views.iter().filter(|v| is_collected(v)).count();
+    let largest = views.clone().map(|v| segments(&v)).max().unwrap_or(0);
+    let is_collected = |v: &View| segments(v) < largest && views.clone().all(|other| v.is_as_good_as(other));
+    let collected = views.clone().filter(is_collected).count();
     if collected == 0 {
         return 0.0;
     }
-    let paths = views.len() as f64;
+    let paths = views.clone().count() as f64;
     if is_collected(&own) {
         1.0 / (paths * collected as f64)
     } else if segments(&own) == largest {
-        -1.0 / (paths * views.iter().filter(|v| segments(v) == largest).count() as f64)
+        -1.0 / (paths * views.clone().filter(|v| segments(v) == largest).count() as f64)
     } else {
         0.0
     }
@@ -81,7 +80,7 @@ mod tests {
 
     #[test]
     fn lia_s_sums_are_those_of_rfc_6356() {
-        let c = of(&[view(10, 10, 0), view(20, 40, 0)], view(10, 10, 0), 1000);
+        let c = of(&[view(10, 10, 0), view(20, 40, 0)].into_iter(), view(10, 10, 0), 1000);
         assert!((c.rate - (10_000.0 / 0.01 + 20_000.0 / 0.04)).abs() < 1e-3);
         assert!((c.best - 10_000.0 / 0.0001).abs() < 1.0, "the larger of 1e8 and 1.25e7");
     }
@@ -89,12 +88,14 @@ mod tests {
     #[test]
     fn olia_moves_from_the_largest_windows_to_the_best_paths() {
         let (good, large, other) = (view(5, 10, 9000), view(20, 10, 4000), view(3, 10, 100));
-        let shift = |own| shift(&[good, large, other], own, 1000);
+        let shift = |own| shift(&[good, large, other].into_iter(), own, 1000);
         let thirds = [good, large, other].map(|own| (shift(own) * 3.0).round() as i32);
         assert_eq!(thirds, [1, -1, 0]);
         // The best path has the largest window: nothing moves.
         let rich = view(20, 10, 9000);
-        assert!([rich, other].map(|own| super::shift(&[rich, other], own, 1000)).iter().all(|s| s.abs() < 1e-9));
+        assert!(
+            [rich, other].map(|own| super::shift(&[rich, other].into_iter(), own, 1000)).iter().all(|s| s.abs() < 1e-9)
+        );
         // Twice the round trip counts as a quarter of the distance.
         assert!(
             view(1, 10, 2600).is_as_good_as(view(1, 20, 10_000))

@@ -51,6 +51,11 @@ impl Mappings {
         Some((piece.data + inside, piece.len - inside))
     }
 
+    /// Whether this part of the stream carries this byte of the object.
+    pub(super) fn carries(&self, stream: Range<u64>, byte: u64) -> bool {
+        self.data_of(stream).any(|piece| piece.contains(&byte))
+    }
+
     /// The bytes of the object that this part of the stream carries.
     pub(super) fn data_of(&self, stream: Range<u64>) -> impl Iterator<Item = Range<u64>> {
         self.pieces.iter().filter_map(move |piece| {

@@ -23,11 +23,25 @@ pub(super) struct DataLevel {
     again: RangeSet,
     /// Segments of these that were handed out.
     pub(super) reinjected: u64,
+    /// Whether a full window has its oldest bytes sent again, and those of which that was tried: everything before.
+    opportunistic: bool,
+    tried: u64,
 }
 
 impl DataLevel {
-    pub(super) fn new(scheduler: MptcpScheduler, segment: u64, window: u64) -> Self {
-        Self { scheduler, available: 0, next: 0, una: 0, window, segment, again: RangeSet::default(), reinjected: 0 }
+    pub(super) fn new(scheduler: MptcpScheduler, opportunistic: bool, segment: u64, window: u64) -> Self {
+        Self {
+            scheduler,
+            available: 0,
+            next: 0,
+            una: 0,
+            window,
+            segment,
+            again: RangeSet::default(),
+            reinjected: 0,
+            opportunistic,
+            tried: 0,
+        }
     }
 
     pub(super) fn provide(&mut self, end: u64) {
@@ -58,18 +72,12 @@ impl DataLevel {
         }
     }
 
-    /// The subflow that gets the next segment, of those that could send one.
+    /// The subflow that gets the next segment, of those that could send one. One that does not get through is not among them: after a
+    /// timeout its window is one segment, which is on its way.
     pub(super) fn choose(&self, candidates: Set, ends: &[Connection], turn: usize) -> Option<usize> {
-        // One that does not get through gets nothing before it does (Linux: potentially failed), unless none does.
-        let sound =
-            members(candidates).filter(|&i| ends[i].timeouts_in_a_row() == 0).fold(0, |set: Set, i| set | 1 << i);
-        if sound == 0 && ends.iter().any(|end| end.is_established() && end.timeouts_in_a_row() == 0) {
-            return None;
-        }
-        let set = if sound == 0 { candidates } else { sound };
         match self.scheduler {
-            MptcpScheduler::RoundRobin => next_of(set, turn),
-            MptcpScheduler::MinRtt => members(set).min_by_key(|&i| ends[i].smoothed_rtt()),
+            MptcpScheduler::RoundRobin => next_of(candidates, turn),
+            MptcpScheduler::MinRtt => members(candidates).min_by_key(|&i| ends[i].smoothed_rtt()),
         }
     }
 
@@ -91,13 +99,28 @@ impl DataLevel {
     }
 }
 
+impl DataLevel {
+    /// The receive window is full, and only the oldest bytes in doubt can open it: these, for a subflow with room that has not sent them
+    /// itself; once (Raiciu et al. 2012, §4.2, mechanism 1: opportunistic retransmission).
+    pub(super) fn take_oldest(&mut self, sent_by_it: impl Fn(u64) -> bool) -> Option<Range<u64>> {
+        let full = self.available > self.next && self.available.min(self.next + self.segment) > self.una + self.window;
+        if !self.opportunistic || !full || self.tried > self.una || self.next == self.una || sent_by_it(self.una) {
+            return None;
+        }
+        let end = self.next.min(self.una + self.segment);
+        self.tried = end;
+        self.reinjected += 1;
+        Some(self.una..end)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_window_counts_from_the_data_ack() {
-        let mut data = DataLevel::new(MptcpScheduler::MinRtt, 10, 25);
+        let mut data = DataLevel::new(MptcpScheduler::MinRtt, true, 10, 25);
         data.provide(1000);
         assert_eq!([data.take(), data.take(), data.take()], [Some(0..10), Some(10..20), None]);
         assert!(data.on_ack(10, 25));
@@ -108,8 +131,23 @@ mod tests {
     }
 
     #[test]
+    fn a_full_window_has_its_oldest_bytes_sent_again_once() {
+        for opportunistic in [true, false] {
+            let mut data = DataLevel::new(MptcpScheduler::MinRtt, opportunistic, 10, 25);
+            data.provide(1000);
+            assert_eq!(data.take_oldest(|_| false), None, "the window is not full");
+            (0..2).for_each(|_| assert!(data.take().is_some()));
+            assert_eq!(data.take_oldest(|byte| byte == 0), None, "by whom they are in doubt already");
+            assert_eq!(data.take_oldest(|_| false), opportunistic.then_some(0..10));
+            assert_eq!(data.take_oldest(|_| false), None, "once");
+            data.on_ack(10, 15);
+            assert_eq!(data.take_oldest(|_| false), opportunistic.then_some(10..20), "the next are the oldest now");
+        }
+    }
+
+    #[test]
     fn what_is_sent_again_comes_first_and_only_once() {
-        let mut data = DataLevel::new(MptcpScheduler::MinRtt, 10, 100);
+        let mut data = DataLevel::new(MptcpScheduler::MinRtt, true, 10, 100);
         data.provide(1000);
         (0..5).for_each(|_| assert!(data.take().is_some()));
         data.on_ack(10, 100);

@@ -36,10 +36,10 @@ impl Data {
         }
     }
 
-    fn take(&mut self, i: usize, ends: &[Connection]) -> Option<Range<u64>> {
+    fn take(&mut self, i: usize, ends: &[Connection], map: &Mappings) -> Option<Range<u64>> {
         match self {
             Self::FrontBack(blocks) => blocks.take(i, ends),
-            Self::Mptcp(data) => data.take(),
+            Self::Mptcp(data) => data.take().or_else(|| data.take_oldest(|byte| map.carries(ends[i].in_doubt(), byte))),
         }
     }
 
@@ -92,7 +92,9 @@ impl Sender {
         let segment = config.tcp.mss();
         let data = match config.policy {
             Policy::FrontBack(scheduler) => Data::FrontBack(Blocks::new(scheduler, n, segment)),
-            Policy::Mptcp(scheduler) => Data::Mptcp(DataLevel::new(scheduler, segment, config.tcp.receive_window.0)),
+            Policy::Mptcp { scheduler, opportunistic } => {
+                Data::Mptcp(DataLevel::new(scheduler, opportunistic, segment, config.tcp.receive_window.0))
+            }
         };
         let bundle = Bundle::new(ends);
         let size = flow.bytes.unwrap_or(u64::MAX);
@@ -305,7 +307,7 @@ impl Sender {
     fn poll_new(&mut self, now: Time) -> Option<(usize, Transmit<Segment>)> {
         let candidates = self.bundle.ready() & self.open;
         if let Some(i) = self.data.choose(candidates, &self.bundle.ends, self.turn)
-            && let Some(piece) = self.data.take(i, &self.bundle.ends)
+            && let Some(piece) = self.data.take(i, &self.bundle.ends, &self.maps[i])
         {
             self.maps[i].push(&piece);
             self.bundle.ends[i].hand_out(piece.end - piece.start);

@@ -2,7 +2,9 @@
 
 use super::transfer::{END, front_back, mptcp, tcp};
 use crate::endpoint::{Arrival, Endpoint, Event, Transmit};
-use crate::multipath::{Connection, Header, MptcpScheduler, MultipathConfig, Scheduler, SubflowControl};
+use crate::multipath::{
+    Connection, Header, MptcpConfig, MptcpScheduler, MultipathConfig, Scheduler, SubflowControl, Subflows,
+};
 use crate::tcp::{FlowSpec, TcpConfig};
 use crate::units::{Bytes, Duration, Time};
 use std::collections::BTreeMap;
@@ -221,19 +223,22 @@ fn front_back_waits_for_a_path_that_dies() {
     assert!(world.completed[0].is_none() && world.failed);
 }
 
-/// With a receive window of the connection that is full, nothing moves before what the dead path had is sent on the other.
+/// With a receive window of the connection that is full, nothing moves before what the dead path had is sent on the other: after a
+/// timeout, or at once.
 #[test]
-fn a_dead_path_fills_the_window_for_one_timeout() {
-    let tcp = TcpConfig { receive_window: Bytes(100_000), ..wide() };
-    let config = mptcp(2, MptcpScheduler::RoundRobin, SubflowControl::Newreno, &tcp);
-    let mut world = World::new(dying(), vec![(config, Some(5_000_000), vec![0, 1])]);
-    world.run(Time::ZERO + Duration::from_ms(350));
-    let (before, sent) = (world.delivered(0), world.ends[0][0].stats());
-    world.run(Time::ZERO + Duration::from_ms(450));
-    assert_eq!(world.delivered(0), before, "the window is full");
-    world.run(END);
-    assert!(world.completed[0].is_some());
-    assert!(world.ends[0][0].stats().retransmitted > sent.retransmitted, "what was in doubt went over the other path");
+fn a_dead_path_fills_the_window_for_one_timeout_unless_it_is_opened_before() {
+    for opportunistic in [false, true] {
+        let tcp = TcpConfig { receive_window: Bytes(100_000), ..wide() };
+        let config = MptcpConfig { subflows: Subflows::Count(2), opportunistic, ..MptcpConfig::default() }.over(&tcp);
+        let mut world = World::new(dying(), vec![(config, Some(5_000_000), vec![0, 1])]);
+        world.run(Time::ZERO + Duration::from_ms(350));
+        let (before, sent) = (world.delivered(0), world.ends[0][0].stats());
+        world.run(Time::ZERO + Duration::from_ms(450));
+        assert_eq!(world.delivered(0) > before, opportunistic, "otherwise the window is full");
+        world.run(END);
+        assert!(world.completed[0].is_some());
+        assert!(world.ends[0][0].stats().retransmitted > sent.retransmitted, "by the other path");
+    }
 }
 
 /// Long-run goodput of a connection with two subflows over one TCP's (`NewReno`) beside it.

@@ -27,7 +27,7 @@ pub(super) fn mptcp(
     congestion: SubflowControl,
     tcp: &TcpConfig,
 ) -> MultipathConfig {
-    MptcpConfig { subflows: Subflows::Count(subflows), scheduler, congestion }.over(tcp)
+    MptcpConfig { subflows: Subflows::Count(subflows), scheduler, congestion, ..MptcpConfig::default() }.over(tcp)
 }
 
 pub(super) fn pair(
