@@ -5,6 +5,9 @@ use anabranch_sim::fabric::graph::{Graph, Level, NodeId, PortId};
 use anabranch_sim::fabric::topology::TopologyConfig;
 use std::path::Path;
 
+/// Nodes times racks at most, for which distances and numbers of paths are kept: 1.3 GB.
+const MOST_CELLS: usize = 1 << 27;
+
 /// Distance of what cannot be reached.
 pub const FAR: u16 = u16::MAX;
 
@@ -123,6 +126,14 @@ impl Fabric {
         let mut ports = vec![Vec::new(); graph.nodes.len()];
         for p in (0..graph.ports()).filter(|&p| alive[(p / 2) as usize]) {
             ports[graph.port_owner(p) as usize].push(p);
+        }
+        let cells = racks.node.len() * graph.nodes.len();
+        if cells > MOST_CELLS {
+            let (nodes, racks) = (graph.nodes.len(), racks.node.len());
+            return Err(RoutingError::new(format!(
+                "{nodes} nodes and {racks} racks: expected at most {MOST_CELLS} for their product"
+            ))
+            .hint("FT(48, 3) with 27648 hosts fits; racks count where hosts have one link each, else hosts"));
         }
         let (level, level_names) = levels(&graph);
         let mut fabric =

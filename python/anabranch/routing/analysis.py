@@ -34,6 +34,9 @@ WEIGHTED = "weighted"
 """The scheme whose weights a linear program chooses for the traffic."""
 
 
+ROUNDING = 1e-9
+"""Relative error of sums of floats."""
+
 DEFAULTS = {"mdnvr-k": "mdnvr-k:2", "virtual-tables": "virtual-tables:2"}
 """Parameters of schemes that are not asked for by name, as results show them."""
 
@@ -176,14 +179,18 @@ def analyse(
     data = ask("loads", fabric, failed, traffic=str(traffic), schemes=asked, seed=seed, exact=exact)
     best: Optimum | None = None
     if data["optimum"] is not None:
-        load = Number.read(data["optimum"]["optu"])
-        best = None if load is None else Optimum(load, "closed form")
+        best = Optimum(_number(data["optimum"]["optu"]), "closed form")
     elif optimum:
+        least = min((_number(one["utilisation"]["load"]) for one in data["schemes"]), key=lambda one: one.value)
         size = programs.size(seen)
-        if size <= programs.MOST_VARIABLES:
+        if least.value <= programs.cut(fabric, traffic, failed=failed, seed=seed) * (1 + ROUNDING):
+            best = Optimum(least, "a cut: all links of a host or rack are as busy")
+        elif size <= programs.QUICK:
             best = programs.optimum(fabric, traffic, failed=failed, seed=seed)
         else:
-            notes.append(f"OPTU is not known: the linear program would have up to {size} variables")
+            notes.append(
+                f"OPTU is not known: the linear program has up to {size} variables; anabranch.routing.optimum solves it"
+            )
     return LoadReport(
         baseload=_number(data["baseload"]),
         total=_number(data["total"]),
