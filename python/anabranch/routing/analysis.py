@@ -165,8 +165,6 @@ def analyse(
     >>> [(s.scheme, s.mload.load.text, s.mloadsw.load.text) for s in report.schemes if s.scheme != "mdnvr-k:4/3"]
     [('nr', '4', '16'), ('mdnvr', '1', '4')]
     """
-    from anabranch.routing import programs  # noqa: PLC0415 - SciPy, where it is used
-
     seen = view(fabric, failed=failed)
     names, notes = default_schemes(seen) if schemes is None else (list(schemes), [])
     if len(set(names)) < len(names):
@@ -174,6 +172,8 @@ def analyse(
         raise RoutingError(f"scheme {twice} is asked for twice")
     asked: list[Any] = list(names)
     if WEIGHTED in names:
+        from anabranch.routing import programs  # noqa: PLC0415 - SciPy, where it is used
+
         chosen = programs.weights(fabric, [traffic], failed=failed, seed=seed)
         asked[names.index(WEIGHTED)] = specification(chosen)
     data = ask("loads", fabric, failed, traffic=str(traffic), schemes=asked, seed=seed, exact=exact)
@@ -181,6 +181,8 @@ def analyse(
     if data["optimum"] is not None:
         best = Optimum(_number(data["optimum"]["optu"]), "closed form")
     elif optimum:
+        from anabranch.routing import programs  # noqa: PLC0415 - as above
+
         least = min((_number(one["utilisation"]["load"]) for one in data["schemes"]), key=lambda one: one.value)
         size = programs.size(seen)
         if least.value <= programs.cut(fabric, traffic, failed=failed, seed=seed) * (1 + ROUNDING):
