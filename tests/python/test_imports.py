@@ -48,6 +48,7 @@ COMMANDS = [
     ("report", "--help"),
     ("reproduce", "--help"),
     ("schema", "--help"),
+    ("routing", "--help"),
     ("codec", "--help"),
     ("codec", "bench", "--help"),
     ("traffic", "--help"),

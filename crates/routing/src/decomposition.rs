@@ -27,7 +27,7 @@ pub fn highest(fabric: &Fabric, s: u32, d: u32) -> u32 {
     while let Some(node) = open.pop() {
         if !std::mem::replace(&mut seen[node as usize], true) {
             best = best.min(fabric.level[node as usize].unwrap_or(lowest));
-            open.extend(fabric.next_ports(node, to).map(|p| fabric.graph.port_peer(p)));
+            open.extend(fabric.next_ports(node, to).iter().map(|&p| fabric.graph.port_peer(p)));
         }
     }
     best

@@ -5,6 +5,9 @@ use anabranch_sim::fabric::graph::{Graph, Level, NodeId, PortId};
 use anabranch_sim::fabric::topology::TopologyConfig;
 use std::path::Path;
 
+/// Nodes times racks at most, for which distances and numbers of paths are kept: 1.2 GB.
+const MOST_CELLS: usize = 1 << 26;
+
 /// Distance of what cannot be reached.
 pub const FAR: u16 = u16::MAX;
 
@@ -76,6 +79,9 @@ pub struct Fabric {
     distance: Vec<Vec<u16>>,
     /// Number of shortest paths from each node to each rack, as far as it fits: `u64::MAX` stands for too many.
     count: Vec<Vec<u64>>,
+    /// Ports on shortest paths: those of node n to rack r lie from `start[r * nodes + n]` on in `next`.
+    next: Vec<PortId>,
+    start: Vec<usize>,
 }
 
 impl Fabric {
@@ -124,14 +130,35 @@ impl Fabric {
         for p in (0..graph.ports()).filter(|&p| alive[(p / 2) as usize]) {
             ports[graph.port_owner(p) as usize].push(p);
         }
+        let cells = racks.node.len() * graph.nodes.len();
+        if cells > MOST_CELLS {
+            let (nodes, racks) = (graph.nodes.len(), racks.node.len());
+            return Err(RoutingError::new(format!(
+                "{nodes} nodes and {racks} racks: expected at most {MOST_CELLS} for their product"
+            ))
+            .hint("FT(48, 3) with 27648 hosts fits; racks count where hosts have one link each, else hosts"));
+        }
         let (level, level_names) = levels(&graph);
-        let mut fabric =
-            Self { graph, tree, alive, racks, ports, level, level_names, distance: Vec::new(), count: Vec::new() };
+        let mut fabric = Self {
+            graph,
+            tree,
+            alive,
+            racks,
+            ports,
+            level,
+            level_names,
+            distance: Vec::new(),
+            count: Vec::new(),
+            next: Vec::new(),
+            start: Vec::new(),
+        };
         for rack in 0..fabric.racks.node.len() {
             let (distance, count) = fabric.towards(fabric.racks.node[rack]);
             fabric.distance.push(distance);
             fabric.count.push(count);
+            fabric.list_next_ports(rack);
         }
+        fabric.start.push(fabric.next.len());
         fabric.connected()?;
         Ok(fabric)
     }
@@ -209,17 +236,27 @@ impl Fabric {
     }
 
     /// Working ports of `node` on shortest paths to a rack, in the order of their numbers.
-    pub fn next_ports(&self, node: NodeId, rack: u32) -> impl Iterator<Item = PortId> + '_ {
-        let distance = &self.distance[rack as usize];
-        let here = distance[node as usize];
-        let closer = move |p: &PortId| {
-            let peer = self.graph.port_peer(*p);
-            // A host that does not relay has a distance, but nothing goes through it.
-            here != 0
-                && distance[peer as usize] == here - 1
-                && (here == 1 || !self.graph.is_host(peer) || self.graph.hosts_relay)
-        };
-        self.ports[node as usize].iter().copied().filter(closer)
+    #[inline]
+    pub fn next_ports(&self, node: NodeId, rack: u32) -> &[PortId] {
+        let at = rack as usize * self.graph.nodes.len() + node as usize;
+        &self.next[self.start[at]..self.start[at + 1]]
+    }
+
+    fn list_next_ports(&mut self, rack: usize) {
+        let distance = &self.distance[rack];
+        for (node, ports) in self.ports.iter().enumerate() {
+            self.start.push(self.next.len());
+            let here = distance[node];
+            let closer = |p: &&PortId| {
+                let peer = self.graph.port_peer(**p);
+                // A host that does not relay has a distance, but nothing goes through it.
+                here != 0
+                    && here != FAR
+                    && distance[peer as usize] == here - 1
+                    && (here == 1 || !self.graph.is_host(peer) || self.graph.hosts_relay)
+            };
+            self.next.extend(ports.iter().filter(closer));
+        }
     }
 
     /// The port by which a host is reached from its rack's node; `None` where the host is that node.

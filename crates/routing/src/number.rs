@@ -270,7 +270,11 @@ impl FromStr for Exact {
 
     /// Reads a whole number, a decimal (`2.5`, `1e3`) or a fraction (`16/3`), not below zero.
     fn from_str(text: &str) -> Result<Self, String> {
-        let fail = || format!("{text:?} is no amount: expected a number not below zero, such as 3, 0.25 or 16/3");
+        let fail = || {
+            format!(
+                "{text:?} is no amount: expected a number not below zero of up to 30 digits, such as 3, 0.25 or 16/3"
+            )
+        };
         let whole = |digits: &str| -> Option<i128> {
             let digits = digits.trim();
             let fine = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) && digits.len() <= 30;
@@ -356,7 +360,7 @@ mod tests {
         assert_eq!(read("1.5e3"), Ok("1500".into()));
         assert_eq!(read("2e-3"), Ok("1/500".into()));
         for bad in ["", "-1", "1/0", "a", "1/", "1..2", "1e99", "nan", "0x3", "1,5"] {
-            assert!(read(bad).unwrap_err().contains("expected a number not below zero"), "{bad}");
+            assert!(read(bad).unwrap_err().contains("expected a number not below zero of up to 30 digits"), "{bad}");
         }
     }
 

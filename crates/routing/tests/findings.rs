@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_routing::findings::*;
 use anabranch_routing::number::{Exact, Scalar};
-use anabranch_routing::schemes::{Balanced, Mdnvr, NormalRouting};
+use anabranch_routing::schemes::{Balanced, Dnvr, Mdnvr, NormalRouting, make};
 use anabranch_routing::theorems::{Policy, mloadsw_at, perfsw_at};
 use common::{exact, ft, texts};
 
@@ -22,6 +22,16 @@ fn random_single_paths_are_as_bad_as_normal_routing() {
             assert_eq!((finding.claimed, finding.found), (Exact::whole(claimed), Exact::whole(worst)), "FT({m}, {n})");
         }
     }
+}
+
+/// So are their switches: (3.14) has 32 where 128, everything, may pass one core switch.
+#[test]
+fn random_single_paths_exceed_theorem_3_3() {
+    let fabric = ft(8, 3);
+    let worst = worst_loads(&fabric, &Dnvr::new(1)).unwrap();
+    assert_eq!(texts(&worst.switch), ["128", "32", "8"]);
+    let bounds = [0, 1, 2].map(|t| mloadsw_at(fabric.tree.unwrap(), Policy::Dnvr, t).unwrap());
+    assert_eq!(texts(&bounds), ["32", "32", "8"]);
 }
 
 #[test]
@@ -56,6 +66,18 @@ fn mdnvr_k_is_not_optimal_among_policies_with_as_many_paths() {
     assert_eq!(pair(4, 3), ("4".into(), "2".into()));
     assert_eq!(pair(8, 3), ("16".into(), "4".into()));
     assert_eq!(pair(8, 2), ("4".into(), "2".into()));
+}
+
+/// Nor with two paths: dual IPv4/IPv6 routing, said to be a special case of `MDNVRk` with k = 2, never loads a switch of FT(4, 3)
+/// more than all four paths do.
+#[test]
+fn two_static_tables_load_switches_like_all_paths() {
+    let fabric = ft(4, 3);
+    let worst = |name: &str| worst_loads(&fabric, make::<Exact>(name, &fabric, 1).unwrap().as_ref()).unwrap();
+    let (tables, all, drawn) = (worst("virtual-tables:2"), worst("mdnvr"), worst("mdnvr-k:2"));
+    assert_eq!((tables.link, texts(&tables.switch)), (exact("2"), texts(&all.switch)));
+    assert_eq!((drawn.link, texts(&drawn.switch)), (exact("2"), vec!["8".into(), "8".into(), "4".into()]));
+    assert_eq!(texts(&all.switch), ["4", "4", "4"]);
 }
 
 #[test]

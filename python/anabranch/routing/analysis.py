@@ -34,6 +34,9 @@ WEIGHTED = "weighted"
 """The scheme whose weights a linear program chooses for the traffic."""
 
 
+ROUNDING = 1e-9
+"""Relative error of sums of floats."""
+
 DEFAULTS = {"mdnvr-k": "mdnvr-k:2", "virtual-tables": "virtual-tables:2"}
 """Parameters of schemes that are not asked for by name, as results show them."""
 
@@ -162,8 +165,6 @@ def analyse(
     >>> [(s.scheme, s.mload.load.text, s.mloadsw.load.text) for s in report.schemes if s.scheme != "mdnvr-k:4/3"]
     [('nr', '4', '16'), ('mdnvr', '1', '4')]
     """
-    from anabranch.routing import programs  # noqa: PLC0415 - SciPy, where it is used
-
     seen = view(fabric, failed=failed)
     names, notes = default_schemes(seen) if schemes is None else (list(schemes), [])
     if len(set(names)) < len(names):
@@ -171,19 +172,27 @@ def analyse(
         raise RoutingError(f"scheme {twice} is asked for twice")
     asked: list[Any] = list(names)
     if WEIGHTED in names:
+        from anabranch.routing import programs  # noqa: PLC0415 - SciPy, where it is used
+
         chosen = programs.weights(fabric, [traffic], failed=failed, seed=seed)
         asked[names.index(WEIGHTED)] = specification(chosen)
     data = ask("loads", fabric, failed, traffic=str(traffic), schemes=asked, seed=seed, exact=exact)
     best: Optimum | None = None
     if data["optimum"] is not None:
-        load = Number.read(data["optimum"]["optu"])
-        best = None if load is None else Optimum(load, "closed form")
+        best = Optimum(_number(data["optimum"]["optu"]), "closed form")
     elif optimum:
+        from anabranch.routing import programs  # noqa: PLC0415 - as above
+
+        least = min((_number(one["utilisation"]["load"]) for one in data["schemes"]), key=lambda one: one.value)
         size = programs.size(seen)
-        if size <= programs.MOST_VARIABLES:
+        if least.value <= programs.cut(fabric, traffic, failed=failed, seed=seed) * (1 + ROUNDING):
+            best = Optimum(least, "a cut: all links of a host or rack are as busy")
+        elif size <= programs.QUICK:
             best = programs.optimum(fabric, traffic, failed=failed, seed=seed)
         else:
-            notes.append(f"OPTU is not known: the linear program would have up to {size} variables")
+            notes.append(
+                f"OPTU is not known: the linear program has up to {size} variables; anabranch.routing.optimum solves it"
+            )
     return LoadReport(
         baseload=_number(data["baseload"]),
         total=_number(data["total"]),

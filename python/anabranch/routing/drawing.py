@@ -80,7 +80,8 @@ def svg(report: LoadReport, scheme: SchemeLoads) -> str:
 
 
 def html(report: LoadReport, schemes: Sequence[SchemeLoads]) -> str:
-    """A page with one drawing for each scheme, most utilised last, and their loads as a table."""
+    """A page with a drawing for each scheme, the least utilised first, and their loads as a table."""
+    schemes = sorted(schemes, key=lambda one: round(one.utilisation.load.value, 9))
     rows = "".join(
         f"<tr><td>{escape(one.scheme)}</td><td>{one.mload.load}</td><td>{escape(one.mload.at)}</td>"
         f"<td>{one.mloadsw.load}</td><td>{one.perf or ''}</td></tr>"

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from anabranch.routing.solver import Vector
 
 MOST_VARIABLES = 400_000
-"""Above this a linear program takes minutes and more."""
+"""Above this a linear program of weights takes minutes and more."""
+
+QUICK = 60_000
+"""Variables of a linear program that is solved unasked: half a minute."""
 
 GRAIN = 10**6
 """Shares of paths are whole multiples of one over this, so that loads stay exact."""
@@ -160,12 +163,47 @@ class Program:
                 most = max(most, load / capacity)
         return float(most)
 
+    def cut(self) -> float:
+        """A lower bound of OPTU that is often attained: the links of hosts, and all links of each rack together."""
+        seen = self.seen
+        racks = len(seen.rack_node)
+        rack_at = {node: rack for rack, node in enumerate(seen.rack_node)}
+        sent, received = np.zeros(racks), np.zeros(racks)
+        for to, demands in self.demand.items():
+            for a, amount in demands.items():
+                sent[a] += amount
+                received[to] += amount
+        out, into = np.zeros(racks), np.zeros(racks)
+        capacity = self.capacity
+        for p in self.inner:
+            for ends, sums in ((self.owner, out), (self.peer, into)):
+                if ends[p] in rack_at:
+                    sums[rack_at[ends[p]]] += capacity[p]
+        busy = [
+            (load, room)
+            for loads, rooms in ((sent, out), (received, into))
+            for load, room in zip(loads, rooms, strict=True)
+        ]
+        return max([self.floor(), *(float(load / room) for load, room in busy if load > 0)])
+
 
 def first(columns: int) -> Vector:
     """The cost that counts the first variable only."""
     cost = np.zeros(columns)
     cost[0] = 1.0
     return cost
+
+
+def cut(fabric: str | Path, traffic: str | Path, *, failed: Sequence[str] = (), seed: int = 1) -> float:
+    """Find a lower bound of OPTU without a linear program: `optimum` is no less.
+
+    Parameters
+    ----------
+    fabric, traffic, failed, seed
+        See `optimum`.
+    """
+    seen = view(fabric, failed=failed)
+    return Program(seen, _floats(fabric, traffic, failed, seed), shortest=False).cut()
 
 
 def _access(seen: View, port: int) -> bool:

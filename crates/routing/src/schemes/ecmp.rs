@@ -17,6 +17,6 @@ impl<S: Scalar> Scheme<S> for Ecmp {
 
     fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
-        out.split(fabric, from, S::one(), |node| fabric.next_ports(node, to))
+        out.split(fabric, from, S::one(), |node| fabric.next_ports(node, to).iter().copied())
     }
 }

@@ -74,7 +74,7 @@ impl MdnvrK {
         if fabric.distance(node, to) == 0 {
             return Ok(());
         }
-        for port in fabric.next_ports(node, to) {
+        for &port in fabric.next_ports(node, to) {
             let peer = fabric.graph.port_peer(port);
             let end = base + fabric.paths(peer, to)?;
             let mine = indices.partition_point(|&i| i < end);

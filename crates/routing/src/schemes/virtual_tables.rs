@@ -14,6 +14,9 @@ use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 use anabranch_sim::fabric::graph::NodeId;
 
+/// Tables at most: sixteen times the paths of FT(32, 3).
+const MOST: u64 = 4096;
+
 /// V static tables.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualTables {
@@ -23,9 +26,9 @@ pub struct VirtualTables {
 impl VirtualTables {
     pub(super) fn new(settings: &Settings<'_>) -> Outcome<Self> {
         let tables = settings.parameter("virtual-tables", "a whole number of tables from 1", Exact::whole(2))?;
-        if tables.denom() != 1 || tables > Exact::whole(1 << 20) {
+        if tables.denom() != 1 || tables > Exact::whole(MOST) {
             return Err(RoutingError::new(format!(
-                "virtual-tables:{tables}: expected a whole number of tables from 1"
+                "virtual-tables:{tables}: expected a whole number of tables from 1 to {MOST}"
             )));
         }
         Ok(Self { tables: tables.numer() as u64 })

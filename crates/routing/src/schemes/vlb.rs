@@ -70,7 +70,7 @@ impl<S: Scalar> Scheme<S> for Vlb {
                 })
             };
             out.split(fabric, from, share, closer)?;
-            out.split(fabric, top, share, |node| fabric.next_ports(node, to))?;
+            out.split(fabric, top, share, |node| fabric.next_ports(node, to).iter().copied())?;
         }
         Ok(())
     }

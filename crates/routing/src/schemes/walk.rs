@@ -21,8 +21,6 @@ pub struct Shares<S> {
     layer: Vec<NodeId>,
     next: Vec<NodeId>,
     seen: Vec<bool>,
-    /// Ports to choose from.
-    open: Vec<PortId>,
 }
 
 impl<S: Scalar> Shares<S> {
@@ -37,7 +35,6 @@ impl<S: Scalar> Shares<S> {
             layer: Vec::new(),
             next: Vec::new(),
             seen: vec![false; nodes],
-            open: Vec::new(),
         }
     }
 
@@ -97,10 +94,9 @@ impl<S: Scalar> Shares<S> {
     ) -> Outcome<()> {
         let mut node = from;
         while fabric.distance(node, to) > 0 {
-            self.open.clear();
-            self.open.extend(fabric.next_ports(node, to));
-            let at = if self.open.len() > 1 { choose(node, self.open.len()) } else { 0 };
-            let port = *self.open.get(at).expect("a connected fabric has a next hop");
+            let open = fabric.next_ports(node, to);
+            let at = if open.len() > 1 { choose(node, open.len()) } else { 0 };
+            let port = *open.get(at).expect("a connected fabric has a next hop");
             self.add(port, share)?;
             node = fabric.graph.port_peer(port);
         }
@@ -152,7 +148,7 @@ impl<S: Scalar> Shares<S> {
             for i in 0..self.layer.len() {
                 let node = self.layer[i];
                 let prefixes = self.prefixes[node as usize];
-                for port in fabric.next_ports(node, to) {
+                for &port in fabric.next_ports(node, to) {
                     let peer = fabric.graph.port_peer(port);
                     let through = prefixes.checked_mul(fabric.paths(peer, to)?).ok_or_else(RoutingError::overflow)?;
                     self.add(port, share(through))?;
@@ -183,7 +179,7 @@ pub(super) fn unrank(fabric: &Fabric, from: NodeId, to: u32, mut index: u64) -> 
     let (mut node, mut path) = (from, Vec::new());
     while fabric.distance(node, to) > 0 {
         let mut chosen = None;
-        for port in fabric.next_ports(node, to) {
+        for &port in fabric.next_ports(node, to) {
             let count = fabric.paths(fabric.graph.port_peer(port), to)?;
             if index < count {
                 chosen = Some(port);

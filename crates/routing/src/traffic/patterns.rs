@@ -7,6 +7,9 @@ use anabranch_sim::random::stream;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
+/// Pairs that a pattern may have: about 2 GB of memory.
+const MOST_PAIRS: u64 = 1 << 24;
+
 /// A traffic pattern; every flow carries one unit unless the pattern says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
@@ -72,6 +75,16 @@ impl Pattern {
     /// More senders than other hosts; a stride that is a multiple of the number of hosts.
     pub fn matrix(self, hosts: u32, seed: u64) -> Outcome<TrafficMatrix> {
         let mut tm = TrafficMatrix::empty(hosts);
+        let pairs = u64::from(hosts)
+            * match self {
+                Self::AllToAll => u64::from(hosts) - 1,
+                Self::Senders(n) => u64::from(n.min(hosts)),
+                _ => 1,
+            };
+        if pairs > MOST_PAIRS {
+            return Err(RoutingError::new(format!("{pairs} pairs of hosts send: expected {MOST_PAIRS} at most"))
+                .hint("a smaller fabric of the same family, or a pattern with fewer pairs, such as random"));
+        }
         let too_many = |what: &str, n: u32| {
             Err(RoutingError::new(format!("{what}:{n} needs {} hosts: this fabric has {hosts}", u64::from(n) + 1)))
         };
@@ -171,6 +184,8 @@ mod tests {
         assert!(error("random:3").contains("expected nothing after random"));
         assert_eq!(error("stride:32"), "stride:32 lets every one of the 16 hosts send to itself");
         assert_eq!(error("senders:16"), "senders:16 needs 17 hosts: this fabric has 16");
+        let large = Pattern::AllToAll.matrix(8192, 1).unwrap_err();
+        assert_eq!(large.message, "67100672 pairs of hosts send: expected 16777216 at most");
         assert!(Pattern::parse("tm.csv").is_none());
         assert_eq!(Pattern::meant("strid:4"), Some("stride"));
     }
