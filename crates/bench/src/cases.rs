@@ -121,6 +121,7 @@ impl Case {
             sinks: vec![sink],
             group: 0,
             request: 0,
+            block: 0,
         };
         match self.pattern {
             Pattern::Permutation => {

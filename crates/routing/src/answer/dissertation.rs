@@ -50,7 +50,9 @@ pub(super) fn nix_vector(hops: &[(u32, u32)]) -> Outcome<Value> {
     for &(index, neighbours) in hops {
         let bits = index_bits(neighbours);
         if index >= neighbours || vector.used() + bits > u64::BITS {
-            return Err(RoutingError::new(format!("there is no neighbour {index} of {neighbours}, or the path is too long")));
+            return Err(RoutingError::new(format!(
+                "there is no neighbour {index} of {neighbours}, or the path is too long"
+            )));
         }
         vector.push(index, neighbours);
         rows.push(json!({"neighbours": neighbours, "bits": bits, "index": index, "used": vector.used(), "vector": vector.to_string()}));
@@ -78,7 +80,9 @@ pub(super) fn found() -> Outcome<Value> {
         let least = draws.iter().map(|f| f.found).reduce(|a, b| if b < a { b } else { a });
         let claimed = draws.first().map(|f| f.claimed);
         let (Some(least), Some(claimed)) = (least, claimed) else { continue };
-        random.push(json!({"m": m, "n": n, "draws": DRAWS, "claimed": super::number(claimed), "least": super::number(least)}));
+        random.push(
+            json!({"m": m, "n": n, "draws": DRAWS, "claimed": super::number(claimed), "least": super::number(least)}),
+        );
         let (drawn, assigned) = findings::better_than_mdnvr_k(m, n)?;
         subsets.push(json!({"m": m, "n": n, "drawn": super::number(drawn), "assigned": super::number(assigned)}));
         let pair = findings::one_pair_on_one_path(m, n, 0)?;
