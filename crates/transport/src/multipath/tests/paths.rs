@@ -300,3 +300,13 @@ fn min_rtt_keeps_a_small_window_for_the_short_path() {
     assert!(short.0 > 0.9 && turns.0 < 0.6, "shares of the short path: {short:?}, {turns:?}");
     assert!(short.1 * 2.0 < turns.1, "and times: {short:?}, {turns:?}");
 }
+
+/// A stream without end has no back to send from.
+#[test]
+fn a_stream_without_end_goes_over_both_paths_in_order() {
+    let config = front_back(2, Scheduler::FrontBack, &wide());
+    let mut world = World::new(vec![path(20, 1, 50), path(20, 1, 50)], vec![(config, None, vec![0, 1])]);
+    world.run(at(10));
+    let mbps = world.delivered(0) as f64 * 8.0 / 10e6;
+    assert!((35.0..40.0).contains(&mbps), "{mbps} Mbps in order");
+}
