@@ -92,7 +92,7 @@ transports! {
     NdpPlus = "ndp+": MlfqTrim, PerPacket, TransportConfig::ndp_plus;
     /// No acknowledgement, repetition or congestion control: for traffic that follows a volume series.
     Udp = "udp": DropTail, PerFlow, |c| Protocol::Udp(c.udp.clone());
-    /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2014).
+    /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2017).
     FrontBack = "front-back": DropTail, PerFlow, |c| Protocol::Multipath(c.front_back.over(&c.tcp));
     /// Multipath TCP (RFC 8684).
     Mptcp = "mptcp": DropTail, PerFlow, |c| Protocol::Multipath(c.mptcp.over(&c.tcp));

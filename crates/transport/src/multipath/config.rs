@@ -51,7 +51,7 @@ pub enum MptcpScheduler {
     RoundRobin,
 }
 
-/// Parameters of the Front-Back algorithm over TCP (Song 2014, chapter 4). All others are those of `transport.tcp`.
+/// Parameters of the Front-Back algorithm over TCP (Song 2017, chapter 4). All others are those of `transport.tcp`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FrontBackConfig {

@@ -29,7 +29,7 @@ impl Connection {
         Self(End::Receiver(Box::new(Receiver::new(config, flow))))
     }
 
-    /// Jumps of the subflows' pointers into the reassembly buffer so far (Song 2014, §4.1), at a sender with the Front-Back session layer;
+    /// Jumps of the subflows' pointers into the reassembly buffer so far (Song 2017, §4.1), at a sender with the Front-Back session layer;
     /// 0 elsewhere.
     pub fn context_switches(&self) -> u64 {
         match &self.0 {

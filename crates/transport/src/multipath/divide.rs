@@ -1,4 +1,4 @@
-//! `DivideN`, which the dissertation compares the Front-Back algorithm with (Song 2014, §4.3 and §4.4.2).
+//! `DivideN`, which the dissertation compares the Front-Back algorithm with (Song 2017, §4.3 and §4.4.2).
 //!
 //! "In each round Divide4 assigns segments to the paths in proportion to the paths' estimated throughputs. When a path completes its
 //! assigned segments, Divide4 splits the largest unfinished portion of the other paths' assigned segments with the unfinished

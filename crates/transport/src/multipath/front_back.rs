@@ -1,4 +1,4 @@
-//! The Front-Back algorithm for N paths (Song 2014, §4.1 and §4.4.1).
+//! The Front-Back algorithm for N paths (Song 2017, §4.1 and §4.4.1).
 //!
 //! What the dissertation leaves open is decided so that pointers jump as little as possible: groups lie in the block in the order of
 //! their first paths; of a pair the first path sends from the front; and when a part is divided again, the path at its front and the

@@ -1,7 +1,7 @@
 //! A session layer over paths whose rates are given: no network, no transport, exact arithmetic.
 //!
 //! A path sends one segment at a time at its rate and asks for the next at the moment when the last has gone. Paths that ask at the
-//! same moment do so in their order. That is the setting of the dissertation's examples and of its proofs (Song 2014, chapter 4).
+//! same moment do so in their order. That is the setting of the dissertation's examples and of its proofs (Song 2017, chapter 4).
 
 use super::session::{Scheduler, Session};
 

@@ -1,4 +1,4 @@
-//! The session layer: which path sends which bytes of a block (Song 2014, §4.2, Figure 4.2). No transport is in it.
+//! The session layer: which path sends which bytes of a block (Song 2017, §4.2, Figure 4.2). No transport is in it.
 //!
 //! It is asked whenever a path can take another segment, and answers with the bytes of that segment. So every byte is handed out
 //! once, and a path that can send does, as long as any byte has not been handed out: only which one depends on the [`Scheduler`].

@@ -1,4 +1,4 @@
-//! Context switches: how often a path's pointer into the reassembly buffer jumps (Song 2014, §4.1).
+//! Context switches: how often a path's pointer into the reassembly buffer jumps (Song 2017, §4.1).
 //!
 //! "We measure disorder ... by counting the number of times the reassembly buffer's N-path pointers must 'jump' from one position in
 //! the buffer to another." A path that goes on where it was, upwards or downwards, does not jump; where it begins is no jump. If every
