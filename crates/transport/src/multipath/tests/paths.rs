@@ -256,7 +256,7 @@ fn share_beside_tcp(control: SubflowControl) -> f64 {
     two / one
 }
 
-/// RFC 6356 §2, goal 2: "a multipath flow should not take up more capacity from any of the resources shared by its different paths
+/// RFC 6356, goal 2: "a multipath flow should not take up more capacity from any of the resources shared by its different paths
 /// than if it were a single flow using only one of these paths". Uncoupled, two subflows are two flows.
 #[test]
 fn coupled_subflows_are_one_flow_at_a_shared_bottleneck_and_others_are_two() {
@@ -267,7 +267,7 @@ fn coupled_subflows_are_one_flow_at_a_shared_bottleneck_and_others_are_two() {
     assert!((1.65..2.35).contains(&uncoupled), "uncoupled: {shares:?}");
 }
 
-/// RFC 6356 §2, goal 3: "a multipath flow should move as much traffic as possible off its most-congested paths".
+/// RFC 6356, goal 3: "a multipath flow should move as much traffic as possible off its most-congested paths".
 #[test]
 fn coupled_subflows_leave_the_congested_path() {
     let share_on_congested = |control| {
