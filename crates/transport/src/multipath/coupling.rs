@@ -1,4 +1,4 @@
-//! What coupled congestion controls know of each other: LIA (RFC 6356 §4.1) and OLIA (Khalili et al. 2012, §4).
+//! What coupled congestion controls know of each other: LIA (RFC 6356 §3) and OLIA (Khalili et al. 2012, §4).
 
 use super::bundle::{Set, members};
 use crate::tcp::Connection;

@@ -31,7 +31,7 @@ pub(super) fn cut(range: &Range<u64>, unit: u64, first: f64, second: f64, asks: 
         Side::First => wanted.max(1),
         Side::Second => wanted.min(units - 1),
     };
-    range.end.min(range.start + whole.min(units) * unit)
+    range.end.min(range.start.saturating_add(whole.min(units).saturating_mul(unit)))
 }
 
 /// One of two parts.
@@ -52,7 +52,11 @@ pub(super) fn shares(block: Range<u64>, unit: u64, weights: &[f64]) -> Vec<Range
         let share = if total > 0.0 { sum / total } else { (i + 1) as f64 / weights.len() as f64 };
         let last = i + 1 == weights.len();
         let whole = (units as f64 * share).round() as u64;
-        let end = if last { block.end } else { block.end.min(block.start + whole * unit).max(start) };
+        let end = if last {
+            block.end
+        } else {
+            block.end.min(block.start.saturating_add(whole.saturating_mul(unit))).max(start)
+        };
         parts.push(start..end);
         start = end;
     }
@@ -82,6 +86,13 @@ mod tests {
         assert_eq!(cut(&(0..100), 10, 3.0, 1.0, Side::First), 80, "7.5 of ten segments");
         assert_eq!([cut(&(0..10), 10, 9.0, 1.0, Side::First), cut(&(0..10), 10, 9.0, 1.0, Side::Second)], [10, 0]);
         assert_eq!([cut(&(0..25), 10, 0.0, 0.0, Side::First), cut(&(0..25), 10, 1.0, 0.0, Side::Second)], [20, 20]);
+    }
+
+    #[test]
+    fn the_largest_block_is_divided_like_any() {
+        let parts = shares(0..u64::MAX, 1460, &[1.0, 1.0, 0.0]);
+        assert!(parts[0].end.abs_diff(u64::MAX / 2) < 1 << 20 && parts[2].end == u64::MAX, "{parts:?}");
+        assert_eq!(cut(&(0..u64::MAX), 1460, 1.0, 0.0, Side::First), u64::MAX);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::header::Header;
 use super::mapping::Mappings;
 use super::mptcp::DataLevel;
 use super::packet::{reset, wrap};
+use super::session::Scheduler;
 use crate::endpoint::{Endpoint, Event, FailureReason, Stats, Transmit};
 use crate::tcp::{Connection, Flags, FlowSpec, Segment};
 use crate::units::Time;
@@ -91,7 +92,11 @@ impl Sender {
         let ends = (0..n).map(|_| Connection::subflow(&config.tcp, flow, now)).collect();
         let segment = config.tcp.mss();
         let data = match config.policy {
-            Policy::FrontBack(scheduler) => Data::FrontBack(Blocks::new(scheduler, n, segment)),
+            Policy::FrontBack(scheduler) => {
+                // A stream without end has neither parts nor a back.
+                let scheduler = if flow.bytes.is_none() { Scheduler::RoundRobin } else { scheduler };
+                Data::FrontBack(Blocks::new(scheduler, n, segment))
+            }
             Policy::Mptcp { scheduler, opportunistic } => {
                 Data::Mptcp(DataLevel::new(scheduler, opportunistic, segment, config.tcp.receive_window.0))
             }

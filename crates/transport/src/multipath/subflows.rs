@@ -13,7 +13,7 @@ use std::str::FromStr;
 pub enum Subflows {
     /// So many.
     Count(u8),
-    /// This part of the shortest paths between its ends, rounded up: Song's `ceil(X / k)` (§3.2). `"all"` is 1/1.
+    /// This part of the shortest paths between its ends, rounded up: Song's `ceil(X / k)` (§3.3.3). `"all"` is 1/1.
     Part {
         /// Numerator, from 1.
         of: u8,

@@ -256,7 +256,7 @@ fn share_beside_tcp(control: SubflowControl) -> f64 {
     two / one
 }
 
-/// RFC 6356 §2, goal 2: "a multipath flow should not take up more capacity from any of the resources shared by its different paths
+/// RFC 6356, goal 2: "a multipath flow should not take up more capacity from any of the resources shared by its different paths
 /// than if it were a single flow using only one of these paths". Uncoupled, two subflows are two flows.
 #[test]
 fn coupled_subflows_are_one_flow_at_a_shared_bottleneck_and_others_are_two() {
@@ -267,7 +267,7 @@ fn coupled_subflows_are_one_flow_at_a_shared_bottleneck_and_others_are_two() {
     assert!((1.65..2.35).contains(&uncoupled), "uncoupled: {shares:?}");
 }
 
-/// RFC 6356 §2, goal 3: "a multipath flow should move as much traffic as possible off its most-congested paths".
+/// RFC 6356, goal 3: "a multipath flow should move as much traffic as possible off its most-congested paths".
 #[test]
 fn coupled_subflows_leave_the_congested_path() {
     let share_on_congested = |control| {
@@ -299,4 +299,14 @@ fn min_rtt_keeps_a_small_window_for_the_short_path() {
     let (short, turns) = (outcome(MptcpScheduler::MinRtt), outcome(MptcpScheduler::RoundRobin));
     assert!(short.0 > 0.9 && turns.0 < 0.6, "shares of the short path: {short:?}, {turns:?}");
     assert!(short.1 * 2.0 < turns.1, "and times: {short:?}, {turns:?}");
+}
+
+/// A stream without end has no back to send from.
+#[test]
+fn a_stream_without_end_goes_over_both_paths_in_order() {
+    let config = front_back(2, Scheduler::FrontBack, &wide());
+    let mut world = World::new(vec![path(20, 1, 50), path(20, 1, 50)], vec![(config, None, vec![0, 1])]);
+    world.run(at(10));
+    let mbps = world.delivered(0) as f64 * 8.0 / 10e6;
+    assert!((35.0..40.0).contains(&mbps), "{mbps} Mbps in order");
 }

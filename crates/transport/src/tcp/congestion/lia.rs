@@ -1,7 +1,7 @@
 //! LIA, the linked increases of RFC 6356: all subflows together grow no faster than one TCP on the best of their paths.
 //!
 //! Only the increase in congestion avoidance differs from NewReno's (§3). Each ACK of `acked` bytes adds
-//! `min(alpha * acked * mss / total, acked * mss / cwnd)`, with `alpha = total * max(w / rtt^2) / (sum(w / rtt))^2` (§4.1), that is:
+//! `min(alpha * acked * mss / total, acked * mss / cwnd)`, with `alpha = total * max(w / rtt^2) / (sum(w / rtt))^2`, that is:
 //! it counts as if it acknowledged `min(w * max(w / rtt^2) / (sum(w / rtt))^2, 1)` of these bytes.
 
 use super::{Acked, Control, Coupling, Window};
