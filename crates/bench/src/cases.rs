@@ -158,6 +158,7 @@ impl Case {
                 sinks: sinks.to_vec(),
                 group: 0,
                 request,
+                block: 0,
             };
             match (request % 2 == 0, groups) {
                 (true, true) => sessions.push(one(Mode::OneToMany, &[client], replicas)),
