@@ -28,6 +28,7 @@ from anabranch.reproduce.experiments import (
     realistic,
     sharing,
     song_barrier,
+    song_front_back,
     song_routing,
     song_throughput,
     storage,
@@ -87,14 +88,18 @@ _ALL: tuple[Experiment, ...] = (
     joy_emulator.EMULATOR,
     joy_adaptation.DAY,
     joy_fabric.FABRIC,
+    song_front_back.GOODPUT,
     song_routing.TABLES,
     song_routing.FINDINGS,
+    song_front_back.EXAMPLES,
     song_throughput.FIG10,
     song_throughput.FIG11,
     song_throughput.WINDOWS,
     song_barrier.FIG14,
     song_barrier.FIG17,
     song_barrier.VARIANTS,
+    song_barrier.LARGE,
+    song_barrier.SETTINGS,
 )
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(explained(one) for one in _ALL)

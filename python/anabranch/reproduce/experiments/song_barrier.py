@@ -6,9 +6,21 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed
+from anabranch.reproduce import (
+    Axis,
+    Claim,
+    Experiment,
+    Figure,
+    at,
+    bars,
+    by_seed,
+    means,
+    transports,
+    values_of,
+)
 from anabranch.reproduce.experiments.song_schemes import (
     BEYOND,
+    BUFFER,
     DUAL,
     DYNAMIC,
     MULTIPATH,
@@ -215,4 +227,102 @@ VARIANTS = Experiment(
         for senders, (_, buffer, percent) in STATED.items()
     ),
     quick=("repeat=2",),
+)
+
+PORTS, SUBFLOWS, CONTROL = "fabric.m", "transport.front_back.subflows", "transport.front_back.congestion"
+RTO, QUEUE = "transport.tcp.rto_min", "switch.queue"
+LARGER: Mapping[tuple[str, ...], str] = {
+    ("leftmost", "reno", "2", "reno", "200ms"): "Reno, leftmost path, 200 ms",
+    ("nix-vector", "reno", "2", "reno", "200ms"): "Reno, random path, 200 ms",
+    ("nix-vector", "front-back", "2", "reno", "200ms"): "Front-Back, 2 paths, 200 ms",
+    ("nix-vector", "front-back", "4", "reno", "200ms"): "Front-Back, 4 paths, 200 ms",
+    ("leftmost", "reno", "2", "reno", "10us"): "Reno, leftmost path",
+    ("nix-vector", "reno", "2", "reno", "10us"): "Reno, random path",
+    ("nix-vector", "front-back", "2", "reno", "10us"): "Front-Back, 2 paths",
+    ("nix-vector", "front-back", "4", "reno", "10us"): "Front-Back, 4 paths",
+    ("nix-vector", "front-back", "8", "reno", "10us"): "Front-Back, 8 paths",
+    ("nix-vector", "mptcp", "2", "reno", "10us"): "MPTCP, 4 paths",
+    ("nix-vector", "dctcp", "2", "reno", "10us"): "DCTCP, random path",
+    ("nix-vector", "front-back", "4", "dctcp", "10us"): "Front-Back over DCTCP, 4 paths",
+    ("per-packet", "ndp", "2", "reno", "10us"): "NDP, all paths",
+    ("per-packet", "scdp", "2", "reno", "10us"): "SCDP, all paths",
+}
+"""Routing scheme, transport, subflows and control of Front-Back, and least timeout, in words."""
+
+
+def draw_larger(results: Results) -> tuple[Figure, ...]:
+    """Goodput of a client, over all of its blocks, by transport."""
+    flows = named(results, LARGER, SUBFLOWS, CONTROL, RTO)
+    took = pl.col("end_ns").max() - pl.col("start_ns").min()
+    clients = flows.group_by(PORTS, "scheme", "seed", "dst_host", maintain_order=True).agg(
+        (8 * pl.col("size_bytes").sum() / took).alias("gbps")
+    )
+    hosts = {8: "FT(8, 3), 128 hosts", 16: "FT(16, 3), 1024 hosts"}
+    clients = clients.with_columns(pl.col(PORTS).replace_strict(hosts).alias("fabric"))
+    panel = bars(
+        clients,
+        values_of("fabric", list(hosts.values())),
+        pl.col("gbps").mean(),
+        over="scheme",
+        y=Axis("goodput of a client (Gbps)"),
+    )
+    return (Figure("larger", "7 Senders on larger fat-trees: goodput of a client's blocks", (panel,)),)
+
+
+LARGE = Experiment(
+    name="song/larger",
+    title="Larger fat-trees, other transports",
+    question="Where does multipath routing still pay, for a barrier-synchronised workload?",
+    section=BEYOND,
+    figures=("larger",),
+    draw=draw_larger,
+    quick=('sweep."fabric.m"=[8]', "repeat=1", "workload.blocks.barrier.blocks=1"),
+    notes=(
+        "Goodput of a client: its bytes over the time from its first request to its last block. Where no time is "
+        "given, the retransmission timer is 10 us at least."
+    ),
+)
+
+RTT, SRU, PORT, SERVERS = DELAY, "workload.blocks.sizes.size", BUFFER, "workload.blocks.placement.senders"
+PAPERS_SETTINGS: Mapping[tuple[str, str, str], tuple[str, str]] = {
+    ("25us", "64KB", "85KB"): ("a", "ICTCP, SRU 64 KB"),
+    ("25us", "128KB", "85KB"): ("b", "ICTCP, SRU 128 KB"),
+    ("25us", "256KB", "85KB"): ("c", "ICTCP, SRU 256 KB"),
+    ("25us", "10KB", "128KB"): ("d", "Preventing TCP Incast, SRU 10 KB"),
+    ("25us", "100KB", "128KB"): ("e", "Preventing TCP Incast, SRU 100 KB"),
+    ("70us", "100KB", "128KB"): ("f", "FUSO, SRU 100 KB"),
+}
+"""Delay of a link, size of a fragment and buffer of a port, to a panel and the paper (Song §5.2.1)."""
+
+
+def draw_settings(results: Results) -> tuple[Figure, ...]:
+    """Goodput of the client by number of servers, in each paper's setting."""
+    took = pl.col("end_ns").max() - pl.col("start_ns").min()
+    where = [RTT, SRU, PORT, SERVERS, "transport", "seed"]
+    rows = results.flows.group_by(where, maintain_order=True).agg((8 * pl.col("size_bytes").sum() / took).alias("gbps"))
+    panels = tuple(
+        means(
+            rows.filter(at(**{RTT: delay, SRU: sru, PORT: buffer})),
+            transports("newreno", "dctcp", "front-back"),
+            pl.col("gbps").mean(),
+            over=SERVERS,
+            x=Axis("servers", log=True),
+            y=Axis("goodput (Gbps)"),
+            key=key,
+            caption=caption,
+        )
+        for (delay, sru, buffer), (key, caption) in PAPERS_SETTINGS.items()
+    )
+    return (Figure("settings", "One client, barrier-synchronised blocks, by setting", panels, columns=3),)
+
+
+SETTINGS = Experiment(
+    name="song/settings",
+    title="Incast in the settings of other papers",
+    question="At how many servers does goodput collapse in the settings that the thesis lists?",
+    section="§5.2.1, " + BEYOND,
+    figures=("settings",),
+    draw=draw_settings,
+    quick=("repeat=1", "workload.blocks.barrier.blocks=10", f'sweep."{SERVERS}"=[1, 8, 46]'),
+    notes="A star: all that multipath routing could spread is spread. Front-Back has two connections for each server.",
 )
