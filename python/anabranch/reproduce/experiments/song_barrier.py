@@ -130,7 +130,7 @@ FIG17 = Experiment(
             relation="at most",
             measure=lambda results, scheme=scheme: over_all_buffers(named(results), scheme),  # type: ignore[misc]
         )
-        for scheme in (MULTIPATH, DUAL)
+        for scheme in (MULTIPATH, DUAL, DYNAMIC)
     ),
     quick=('sweep."switch.buffer"=["40 packets", "180 packets"]', "repeat=2"),
 )

@@ -76,8 +76,20 @@ def _first(key: str, scheme: str, than: str, why: str = "") -> tuple[Claim, ...]
     )
 
 
-def _at_50(results: Results) -> pl.DataFrame:
-    return of(results, "Stride(4)").filter(at(buffer=MIDDLE))
+def _at(results: Results, buffer: int) -> pl.DataFrame:
+    return of(results, "Stride(4)").filter(at(buffer=buffer))
+
+
+NEARBY = (40, MIDDLE)
+"""Buffers about the one that the thesis names."""
+STEEP = (
+    "*Measured.* Normal Routing stops losing packets between 40 and 60 packets of buffer, and the difference falls "
+    "steeply there (Figure 5.11): at 40 packets it is more than the thesis's, which says approximately 50."
+)
+LOSSES = (
+    "*Measured.* Where buffers are small Normal Routing loses more than ECMP, which spreads its bursts; reordering "
+    "makes ECMP the slower where nothing is lost: see the row at 90 packets."
+)
 
 
 FIG11 = Experiment(
@@ -91,30 +103,50 @@ FIG11 = Experiment(
         *(
             claim
             for scheme in (MULTIPATH, DUAL)
+            for buffer in NEARBY
             for claim in (
                 Claim(
-                    key=f"gain-{SHORT[scheme]}",
-                    statement=f"{SHORT[scheme]} raises the average throughput by, Stride(4), 50 packets",
+                    key=f"gain-{SHORT[scheme]}-{buffer}",
+                    statement=f"{SHORT[scheme]} raises the average throughput by, Stride(4)",
                     where="§5.3.4, Fig. 5.11",
                     paper=80.0,
                     unit="%",
-                    measure=lambda results, scheme=scheme: gain(_at_50(results), scheme),  # type: ignore[misc]
+                    setting=f"{buffer} packets",
+                    explanation=STEEP,
+                    measure=lambda results, scheme=scheme, buffer=buffer: gain(_at(results, buffer), scheme),  # type: ignore[misc]
                 ),
                 Claim(
-                    key=f"faster-{SHORT[scheme]}",
-                    statement=f"{SHORT[scheme]} lowers the average completion time by, Stride(4), 50 packets",
+                    key=f"faster-{SHORT[scheme]}-{buffer}",
+                    statement=f"{SHORT[scheme]} lowers the average completion time by, Stride(4)",
                     where="§5.3.4, Fig. 5.11",
                     paper=50.0,
                     unit="%",
                     relation="at least",
-                    measure=lambda results, scheme=scheme: faster(_at_50(results), scheme),  # type: ignore[misc]
+                    setting=f"{buffer} packets",
+                    explanation=STEEP,
+                    measure=lambda results, scheme=scheme, buffer=buffer: faster(_at(results, buffer), scheme),  # type: ignore[misc]
                 ),
             )
         ),
         *_first("multipath-nr", MULTIPATH, NORMAL),
         *_first("multipath-ecmp", MULTIPATH, ECMP),
         *_first("dynamic-nr", DYNAMIC, NORMAL),
-        *_first("nr-ecmp", NORMAL, ECMP),
+        *_first("nr-ecmp", NORMAL, ECMP, LOSSES),
+        *(
+            Claim(
+                key=f"nr-ecmp-90-{pattern}",
+                statement="NR completes sooner than ECMP: ratio of completion times, 90 packets",
+                where=f"§5.3.4, Fig. 5.{number}",
+                paper=1.0,
+                unit="",
+                relation="at most",
+                setting=pattern,
+                measure=lambda results, pattern=pattern: over_all_buffers(  # type: ignore[misc]
+                    of(results, pattern).filter(at(buffer=90)), NORMAL, ECMP
+                ),
+            )
+            for pattern, (number, _) in PATTERNS.items()
+        ),
     ),
     quick=(f'sweep."switch.buffer"=["20 packets", "{MIDDLE} packets", "90 packets"]', "repeat=3"),
     notes=(
