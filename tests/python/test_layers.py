@@ -52,7 +52,8 @@ LAYERS = {
         schemes
         decomposition loads optimum
         worst
-        answer findings
+        findings
+        answer
     """,
 }
 
