@@ -3,7 +3,7 @@
 
 use crate::error::{Outcome, RoutingError};
 use crate::findings::{self, Finding};
-use crate::number::Scalar as _;
+use crate::number::Scalar;
 use anabranch_sim::fabric::routing::{NixVector, index_bits};
 use anabranch_transport::multipath::Scheduler;
 use anabranch_transport::multipath::pair::{self, Estimates, Path, Transfer};
@@ -88,6 +88,6 @@ pub(super) fn found() -> Outcome<Value> {
         let pair = findings::one_pair_on_one_path(m, n, 0)?;
         pairs.push(json!({"m": m, "n": n, "claimed": super::number(pair.claimed), "found": super::number(pair.found)}));
     }
-    let draws: Vec<f64> = findings::draws_of_one_path(16, 4).iter().map(|chance| chance.float()).collect();
+    let draws: Vec<f64> = findings::draws_of_one_path(16, 4).iter().map(Scalar::float).collect();
     Ok(json!({"lower_bounds": lower, "random_paths": random, "subsets": subsets, "one_pair": pairs, "draws": draws}))
 }
