@@ -276,7 +276,10 @@ impl Sender {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
-        if let Some((i, rest)) = self.split.take() {
+        if let Some((i, rest)) = self.split.take()
+            // Unless it has arrived meanwhile.
+            && rest.header.seq >= self.bundle.ends[i].acknowledged()
+        {
             self.further_packets += 1;
             return Some(self.map(i, rest));
         }
@@ -327,6 +330,11 @@ impl Sender {
     }
 
     fn poll(&mut self, i: usize, now: Time) -> Option<Transmit<Segment>> {
+        if !self.config.tcp.priority_thresholds.is_empty() {
+            let elsewhere = self.bundle.ends.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, end)| end.sent());
+            let sent = elsewhere.sum();
+            self.bundle.ends[i].set_sent_elsewhere(sent);
+        }
         let out = self.bundle.poll(i, now, self.departure);
         if out.is_some() {
             self.turn = i + 1;

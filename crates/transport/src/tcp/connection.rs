@@ -196,6 +196,8 @@ impl Connection {
         if self.timer.consecutive() > 0 {
             sender.start_with_one_segment();
         }
+        // Data acknowledges as well, where there is any.
+        self.ack_due = sender.waits_for_data();
         self.syn_due = false;
         self.establish(now, true);
     }

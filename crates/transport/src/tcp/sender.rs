@@ -91,6 +91,8 @@ pub(super) struct Sender {
     probes: u16,
     /// Offset from which bytes count towards demotion.
     young_from: u64,
+    /// Bytes that the flow has sent over its other connections, which count, too.
+    sent_elsewhere: u64,
     /// Present when SACK is in use.
     board: Option<Box<Scoreboard>>,
     pub(super) data_sent: u64,
@@ -148,6 +150,7 @@ impl Sender {
             priority_reset: config.priority_reset,
             probes: 0,
             young_from: 0,
+            sent_elsewhere: 0,
             board: config.sack.then(Box::default),
             data_sent: 0,
             retransmitted: 0,
@@ -386,7 +389,7 @@ impl Sender {
             self.window.set(1);
         }
         if self.priority_reset > 0 && consecutive.is_multiple_of(self.priority_reset) {
-            self.young_from = self.max.min(self.end);
+            self.young_from = self.sent_elsewhere + self.max.min(self.end);
         }
         self.mode = Mode::Open;
         self.prr = None;
@@ -502,7 +505,7 @@ impl Sender {
         let retransmission = seq < self.max;
         // PIAS tags by what the flow has sent, not by offset: what is sent again has the priority of what is new, and does
         // not count twice.
-        let demoted = self.demotion.priority(self.max.min(self.end) - self.young_from);
+        let demoted = self.demotion.priority(self.sent_elsewhere + self.max.min(self.end) - self.young_from);
         let priority = self.control.priority(flow).unwrap_or(demoted);
         let rank = self.control.rank(flow);
         self.data_sent += 1;

@@ -3,4 +3,5 @@
 mod findings;
 mod handed_out;
 mod paths;
+mod together;
 mod transfer;

@@ -13,6 +13,7 @@ impl Connection {
         let mut connection = Self::connect_with(config, FlowSpec { bytes: None, ..flow }, now);
         if let Half::Sender(sender) = &mut connection.half {
             sender.wait_for_data();
+            sender.set_size(config, flow.bytes);
         }
         connection
     }
@@ -26,6 +27,21 @@ impl Connection {
     pub(crate) fn hand_out(&mut self, bytes: u64) {
         if let Half::Sender(sender) = &mut self.half {
             sender.hand_out(bytes);
+        }
+    }
+
+    /// Bytes of its stream that have been sent at least once.
+    pub(crate) fn sent(&self) -> u64 {
+        match &self.half {
+            Half::Sender(sender) => sender.sent(),
+            Half::Receiver(_) => 0,
+        }
+    }
+
+    /// Its flow has sent so many bytes over other connections.
+    pub(crate) fn set_sent_elsewhere(&mut self, bytes: u64) {
+        if let Half::Sender(sender) = &mut self.half {
+            sender.set_sent_elsewhere(bytes);
         }
     }
 

@@ -1,14 +1,21 @@
 //! A sender that is one of several: its data is handed out to it by the segment, just when it can send one.
 
+use super::super::config::TcpConfig;
 use super::super::congestion::{Control, Coupling};
 use super::super::scoreboard::Next;
 use super::{Mode, Sender};
+use crate::demotion::Demotion;
 use std::ops::Range;
 
 impl Sender {
     /// Nothing has been handed out yet, and nobody knows how much will be.
     pub(in super::super) fn wait_for_data(&mut self) {
         (self.available, self.pushed) = (0, true);
+    }
+
+    /// Whether data is handed out to it, and none has been so far.
+    pub(in super::super) fn waits_for_data(&self) -> bool {
+        self.pushed && self.available == 0
     }
 
     /// Whether all that was handed out has been sent and a full segment more could leave now.
@@ -53,6 +60,19 @@ impl Sender {
     /// The window without what recovery inflates it by.
     pub(in super::super) fn plain_window(&self) -> u64 {
         if self.mode == Mode::Open { self.window.cwnd } else { self.window.ssthresh }
+    }
+
+    /// The size of the flow, for what goes by it.
+    pub(in super::super) fn set_size(&mut self, config: &TcpConfig, size: Option<u64>) {
+        self.demotion = Demotion::new(&config.priority_thresholds, config.priority_by, size.unwrap_or(u64::MAX));
+    }
+
+    pub(in super::super) fn sent(&self) -> u64 {
+        self.max.min(self.end)
+    }
+
+    pub(in super::super) fn set_sent_elsewhere(&mut self, bytes: u64) {
+        self.sent_elsewhere = bytes;
     }
 
     pub(in super::super) fn inter_loss(&self) -> u64 {
