@@ -166,6 +166,11 @@ impl Scenario {
         self.uses(TransportName::FaDctcp)
     }
 
+    /// Whether MPTCP or Front-Back carries anything.
+    pub(crate) fn has_subflows(&self) -> bool {
+        self.uses(TransportName::Mptcp) || self.uses(TransportName::FrontBack)
+    }
+
     /// Whether TCP's timeout before the first sample is longer than RFC 6298's.
     pub(crate) fn has_long_initial_timeout(&self) -> bool {
         self.transport.tcp.rto_initial > Duration::from_secs(1)
