@@ -197,11 +197,16 @@ def _by_setting(table: Sequence[Row], notes: list[str]) -> list[str]:
     settings = list(dict.fromkeys(row.claim.setting for row in table))
     lines = ["", f"`{table[0].experiment.name}` ({table[0].size}), by setting:", ""]
     lines += _table("the paper says", "paper", *settings)
-    statements = list(dict.fromkeys((row.claim.statement, row.paper) for row in table))
-    for statement, paper in statements:
-        mine = [row for row in table if (row.claim.statement, row.paper) == (statement, paper)]
+    for statement in dict.fromkeys(row.claim.statement for row in table):
+        mine = [row for row in table if row.claim.statement == statement]
         places = ", ".join(dict.fromkeys(row.claim.where for row in mine))
-        cells = {row.claim.setting: f"{row.measured}: {_noted(row, notes)}" for row in mine}
+        papers = list(dict.fromkeys(row.paper for row in mine))
+        # Where the paper's number is another one for each setting it stands beside ours.
+        cells = {
+            row.claim.setting: f"{row.measured}{f' ({row.paper})' if len(papers) > 1 else ''}: {_noted(row, notes)}"
+            for row in mine
+        }
+        paper = papers[0] if len(papers) == 1 else "in brackets"
         lines.append(_line(f"{statement} ({places})", paper, *(cells.get(setting, "") for setting in settings)))
     return lines
 
