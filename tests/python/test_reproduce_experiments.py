@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 import pytest
 
-from anabranch.reproduce import registry, requests
+from anabranch.reproduce import record, registry, requests, runner
 from anabranch.reproduce.experiments import (
     common,
     incast,
@@ -24,6 +24,8 @@ from anabranch.reproduce.experiments import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anabranch.reproduce import Experiment
     from anabranch.results import Results
 
@@ -42,7 +44,10 @@ SCDP = [
 NDP = [*lettered(f6="abcde", f8="abc"), "7", "9"]
 
 
-@pytest.mark.parametrize(("paper", "figures"), [("scdp", SCDP), ("ndp", NDP)])
+SONG = ["1.6", "4.3", "4.4", "4.6", "5.1", "5.5", *(f"5.{number}" for number in range(10, 18))]  # others are drawings
+
+
+@pytest.mark.parametrize(("paper", "figures"), [("scdp", SCDP), ("ndp", NDP), ("song", SONG)])
 def test_every_figure_of_the_papers_has_one_experiment(paper: str, figures: list[str]) -> None:
     made = [figure for experiment in registry.of_paper(paper) for figure in experiment.figures]
     assert len(made) == len(set(made))
@@ -59,6 +64,18 @@ def test_an_experiment_says_what_it_is(experiment: Experiment) -> None:
     keys = [claim.key for claim in experiment.claims]
     assert len(keys) == len(set(keys))
     assert all(claim.where and claim.says for claim in experiment.claims)
+
+
+CALCULATED = [one for one in registry.EXPERIMENTS if one.calculate]
+
+
+@pytest.mark.parametrize("experiment", CALCULATED, ids=lambda experiment: experiment.name)
+def test_a_calculation_gives_what_its_record_says(experiment: Experiment, tmp_path: Path) -> None:
+    job = runner.prepare(experiment, tmp_path)
+    made = record.make(experiment, runner.run(job), (), quick=False).as_json()
+    kept = record.read(record.path(registry.repository(), experiment.name))
+    assert kept is not None
+    assert kept.as_json()["claims"] == made["claims"]
 
 
 @pytest.mark.parametrize(
