@@ -68,12 +68,12 @@ fn a_subflow_without_data_ends_its_handshake() {
         let (mut now, mut sent) = (Time::ZERO, 0);
         let mut wire: BTreeMap<(Time, u64), (usize, Transmit<Header>)> = BTreeMap::new();
         loop {
-            for side in 0..2 {
-                while let Some(out) = ends[side].poll_transmit(now) {
+            for (side, end) in ends.iter_mut().enumerate() {
+                while let Some(out) = end.poll_transmit(now) {
                     sent += 1;
                     wire.insert((now + Duration::from_us(10), sent), (1 - side, out));
                 }
-                while ends[side].poll_event().is_some() {}
+                while end.poll_event().is_some() {}
             }
             let timer = ends.iter().filter_map(Endpoint::poll_timeout).min();
             let Some(next) = timer.into_iter().chain(wire.keys().next().map(|key| key.0)).min() else { break };
