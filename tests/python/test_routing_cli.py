@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from anabranch import api
+
 PAGE = Path(__file__).parents[2] / "docs/how-to/balance-a-fabric.md"
 TREE = 'topology="m-port-n-tree", m=4, n=3'
 
@@ -134,3 +136,32 @@ def test_mistakes_end_with_a_message(arguments: tuple[str, ...], message: str, t
     assert done.stdout == ""
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_simulator_takes_the_weights_that_are_written(tmp_path: Path) -> None:
+    fabric = 'topology="leaf-spine", leaves=4, spines=2, hosts_per_leaf=2'
+    paths = tmp_path / "paths.csv"
+    result = run(fabric, "--traffic", "stride:2", "--weights", str(paths), cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    lines = paths.read_text().splitlines()
+    assert lines[0] == "source,destination,path,weight"
+    shares: dict[tuple[str, str], float] = {}
+    for line in lines[1:]:
+        source, destination, path, weight = line.split(",")
+        assert len(path.split()) == 3
+        shares[source, destination] = shares.get((source, destination), 0.0) + float(weight)
+    assert len(shares) == 8
+    assert all(share == pytest.approx(1) for share in shares.values())
+    scenario = tmp_path / "weighted.toml"
+    scenario.write_text(
+        """
+fabric = { topology = "leaf-spine", leaves = 4, spines = 2, hosts_per_leaf = 2 }
+routing = { mode = "weighted", weighted = { file = "paths.csv" } }
+transport = { name = "newreno" }
+[[workload]]
+sizes = { law = "fixed", size = "100KB" }
+placement = { pattern = "stride", by = 2 }
+"""
+    )
+    results = api.run(scenario, out=tmp_path / "out")
+    assert all(one.complete for one in results.manifest.runs)

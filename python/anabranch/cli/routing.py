@@ -80,13 +80,20 @@ def routing_command(
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page that draws every scheme.", metavar="FILE")] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write paths and weights chosen for this traffic, for the simulator's routing.weighted.file.",
+            metavar="FILE",
+        ),
+    ] = None,
 ) -> None:
     """Compute how routing schemes load a fabric: exact loads, the least possible, and worst-case traffic."""
     with errors():
         from anabranch import routing, targets  # noqa: PLC0415 - `--help` can do without
 
         inputs = [name for name in (fabric, traffic) if Path(name).is_file()]
-        for target, option in ((svg, "--svg"), (html, "--html")):
+        for target, option in ((svg, "--svg"), (html, "--html"), (weights, "--weights")):
             if target is not None:
                 targets.check(target, inputs, option)
         failed = list(fail or ())
@@ -103,6 +110,11 @@ def routing_command(
         parts = routing.decompose(fabric, traffic, failed=failed, seed=seed) if decompose else None
         drawn = report.schemes[0] if scheme else report.best
         _draw(report, drawn, svg, html)
+        if weights is not None:
+            text = routing.weights_csv(fabric, [traffic], failed=failed, seed=seed)
+            with targets.whole(weights) as draft:
+                draft.write_text(text, encoding="utf-8")
+            stderr().print(f"paths: {weights}", markup=False)
         if as_json:
             typer.echo(json.dumps(as_data(report, pattern, parts), indent=2))
         else:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         view,
         worst_pattern,
     )
-    from anabranch.routing.programs import optimum, weights
+    from anabranch.routing.programs import optimum, weights, weights_csv
     from anabranch.routing.ratio import switch_ratio
 
 __all__ = [
@@ -36,10 +36,11 @@ __all__ = [
     "traffic_matrix",
     "view",
     "weights",
+    "weights_csv",
     "worst_pattern",
 ]
 
-_PROGRAMS = {"optimum": "programs", "switch_ratio": "ratio", "weights": "programs"}
+_PROGRAMS = {"optimum": "programs", "switch_ratio": "ratio", "weights": "programs", "weights_csv": "programs"}
 """Names whose module takes SciPy."""
 
 

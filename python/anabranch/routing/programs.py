@@ -231,6 +231,40 @@ def _distances(seen: View, owner: Sequence[int], peer: Sequence[int], target: in
     return distance
 
 
+def weights_csv(fabric: str | Path, traffic: Sequence[str | Path], *, failed: Sequence[str] = (), seed: int = 1) -> str:
+    """Write the paths of `weights` as the file that the simulator reads: ``routing.weighted.file``.
+
+    Parameters
+    ----------
+    fabric, traffic, failed, seed
+        See `weights`.
+
+    Returns
+    -------
+    str
+        CSV: source, destination, path (names of nodes with spaces between) and weight, a row for each path with a share
+        of each pair of hosts that sends. Hosts of one switch have no row.
+    """
+    chosen = weights(fabric, traffic, failed=failed, seed=seed)
+    seen = view(fabric, failed=failed)
+    nodes, links = seen.fabric.nodes, seen.fabric.links
+    paths = {(a, b): shares for a, b, shares in chosen.pairs}
+
+    def peer(port: int) -> str:
+        link = links[port // 2]
+        return nodes[link.a if port % 2 else link.b].name
+
+    senders = {pair for one in traffic for pair in traffic_matrix(fabric, one, failed=failed, seed=seed)}
+    lines = ["source,destination,path,weight"]
+    for source, destination in sorted(senders):
+        racks = seen.rack_of[source], seen.rack_of[destination]
+        for ports, share in paths.get(racks, ()):
+            if share and ports:
+                names = " ".join([nodes[seen.rack_node[racks[0]]].name, *map(peer, ports)])
+                lines.append(f"{nodes[source].name},{nodes[destination].name},{names},{float(share):.9g}")
+    return "\n".join(lines) + "\n"
+
+
 def weights(
     fabric: str | Path,
     traffic: Sequence[str | Path],
