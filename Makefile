@@ -35,7 +35,7 @@ readme: setup ## run the demonstration and write its table in README.md again
 
 test: setup ## run all tests
 	cargo test --locked $(CRATES)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-codec: ## test the RaptorQ codec without std, and with each of its instruction sets
 	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_TESTS)

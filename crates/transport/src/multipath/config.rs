@@ -98,7 +98,7 @@ pub struct MptcpConfig {
     pub subflows: Subflows,
     /// Which subflow gets the next segment. Default `min-rtt` (Linux).
     pub scheduler: MptcpScheduler,
-    /// When the receive window is full, send the oldest data that is in doubt again, once, on a subflow that has room (Raiciu et al. 2012,
+    /// When the receive window is full, send the oldest unacknowledged data again, once, on a subflow that has room (Raiciu et al. 2012,
     /// §4.2, mechanism 1). Default false, as in Linux since 5.6.
     pub opportunistic: bool,
     /// Congestion control of each. Default `lia`; all but `lia` and `olia` are not coupled.

@@ -19,8 +19,7 @@ impl Divide {
     }
 
     pub(super) fn begin(&mut self, block: Range<u64>, unit: u64, rates: &[f64]) {
-        let shares = shares(block, unit, rates);
-        self.portions = shares;
+        self.portions = shares(block, unit, rates);
     }
 
     pub(super) fn is_done(&self, path: usize) -> bool {

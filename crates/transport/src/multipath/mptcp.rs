@@ -19,7 +19,7 @@ pub(super) struct DataLevel {
     /// Bytes that the receiver accepts beyond `una` (§3.3.4: shared by all subflows, relative to the data ACK).
     window: u64,
     segment: u64,
-    /// In doubt on a subflow that does not get through, and to be sent on another (§3.3.6).
+    /// Unacknowledged on a subflow that does not get through, and to be sent on another (§3.3.6).
     again: RangeSet,
     /// Segments of these that were handed out.
     pub(super) reinjected: u64,
@@ -97,10 +97,8 @@ impl DataLevel {
         self.next = end;
         Some(piece)
     }
-}
 
-impl DataLevel {
-    /// The receive window is full, and only the oldest bytes in doubt can open it: these, for a subflow with room that has not sent them
+    /// The receive window is full, and only the oldest unacknowledged bytes can open it: these, for a subflow with room that has not sent them
     /// itself; once (Raiciu et al. 2012, §4.2, mechanism 1: opportunistic retransmission).
     pub(super) fn take_oldest(&mut self, sent_by_it: impl Fn(u64) -> bool) -> Option<Range<u64>> {
         let full = self.available > self.next && self.available.min(self.next + self.segment) > self.una + self.window;
@@ -137,7 +135,7 @@ mod tests {
             data.provide(1000);
             assert_eq!(data.take_oldest(|_| false), None, "the window is not full");
             (0..2).for_each(|_| assert!(data.take().is_some()));
-            assert_eq!(data.take_oldest(|byte| byte == 0), None, "by whom they are in doubt already");
+            assert_eq!(data.take_oldest(|byte| byte == 0), None, "it has sent them itself");
             assert_eq!(data.take_oldest(|_| false), opportunistic.then_some(0..10));
             assert_eq!(data.take_oldest(|_| false), None, "once");
             data.on_ack(10, 15);

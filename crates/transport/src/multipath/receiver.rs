@@ -22,7 +22,7 @@ pub(super) struct Receiver {
     /// Bytes of the object, once the packet with the last of them has arrived.
     size: Option<u64>,
     completed: bool,
-    /// When it gives up connections of which nothing is heard although the object is complete.
+    /// When it gives up the connections that are still open although the object is complete.
     lingers_until: Time,
     /// Those that were ended without a FIN, and those of which the other end must be told so.
     aborted: Set,
@@ -86,7 +86,7 @@ impl Receiver {
             self.put(now, header.data, segment);
         }
         self.bundle.touched(i);
-        self.hear(i);
+        self.take_events(i);
     }
 
     /// Data goes to its place in the object, also while its own connection waits for what is before it.
@@ -124,7 +124,7 @@ impl Receiver {
         self.aborted |= 1 << i;
     }
 
-    fn hear(&mut self, i: usize) {
+    fn take_events(&mut self, i: usize) {
         while let Some(event) = self.bundle.ends[i].poll_event() {
             match event {
                 Event::Connected if !self.connected => {
@@ -141,7 +141,7 @@ impl Receiver {
         for i in members(self.bundle.due(now)) {
             self.bundle.ends[i].handle_timeout(now);
             self.bundle.touched(i);
-            self.hear(i);
+            self.take_events(i);
         }
         if now >= self.lingers_until {
             self.lingers_until = Time::MAX;
@@ -180,7 +180,7 @@ impl Receiver {
         while let Some(i) = next_of(self.bundle.ready(), self.turn) {
             self.turn = i + 1;
             let Some(mut out) = self.bundle.poll(i, now, self.departure) else {
-                self.hear(i);
+                self.take_events(i);
                 continue;
             };
             let syn = out.header.flags.has(Flags::SYN);

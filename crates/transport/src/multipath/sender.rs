@@ -40,7 +40,9 @@ impl Data {
     fn take(&mut self, i: usize, ends: &[Connection], map: &Mappings) -> Option<Range<u64>> {
         match self {
             Self::FrontBack(blocks) => blocks.take(i, ends),
-            Self::Mptcp(data) => data.take().or_else(|| data.take_oldest(|byte| map.carries(ends[i].in_doubt(), byte))),
+            Self::Mptcp(data) => {
+                data.take().or_else(|| data.take_oldest(|byte| map.carries(ends[i].unacknowledged(), byte)))
+            }
         }
     }
 
@@ -124,7 +126,7 @@ impl Sender {
             further_packets: 0,
             bare_fins: 0,
         };
-        (0..n).for_each(|i| sender.hear(i));
+        (0..n).for_each(|i| sender.take_events(i));
         sender
     }
 
@@ -170,8 +172,8 @@ impl Sender {
         self.resets |= u64::from(told) << i;
     }
 
-    /// Takes in what happened to a subflow.
-    fn hear(&mut self, i: usize) {
+    /// Takes a subflow's events.
+    fn take_events(&mut self, i: usize) {
         while let Some(event) = self.bundle.ends[i].poll_event() {
             match event {
                 Event::Connected if !self.connected => {
@@ -198,10 +200,10 @@ impl Sender {
         }
     }
 
-    /// What is in doubt on a subflow goes to the others, too.
+    /// What a subflow has sent and not acknowledged goes to the others, too.
     fn send_again(&mut self, i: usize) {
         let Data::Mptcp(data) = &mut self.data else { return };
-        for piece in self.maps[i].data_of(self.bundle.ends[i].in_doubt()) {
+        for piece in self.maps[i].data_of(self.bundle.ends[i].unacknowledged()) {
             data.send_again(&piece);
         }
         self.bundle.wake_all();
@@ -241,7 +243,7 @@ impl Sender {
             self.bundle.wake_all();
         }
         self.finish_if_over();
-        self.hear(i);
+        self.take_events(i);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
@@ -253,7 +255,7 @@ impl Sender {
             if before == 0 && self.bundle.ends[i].timeouts_in_a_row() > 0 {
                 self.send_again(i);
             }
-            self.hear(i);
+            self.take_events(i);
         }
     }
 
@@ -339,7 +341,7 @@ impl Sender {
         if out.is_some() {
             self.turn = i + 1;
         } else {
-            self.hear(i);
+            self.take_events(i);
         }
         out
     }

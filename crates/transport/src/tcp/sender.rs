@@ -404,7 +404,7 @@ impl Sender {
         self.timed_end = 0;
     }
 
-    /// Whether it goes on asking for as long as nothing is heard: there is an end to that, too.
+    /// Whether it may send another probe: their number is limited.
     pub(super) fn keeps_probing(&self) -> bool {
         (1..u16::MAX).contains(&self.probes)
     }

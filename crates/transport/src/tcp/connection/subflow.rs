@@ -74,9 +74,9 @@ impl Connection {
     }
 
     /// Offsets of its stream that were sent and are not acknowledged.
-    pub(crate) fn in_doubt(&self) -> Range<u64> {
+    pub(crate) fn unacknowledged(&self) -> Range<u64> {
         match &self.half {
-            Half::Sender(sender) => sender.in_doubt(),
+            Half::Sender(sender) => sender.unacknowledged(),
             Half::Receiver(_) => 0..0,
         }
     }

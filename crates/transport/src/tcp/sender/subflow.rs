@@ -53,7 +53,7 @@ impl Sender {
     }
 
     /// Sent at least once and not acknowledged.
-    pub(in super::super) fn in_doubt(&self) -> Range<u64> {
+    pub(in super::super) fn unacknowledged(&self) -> Range<u64> {
         self.acknowledged()..self.max.min(self.end)
     }
 
