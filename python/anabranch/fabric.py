@@ -47,6 +47,12 @@ class Fabric:
         """Number of switches."""
         return len(self.nodes) - self.hosts
 
+    def link_name(self, link: int) -> str:
+        """Name of a directed link: ``left → right``."""
+        cable = self.links[link // 2]
+        ends = (cable.a, cable.b) if link % 2 == 0 else (cable.b, cable.a)
+        return " → ".join(self.nodes[node].name for node in ends)
+
     @classmethod
     def parse(cls, text: str, *, where: str = "fabric.json") -> Fabric:
         """Read a fabric from JSON.

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from anabranch import stats, units
 from anabranch.comparison import compare, summarise
+from anabranch.findings import findings
 from anabranch.notes import notes
 
 if TYPE_CHECKING:
@@ -34,15 +35,17 @@ TERMINAL_METRICS = (
 
 
 def render(results: Results) -> RenderableType:
-    """Lay out the summary for a terminal, one table per panel.
+    """Lay out the summary for a terminal: what was found, then one table per panel.
 
     The best of a row carries a star, a number whose interval overlaps the best's a tilde, and a number from which
     unfinished flows are missing an exclamation mark: colour adds nothing.
     """
     comparison = compare(results)
     panels = summarise(results, comparison)
-    parts: list[RenderableType] = [_table(panel, comparison) for panel in panels if panel.groups]
-    if parts:
+    parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in findings(results)]
+    tables = [_table(panel, comparison) for panel in panels if panel.groups]
+    if tables:
+        parts += tables
         parts.append(Text(_legend(panels, results), style="dim"))
     parts += [Text.assemble(("note: ", "bold"), note) for note in notes(results)]
     return Lines(*parts)
@@ -106,7 +109,8 @@ def as_json(results: Results) -> dict[str, Any]:
     -------
     dict[str, Any]
         ``folder``, ``version``, ``scenario_file``, ``command``, ``confidence``, ``runs`` (name, point, seed, status,
-        message, fingerprint), ``fct`` (rows of `stats.fct_table`), ``background`` (rows of `stats.background_table`),
+        message, fingerprint), ``findings`` (sentences), ``fct`` (rows of `stats.fct_table`),
+        ``background`` (rows of `stats.background_table`),
         ``layers`` (rows of `stats.layer_table`) and ``notes``.
     """
     manifest = results.manifest
@@ -128,6 +132,7 @@ def as_json(results: Results) -> dict[str, Any]:
             }
             for run in manifest.runs
         ],
+        "findings": findings(results),
         "fct": stats.fct_table(results).to_dicts(),
         "background": stats.background_table(results).to_dicts(),
         "layers": stats.layer_table(results).to_dicts(),

@@ -60,14 +60,14 @@ def test_it_draws_in_silence(watched: Watched) -> None:
     assert watched.said == []
     assert watched.asked == [watched.address]
     charts = page.locator(".chart > .chart-wrapper svg, .chart > svg")
-    assert charts.count() == 9
+    assert charts.count() == 14
     for place in range(charts.count()):
         box = charts.nth(place).bounding_box()
         assert box
         assert box["width"] > 200
         assert box["height"] > 200
     # The lines of each series are there, and their text has the page's colour.
-    assert page.locator(".chart .mark-line path").count() == 7 * 4
+    assert page.locator(".chart .mark-line path").count() == 12 * 4
     colour = page.locator(".chart svg text").first.evaluate("text => getComputedStyle(text).fill")
     assert colour == page.evaluate("getComputedStyle(document.body).color")
 
@@ -89,7 +89,7 @@ def test_text_stands_out_from_the_page(watched: Watched) -> None:
 
 
 def test_the_page_does_not_scroll_sideways(watched: Watched) -> None:
-    for width in (1280, 700):
+    for width in (1280, 700, 390):
         watched.page.set_viewport_size({"width": width, "height": 900})
         assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -106,8 +106,66 @@ def test_the_fabric_answers(watched: Watched) -> None:
     assert "DCTCP: packets dropped" in (page.locator("#fabric-title").text_content() or "")
     page.get_by_label("down", exact=True).check()
     page.locator("#links path").last.dispatch_event("pointerover")
-    assert "→" in (page.locator("#fabric-link").text_content() or "")
+    first = page.locator("#fabric-link").text_content() or ""
+    assert "→" in first
+    page.locator("#links").focus()
+    page.keyboard.press("ArrowRight")
+    second = page.locator("#fabric-link").text_content() or ""
+    assert "→" in second
+    assert second != first
     assert watched.said == []
+
+
+def test_the_legend_hides_a_series_everywhere(watched: Watched) -> None:
+    page = watched.page
+    before = page.locator(".chart .mark-line path").count()
+    button = page.locator(".legend button", has_text="DCTCP").first
+    button.click()
+    page.wait_for_function(f"document.querySelectorAll('.chart .mark-line path').length === {before - 12}")
+    assert page.locator(".legend button[aria-pressed=false]").count() == page.locator(".legend").count()
+    button.click()
+    page.wait_for_function(f"document.querySelectorAll('.chart .mark-line path').length === {before}")
+    assert watched.said == []
+
+
+def test_a_phone_sees_the_values(browser: Browser, page_file: Path) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    watched = Watched(page, page_file)
+    for place in range(4):
+        box = page.locator(".summary td.number").nth(place).bounding_box()
+        assert box
+        assert box["x"] + box["width"] <= 390
+    assert watched.said == []
+    page.close()
+
+
+def test_rows_over_time_share_cursor_and_zoom(browser: Browser, tmp_path: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    watched = Watched(page, report.write(controlled(tmp_path / "r")))
+    rows = page.locator(".chart.rows")
+    rows.scroll_into_view_if_needed()
+    texts = rows.locator("svg text").all_text_contents()
+    assert {"Longest queue of all links", "marking threshold 20 packets"} <= set(texts)
+    box = rows.bounding_box()
+    assert box
+    shown = """() => [...document.querySelectorAll('.chart.rows .mark-rule.role-mark line')]
+        .filter(line => Number(line.getAttribute('opacity')) > 0.5 && !line.getAttribute('stroke-dasharray')).length"""
+    assert page.evaluate(shown) == 0
+    page.mouse.move(box["x"] + 600, box["y"] + 60)
+    count = page.evaluate(
+        "JSON.parse(document.getElementById('specs').textContent).find(spec => spec.vconcat).vconcat.length"
+    )
+    page.wait_for_function(f"({shown})() === {count - 1}")
+    before = rows.locator("svg text").all_text_contents()
+    bottom = box["y"] + box["height"] - 60
+    page.mouse.move(box["x"] + 300, bottom)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 500, bottom, steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(500)
+    assert rows.locator("svg text").all_text_contents() != before
+    assert watched.said == []
+    page.close()
 
 
 def test_paper_is_white(browser: Browser, page_file: Path) -> None:

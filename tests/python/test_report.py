@@ -85,8 +85,8 @@ def test_it_holds_everything(results: Results) -> None:
         assert words in text
     for run in results.manifest.runs:
         assert run.fingerprint in text
-    # CDFs of five buckets, two slowdown charts, two rank plots.
-    assert len(specs(text)) == 5 + 2 + 2
+    # CDFs of five buckets with their tails, two slowdown charts, two rank plots.
+    assert len(specs(text)) == 2 * 5 + 2 + 2
 
 
 def test_what_controllers_set_is_a_timeline(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_decisions_are_drawn_over_queue_and_throughput(tmp_path: Path) -> None:
     assert (five.marks, five.steps, max(value for _, value in five.queue)) == ([(2.5e6, "weight 0")], [], 40)
     text = report.html(results)
     assert f"<strong>{three.link}</strong>" in text or three.link in text
-    drawn = next(spec for spec in specs(text) if "marking threshold" in json.dumps(spec))
+    drawn = next(spec for spec in specs(text) if "marking threshold" in json.dumps(spec) and "vconcat" not in spec)
     assert drawn["resolve"] == {"scale": {"y": "independent"}}
     steps = [rows for rows in drawn["datasets"].values() if rows[0]["name"] == "marking threshold"]
     # In force until the end.
@@ -228,7 +228,7 @@ def test_a_sweep_has_panels_and_charts_along_it(swept: Results) -> None:
     text = report.html(swept)
     assert text.count('<details class="panel"') == 3
     assert "Along load" in text
-    assert len(specs(text)) == 3 * 9 + 4
+    assert len(specs(text)) == 3 * 14 + 4
 
 
 def test_the_drawing_has_every_link_and_host(results: Results) -> None:

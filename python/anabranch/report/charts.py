@@ -21,7 +21,7 @@ from anabranch.report.curves import POINTS, cdf, ranks, rounded
 from anabranch.report.timeline import SETTINGS, envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from anabranch.comparison import Comparison
     from anabranch.report.controlled import Timeline
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 Axis = TypeVar("Axis", alt.X, alt.Y)
 
 HEIGHT = 230
+TAIL = 20
+"""Flows of a curve from which on its tail is drawn."""
+
+SPOTS = 70
+"""Points of a curve that have a tooltip."""
+
 MARKERS = 7
 """Markers along a curve: enough to tell it apart without colour, few enough to see the curve."""
 
@@ -72,19 +78,24 @@ class Charts:
                 x, y = cdf(own["fct_ns"].drop_nulls().to_numpy() / 1e6, total=own.height, points=self.points)
                 curves.append((label, x, y))
             if any(x.size for _, x, _ in curves):
+                time = log_axis(alt.X("x:Q", title="FCT (ms)"), [x for _, x, _ in curves])
+                share = alt.Y("y:Q", title="share of flows done by then", scale=alt.Scale(domain=[0, 1]))
+                whole = self._curves(curves, share="y", x=time, y=share)
+                charts.append(Chart(bucket.label, _flow_counts(rows), whole))
+                tails = [(label, xs, 1.0 - ys) for label, xs, ys in curves]
+                if min(xs.size for _, xs, _ in curves) < TAIL:
+                    continue
+                above = [ys[ys > 0] for _, _, ys in tails]
+                share = log_axis(alt.Y("y:Q", title="share of flows that take longer"), above)
                 charts.append(
-                    Chart(
-                        bucket.label,
-                        _flow_counts(rows),
-                        self._curves(
-                            curves,
-                            share="y",
-                            x=log_axis(alt.X("x:Q", title="FCT (ms)"), [x for _, x, _ in curves]),
-                            y=alt.Y("y:Q", title="share of flows", scale=alt.Scale(domain=[0, 1])),
-                        ),
-                    )
+                    Chart(f"{bucket.label}, tail", "the same from above, on a log axis", self._tail(tails, time, share))
                 )
         return charts
+
+    def _tail(self, curves: Sequence[tuple[str, np.ndarray, np.ndarray]], x: alt.X, y: alt.Y) -> dict[str, Any]:
+        """Complementary distributions; what is 0 has no place on a log axis."""
+        shown = [(label, xs[ys > 0], ys[ys > 0]) for label, xs, ys in curves]
+        return self._curves(shown, share="y", x=x, y=y, descending=True)
 
     def goodput(self, point: Mapping[str, Any]) -> list[Chart]:
         """Goodput of every flow by rank, for flows with an end and for background flows."""
@@ -262,6 +273,15 @@ class Charts:
                 )
         return data
 
+    @staticmethod
+    def _values(name: str) -> list[alt.Tooltip]:
+        """A value with the ends of its interval."""
+        return [
+            alt.Tooltip("y:Q", title=name, format=".4~g"),
+            alt.Tooltip("low:Q", title="from", format=".4~g"),
+            alt.Tooltip("high:Q", title="to", format=".4~g"),
+        ]
+
     def _encodings(self) -> dict[str, Any]:
         return {
             "color": alt.Color("series:N", scale=self.colour, legend=None),
@@ -269,26 +289,42 @@ class Charts:
         }
 
     def _curves(
-        self, curves: Sequence[tuple[str, np.ndarray, np.ndarray]], *, share: str, x: alt.X, y: alt.Y
+        self,
+        curves: Sequence[tuple[str, np.ndarray, np.ndarray]],
+        *,
+        share: str,
+        x: alt.X,
+        y: alt.Y,
+        descending: bool = False,
     ) -> dict[str, Any]:
-        """Lines with a few markers, spread along the axis that is a share; those of different series stand apart."""
-        data, marks = [], []
+        """Lines with a few markers, spread along the axis that is a share; those of different series stand apart.
+
+        Tooltips are at unseen points all along the lines.
+        """
+        data, marks, spots = [], [], []
         for turn, (label, xs, ys) in enumerate(curves):
             rows = [{"x": a, "y": b, "series": label} for a, b in zip(rounded(xs), rounded(ys), strict=True)]
             data += rows
+            spots += rows[:: max(1, len(rows) // SPOTS)]
             if rows:
                 wanted = (np.arange(MARKERS) + (turn + 0.5) / len(curves)) / MARKERS
-                shares = np.asarray([row[share] for row in rows])
+                shares = np.asarray([row[share] for row in rows], dtype=float)
+                if descending:  # decades are as long as each other
+                    shares = np.log10(shares) / min(-1.0, np.log10(shares[-1]))
                 places = np.abs(shares[None, :] - wanted[:, None]).argmin(axis=1)
                 marks += [rows[place] for place in np.unique(places)]
-        tips = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", format=".4~g"), alt.Tooltip("y:Q", format=".4~g")]
+        tips = [
+            alt.Tooltip("series:N", title=self.comparison.series),
+            alt.Tooltip("x:Q", title=x["title"], format=".4~g"),
+            alt.Tooltip("y:Q", title=y["title"], format=".4~g"),
+        ]
         lines = (
             alt.Chart(alt.InlineData(values=data))
             .mark_line(strokeWidth=1.8, interpolate="step-after" if share == "y" else "linear")
             .encode(
                 x=x,
                 y=y,
-                order=alt.Order("y:Q"),
+                order=alt.Order("y:Q", sort="descending" if descending else "ascending"),
                 color=self._encodings()["color"],
                 strokeDash=alt.StrokeDash("series:N", scale=self.dash, legend=None),
             )
@@ -298,7 +334,8 @@ class Charts:
             .mark_point(filled=True, size=46, opacity=1)
             .encode(x=x, y=y, tooltip=tips, **self._encodings())
         )
-        return self._finish(alt.layer(lines, points))
+        hover = alt.Chart(alt.InlineData(values=spots)).mark_point(filled=True, size=120, opacity=0)
+        return self._finish(alt.layer(lines, points, hover.encode(x=x, y=y, tooltip=tips)))
 
     def _points(self, data: list[dict[str, Any]], key: str, order: list[str], name: str) -> dict[str, Any]:
         """Points with error bars, side by side within each category, on a log axis."""
@@ -312,7 +349,11 @@ class Charts:
             y2="high:Q",
             color=self._encodings()["color"],
         )
-        tips = [alt.Tooltip("series:N"), alt.Tooltip(f"{key}:N"), alt.Tooltip("y:Q", title=name, format=".4~g")]
+        tips = [
+            alt.Tooltip("series:N", title=self.comparison.series),
+            alt.Tooltip(f"{key}:N"),
+            *self._values(name),
+        ]
         points = base.mark_point(filled=True, size=64, opacity=1).encode(y=y, tooltip=tips, **self._encodings())
         return self._finish(alt.layer(bars, points))
 
@@ -325,16 +366,34 @@ class Charts:
         )
         bars = base.mark_rule(strokeWidth=1.4).encode(y=as_low(y), y2="high:Q", color=colour)
         points = base.mark_point(filled=True, size=56, opacity=1).encode(
-            y=y, tooltip=[alt.Tooltip("series:N"), alt.Tooltip("y:Q", format=".4~g")], **self._encodings()
+            y=y,
+            tooltip=[
+                alt.Tooltip("series:N", title=self.comparison.series),
+                alt.Tooltip(x.shorthand, title=x["title"]),
+                *self._values("p99 FCT (ms)"),
+            ],
+            **self._encodings(),
         )
         return self._finish(alt.layer(lines, bars, points))
 
     @staticmethod
     def _finish(chart: alt.LayerChart | alt.FacetChart) -> dict[str, Any]:
         spec: dict[str, Any] = chart.properties(width="container", height=HEIGHT).to_dict()
+        spec["params"] = [*spec.get("params", []), {"name": "hidden", "value": []}]
+        # A layer with data of its own does not see the transforms of the whole.
+        for part in [spec, *_layers(spec)]:
+            if "data" in part:
+                part["transform"] = [{"filter": "indexof(hidden, datum.series) < 0"}, *part.get("transform", [])]
         spec["config"] = CONFIG
         spec.pop("$schema", None)  # an address, although nothing would fetch it
         return spec
+
+
+def _layers(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """All layers of a specification, and theirs."""
+    for layer in spec.get("layer", []):
+        yield layer
+        yield from _layers(layer)
 
 
 CONFIG: dict[str, Any] = {
@@ -358,14 +417,21 @@ CONFIG: dict[str, Any] = {
 }
 
 
+ENOUGH = 4
+"""Ticks that an axis should have."""
+
+
 def log_axis(channel: Axis, values: Sequence[Any]) -> Axis:
-    """Give an axis a logarithmic scale over the values, with ticks at decades, and between them if they are few."""
+    """Give an axis a logarithmic scale over the values, with ticks at decades, at 1, 2 and 5 if these are few."""
     ends = np.concatenate([np.atleast_1d(value) for value in values])
     low, high = 0.95 * float(ends.min()), 1.05 * float(ends.max())
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    factors = (1,) if math.log10(high / low) > 3 else (1, 2, 5) if high / low > 4 else (1, 1.5, 2, 3, 4, 5, 7)  # noqa: PLR2004
-    ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in factors]
-    shown = [float(f"{tick:.2g}") for tick in ticks if low <= tick <= high]
+    shown: list[float] = []
+    for factors in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in factors]
+        shown = [float(f"{tick:.2g}") for tick in ticks if low <= tick <= high]
+        if len(shown) >= ENOUGH:
+            break
     if len(shown) < 2:  # noqa: PLR2004 - an axis needs two numbers
         shown = [float(f"{tick:.3g}") for tick in np.linspace(low, high, 4)[1:-1]]
     axis = alt.Axis(values=shown, format="~g")

@@ -107,14 +107,13 @@ def _timeline(
     steps = [(name, time, value) for name, series, time, value in settings if series == metric]
     marks = [(row["time_ns"], _words(row)) for row in rows if row["metric"] in MOMENTARY]
     cable = fabric.links[link // 2]
-    ends = (cable.a, cable.b) if link % 2 == 0 else (cable.b, cable.a)
     used = _samples(here, "utilisation", interval, end)
     if used is None:
         sent = _samples(here, "bytes", interval, end)
         used = None if sent is None else sent * 8e9 / interval / cable.rate_bps
     queue = _samples(here, metric, interval, end)
     return Timeline(
-        link=" → ".join(fabric.nodes[node].name for node in ends),
+        link=fabric.link_name(link),
         queue=[] if queue is None else thinned(queue, interval, np.max),
         queue_metric=metric,
         throughput=[] if used is None else thinned(used, interval, np.mean, moments=MOMENTS // 4),

@@ -169,7 +169,7 @@ def _svg(fabric: Fabric) -> Markup:
     parts = [
         f'<svg id="fabric" viewBox="0 0 {WIDTH} {height:.0f}" role="img"',
         f' aria-label="{fabric.hosts} hosts and {fabric.switches} switches by level">',
-        '<g id="links">',
+        '<g id="links" tabindex="0" role="group" aria-label="links: arrow keys go from one to the next">',
     ]
     for link in fabric.links:
         (x1, y1), (x2, y2) = places[link.a], places[link.b]

@@ -16,9 +16,12 @@ from markupsafe import Markup
 from anabranch import outputs, stats, units
 from anabranch.comparison import compare, summarise
 from anabranch.fabric import LEVELS
+from anabranch.findings import findings
 from anabranch.notes import STATUS, notes
-from anabranch.report.charts import Charts
+from anabranch.report.charts import CONFIG, Charts
 from anabranch.report.drawing import STEPS, draw
+from anabranch.report.multiples import multiples
+from anabranch.report.over_time import over_time
 from anabranch.styles import symbol
 
 if TYPE_CHECKING:
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 24
 """Sweep points with charts of their own; the others keep their table."""
+
+MOST_OVER_TIME = 6
+"""Sweep points of which the time series are drawn: they are what takes most room."""
 
 
 def write(results: Results) -> Path:
@@ -83,6 +89,7 @@ def html(results: Results) -> str:
         runs=results.runs.to_dicts(),
         run_keys=[key for key in results.keys if key != "transport"],
         statuses=STATUS,
+        findings=findings(results),
         notes=notes(results),
         seeds=len(manifest.seeds),
         confidence=f"{stats.CONFIDENCE:.0%}",
@@ -104,10 +111,11 @@ def _panels(results: Results, comparison: Comparison, specs: list[Mapping[str, A
             {
                 "title": panel.title,
                 "groups": panel.groups,
-                "columns": 2 + len(comparison.values),
+                "columns": 1 + len(comparison.values),
                 "fct": _place(charts.fct(panel.point), specs) if charted else [],
                 "slowdown": _place(charts.slowdown(panel.point, table), specs) if charted else [],
                 "goodput": _place(charts.goodput(panel.point), specs) if charted else [],
+                "over_time": _over_time(results, comparison, panel, specs) if place < MOST_OVER_TIME else None,
                 "controlled": _place(charts.controlled(panel.point), specs) if charted else [],
                 "settings": _place(charts.settings(panel.point), specs) if charted else [],
                 "same": any(cell.value is not None and cell.samples < cell.seeds for cell in _cells(panel)),
@@ -118,6 +126,15 @@ def _panels(results: Results, comparison: Comparison, specs: list[Mapping[str, A
             }
         )
     return panels
+
+
+def _over_time(results: Results, comparison: Comparison, panel: Panel, specs: list[Mapping[str, Any]]) -> int | None:
+    """Number of the specification of what was measured over time; None if nothing was."""
+    found = over_time(results, comparison, panel.point)
+    if found is None:
+        return None
+    specs.append(multiples(found, [comparison.look(value) for value in comparison.values], CONFIG))
+    return len(specs) - 1
 
 
 def _any(panel: Panel, attribute: str) -> bool:

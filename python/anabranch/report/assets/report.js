@@ -7,10 +7,32 @@ const options = {
   actions: {export: {svg: true, png: false}, source: false, compiled: false, editor: false},
 };
 
+const hidden = new Set();
+const views = [];
+
 function draw(place) {
   if (place.dataset.drawn) return Promise.resolve();
   place.dataset.drawn = 'yes';
-  return vegaEmbed(place, specs[place.dataset.spec], options);
+  const spec = specs[place.dataset.spec];
+  // Rows below each other cannot take their width from the page.
+  for (const row of spec.vconcat ?? []) row.width = Math.max(180, place.clientWidth - 78);
+  return vegaEmbed(place, spec, options).then(({view}) => { views.push(view); hide(view); });
+}
+
+// Every chart has a parameter `hidden`: the names of series that are not drawn.
+function hide(view) {
+  try { view.signal('hidden', [...hidden]).runAsync(); } catch { /* a chart without series */ }
+}
+
+for (const button of document.querySelectorAll('.legend button')) {
+  button.addEventListener('click', () => {
+    const name = button.dataset.series;
+    if (!hidden.delete(name)) hidden.add(name);
+    for (const other of document.querySelectorAll('.legend button')) {
+      if (other.dataset.series === name) other.setAttribute('aria-pressed', String(!hidden.has(name)));
+    }
+    views.forEach(hide);
+  });
 }
 
 // A chart inside closed details has no width yet: draw it when they open.
@@ -55,13 +77,25 @@ if (fabric) {
   };
 
   const line = document.getElementById('fabric-link');
-  parent.addEventListener('pointerover', event => {
-    const link = paths.indexOf(event.target);
-    if (link < 0) return;
+  let current = -1;
+  const read = link => {
+    paths[current]?.classList.remove('seen');
+    current = link;
+    paths[link].classList.add('seen');
     const [a, b] = fabric.links[link];
     const unit = fabric.units[metric];
     line.textContent = `${a} → ${b}: ${format(numbers[2 * link])} ${unit}; `
       + `${b} → ${a}: ${format(numbers[2 * link + 1])} ${unit}`;
+  };
+  parent.addEventListener('pointerover', event => {
+    const link = paths.indexOf(event.target);
+    if (link >= 0) read(link);
+  });
+  parent.addEventListener('keydown', event => {
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+    if (!step) return;
+    event.preventDefault();
+    read((current + step + paths.length) % paths.length);
   });
   form.addEventListener('change', show);
   show();
