@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from anabranch.manifest import Manifest
+    from anabranch.plots import Plots
 
 # A sweep key that would hide a column of a table is renamed `point.KEY`.
 _TAKEN = frozenset(column for table in schema.TABLES.values() for column in table) | {
@@ -99,6 +100,19 @@ class Results:
     def __repr__(self) -> str:
         runs = self.manifest.runs
         return f"<Results {str(self.folder)!r}: {len(runs)} runs, {len(self.manifest.seeds)} seeds, by {self.keys}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what was found, and the summary."""
+        from anabranch.plots import page  # noqa: PLC0415 - Altair takes a second to load
+
+        return page(self)
+
+    @cached_property
+    def plot(self) -> Plots:
+        """The report's figures as Altair charts: ``results.plot.fct_cdf()``."""
+        from anabranch.plots import Plots  # noqa: PLC0415
+
+        return Plots(self)
 
     @cached_property
     def runs(self) -> pl.DataFrame:
