@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
+from anabranch import units
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
 from anabranch.traffic import report, series
+from anabranch.traffic.bill import quantile
 from anabranch.traffic.dimension import Capacity, dimension
 from anabranch.traffic.fit import Fitted, fit
 from anabranch.traffic.report import distribution, single, uses
@@ -287,14 +289,74 @@ def test_the_main_width_has_capacities_whatever_figure_six_shows() -> None:
     studied, _ = report.study([[made_up()[0]]], widths=(0.01, 0.2), epsilons=(0.01,))
     assert studied[0].dimensioned == [0.1, 0.5, 1.0]
     assert studied[0].promise("lognormal", 0.01, 0.2) is not None
-    assert "5" in {figure.number for figure in report.make(studied, epsilons=(0.01,)).figures}
+    drawn = single.rate(studied[0], 0.01, uses.METHODS)
+    assert any("log-normal: " in name for name in drawn.data["series"].unique())
 
 
 def test_one_anomalous_trace_says_so() -> None:
     studied, _ = report.study([[made_up()[2]]], widths=(0.1,))
     assert any(text.startswith("outage at T = 100 ms: ") for text in report.findings(studied))
-    normal = report.make(studied).figures[2]
-    assert normal.heading == "Figure 3: Density of the rates"
+
+
+def test_one_trace_has_no_figures_of_one_point(tmp_path: Path) -> None:
+    studied, _ = report.study([[made_up()[0]]], widths=(0.1, 1.0))
+    made = report.make(studied)
+    page = report.render(made)
+    assert "Figure" not in page.partition("<main>")[2].partition("<script")[0]
+    assert "Table I" not in page
+    report.write_figures(made, tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {
+        *("figtrace-1.svg", "figtrace-1.pdf"),
+        *(f"figtrace-1{key}.csv" for key in "abc"),
+    }
+    with pytest.raises(AnabranchError, match="no trace 'x'"):
+        report.make(studied, shown="x")
+
+
+def planner(bin_s: float = 300.0, *, days: int = 7, begin: str = "2024-05-01") -> Volumes:
+    """A link with a daily cycle that is either quiet or busy."""
+    random = np.random.default_rng(9)
+    n = round(days * 86_400 / bin_s)
+    hour = np.arange(n) * bin_s / 3600 % 24
+    busy = (hour >= 8) & (hour < 20)
+    rates = np.where(busy, random.lognormal(np.log(8e8), 0.15, n), random.lognormal(np.log(1e8), 0.15, n))
+    start = int(np.datetime64(begin, "ns").astype(np.int64))
+    return Volumes.of((rates * bin_s / 8).round(), bin_s=bin_s, start_ns=start, name="uplink")
+
+
+def test_findings_of_one_trace_are_what_a_planner_asks() -> None:
+    studied, _ = report.study([[planner()]], widths=(300.0,))
+    capacity, bill, cycle, distribution_, *_ = report.findings(studied)
+    assert capacity.startswith("Capacity that 0.01 of the bins of 300 s may exceed: ")
+    expected = units.rate(quantile(planner().rates(), 95.0)[0])
+    assert bill == f"Bill: the 95th percentile of intervals of 300 s is {expected} (2016 intervals)."
+    assert cycle.startswith("Daily cycle: at ")
+    assert " as much as at " in cycle
+    assert "The density has 2 modes, at 99.5 Mbps and 803 Mbps, " in distribution_
+    assert "which no single model describes" in distribution_
+    short, _ = report.study([[planner(days=1)]], widths=(300.0,))
+    assert any("not to be told from less than 3 days" in text for text in report.findings(short))
+
+
+def test_rates_stand_over_dates_where_these_are_known() -> None:
+    studied, _ = report.study([[planner()]], widths=(300.0,))
+    panel = single.rate(studied[0], 0.01, uses.METHODS)
+    assert panel.x.dates
+    assert str(panel.data["x"].min()).startswith("2024-05-01 00:00")
+    without, _ = report.study([[Volumes.of(planner().known(), bin_s=300.0, name="x")]], widths=(300.0,))
+    assert single.rate(without[0], 0.01, uses.METHODS).x.title == "time (days)"
+
+
+def test_an_idle_link_is_drawn_by_decades() -> None:
+    random = np.random.default_rng(2)
+    rates = np.where(random.random(3000) < 0.4, 0, random.lognormal(12, 2, 3000)).round()
+    studied, _ = report.study([[Volumes.of(rates, bin_s=1.0, name="idle")]], widths=(1.0,))
+    panel = single.density(studied[0], caption="Density")
+    assert panel.x.log
+    assert panel.caption == f"Density ({np.mean(rates == 0):.0%} of the bins are empty and not drawn)"
+    corners = panel.data.filter(series=single.HISTOGRAM)
+    x, y = np.log10(corners["x"].to_numpy()), corners["y"].to_numpy()
+    assert np.sum((x[1::2] - x[::2]) * y[::2]) == pytest.approx(1)
 
 
 def test_a_trace_is_read_once(files: list[Path], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import vl_convert
 
-from anabranch.report.charts import CONFIG, MARKERS, as_low, log_axis
+from anabranch.report.charts import CONFIG, MARKERS, as_low, log_axis, toggled
 from anabranch.report.curves import rounded
 
 Layers: TypeAlias = alt.LayerChart | alt.FacetChart
@@ -58,7 +58,9 @@ PRINT_CONFIG: dict[str, Any] = {
 def page_spec(panel: Panel) -> dict[str, Any]:
     """Vega-Lite specification of a panel for the page: no size, no legend, no colour of its own for text."""
     chart = _chart(panel, room=0)
-    return _spec(chart.properties(width="container", height=PAGE_HEIGHT), CONFIG)
+    spec = _spec(chart.properties(width="container", height=PAGE_HEIGHT), CONFIG)
+    toggled(spec)
+    return spec
 
 
 def print_spec(figure: Figure) -> dict[str, Any]:
@@ -152,6 +154,8 @@ def _rows(data: pl.DataFrame) -> list[dict[str, Any]]:
             continue
         if values.dtype in {pl.String, pl.Boolean}:
             columns[name] = values.to_list()
+        elif values.dtype == pl.Datetime:
+            columns[name] = values.dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_list()
         else:
             columns[name] = [None if value is None else rounded(np.array([value]), 5)[0] for value in values]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -181,6 +185,8 @@ def _vertical(panel: Panel) -> alt.Y:
 
 
 def _horizontal(axis: Axis, data: pl.DataFrame, *, curve: bool) -> alt.X:
+    if axis.dates:
+        return alt.X("x:T", title=axis.title, scale=alt.Scale(type="utc"))
     x = alt.X("x:Q", title=axis.title)
     values = np.unique(_numbers(data, "x"))
     if axis.log:
@@ -205,7 +211,9 @@ def _tips(panel: Panel, *, interval: bool) -> list[alt.Tooltip]:
     kind = "N" if panel.kind in {"bars", "stacked"} else "Q"
     tips = [
         alt.Tooltip("series:N", title="series"),
-        alt.Tooltip(f"x:{kind}", title=panel.x.title or "x", format=alt.Undefined if kind == "N" else ".5~g"),
+        alt.Tooltip("x:T", title=panel.x.title, format="%Y-%m-%d %H:%M")
+        if panel.x.dates
+        else alt.Tooltip(f"x:{kind}", title=panel.x.title or "x", format=alt.Undefined if kind == "N" else ".5~g"),
         alt.Tooltip("y:Q", title=panel.y.title, format=".4~g"),
     ]
     if "name" in panel.data.columns:
@@ -226,7 +234,10 @@ def _curves(panel: Panel, looks: _Looks) -> Layers:
     for turn, label in enumerate(looks.labels):
         own = [row for row in rows if row["series"] == label and row.get("y") is not None]
         if own:
-            along = np.array([row["y" if by_y else "x"] for row in own], float)
+            # Dates are text here; their order does as well.
+            along = (
+                np.arange(len(own)) if panel.x.dates else np.array([row["y" if by_y else "x"] for row in own], float)
+            )
             if not by_y and panel.x.log:
                 along = np.log(np.maximum(along, 1e-300))
             wanted = (np.arange(MARKERS) + (turn + 0.5) / len(looks.labels)) / MARKERS

@@ -42,11 +42,15 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis: its title with the unit, whether it is logarithmic, and its ends where the data do not decide them."""
+    """An axis: its title with the unit, whether it is logarithmic, and its ends where the data do not decide them.
+
+    On an axis of dates the data are date-times, shown in UTC.
+    """
 
     title: str
     log: bool = False
     domain: tuple[float, float] | None = None
+    dates: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -379,14 +379,19 @@ class Charts:
     @staticmethod
     def _finish(chart: alt.LayerChart | alt.FacetChart) -> dict[str, Any]:
         spec: dict[str, Any] = chart.properties(width="container", height=HEIGHT).to_dict()
-        spec["params"] = [*spec.get("params", []), {"name": "hidden", "value": []}]
-        # A layer with data of its own does not see the transforms of the whole.
-        for part in [spec, *_layers(spec)]:
-            if "data" in part:
-                part["transform"] = [{"filter": "indexof(hidden, datum.series) < 0"}, *part.get("transform", [])]
+        toggled(spec)
         spec["config"] = CONFIG
         spec.pop("$schema", None)  # an address, although nothing would fetch it
         return spec
+
+
+def toggled(spec: dict[str, Any]) -> None:
+    """Let the page hide series of a chart: those named by its parameter ``hidden``."""
+    spec["params"] = [*spec.get("params", []), {"name": "hidden", "value": []}]
+    # A layer with data of its own does not see the transforms of the whole.
+    for part in [spec, *_layers(spec)]:
+        if "data" in part:
+            part["transform"] = [{"filter": "indexof(hidden, datum.series) < 0"}, *part.get("transform", [])]
 
 
 def _layers(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

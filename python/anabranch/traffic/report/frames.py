@@ -50,6 +50,8 @@ def panel(
 ) -> Panel:
     """Make a panel of rows with the columns of `SCHEMA`; what a row lacks is null."""
     schema = SCHEMA | {"x": pl.String()} if kind == "bars" else SCHEMA
+    if x.dates:
+        schema = schema | {"x": pl.Datetime("ms", "UTC")}
     wanted = {name for row in rows for name in row} | {"series", "x", "y"}
     frame = pl.DataFrame(rows, schema={name: kind for name, kind in schema.items() if name in wanted})
     for name in ("low", "high"):

@@ -20,6 +20,7 @@ from anabranch.traffic import tails
 from anabranch.traffic.fit import KS_WARN, Fitted
 from anabranch.traffic.outcome import Inconclusive
 from anabranch.traffic.report import distribution, single, uses
+from anabranch.traffic.report.findings import findings
 from anabranch.traffic.report.frames import label
 from anabranch.traffic.report.study import EPSILONS, datasets, gamma, width, widths
 from anabranch.version import __version__
@@ -118,6 +119,10 @@ def make(
         If no trace has the name.
     """
     epsilon = EPSILON if EPSILON in epsilons else min(epsilons)
+    if len(traces) == 1:
+        # Figures that compare traces would have one point each; the trace's own are drawn with its verdicts.
+        uses.normal_and_anomalous(traces, shown)
+        return Report(traces, (), epsilon, notes, command)
     good, odd = uses.normal_and_anomalous(traces, shown)
     one, two, four = distribution.figures(traces)
     drawn = [one, two, uses.densities(good, odd), four]
@@ -128,8 +133,8 @@ def make(
 
 
 def write_figures(report: Report, folder: Path) -> None:
-    """Write every figure as SVG and PDF, and its data as CSV."""
-    for figure in report.figures:
+    """Write every figure as SVG and PDF, and its data as CSV; of a report of one trace, the trace's own."""
+    for figure in report.figures or [_own(trace, report.epsilon) for trace in report.traces]:
         write_figure(folder, figure)
 
 
@@ -158,7 +163,7 @@ def render(report: Report) -> str:
     environment.globals.update(symbol=symbol, units=units, width=width)
     return environment.get_template("traffic.html.j2").render(
         title=_title(report.traces),
-        findings=findings(report.traces),
+        findings=findings(report.traces, report.epsilon),
         facts=_facts(report),
         notes=report.notes,
         rows=[_row(trace, report.epsilon) for trace in report.traces],
@@ -166,7 +171,7 @@ def render(report: Report) -> str:
         epsilon=f"{report.epsilon:g}",
         figures=figures,
         datasets=datasets(report.traces),
-        table=[(label(row.model), row) for row in uses.table(report.traces)],
+        table=[(label(row.model), row) for row in uses.table(report.traces)] if len(report.traces) > 1 else [],
         details=details,
         more=len(report.traces) - len(details),
         command=shlex.join(report.command),
@@ -180,31 +185,6 @@ def render(report: Report) -> str:
 
 def _title(traces: Sequence[Trace]) -> str:
     return traces[0].name if len(traces) == 1 else f"{len(traces)} traces"
-
-
-def findings(traces: Sequence[Trace]) -> list[str]:
-    """What the traces say, a sentence each."""
-    n = len(traces)
-    best = Counter(trace.main.study.best for trace in traces)
-    leaders = ", ".join(f"{label(name)} {count}" for name, count in best.most_common() if name is not None)
-    badly = [trace for trace in traces if trace.main.study.fitted and trace.main.study.fitted[0].ks > KS_WARN]
-    if n == 1:
-        verdicts = traces[0].sweep.verdicts
-        spells = [f"{a.kind} at T = {width(v.bin_s)}: {a.explanation}." for v in verdicts for a in v.anomalies]
-        return [*(f"T = {width(v.bin_s)}: {v.study.verdict}." for v in verdicts), *spells]
-    text = [f"Best model by AIC: {leaders} (of {n})."]
-    if badly:
-        text.append(f"Even the best model is off by more than {KS_WARN:g} (KS distance) on {len(badly)} of {n}.")
-    odd = [trace for trace in traces if trace.anomalous]
-    if odd:
-        kinds = Counter(anomaly.kind for trace in odd for anomaly in trace.main.anomalies)
-        what = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-        text.append(f"Anomalous: {len(odd)} of {n} ({what}); fit the time in use, or do not fit.")
-    changing = [trace for trace in traces if len({v.study.best for v in trace.sweep.verdicts}) > 1]
-    several = [trace for trace in traces if len(trace.sweep.verdicts) > 1]
-    if several:
-        text.append(f"The best model changes with the bin width on {len(changing)} of {len(several)} with several.")
-    return text
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
@@ -262,19 +242,26 @@ def _ratio(verdict: Verdict, rule: Rule) -> str:
 
 def _details(trace: Trace, specs: list[Mapping[str, Any]], epsilon: float) -> dict[str, Any]:
     """The charts of a trace, and its verdict at every width."""
-    panels = [single.density(trace, caption="Density"), single.quantiles(trace, caption="Q-Q plot")]
-    panels = [panel for panel in panels if panel.data.height]
-    panels.append(single.rate(trace, epsilon, uses.METHODS, caption=f"Rate, and capacities for epsilon = {epsilon:g}"))
-    figure = Figure(f"trace-{trace.number}", "", tuple(panels))
     key = "Red: where measured and model quantiles are the same. Models describe bins with traffic."
     fits = [fit for fit in trace.main.study.fitted if isinstance(fit, Fitted)]
     return {
         "trace": trace,
-        "figure": html.place(figure, specs, key=key),
+        "figure": html.place(_own(trace, epsilon), specs, key=key),
         "verdicts": [_verdict(verdict) for verdict in trace.sweep.verdicts],
         "parameters": [(fit.model.label, _parameters(fit), fit) for fit in fits],
         "skipped": [(width(bin_s), reason) for bin_s, reason in trace.sweep.skipped],
     }
+
+
+def _own(trace: Trace, epsilon: float) -> Figure:
+    """Density, Q-Q plot and rate of a trace."""
+    rate = f"Rate, and capacities for epsilon = {epsilon:g}"
+    panels = [
+        single.density(trace, key="a", caption="Density"),
+        single.quantiles(trace, key="b", caption="Q-Q plot"),
+        single.rate(trace, epsilon, uses.METHODS, key="c", caption=rate),
+    ]
+    return Figure(f"trace-{trace.number}", trace.name, tuple(panel for panel in panels if panel.data.height))
 
 
 def _parameters(fit: Fitted) -> str:
