@@ -24,8 +24,11 @@ INDEPENDENT = 200
 VALLEY = 0.5
 """Two peaks are two modes if the density between them falls below this share of the lower one ..."""
 
-HOLDS = 0.1
-"""... and on either side of the valley lies at least this share of the bins."""
+HOLDS = 0.05
+"""... and on either side of the valley lies at least this share of the bins ..."""
+
+FEWEST = 20
+"""... and so many of them."""
 
 DAYS = 3
 """Days that a series must last to show a daily cycle."""
@@ -81,7 +84,7 @@ def _peaks(density: Floats, counts: np.ndarray) -> list[int]:
             for valley, a, b in zip(valleys, peaks, peaks[1:], strict=False)
         ]
         held = [later - earlier for earlier, later in itertools.pairwise(bounds)]
-        if max(depth) <= VALLEY and min(held) >= HOLDS:
+        if max(depth) <= VALLEY and min(held) >= max(HOLDS, FEWEST / counts.sum()):
             break
         # The least of all: the lower peak at the shallowest valley, or the peak that holds fewest.
         if max(depth) > VALLEY:
