@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 NAMED = 3
 """Rivals of the best that a sentence names; of more it names the nearest and the farthest."""
 
+SMALL = 0.05
+"""Share of the flows, and of the bytes, up to which a size bucket is not worth a sentence."""
+
 DIGITS = 100.0
 """Ratios from here on are told without decimals."""
 
@@ -93,14 +96,20 @@ def findings(results: Results) -> list[str]:
 
 
 def _kinds(results: Results) -> Iterator[Kind]:
-    """The smallest and the largest size bucket that has flows, and background traffic."""
+    """The smallest and the largest size bucket that matters, by its flows or its bytes; or background traffic."""
     finite = ~pl.col("background")
+    size = pl.col("size_bytes").cast(pl.Float64)
     frame = results.scan("flows").select(
-        *((finite & bucket.holds()).any().alias(bucket.name) for bucket in stats.BUCKETS[:-1]),
+        *((finite & bucket.holds()).sum().alias(f"flows {bucket.name}") for bucket in stats.BUCKETS),
+        *(size.filter(finite & bucket.holds()).sum().alias(f"bytes {bucket.name}") for bucket in stats.BUCKETS),
         pl.col("background").any().alias("background"),
     )
     present = results.collect("flows", frame).row(0, named=True)
-    buckets = [bucket for bucket in stats.BUCKETS[:-1] if present[bucket.name]]
+    buckets = [
+        bucket
+        for bucket in stats.BUCKETS[:-1]
+        if any(present[f"{of} {bucket.name}"] > SMALL * present[f"{of} all"] for of in ("flows", "bytes"))
+    ]
     if len(buckets) == 1:
         yield Kind("Flows", finite, TAIL)
     elif buckets:
@@ -244,7 +253,11 @@ def _rivals(told: Mapping[Any, Mapping[str, Ratio]], label: Mapping[Any, str], o
     verb = "takes" if of.time else "has"
     equal = [value for value, ratios in told.items() if all(one.equal for one in ratios.values())]
     others = sorted((value for value in told if value not in equal), key=lambda value: _distance(told[value]))
-    parts = [f"{_list([label[value] for value in equal])} {'is' if len(equal) == 1 else 'are'} equal"] if equal else []
+    known = all(one.low is not None for value in equal for one in told[value].values())
+    singular, plural = (
+        ("does not differ significantly", "do not differ significantly") if known else ("is equal", "are equal")
+    )
+    parts = [f"{_list([label[value] for value in equal])} {singular if len(equal) == 1 else plural}"] if equal else []
     shown = others if len(others) <= NAMED else [others[0], others[-1]]
     for place, value in enumerate(shown):
         text = f"{label[value]} {verb} {_range(told[value])} times as {'long' if of.time else 'much'}"
