@@ -51,6 +51,8 @@ class RunEntry:
         Simulated time in nanoseconds.
     interval_ns
         Time between the samples of the time series in nanoseconds; None without any, and in older results.
+    window_ns
+        Beginning and end of the measured window in nanoseconds; None if it had no length, and in older results.
     wall_s
         Wall-clock time in seconds.
     cpu_s
@@ -71,6 +73,7 @@ class RunEntry:
     events: int = 0
     simulated_ns: float = 0.0
     interval_ns: float | None = None
+    window_ns: tuple[float, float] | None = None
     wall_s: float = 0.0
     cpu_s: float | None = None
     conservation: Mapping[str, int] = field(default_factory=dict)
@@ -239,10 +242,21 @@ def _run(entry: Mapping[str, Any], where: str) -> RunEntry:
         events=_whole(entry.get("events") or 0, "events"),
         simulated_ns=_number(entry.get("simulated_ns"), "simulated_ns") or 0.0,
         interval_ns=_number(entry.get("interval_ns"), "interval_ns"),
+        window_ns=_window(entry.get("window_ns")),
         wall_s=_number(entry.get("wall_s"), "wall_s") or 0.0,
         cpu_s=_number(entry.get("cpu_s"), "cpu_s"),
         conservation=counts,
     )
+
+
+def _window(value: object) -> tuple[float, float] | None:
+    """Read the two ends of a window; None if there are none."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004 - its ends
+        raise ValueError(f"window_ns is {value!r}, expected two numbers")
+    begin, end = (_number(part, "window_ns") for part in value)
+    return None if begin is None or end is None else (begin, end)
 
 
 def _caught_up(manifest: Manifest, folder: Path) -> Manifest:

@@ -10,6 +10,7 @@ FLOWS: dict[str, pl.DataType] = {
     "workload": pl.String(),
     "mode": pl.String(),
     "background": pl.Boolean(),
+    "measured": pl.Boolean(),
     "src_host": pl.UInt32(),
     "dst_host": pl.UInt32(),
     "size_bytes": pl.UInt64(),
@@ -44,6 +45,7 @@ LINKS: dict[str, pl.DataType] = {
     "packets": pl.UInt64(),
     "bytes": pl.UInt64(),
     "utilisation": pl.Float64(),
+    "utilisation_window": pl.Float64(),
     "dropped": pl.UInt64(),
     "trimmed": pl.UInt64(),
     "marked": pl.UInt64(),
@@ -83,5 +85,5 @@ TABLES = {"flows": FLOWS, "links": LINKS, "blocks": BLOCKS, "series": SERIES}
 OPTIONAL = frozenset({"blocks", "series"})
 """Tables that a run may lack."""
 
-ADDED = frozenset({"block", "deadline_ns"})
+ADDED = frozenset({"block", "deadline_ns", "measured", "utilisation_window"})
 """Columns that results of earlier versions lack: they are null there."""

@@ -206,6 +206,7 @@ impl RunEntry {
             events: 0,
             simulated_ns: 0.0,
             interval_ns: None,
+            window_ns: None,
             wall_s: 0.0,
             cpu_s: None,
             scenario_hash: run.hash.clone(),

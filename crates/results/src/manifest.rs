@@ -61,6 +61,9 @@ pub struct RunEntry {
     /// Time between the samples of the time series, if there are any.
     #[serde(default)]
     pub interval_ns: Option<f64>,
+    /// Ends of the measured window; nothing if it had no length, and in older results.
+    #[serde(default)]
+    pub window_ns: Option<(f64, f64)>,
     /// Wall-clock time that the run took.
     pub wall_s: f64,
     /// Time on a processor, which other programs do not lengthen. Older runs do not tell.
@@ -96,6 +99,7 @@ impl RunEntry {
             fingerprint: format!("{:016x}", record.fingerprint),
             events: record.events,
             interval_ns: run.scenario.measure.interval.map(|interval| interval.ps() as f64 / 1e3),
+            window_ns: record.window.map(|(begin, end)| (begin.ps() as f64 / 1e3, end.ps() as f64 / 1e3)),
             simulated_ns: record.simulated.ps() as f64 / 1e3,
             wall_s: spent.wall.as_secs_f64(),
             cpu_s: Some(spent.cpu.as_secs_f64()),

@@ -197,8 +197,7 @@ fn sessions(case: &Case) -> Vec<Session> {
             sources: vec![server],
             sinks: vec![client],
             group: 0,
-            // The sessions of a request wait for one another.
-            request: if case.together { 0 } else { client },
+            request: client,
             block,
         })
     };
@@ -214,7 +213,7 @@ fn run(case: Case) -> Result<(), String> {
     let mode = if case.scheme == Scheme::Nr { RoutingMode::Leftmost } else { RoutingMode::NixVector };
     let connections = if case.new_connections { Connections::New } else { Connections::Kept };
     let group = SessionGroup {
-        barrier: Some(Barrier { blocks: BLOCKS, connections, think: Duration::ZERO }),
+        barrier: Some(Barrier { blocks: BLOCKS, connections, think: Duration::ZERO, together: case.together }),
         ..SessionGroup::new("blocks", Transport { name: "blocks".to_owned(), protocol }, mode)
     };
     let limit = Limit::Packets(case.buffer);
@@ -243,19 +242,8 @@ fn run(case: Case) -> Result<(), String> {
     if record.ending != Ending::Complete {
         return Err(format!("the run did not complete: {:?}", record.ending));
     }
-    // A block of a client, also where all clients wait for one another.
-    let mut took: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-    if case.new_connections {
-        for flow in &record.flows {
-            let longest = took.entry((flow.dst_host, flow.block.unwrap_or(0))).or_default();
-            *longest = (*longest).max(flow.end.map_or(0, |end| end.since(flow.start).ps()));
-        }
-    } else {
-        for block in &record.blocks {
-            took.insert((block.dst_host, block.block), block.end.map_or(0, |end| end.since(block.start).ps()));
-        }
-    }
-    let dropped: u64 = record.links.iter().map(|link| link.dropped).sum();
-    println!("blocks,{},{},{dropped}", took.len(), took.values().sum::<u64>() / took.len() as u64 / 1000);
+    let took = record.blocks.iter().map(|block| block.end.map_or(0, |end| end.since(block.start).ps()));
+    let (count, dropped) = (record.blocks.len(), record.links.iter().map(|link| link.dropped).sum::<u64>());
+    println!("blocks,{count},{},{dropped}", took.sum::<u64>() / count as u64 / 1000);
     Ok(())
 }

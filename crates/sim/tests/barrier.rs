@@ -127,6 +127,26 @@ fn barriers_of_many_clients_are_independent() {
     assert_eq!(record.flows.len(), 27);
 }
 
+/// With one barrier for all, no block of anybody begins before the last block of everybody is complete.
+#[test]
+fn clients_may_wait_for_each_other() {
+    for connections in ["kept", "new"] {
+        let text = scenario(3, connections, "")
+            .replace("receiver = 0, choice = \"consecutive\"", "receivers = \"each\", choice = \"balanced\"")
+            .replace("think = \"0s\"", "think = \"1ms\", together = true");
+        let record = run(&text, &["switch.buffer=20 packets"]);
+        assert_eq!(record.blocks.len(), 9 * 5, "a row for each client and block");
+        for block in 0..5 {
+            let of = |block: u32| record.blocks.iter().filter(move |b| b.block == block);
+            assert_eq!(of(block).count(), 9);
+            let last = of(block).map(end).max().expect("nine");
+            assert!(of(block + 1).all(|b| b.start == last + ms(1)), "{connections}: {block}");
+        }
+        let ends: std::collections::BTreeSet<Time> = record.blocks.iter().map(end).collect();
+        assert!(ends.len() > 5, "each client has its own time");
+    }
+}
+
 #[test]
 fn all_transports_that_retransmit_have_barriers() {
     for (transport, connections) in
@@ -142,6 +162,22 @@ fn all_transports_that_retransmit_have_barriers() {
         let bytes: u64 = record.flows.iter().map(|f| f.size_bytes).sum();
         assert_eq!((record.blocks.len(), bytes), (5, 6 * 5 * 100_000), "{transport} {connections}");
     }
+}
+
+/// A client whose server fails stops those that wait for it.
+#[test]
+fn one_failure_stops_all_who_wait_together() {
+    let text = scenario(2, "new", "")
+        .replace("receiver = 0, choice = \"consecutive\"", "receivers = \"each\", choice = \"balanced\"")
+        .replace("think = \"0s\"", "together = true");
+    let cut = "[[failure]]\nat = \"700us\"\nlink = \"NAME-h3\"\naction = \"cut\"";
+    let graph = parse("t.toml", &text, &[]).unwrap();
+    let switch = graph.network(&graph.runs[0]).unwrap().graph().nodes[9].name.clone();
+    let record = ran(&format!("{text}{}", cut.replace("NAME", &switch)), &["transport.tcp.retries=2"]);
+    let Ending::Stalled(why) = &record.ending else { panic!("{:?}", record.ending) };
+    assert!(why.contains("will never be complete"), "{why}");
+    let begun = record.blocks.iter().map(|b| b.block).max();
+    assert!(begun < Some(4), "{begun:?}");
 }
 
 #[test]
@@ -175,7 +211,7 @@ fn setup_of(connections: Connections, servers: u32) -> Setup {
         congestion: Algorithm::NewReno,
         ..TcpConfig::default()
     });
-    let barrier = Barrier { blocks: 5, connections, think: Duration::ZERO };
+    let barrier = Barrier { blocks: 5, connections, think: Duration::ZERO, together: false };
     let copies = barrier.copies();
     let size = barrier.session_size(Bytes(100_000));
     let sessions = (0..copies).flat_map(|block| {

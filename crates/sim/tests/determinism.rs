@@ -244,6 +244,8 @@ fn on_threads(threads: usize) -> Vec<RunRecord> {
             windows: vec![0, 1],
             goodput: true,
             volumes: true,
+            warmup: us(300),
+            window: Some(us(1_100)),
         };
         Ok::<_, Infallible>(Network::new(Setup { seed: (i % SEEDS) as u64, sampling, ..setup }))
     };

@@ -22,6 +22,8 @@ pub struct FlowRow {
     pub mode: &'static str,
     /// A long flow without end.
     pub background: bool,
+    /// Whether it was requested in the measured window.
+    pub measured: bool,
     /// Sending host.
     pub src_host: u32,
     /// Receiving host.
@@ -100,8 +102,10 @@ pub struct LinkRow {
     pub packets: u64,
     /// Bytes sent.
     pub bytes: u64,
-    /// Share of the measured time during which it was sending.
+    /// Share of the run's time during which it was sending.
     pub utilisation: f64,
+    /// The same of the measured window, if that had a length.
+    pub utilisation_window: Option<f64>,
     /// Packets dropped here.
     pub dropped: u64,
     /// Packets trimmed here.
@@ -136,6 +140,8 @@ pub struct RunRecord {
     pub events: u64,
     /// Simulated time.
     pub simulated: Time,
+    /// Ends of the measured window; nothing if it had no length.
+    pub window: Option<(Time, Time)>,
 }
 
 impl RunRecord {
@@ -151,6 +157,7 @@ impl RunRecord {
             fingerprint: network.fingerprint(),
             events: network.events(),
             simulated: network.now(),
+            window: network.window(),
             ending,
         }
     }
@@ -192,6 +199,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 workload: group.name.clone(),
                 mode: spec.mode.name(),
                 background,
+                measured: network.counts(spec.start),
                 src_host,
                 dst_host,
                 size_bytes,
@@ -233,6 +241,7 @@ fn links(network: &Network) -> Vec<LinkRow> {
             packets: c.packets,
             bytes: c.bytes,
             utilisation: (c.busy_ps as f64 / measured).min(1.0),
+            utilisation_window: network.utilisation_in_window(port),
             dropped: c.dropped,
             trimmed: c.trimmed,
             marked: c.marked,

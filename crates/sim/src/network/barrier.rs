@@ -1,6 +1,6 @@
 //! Clients that ask for block after block, each when all fragments of the last one have arrived (Song §1.1.1).
 //!
-//! The sessions of one request of a workload form a barrier. A block begins when the client asks all servers for it; each request
+//! The sessions of one request of a workload form a barrier, or those of all its requests (`together`). A block begins when the client asks all servers for it; each request
 //! takes the time of a small packet on the idle fabric. With kept connections it makes the server provide the next fragment of
 //! its session; otherwise it opens the session that is the fragment. One entity of the scheduler stands for all requests that are on
 //! their way.
@@ -62,11 +62,23 @@ struct Server {
 #[derive(Clone, Debug)]
 struct Client {
     config: Barrier,
+    /// Number of the gate at which it waits.
+    gate: usize,
     servers: Vec<Server>,
     /// Blocks that the client has asked for, in order; of the last one, `missing` fragments have not arrived.
     blocks: Vec<(Time, Option<Time>)>,
     missing: u32,
     /// When the last of those that have arrived was there for the application, which may be later: a transport may decode them.
+    latest: Time,
+}
+
+/// What opens for the next block: when one client has all fragments, or all that wait for each other.
+#[derive(Clone, Debug, Default)]
+struct Gate {
+    clients: Vec<usize>,
+    /// Clients that have not all fragments of the current block.
+    missing: u32,
+    /// When the last of the others had.
     latest: Time,
     /// Why there are no further blocks, before all have come.
     stopped: Option<String>,
@@ -86,6 +98,7 @@ fn place_in(sessions: &[u32], session: u32) -> usize {
 #[derive(Default)]
 pub(super) struct Barriers {
     clients: Vec<Client>,
+    gates: Vec<Gate>,
     /// Of each session: its client and its server's number there. Empty without barriers.
     place: Vec<(u32, u32)>,
     on_their_way: BinaryHeap<Reverse<(Time, Ask)>>,
@@ -99,20 +112,28 @@ impl Barriers {
             return barriers;
         }
         let mut number_of: BTreeMap<(u16, u32), usize> = BTreeMap::new();
+        let mut gate_of: BTreeMap<(u16, u32), usize> = BTreeMap::new();
         for (number, session) in (0..).zip(sessions) {
             let Some(config) = &groups[usize::from(session.group)].barrier else {
                 barriers.place.push((NONE, 0));
                 continue;
             };
             let client = *number_of.entry((session.group, session.request)).or_insert_with(|| {
+                let gate = *gate_of
+                    .entry((session.group, if config.together { 0 } else { session.request }))
+                    .or_insert_with(|| {
+                        barriers.gates.push(Gate::default());
+                        barriers.gates.len() - 1
+                    });
+                barriers.gates[gate].clients.push(barriers.clients.len());
                 let (servers, blocks) = (Vec::new(), Vec::new());
                 barriers.clients.push(Client {
                     config: config.clone(),
+                    gate,
                     servers,
                     blocks,
                     missing: 0,
                     latest: Time::ZERO,
-                    stopped: None,
                 });
                 barriers.clients.len() - 1
             });
@@ -135,6 +156,9 @@ impl Barriers {
         }
         for client in &mut barriers.clients {
             client.missing = client.servers.len() as u32;
+        }
+        for gate in &mut barriers.gates {
+            gate.missing = gate.clients.len() as u32;
         }
         barriers
     }
@@ -166,7 +190,7 @@ impl Barriers {
     pub(super) fn ask_first(&mut self, now: Time, session: u32, delay: Duration) -> Result<bool, String> {
         let Some((client, server)) = self.place_of(session) else { return Ok(false) };
         let client = &mut self.clients[client];
-        if let Some(why) = &client.stopped {
+        if let Some(why) = &self.gates[client.gate].stopped {
             return Err(why.clone());
         }
         client.servers[server].delay = delay;
@@ -199,22 +223,39 @@ impl Barriers {
         }
     }
 
-    /// The fragment of a server has arrived. With the last one, the client asks for the next block.
+    /// The fragment of a server has arrived. With the last one, its client's block is complete.
     fn arrived(&mut self, ledger: &mut Ledger, client: usize, server: usize, at: Time) {
         let client = &mut self.clients[client];
         client.servers[server].arrived += 1;
         client.missing -= 1;
         client.latest = client.latest.max(at);
-        let current = client.blocks.len() as u32;
-        if let Some(block) = client.blocks.last_mut()
-            && client.missing == 0
-        {
-            block.1 = Some(client.latest);
-        }
-        if client.missing > 0 || current == client.config.blocks || client.stopped.is_some() {
+        if client.missing > 0 {
             return;
         }
-        let asked = client.latest + client.config.think;
+        if let Some(block) = client.blocks.last_mut() {
+            block.1 = Some(client.latest);
+        }
+        let (number, latest) = (client.gate, client.latest);
+        let gate = &mut self.gates[number];
+        gate.missing -= 1;
+        gate.latest = gate.latest.max(latest);
+        if gate.missing > 0 || gate.stopped.is_some() {
+            return;
+        }
+        gate.missing = gate.clients.len() as u32;
+        for client in gate.clients.clone() {
+            self.ask_next(ledger, client);
+        }
+    }
+
+    /// A client asks all its servers for the next block, if there is one, when its gate opens.
+    fn ask_next(&mut self, ledger: &mut Ledger, client: usize) {
+        let client = &mut self.clients[client];
+        let current = client.blocks.len() as u32;
+        if current == client.config.blocks {
+            return;
+        }
+        let asked = self.gates[client.gate].latest + client.config.think;
         client.blocks.push((asked, None));
         client.missing = client.servers.len() as u32;
         for server in &client.servers {
@@ -243,13 +284,14 @@ impl Barriers {
     /// A session will never be complete: the client that waits for it asks for nothing more.
     pub(super) fn stop(&mut self, session: u32, now: Time, why: &str) {
         let Some((client, server)) = self.place_of(session) else { return };
-        let of = &mut self.clients[client];
+        let of = &self.clients[client];
         let server = &of.servers[server];
         // It may have given up on the acknowledgement of what has arrived.
         let needed = if of.is_kept() { of.config.blocks } else { place_in(&server.sessions, session) as u32 + 1 };
-        if of.stopped.is_none() && server.arrived < needed {
+        let gate = &mut self.gates[of.gate];
+        if gate.stopped.is_none() && server.arrived < needed {
             let block = of.blocks.len().max(1) - 1;
-            of.stopped = Some(format!("block {block} will never be complete: {why}"));
+            gate.stopped = Some(format!("block {block} will never be complete: {why}"));
             self.on_their_way.push(Reverse((now, Ask::Stop(session))));
         }
     }
@@ -257,9 +299,10 @@ impl Barriers {
     /// Why the barrier of a session has stopped, and all sessions of it.
     pub(super) fn stopped(&self, session: u32) -> Option<(String, Vec<u32>)> {
         let (client, _) = self.place_of(session)?;
-        let client = &self.clients[client];
-        let why = client.stopped.clone()?;
-        Some((why, client.servers.iter().flat_map(|server| &server.sessions).copied().collect()))
+        let gate = &self.gates[self.clients[client].gate];
+        let why = gate.stopped.clone()?;
+        let servers = gate.clients.iter().flat_map(|&client| &self.clients[client].servers);
+        Some((why, servers.flat_map(|server| &server.sessions).copied().collect()))
     }
 
     /// What a session of a barrier that has not been opened waits for, for a person.
@@ -268,10 +311,11 @@ impl Barriers {
         let client = &self.clients[client];
         let block = place_in(&client.servers[server].sessions, session);
         (!client.is_kept() && block >= client.blocks.len()).then(|| {
+            let clients = self.gates[client.gate].clients.iter().map(|&client| &self.clients[client]);
             format!(
                 "waits for block {}, of which {} fragments are missing",
                 client.blocks.len().max(1) - 1,
-                client.missing
+                clients.map(|client| client.missing).sum::<u32>()
             )
         })
     }

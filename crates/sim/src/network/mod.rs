@@ -8,7 +8,7 @@
 //! | `ledger` | which sessions there are, what became of them and of every packet | - |
 //! | `fabric` | ports, routes, multicast groups: what happens to a packet between hosts | engine, ledger |
 //! | `hosts` | interfaces and endpoints: what happens at hosts | engine, ledger, fabric |
-//! | `monitor` | time series | looks at all of these |
+//! | `monitor` | time series, and what links carried in the measured `window` | looks at all of these |
 //! | `controllers` | controllers, and what they have decided | all of these |
 //! | `barrier` | which clients wait for which blocks (in `hosts`) | tells the ledger |
 //! | `admission` | which sessions may begin, and which wait | looks at ledger |
@@ -32,6 +32,7 @@ mod schedule;
 mod session_group;
 mod sessions;
 mod setup;
+mod window;
 
 use crate::control::Verdict;
 use crate::fabric::graph::Graph;
@@ -268,6 +269,9 @@ impl Network {
                 self.decide(session, verdict);
             }
         }
+        if self.ledger.next().is_none() {
+            self.monitor.last_request(&mut self.engine, &mut self.fabric);
+        }
         self.schedule_next_session();
     }
 
@@ -468,6 +472,22 @@ impl Network {
     /// The ports, by index.
     pub fn ports(&self) -> &[Port] {
         self.fabric.ports()
+    }
+
+    /// Whether a flow that was requested at this time counts: in the measured window.
+    pub fn counts(&self, start: Time) -> bool {
+        self.monitor.window().holds(start.ps())
+    }
+
+    /// The ends of the measured window, once the run is over; nothing if it had no length.
+    pub fn window(&self) -> Option<(Time, Time)> {
+        let at = |ps| Time::ZERO + Duration::from_ps(ps);
+        self.monitor.window().ends().map(|(begin, end)| (at(begin), at(end)))
+    }
+
+    /// The share of the measured window during which a port was sending, if the window had a length.
+    pub fn utilisation_in_window(&self, port: u32) -> Option<f64> {
+        self.monitor.window().utilisation(port as usize)
     }
 
     /// Takes the time series recorded so far.

@@ -5,6 +5,7 @@ use super::fabric::Fabric;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
 use super::setup::Sampling;
+use super::window::Window;
 use crate::engine::periodic::Periodic;
 use crate::fabric::queue::Discipline;
 use anabranch_transport::units::PS_PER_S;
@@ -30,6 +31,7 @@ pub struct Sample {
 /// What it is to record, what it has recorded, and what it saw last.
 pub(super) struct Monitor {
     sampling: Sampling,
+    window: Window,
     periodic: Periodic,
     memory_limit: u64,
     samples: Vec<Sample>,
@@ -47,6 +49,7 @@ impl Monitor {
     /// Looks at so many ports. Its samples have `memory_limit` bytes.
     pub(super) fn new(sampling: Sampling, engine: &Engine, ports: u32, memory_limit: u64) -> Self {
         Self {
+            window: Window::new(&sampling),
             sampling,
             periodic: Periodic::new(engine.entities.sampler..engine.entities.timers),
             memory_limit,
@@ -60,16 +63,33 @@ impl Monitor {
 
     /// Schedules the first look, if it is to look at anything.
     pub(super) fn start(&self, engine: &mut Engine) {
-        if self.sampling.interval.ps() > 0 {
-            engine.wheel.schedule(engine.entities.sampler, self.sampling.interval.ps());
+        if let Some(next) = self.next(0) {
+            engine.wheel.schedule(engine.entities.sampler, next);
         }
+    }
+
+    /// The next whole interval, or end of the measured window, after a time.
+    fn next(&self, now: u64) -> Option<u64> {
+        let interval = self.sampling.interval.ps();
+        let sample = (interval > 0).then(|| (now / interval + 1) * interval);
+        sample.into_iter().chain(self.window.next(now)).min()
+    }
+
+    pub(super) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The last request has come.
+    pub(super) fn last_request(&mut self, engine: &mut Engine, fabric: &mut Fabric) {
+        self.window.last_request(engine, fabric);
     }
 
     /// Goes on looking, at whole intervals, after a time in which nothing could happen.
     pub(super) fn wake(&self, engine: &mut Engine) {
-        let interval = self.sampling.interval.ps();
-        if interval > 0 && engine.wheel.due(engine.entities.sampler).is_none() {
-            engine.wheel.schedule(engine.entities.sampler, (engine.now / interval + 1) * interval);
+        if let Some(next) = self.next(engine.now)
+            && engine.wheel.due(engine.entities.sampler).is_none()
+        {
+            engine.wheel.schedule(engine.entities.sampler, next);
         }
     }
 
@@ -86,9 +106,14 @@ impl Monitor {
 
     /// Records what the scenario asked for, and schedules the next look while anything else is going on.
     pub(super) fn sample(&mut self, engine: &mut Engine, fabric: &mut Fabric, hosts: &Hosts, ledger: &Ledger) {
-        self.look(engine, fabric, hosts, ledger);
-        let next = engine.now + self.sampling.interval.ps();
-        self.periodic.again(&mut engine.wheel, engine.entities.sampler, next);
+        self.window.look(engine, fabric);
+        let interval = self.sampling.interval.ps();
+        if interval > 0 && engine.now.is_multiple_of(interval) {
+            self.look(engine, fabric, hosts, ledger);
+        }
+        if let Some(next) = self.next(engine.now) {
+            self.periodic.again(&mut engine.wheel, engine.entities.sampler, next);
+        }
     }
 
     /// The last look, if the run ends when one is due.
@@ -97,6 +122,7 @@ impl Monitor {
         if interval > 0 && engine.now.is_multiple_of(interval) && self.looked_at < engine.now {
             self.look(engine, fabric, hosts, ledger);
         }
+        self.window.finish(engine, fabric);
     }
 
     fn look(&mut self, engine: &mut Engine, fabric: &mut Fabric, hosts: &Hosts, ledger: &Ledger) {

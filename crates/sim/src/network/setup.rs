@@ -38,6 +38,10 @@ pub struct Sampling {
     pub goodput: bool,
     /// Bytes sent by every link that was used.
     pub volumes: bool,
+    /// When the measured window begins.
+    pub warmup: Duration,
+    /// How long it lasts; `None`: until the last request.
+    pub window: Option<Duration>,
 }
 
 /// Everything that a run needs to know.

@@ -172,6 +172,8 @@ fn setup(
             windows,
             goodput: measure.goodput,
             volumes: measure.volumes,
+            warmup: measure.warmup,
+            window: measure.window,
         },
         routing: scenario.routing.clone(),
         controllers: scenario.controller.iter().map(AnyController::shared).collect(),

@@ -5,7 +5,7 @@ use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Time series, in `series.parquet`. The tables of flows and links are always written. Measuring never changes a run.
+/// What counts, and time series, in `series.parquet`. The tables of flows and links are always written. Measuring never changes a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each series")]
@@ -24,6 +24,12 @@ pub struct Measure {
     /// Bytes that every link has sent since the last sample, headers included; nothing for those that sent none. A packet
     /// counts as a whole when its transmission starts.
     pub volumes: bool,
+    /// Flows that are requested before this time do not count in statistics: the fabric fills. With it begins the measured window,
+    /// over which `utilisation_window` of links is taken.
+    pub warmup: Duration,
+    /// How long the measured window lasts; flows requested later do not count either. Default: until the last request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Duration>,
 }
 
 impl Measure {
@@ -34,6 +40,14 @@ impl Measure {
 
     /// What is wrong.
     pub fn check(&self) -> Vec<Fault> {
+        let mut faults = self.check_interval();
+        if self.window == Some(Duration::ZERO) {
+            faults.push(Fault::new("window", "must be above 0").hint("leave it out: it lasts until the last request"));
+        }
+        faults
+    }
+
+    fn check_interval(&self) -> Vec<Fault> {
         match self.interval {
             Some(Duration::ZERO) => vec![Fault::new("interval", "must be above 0")],
             None if self.any() => {

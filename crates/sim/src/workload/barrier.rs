@@ -25,6 +25,10 @@ pub struct Barrier {
     /// Time between the last fragment of a block and the request for the next.
     #[serde(default)]
     pub think: Duration,
+    /// Whether all clients of the workload wait for each other: the next block of every one begins when all fragments of all of
+    /// them have arrived. Default: each client goes on by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
 }
 
 /// What carries the blocks from a server to a client.

@@ -53,6 +53,9 @@ pub struct TcpConfig {
     pub delayed_ack: bool,
     /// Longest delay of an ACK: above 0, at most 500 ms (RFC 5681 §4.2). Default 40 ms (Linux).
     pub delayed_ack_timeout: Duration,
+    /// The first data segments of a connection that are acknowledged at once in spite of `delayed_ack`, so that a small first window
+    /// does not wait for the delay. Default 0; ns-3 up to 3.14 has 1, Linux up to 16 (`TCP_MAX_QUICKACKS`).
+    pub quick_acks: u16,
     /// Selective acknowledgements (RFC 2018) and the recovery of RFC 6675. Default false.
     pub sack: bool,
     /// Send a new segment on each of the first two duplicate ACKs (RFC 3042). Default true.
@@ -119,6 +122,7 @@ impl Default for TcpConfig {
             clock_granularity: Duration::from_us(1),
             delayed_ack: false,
             delayed_ack_timeout: Duration::from_ms(40),
+            quick_acks: 0,
             sack: false,
             limited_transmit: true,
             prr: false,

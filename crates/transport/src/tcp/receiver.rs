@@ -22,6 +22,8 @@ pub(super) struct Receiver {
     /// When the delayed ACK must leave; `Time::MAX` if none waits.
     delayed_until: Time,
     delay: Option<Duration>,
+    /// Data segments that are still acknowledged at once.
+    quick: u16,
     sack: bool,
     echo: Echo,
     /// Echo marks as RFC 8257 does.
@@ -53,6 +55,7 @@ impl Receiver {
             unacked: 0,
             delayed_until: Time::MAX,
             delay: config.delayed_ack.then_some(config.delayed_ack_timeout),
+            quick: if config.delayed_ack { config.quick_acks } else { 0 },
             sack: false,
             echo: Echo::Off,
             echo_per_packet: config.congestion.needs_ecn(),
@@ -126,12 +129,14 @@ impl Receiver {
             // RFC 5681 §4.2: delay at most one full segment's ACK, and for a bounded time.
             if let Some(delay) = self.delay
                 && self.unacked == 0
+                && self.quick == 0
                 && !fin
                 && !mark_changed
             {
                 self.unacked = 1;
                 self.delayed_until = now + delay;
             } else {
+                self.quick = self.quick.saturating_sub(1);
                 self.ack_due = true;
             }
             return;

@@ -54,6 +54,27 @@ def named(results: Results, names: Mapping[tuple[str, ...], str] = SCHEMES, *mor
     return named
 
 
+def transfers(flows: pl.DataFrame, *where: str) -> pl.DataFrame:
+    """What a server sends to a client, over all blocks: the thesis's "each node's data transfer" (§5.3.4).
+
+    Parameters
+    ----------
+    flows
+        Named flows; with a connection for each block a transfer has several.
+    where
+        Columns to keep, beside ``scheme``, ``buffer`` and ``seed``.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row for each transfer, with ``fct_ns`` from the first request to the last byte, and ``goodput_bps``.
+    """
+    keys = [name for name in (*where, "scheme", "buffer", "seed", "src_host", "dst_host") if name in flows.columns]
+    took = pl.col("end_ns").max() - pl.col("start_ns").min()
+    sums = flows.group_by(keys, maintain_order=True).agg(took.alias("fct_ns"), pl.col("size_bytes").sum())
+    return sums.with_columns((8e9 * pl.col("size_bytes") / pl.col("fct_ns")).alias("goodput_bps"))
+
+
 def looks(names: Sequence[str]) -> tuple[Series, ...]:
     """Series of schemes."""
     return values_of("scheme", names)

@@ -52,6 +52,17 @@ fn delayed_acks_cover_two_segments_or_wait_for_the_timer() {
 }
 
 #[test]
+fn the_first_acks_may_be_quick() {
+    let config = TcpConfig { delayed_ack: true, quick_acks: 2, ..TcpConfig::default() };
+    let mut r = receiver(&config);
+    assert_eq!(arrive(&mut r, 0, false, Flags::NONE), [(1, false)]);
+    assert_eq!(arrive(&mut r, 1, false, Flags::NONE), [(2, false)]);
+    assert_eq!(arrive(&mut r, 2, false, Flags::NONE), []);
+    assert_eq!(arrive(&mut r, 3, false, Flags::NONE), [(4, false)]);
+    assert_eq!(r.poll_timeout(), None);
+}
+
+#[test]
 fn delayed_acks_halve_the_number_of_acks() {
     let config = TcpConfig { delayed_ack: true, ..TcpConfig::default() };
     let pair = transfer(&config, 40 * MSS, |_, _, _| Fate::Deliver);
