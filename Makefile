@@ -18,7 +18,7 @@ CRATES := --workspace --exclude anabranch-py
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo readme test test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo readme test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ readme: setup ## run the demonstration and write its table in README.md again
 test: setup ## run all tests
 	cargo test --locked $(CRATES)
 	$(BIN)/pytest
+
+wheel: setup ## build a wheel that works without this folder: target/dist
+	@rm -rf target/dist
+	@$(UV) build --wheel --out-dir target/dist
+
+test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there
+	@tools/test-wheel $(UV) target/dist/*.whl "$$(command -v $(PYTHON))"
 
 test-codec: ## test the RaptorQ codec without std, and with each of its instruction sets
 	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_TESTS)
@@ -84,7 +91,7 @@ instructions: ## compare instruction counts of small runs with the record (needs
 -include tests/crosscheck/crosscheck.mk
 
 clean: ## remove what the tasks make, results included
-	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so
+	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so python/anabranch/share
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # uv, pinned, from the package index, in an environment of its own: nothing is installed outside this folder.

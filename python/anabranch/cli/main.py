@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import api, core, outputs
+from anabranch import api, bundle, core, outputs
 from anabranch.cli import progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
@@ -89,7 +89,7 @@ def run_command(
     chosen = list(overrides or ())
     with errors():
         code = _run(
-            file,
+            bundle.scenario(file),
             chosen,
             out=out or outputs.default(file, chosen, seeds=seeds),
             as_json=as_json,
@@ -116,7 +116,7 @@ def demo(
 ) -> None:
     """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
     with errors():
-        file = demo_scenario()
+        file = bundle.find(bundle.DEMO)
         code = _run(
             file,
             [],
@@ -169,21 +169,6 @@ app.add_typer(codec_app, name="codec")
 for commands in (volumes, volume_report, synthetic):
     commands.register(traffic_app)
 app.add_typer(traffic_app, name="traffic")
-
-
-def demo_scenario() -> Path:
-    """Find the demonstration's scenario: below the working directory, or in the repository of an editable install.
-
-    Raises
-    ------
-    AnabranchError
-        If neither has it.
-    """
-    relative = Path("scenarios", "examples", "demo.toml")
-    for root in (Path(), Path(__file__).parents[3]):
-        if (root / relative).is_file():
-            return root / relative
-    raise AnabranchError(f"{relative} is not here", hint="run `anabranch demo` in a clone of the repository")
 
 
 def _run(

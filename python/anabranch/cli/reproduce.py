@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anabranch import bundle
 from anabranch.cli import progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
@@ -66,6 +67,8 @@ def reproduce_command(
     Finished runs are kept: after an interruption the same command goes on where it stopped.
     """
     with errors():
+        if record:
+            bundle.clone("--record")  # before hours of runs
         if decode_table is not None and (record or check or list_):
             raise AnabranchError("--decode-table does not go with --list, --record or --check: those are the papers'")
         if list_:
@@ -192,20 +195,21 @@ def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -
 
 
 def _estimate(job: Job, *, threads: int, fresh: bool = False) -> Estimate:
-    from anabranch.reproduce import estimate, record, registry  # noqa: PLC0415
+    from anabranch.reproduce import estimate, record  # noqa: PLC0415
 
     runs = list(job.plan.runs) if fresh else job.missing()
     if not runs:
         return estimate.Estimate(0.0, 0, 0)
-    times = estimate.read(record.cost_path(registry.repository(), job.experiment.name), quick=job.quick)
+    file = bundle.locate(record.cost_path(Path(), job.experiment.name))
+    times = None if file is None else estimate.read(file, quick=job.quick)
     return estimate.estimate(runs, times, speed=estimate.calibrate(), threads=threads)
 
 
 def _keep(outcome: Outcome, err: Console) -> None:
     """Record an outcome in the repository; the quick size never replaces the full one."""
-    from anabranch.reproduce import estimate, record, registry  # noqa: PLC0415
+    from anabranch.reproduce import estimate, record  # noqa: PLC0415
 
-    root, name = registry.repository(), outcome.job.experiment.name
+    root, name = bundle.clone("--record"), outcome.job.experiment.name
     manifest = outcome.results.manifest
     if not outcome.job.experiment.calculate:
         estimate.write(
@@ -227,9 +231,9 @@ def _keep(outcome: Outcome, err: Console) -> None:
 def _write_tables(err: Console) -> int:
     """Write the comparison tables of the documents again, from the records."""
     from anabranch import outputs  # noqa: PLC0415
-    from anabranch.reproduce import comparison, registry  # noqa: PLC0415
+    from anabranch.reproduce import comparison  # noqa: PLC0415
 
-    for page, text in comparison.pages(registry.repository()):
+    for page, text in comparison.pages(bundle.clone("--record")):
         outputs.put(page, text)
         err.print(f"table: {page}", markup=False)
     return 0
@@ -244,7 +248,7 @@ def _stale_pages(root: Path) -> list[Path]:
 def _check() -> int:
     from anabranch.reproduce import comparison, record, registry  # noqa: PLC0415
 
-    root = registry.repository()
+    root = bundle.clone("--check")
     found = comparison.problems(root, registry.EXPERIMENTS, record.read_all(root, registry.EXPERIMENTS))
     found += [f"{page}: not what the records make; run `anabranch reproduce --record`" for page in _stale_pages(root)]
     for problem in found:
