@@ -24,7 +24,7 @@ help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(UV) ## check what is needed, make .venv, build the simulator into it
-	@$(UV) sync --locked --quiet --python "$$(command -v $(PYTHON))"
+	@"$(PYTHON)" tools/setup $(UV) sync --locked --python "$$(command -v $(PYTHON))"
 
 demo: setup ## run the demonstration: a table, and out/demo/report.html
 	@$(BIN)/anabranch demo --force
@@ -39,7 +39,7 @@ test: setup ## run all tests
 
 wheel: setup ## build a wheel that works without this folder: target/dist
 	@rm -rf target/dist
-	@$(UV) build --wheel --out-dir target/dist
+	@"$(PYTHON)" tools/setup $(UV) build --wheel --out-dir target/dist
 
 test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there
 	@tools/test-wheel $(UV) target/dist/*.whl "$$(command -v $(PYTHON))"
@@ -97,6 +97,7 @@ clean: ## remove what the tasks make, results included
 # uv, pinned, from the package index, in an environment of its own: nothing is installed outside this folder.
 $(UV): Makefile tools/check-tools
 	@tools/check-tools "$(PYTHON)"
+	@echo "installing uv $(UV_VERSION) into .uv" >&2
 	@rm -rf .uv && "$(PYTHON)" -m venv .uv
 	@.uv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
 	@touch $(UV)
