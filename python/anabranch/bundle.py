@@ -1,7 +1,7 @@
 """Where the files are that come with Anabranch: the scenarios, and how long the papers' experiments took.
 
-In a clone they are in ``scenarios/`` and ``docs/fidelity/data/``. A wheel has both below ``anabranch/share/``, under the
-same names (``crates/py/build.rs``). It has no documents: what reads or writes these needs a `clone`.
+In a clone they are in ``scenarios/`` and ``docs/fidelity/data/``. A wheel has both below ``anabranch/share/``, under
+the same names (``crates/py/build.rs``). It has no documents: what reads or writes these needs a `clone`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def clone(purpose: str) -> Path:
         if (folder / "scenarios").is_dir() and (folder / "docs" / "fidelity").is_dir():
             return folder
     raise AnabranchError(
-        f"{purpose} needs a clone of the repository: it works on docs/fidelity, which an installed package lacks",
+        f"{purpose} needs a clone of the repository: it works on docs/fidelity, which a package lacks",
         hint="give the same command in a clone",
     )
 

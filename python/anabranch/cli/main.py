@@ -20,7 +20,6 @@ from anabranch.cli.reproduce import reproduce_command
 from anabranch.cli.routing import EPILOG as ROUTING_EPILOG
 from anabranch.cli.routing import routing_command
 from anabranch.cli.traffic import traffic_app
-from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -199,6 +198,8 @@ def _run(
     if there:
         err.print(f"note: {out} holds {there} finished runs, which are made again; --resume keeps them", markup=False)
     command = api.command_line(file, overrides, out=out, seeds=seeds)
+    kept_hashes = set(outputs.finished(out).values()) if resume else set()
+    missing = [run for run in plan.runs if run.hash not in kept_hashes]
     results, signalled = progress.watched(
         lambda watch: api.run(
             file,
@@ -213,6 +214,7 @@ def _run(
         ),
         err,
         total=len(plan.runs),
+        remaining=progress.expected(missing, threads=threads),
     )
     kept = [run for run in results.manifest.runs if run.status != "interrupted"]
     if kept:

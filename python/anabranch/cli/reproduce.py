@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch import bundle
+from anabranch import bundle, units
 from anabranch.cli import progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
@@ -72,7 +73,7 @@ def reproduce_command(
         if decode_table is not None and (record or check or list_):
             raise AnabranchError("--decode-table does not go with --list, --record or --check: those are the papers'")
         if list_:
-            _list(names or [], quick=quick, seeds=seeds, threads=threads, out=out)
+            _list(names or [], quick=quick, seeds=seeds, threads=threads)
             code = 0
         elif check:
             code = _check()
@@ -131,7 +132,7 @@ def _reproduce(
     keep: bool,
     decode_table: str | None,
 ) -> int:
-    from anabranch.reproduce import comparison, pages, runner  # noqa: PLC0415
+    from anabranch.reproduce import comparison, estimate, pages, runner  # noqa: PLC0415
 
     err = stderr()
     out, chosen = runner.place(out, decode_table), list(_chosen(names, all_=all_))
@@ -146,6 +147,11 @@ def _reproduce(
             lambda watch, job=job: runner.run(job, threads=threads, fresh=fresh, progress=watch),  # type: ignore[misc]
             err,
             total=len(job.plan.runs),
+            remaining=progress.expected(
+                job.plan.runs if fresh else job.missing(),
+                threads=threads,
+                times=estimate.known(job.experiment.name, quick=job.quick),
+            ),
         )
         kept = sum(run.status != "interrupted" for run in results.manifest.runs)
         if code is not None or kept < len(job.plan.runs):
@@ -172,8 +178,6 @@ def _reproduce(
 
 def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -> None:
     """Say what will be run, and how long it will take."""
-    from anabranch.reproduce.estimate import words  # noqa: PLC0415
-
     for job in jobs:
         for warning in job.plan.warnings:
             err.print(f"{job.experiment.name}: {warning}", markup=False)
@@ -184,24 +188,23 @@ def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -
         total += guess.seconds
         runs, recorded, kept = runs + guess.runs, recorded + guess.recorded, kept + len(job.plan.runs) - guess.runs
         if len(jobs) > 1:
-            err.print(f"{job.experiment.name}: {guess.runs} runs, about {words(guess.seconds)}", markup=False)
+            err.print(f"{job.experiment.name}: {guess.runs} runs, about {units.duration(guess.seconds)}", markup=False)
     there = f", {kept} are there already" if kept else ""
     if runs:
         how = "recorded times" if recorded == runs else "a calibration on this machine"
         how = how if recorded in {0, runs} else f"recorded times for {recorded} runs and {how}"
-        err.print(f"{runs} runs to do{there}; about {words(total)} (estimated from {how})", markup=False)
+        err.print(f"{runs} runs to do{there}; about {units.duration(total)} (estimated from {how})", markup=False)
     else:
         err.print(f"no runs to do{there}", markup=False)
 
 
 def _estimate(job: Job, *, threads: int, fresh: bool = False) -> Estimate:
-    from anabranch.reproduce import estimate, record  # noqa: PLC0415
+    from anabranch.reproduce import estimate  # noqa: PLC0415
 
     runs = list(job.plan.runs) if fresh else job.missing()
     if not runs:
         return estimate.Estimate(0.0, 0, 0)
-    file = bundle.locate(record.cost_path(Path(), job.experiment.name))
-    times = None if file is None else estimate.read(file, quick=job.quick)
+    times = estimate.known(job.experiment.name, quick=job.quick)
     return estimate.estimate(runs, times, speed=estimate.calibrate(), threads=threads)
 
 
@@ -257,31 +260,33 @@ def _check() -> int:
     return 1 if found else 0
 
 
-def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int, out: Path) -> None:
+def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int) -> None:
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    from anabranch.reproduce import registry, runner  # noqa: PLC0415
-    from anabranch.reproduce.estimate import words  # noqa: PLC0415
+    from anabranch import catalogue  # noqa: PLC0415
 
+    known, speed = catalogue.entries(quick=quick)
+    wanted = {name.strip("/") for name in names}
+    shown = [one for one in known if not names or wanted & {one.name, one.name.partition("/")[0]}]
+    if wanted - {part for one in known for part in (one.name, one.name.partition("/")[0])}:
+        _chosen(names, all_=False)  # it says what was probably meant
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("name", "figures", "title"):
-        table.add_column(column, no_wrap=column != "title")
+        table.add_column(column, no_wrap=column == "name")
     for column in ("runs", "time"):
         table.add_column(column, justify="right", no_wrap=True)
     total = 0.0
-    for one in registry.find(names) if names else registry.EXPERIMENTS:
-        figures = ", ".join(one.figures)
-        try:
-            job = runner.prepare(one, out, quick=quick, seeds=seeds)
-        except AnabranchError as error:
-            table.add_row(one.name, figures, f"{one.title} (cannot be planned: {str(error).splitlines()[0]})", "–", "–")
+    for one in (entry if seeds is None else entry.under(seeds) for entry in shown):
+        if one.problem:
+            title = f"{one.title} (cannot be planned: {one.problem})"
+            table.add_row(one.name, ", ".join(one.figures), title, "–", "–")
             continue
-        guess = _estimate(job, threads=threads, fresh=True)
-        total += guess.seconds
-        table.add_row(one.name, figures, one.title, str(guess.runs), words(guess.seconds))
+        seconds = one.seconds(speed, threads or os.cpu_count() or 1)
+        total += seconds
+        table.add_row(one.name, ", ".join(one.figures), one.title, str(one.runs), units.duration(seconds))
     stdout().print(table)
-    stdout().print(f"{'quick' if quick else 'full'} size: about {words(total)} in all")
+    stdout().print(f"{'quick' if quick else 'full'} size: about {units.duration(total)} in all")
 
 
 def _table(rows: Sequence[Row]) -> Table:
