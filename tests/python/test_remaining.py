@@ -1,0 +1,53 @@
+"""The time that is left: predicted at first, corrected by what ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from anabranch.cli.remaining import Remaining
+
+
+def report(done: int, *current: str, kept: int = 0) -> dict[str, object]:
+    return {"runs_done": done, "runs_kept": kept, "current": list(current)}
+
+
+def test_it_is_known_before_anything_has_begun() -> None:
+    assert Remaining({"a": 10.0, "b": 30.0}, 1).seconds(0) == 40
+    assert Remaining({"a": 10.0, "b": 30.0}, 2).seconds(0) == 30  # the longest run
+    assert Remaining({"a": 10.0, "b": 30.0, "c": 40.0}, 2).seconds(0) == 40
+    assert Remaining({}, 2).seconds(0) == 0
+
+
+def test_it_passes_as_time_does() -> None:
+    left = Remaining({"a": 30.0, "b": 10.0}, 1)
+    left.told(report(0, "a"), 0)
+    assert left.seconds(5) == 35
+    assert left.seconds(30) == pytest.approx(10 + 3)  # late: a tenth of its age more
+
+
+def test_a_slow_machine_is_noticed_when_a_run_ends() -> None:
+    left = Remaining(dict.fromkeys("abcd", 10.0), 1)
+    left.told(report(0, "a"), 0)
+    for now in range(1, 40):
+        left.told(report(0, "a"), now)
+    left.told(report(1, "b"), 40)
+    # 40 s for 10: the three others take nearly four times as long, too.
+    assert left.seconds(40) == pytest.approx(30 * 42 / 12)
+
+
+def test_runs_between_two_reports_count() -> None:
+    left = Remaining({f"r{n:03}": 0.1 for n in range(100)}, 2)
+    left.told(report(0, "r000", "r001"), 0)
+    left.told(report(50, "r050", "r051"), 5)
+    assert left.ended == 50
+    assert len(left.waiting) == 48
+    # 10 s of work for 5: twice as slow, less what was predicted.
+    assert left.seconds(5) == pytest.approx((2 + 10) / (2 + 5) * 5 / 2, rel=0.05)
+
+
+def test_runs_that_were_kept_are_not_waited_for() -> None:
+    left = Remaining({"b": 10.0}, 4)
+    left.told(report(3, "b", kept=3), 0)
+    assert left.seconds(0) == 10
+    left.told(report(4, kept=3), 10)
+    assert left.seconds(10) == 0
