@@ -52,6 +52,11 @@ class Entry:
     longest: float = 0.0
     problem: str = ""
 
+    @property
+    def paper(self) -> str:
+        """The paper's name, the part before the slash."""
+        return self.name.partition("/")[0]
+
     def under(self, seeds: int) -> Entry:
         """The same with another number of seeds."""
         runs = self.points * seeds

@@ -22,7 +22,13 @@ def test_it_passes_as_time_does() -> None:
     left = Remaining({"a": 30.0, "b": 10.0}, 1)
     left.told(report(0, "a"), 0)
     assert left.seconds(5) == 35
-    assert left.seconds(30) == pytest.approx(10 + 3)  # late: a tenth of its age more
+    assert left.seconds(30) == pytest.approx(10 + 3)
+
+
+def test_a_run_that_is_late_says_something_of_the_others() -> None:
+    left = Remaining({"a": 30.0, "b": 10.0}, 1)
+    left.told(report(0, "a"), 0)
+    assert left.seconds(60) == pytest.approx(6 + 20)  # a tenth of its age more, and twice as long for the other
 
 
 def test_a_slow_machine_is_noticed_when_a_run_ends() -> None:

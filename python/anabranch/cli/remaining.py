@@ -59,6 +59,8 @@ class Remaining:
         since = 0.0 if self.seen_at is None else (now - self.seen_at) * len(self.running)
         spent = max(0.0, self.work + since - sum(ages.values()))
         slower = (PRIOR + spent) / (PRIOR + self.ended_predicted)
+        # A run that is late says something of the others, too.
+        slower = max([slower, *(age / max(self.running[name][1], PRIOR) for name, age in ages.items())])
         left = [max(slower * self.running[name][1] - age, LATE * age) for name, age in ages.items()]
         total = sum(left) + slower * sum(self.waiting.values())
         longest = max([*left, slower * max(self.waiting.values(), default=0.0)], default=0.0)

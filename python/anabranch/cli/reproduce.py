@@ -15,11 +15,12 @@ from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
+    from anabranch.catalogue import Entry
     from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.estimate import Estimate
     from anabranch.reproduce.model import Experiment
@@ -166,7 +167,7 @@ def _reproduce(
     records = {outcome.record.experiment: outcome.record for outcome in outcomes}
     rows = comparison.rows([outcome.job.experiment for outcome in outcomes], records)
     if rows:
-        stdout().print(_table(rows))
+        stdout().print(_compared(rows))
     err.print(f"index: {out / 'index.html'}", markup=False)
     if keep:
         _write_tables(err)
@@ -261,32 +262,57 @@ def _check() -> int:
 
 
 def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int) -> None:
-    from rich import box  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
     from anabranch import catalogue  # noqa: PLC0415
+    from anabranch.layout import Fitting  # noqa: PLC0415
 
     known, speed = catalogue.entries(quick=quick)
     wanted = {name.strip("/") for name in names}
-    shown = [one for one in known if not names or wanted & {one.name, one.name.partition("/")[0]}]
-    if wanted - {part for one in known for part in (one.name, one.name.partition("/")[0])}:
+    if wanted - {part for one in known for part in (one.name, one.paper)}:
         _chosen(names, all_=False)  # it says what was probably meant
+    shown = [one for one in known if not names or wanted & {one.name, one.paper}]
+    shown = shown if seeds is None else [one.under(seeds) for one in shown]
+    times = {one.name: one.seconds(speed, threads or os.cpu_count() or 1) for one in shown if not one.problem}
+    stdout().print(Fitting(lambda: [_experiments(shown, times)], lambda: _experiment_lines(shown, times)))
+    stdout().print(f"{'quick' if quick else 'full'} size: about {units.duration(sum(times.values()))} in all")
+
+
+def _title(one: Entry) -> str:
+    return f"{one.title} (cannot be planned: {one.problem})" if one.problem else one.title
+
+
+def _experiments(shown: Sequence[Entry], times: Mapping[str, float]) -> Table:
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("name", "figures", "title"):
-        table.add_column(column, no_wrap=column == "name")
+        table.add_column(column, no_wrap=column == "name", min_width=20 if column == "title" else None)
     for column in ("runs", "time"):
         table.add_column(column, justify="right", no_wrap=True)
-    total = 0.0
-    for one in (entry if seeds is None else entry.under(seeds) for entry in shown):
-        if one.problem:
-            title = f"{one.title} (cannot be planned: {one.problem})"
-            table.add_row(one.name, ", ".join(one.figures), title, "–", "–")
-            continue
-        seconds = one.seconds(speed, threads or os.cpu_count() or 1)
-        total += seconds
-        table.add_row(one.name, ", ".join(one.figures), one.title, str(one.runs), units.duration(seconds))
-    stdout().print(table)
-    stdout().print(f"{'quick' if quick else 'full'} size: about {units.duration(total)} in all")
+    for one in shown:
+        runs, time = ("–", "–") if one.problem else (str(one.runs or "–"), units.duration(times[one.name]))
+        table.add_row(one.name, ", ".join(one.figures), _title(one), runs, time)
+    return table
+
+
+def _experiment_lines(shown: Sequence[Entry], times: Mapping[str, float]) -> list[RenderableType]:
+    """The list for a narrow terminal."""
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    lines: list[RenderableType] = []
+    for one in shown:
+        count = f", {one.runs} runs" if one.runs else ""
+        runs = "" if one.problem else f"{count}, {units.duration(times[one.name])}"
+        lines += [Text(one.name, style="bold"), Padding(Text(f"{_title(one)}{runs}"), (0, 0, 0, 2))]
+    return lines
+
+
+def _compared(rows: Sequence[Row]) -> RenderableType:
+    """What was measured beside what the papers say."""
+    from anabranch.layout import Fitting  # noqa: PLC0415
+
+    return Fitting(lambda: [_table(rows)], lambda: _lines(rows))
 
 
 def _table(rows: Sequence[Row]) -> Table:
@@ -295,8 +321,22 @@ def _table(rows: Sequence[Row]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, right in (("experiment", 0), ("the paper says", 0), ("paper", 1), ("measured", 1), ("ratio", 1)):
-        table.add_column(column, justify="right" if right else "left", no_wrap=column != "the paper says")
-    table.add_column("verdict")
+        says = column == "the paper says"
+        table.add_column(column, justify="right" if right else "left", no_wrap=not says, min_width=20 if says else None)
+    table.add_column("verdict", min_width=12)
     for row in rows:
         table.add_row(row.experiment.name, row.claim.says, row.paper, row.measured, row.ratio, row.words)
     return table
+
+
+def _lines(rows: Sequence[Row]) -> list[RenderableType]:
+    """The same for a narrow terminal."""
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    lines: list[RenderableType] = []
+    for row in rows:
+        lines.append(Text(f"{row.experiment.name}: {row.claim.says}"))
+        texts = (f"paper     {row.paper}", f"measured  {row.measured}", f"ratio     {row.ratio}, {row.words}")
+        lines += [Padding(Text(text), (0, 0, 0, 2)) for text in texts]
+    return lines
