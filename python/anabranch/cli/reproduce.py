@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch import bundle, units
-from anabranch.cli import progress
+from anabranch.cli import complete, progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
 
@@ -32,22 +32,36 @@ if TYPE_CHECKING:
 
 def reproduce_command(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Experiments (scdp/fig13) or papers (scdp, ndp).", metavar="[NAME]...")
+        list[str] | None,
+        typer.Argument(
+            help="Experiments (scdp/fig13) or papers (scdp, ndp, joy, song).",
+            metavar="[NAME]...",
+            autocompletion=complete.experiments,
+        ),
     ] = None,
     *,
-    list_: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the experiments, with the time that each takes, and stop.")
+    ] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="All experiments of the papers named, or of every paper.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller version with the same shape, in seconds.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds.", show_default="the scenario's")] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.")] = Path("out/reproduce"),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, finished runs too.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller version of the same shape: seconds, not minutes or hours.")
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
+    ] = None,
+    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.", metavar="DIR")] = Path(
+        "out/reproduce"
+    ),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do finished runs again, too.")] = False,
     decode_table: Annotated[
         str | None,
         typer.Option(
-            help="Decode latencies of SCDP's blocks: measured (this project's codec), or a file that "
+            help="Decode latencies of SCDP's blocks: `measured` on this project's codec, or a file that "
             "`anabranch codec bench --latency-table` wrote. Results go to a folder of their own.",
             metavar="NAME|FILE",
             show_default="what the scenario says: the paper's rate",
@@ -56,12 +70,15 @@ def reproduce_command(
     record: Annotated[
         bool,
         typer.Option(
-            "--record", help="Record the outcome in docs/fidelity/data and write the comparison tables again."
+            "--record",
+            help="In a clone: record the outcome in docs/fidelity/data, and write the comparison tables again.",
         ),
     ] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Check the recorded comparison: exit code 1 if a deviation is unexplained."),
+        typer.Option(
+            "--check", help="In a clone: check the recorded comparison; exit code 1 if a deviation is not explained."
+        ),
     ] = False,
 ) -> None:
     """Reproduce experiments of the papers: figures as SVG, PDF and in report.html, beside the paper's numbers.
