@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
+# The interpreter behind a shim or a virtual environment: uv makes .venv anew whenever it is told another name for it.
+INTERPRETER = "$$("$(PYTHON)" -c 'import sys; print(sys._base_executable)')"
 UV_VERSION := 0.13.8
 UV := .uv/bin/uv
 BIN := .venv/bin
@@ -24,7 +26,7 @@ help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(UV) ## check what is needed, make .venv, build the simulator into it
-	@"$(PYTHON)" tools/setup $(UV) sync --locked --python "$$(command -v $(PYTHON))"
+	@"$(PYTHON)" tools/setup $(UV) sync --locked --python $(INTERPRETER)
 
 demo: setup ## run the demonstration: a table, and out/demo/report.html
 	@$(BIN)/anabranch demo --force
@@ -42,7 +44,7 @@ wheel: setup ## build a wheel that works without this folder: target/dist
 	@"$(PYTHON)" tools/setup $(UV) build --wheel --out-dir target/dist
 
 test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there
-	@tools/test-wheel $(UV) target/dist/*.whl "$$(command -v $(PYTHON))"
+	@tools/test-wheel $(UV) target/dist/*.whl $(INTERPRETER)
 
 test-codec: ## test the RaptorQ codec without std, and with each of its instruction sets
 	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_TESTS)

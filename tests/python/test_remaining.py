@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import io
+import re
+from typing import Any
 
+import pytest
+from rich.console import Console
+
+from anabranch.cli import progress
 from anabranch.cli.remaining import Remaining
 
 
@@ -57,3 +63,48 @@ def test_runs_that_were_kept_are_not_waited_for() -> None:
     assert left.seconds(0) == 10
     left.told(report(4, kept=3), 10)
     assert left.seconds(10) == 0
+
+
+class Clock:
+    """A clock that is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(progress.time, "monotonic", lambda: self.now)
+
+
+def console() -> tuple[Console, io.StringIO]:
+    out = io.StringIO()
+    return Console(file=out, width=200), out
+
+
+def test_reading_is_told_by_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, (err, out) = Clock(monkeypatch), console()
+    with progress.reading(err) as told:
+        for now in range(1, 41):
+            clock.now = now
+            assert told({"bytes_read": now * 1_000_000, "bytes_total": 100_000_000})
+    assert out.getvalue().splitlines() == [
+        f"  0:{now}: read {now}.0 MB of 100 MB, about {progress.clock(100 - now)} left" for now in (10, 20, 30, 40)
+    ]
+
+
+def test_runs_are_told_by_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, (err, out) = Clock(monkeypatch), console()
+
+    class Thread:
+        """A run that takes 25 s of that clock."""
+
+        def is_alive(self) -> bool:
+            return clock.now < 25
+
+        def join(self, seconds: float) -> None:
+            clock.now += seconds
+
+    watch = progress.Watch()
+    watch({"runs_done": 1, "runs_kept": 0, "current": ["b"], "simulated_ns": 5e6, "events_per_s": 2e6})
+    thread: Any = Thread()
+    progress._write(watch, thread, err, 2, Remaining({"a": 10.0, "b": 20.0}, 1))
+    first, second = out.getvalue().splitlines()
+    assert re.fullmatch(r"  0:10: 1 of 2 runs, about 0:\d\d left, simulated 5.00 ms, 2.00 M events/s", first)
+    assert second.startswith("  0:20: 1 of 2 runs")

@@ -199,7 +199,10 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int, 
 
 @contextmanager
 def reading(console: Console) -> Iterator[Callable[[Mapping[str, Any]], bool]]:
-    """Draw how far files have been read, if the console is a terminal; gives what the reader is to tell."""
+    """Tell how far files have been read, like `watched`; gives what the reader is to tell."""
+    if not console.is_terminal:
+        yield _Reader(console)
+        return
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         DownloadColumn,
@@ -209,7 +212,7 @@ def reading(console: Console) -> Iterator[Callable[[Mapping[str, Any]], bool]]:
     )
 
     columns = (BarColumn(24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=None)
 
         def told(state: Mapping[str, Any]) -> bool:
@@ -217,3 +220,22 @@ def reading(console: Console) -> Iterator[Callable[[Mapping[str, Any]], bool]]:
             return True
 
         yield told
+
+
+class _Reader:
+    """Writes a line now and then about files that are read."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.begun = self.last = time.monotonic()
+
+    def __call__(self, state: Mapping[str, Any]) -> bool:
+        """Take a report of the reader; the answer says whether to go on."""
+        now, read, total = time.monotonic(), state["bytes_read"], state["bytes_total"]
+        elapsed = now - self.begun
+        left = elapsed * (total - read) / read if total and read else 0.0
+        if now - self.last >= pause(elapsed, left):
+            self.last = now
+            of = f" of {units.size(total)}, about {clock(left)} left" if total else ""
+            self.console.print(f"  {clock(elapsed)}: read {units.size(read)}{of}", markup=False)
+        return True
