@@ -47,6 +47,14 @@ def test_a_slow_machine_is_noticed_when_a_run_ends() -> None:
     assert left.seconds(40) == pytest.approx(30 * 42 / 12)
 
 
+def test_a_machine_that_others_use_is_noticed_within_a_second() -> None:
+    left = Remaining(dict.fromkeys("abcd", 10.0), 2)
+    left.told(report(0, "a", "b"), 0, 3.0)
+    left.told(report(0, "a", "b"), 1, 3.5)
+    # A quarter of a processor for each thread: 1/4 s of each run is done, and the rest takes four times as long.
+    assert left.seconds(1) == pytest.approx((40 - 0.5) / 2 * 4)
+
+
 def test_runs_between_two_reports_count() -> None:
     left = Remaining({f"r{n:03}": 0.1 for n in range(100)}, 2)
     left.told(report(0, "r000", "r001"), 0)
@@ -70,7 +78,8 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        monkeypatch.setattr(progress.time, "monotonic", lambda: self.now)
+        for name in ("monotonic", "process_time"):
+            monkeypatch.setattr(progress.time, name, lambda: self.now)
 
 
 def console() -> tuple[Console, io.StringIO]:

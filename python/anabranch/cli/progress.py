@@ -162,7 +162,7 @@ def _write(watch: Watch, thread: threading.Thread, console: Console, total: int,
     while thread.is_alive():
         thread.join(0.2)
         now, state = time.monotonic(), watch.latest
-        remaining.told(state, now)
+        remaining.told(state, now, time.process_time())
         left = remaining.seconds(now)
         if now - told >= pause(now - begun, left):
             told = now
@@ -192,7 +192,7 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int, 
         while thread.is_alive():
             thread.join(0.2)
             now, state = time.monotonic(), watch.latest
-            remaining.told(state, now)
+            remaining.told(state, now, time.process_time())
             text = describe(state, remaining.seconds(now))
             progress.update(task, completed=state.get("runs_done", 0), description=text)
 

@@ -13,6 +13,12 @@ PRIOR = 2.0
 LATE = 0.1
 """Share of its age that a run which takes longer than predicted is taken to need still."""
 
+SETTLED = 0.5
+"""Seconds of work after which it is known how much of the processors there is for us."""
+
+LEAST = 0.02
+"""Share of a processor that is taken to be there in any case."""
+
 
 class Remaining:
     """The time that is left, told by what the core reports.
@@ -36,12 +42,19 @@ class Remaining:
         self.work = 0.0
         """Seconds of work so far, over all threads."""
         self.seen_at: float | None = None
+        self.used_before: float | None = None
+        self.share = 1.0
+        """Share of a processor that a thread gets: less than one where others compute, too."""
 
-    def told(self, state: Mapping[str, Any], now: float) -> None:
-        """Take a report of the core, at a time in seconds."""
+    def told(self, state: Mapping[str, Any], now: float, processor: float | None = None) -> None:
+        """Take a report of the core, at a time in seconds, with the seconds of processors that were used until then."""
         if self.seen_at is not None:
             self.work += (now - self.seen_at) * len(self.running)
         self.seen_at = now
+        if processor is not None:
+            self.used_before = processor if self.used_before is None else self.used_before
+            if self.work >= SETTLED:
+                self.share = min(max((processor - self.used_before) / self.work, LEAST), 1.0)
         current = set(state.get("current", ()))
         for name in current & self.waiting.keys():
             self.running[name] = (now, self.waiting.pop(name))
@@ -55,13 +68,14 @@ class Remaining:
 
     def seconds(self, now: float) -> float:
         """Seconds that are left."""
-        ages = {name: now - start for name, (start, _) in self.running.items()}
+        # In seconds of a processor, as predictions are, until the last line.
+        ages = {name: (now - start) * self.share for name, (start, _) in self.running.items()}
         since = 0.0 if self.seen_at is None else (now - self.seen_at) * len(self.running)
-        spent = max(0.0, self.work + since - sum(ages.values()))
+        spent = max(0.0, (self.work + since) * self.share - sum(ages.values()))
         slower = (PRIOR + spent) / (PRIOR + self.ended_predicted)
         # A run that is late says something of the others, too.
         slower = max([slower, *(age / max(self.running[name][1], PRIOR) for name, age in ages.items())])
         left = [max(slower * self.running[name][1] - age, LATE * age) for name, age in ages.items()]
         total = sum(left) + slower * sum(self.waiting.values())
         longest = max([*left, slower * max(self.waiting.values(), default=0.0)], default=0.0)
-        return max(total / self.threads, longest)
+        return max(total / self.threads, longest) / self.share
