@@ -22,9 +22,14 @@ def _clones() -> tuple[Path, ...]:
     return (Path(), PACKAGE.parents[1])
 
 
+def places() -> tuple[Path, ...]:
+    """The folders that are searched for a file, in order."""
+    return (*_clones(), SHARE)
+
+
 def locate(name: str | Path) -> Path | None:
     """Find a file by its name in the repository: in a clone, or in the package; None if it is in neither."""
-    return next((folder / name for folder in (*_clones(), SHARE) if (folder / name).is_file()), None)
+    return next((folder / name for folder in places() if (folder / name).is_file()), None)
 
 
 def find(name: str | Path) -> Path:

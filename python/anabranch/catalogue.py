@@ -96,17 +96,17 @@ def _sources() -> Iterator[Path]:
     """The files that the list is made from."""
     yield from bundle.PACKAGE.glob("_core*.so")
     yield from bundle.PACKAGE.glob("reproduce/**/*.py")
-    home = bundle.find(bundle.DEMO).parents[2]
-    yield from home.glob("scenarios/**/*.*")
-    yield from home.glob("docs/fidelity/data/**/*.cost.json")
+    for home in bundle.places():
+        yield from home.glob("scenarios/**/*.*")
+        yield from home.glob("docs/fidelity/data/**/*.cost.json")
 
 
 def _key() -> str:
     """Name the state of those files, and the machine: a home may be shared by several."""
     digest = hashlib.sha256(f"{FORMAT} {platform.node()} {os.cpu_count()}".encode())
-    for file in sorted(_sources()):
+    for file in sorted({file.absolute() for file in _sources()}):
         state = file.stat()
-        digest.update(f"{file.absolute()} {state.st_size} {state.st_mtime_ns}\n".encode(errors="surrogateescape"))
+        digest.update(f"{file} {state.st_size} {state.st_mtime_ns}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 

@@ -79,7 +79,7 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         for name in ("monotonic", "process_time"):
-            monkeypatch.setattr(progress.time, name, lambda: self.now)
+            monkeypatch.setattr(f"anabranch.cli.progress.time.{name}", lambda: self.now)
 
 
 def console() -> tuple[Console, io.StringIO]:
