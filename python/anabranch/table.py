@@ -59,8 +59,9 @@ def _fitting(panel: Panel, comparison: Comparison) -> Fitting:
         starts = range(0, series, at_a_time)
         return lambda: [_table(panel, comparison, slice(start, start + at_a_time)) for start in starts]
 
-    # Fewer than two series side by side compare nothing.
-    return Fitting(*(tables(count) for count in range(series, 1, -1)), lambda: [_lines(panel, comparison)])
+    # One of several series in a table of its own compares nothing.
+    counts = range(series, 1, -1) if series > 1 else (1,)
+    return Fitting(*map(tables, counts), lambda: [_lines(panel, comparison)])
 
 
 def _rows(group: Group) -> list[Row]:

@@ -7,14 +7,17 @@ import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import fixtures
 import pytest
 from rich.console import Console
 
-from anabranch import table
+from anabranch import load, table
 from anabranch.catalogue import Entry
 from anabranch.cli import reproduce
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import RenderableType
 
     from anabranch import Results
@@ -40,6 +43,12 @@ def test_the_summary_keeps_names_and_units(results: Results, width: int) -> None
         assert unit in text
     for part in ("mean FCT", "p99 slowdown", "mean goodput", "all sizes", "≤ 10 KB"):
         assert part in text
+
+
+def test_a_single_series_is_a_table_where_it_fits(tmp_path: Path) -> None:
+    one = load(fixtures.write(tmp_path / "one", fixtures.Fixture(sweep={"transport.name": ["scdp"]})))
+    assert "flows of" in "\n".join(shown(table.render(one), 80))
+    assert "flows of" not in "\n".join(shown(table.render(one), 40))
 
 
 def test_the_layouts_have_the_same_numbers(results: Results) -> None:
