@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
+# The interpreter behind a shim or a virtual environment: uv makes .venv anew whenever it is told another name for it.
+INTERPRETER = "$$("$(PYTHON)" -c 'import sys; print(sys._base_executable)')"
 UV_VERSION := 0.13.8
 UV := .uv/bin/uv
 BIN := .venv/bin
@@ -18,13 +20,13 @@ CRATES := --workspace --exclude anabranch-py
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo readme test test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo readme test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(UV) ## check what is needed, make .venv, build the simulator into it
-	@$(UV) sync --locked --quiet --python "$$(command -v $(PYTHON))"
+	@"$(PYTHON)" tools/setup $(UV) sync --locked --python $(INTERPRETER)
 
 demo: setup ## run the demonstration: a table, and out/demo/report.html
 	@$(BIN)/anabranch demo --force
@@ -36,6 +38,13 @@ readme: setup ## run the demonstration and write its table in README.md again
 test: setup ## run all tests
 	cargo test --locked $(CRATES)
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+
+wheel: setup ## build a wheel that works without this folder: target/dist
+	@rm -rf target/dist
+	@"$(PYTHON)" tools/setup $(UV) build --wheel --out-dir target/dist
+
+test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there
+	@tools/test-wheel $(UV) target/dist/*.whl $(INTERPRETER)
 
 test-codec: ## test the RaptorQ codec without std, and with each of its instruction sets
 	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_TESTS)
@@ -84,12 +93,13 @@ instructions: ## compare instruction counts of small runs with the record (needs
 -include tests/crosscheck/crosscheck.mk
 
 clean: ## remove what the tasks make, results included
-	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so
+	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so python/anabranch/share
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # uv, pinned, from the package index, in an environment of its own: nothing is installed outside this folder.
 $(UV): Makefile tools/check-tools
 	@tools/check-tools "$(PYTHON)"
+	@echo "installing uv $(UV_VERSION) into .uv" >&2
 	@rm -rf .uv && "$(PYTHON)" -m venv .uv
 	@.uv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
 	@touch $(UV)

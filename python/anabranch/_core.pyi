@@ -12,6 +12,12 @@ def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
     "sessions", "packets", "samples", "memory_bytes"}], "warnings": [str]}``.
     """
 
+def runs(path: str, overrides: list[str], seeds: int | None, /) -> str:
+    """List the runs of a scenario without looking at what they will take, which is quicker than `plan`.
+
+    Returns JSON ``{"runs": [{"run", "point", "seed", "hash"}]}``.
+    """
+
 def run(
     path: str,
     overrides: list[str],

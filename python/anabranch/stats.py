@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from anabranch.errors import StatisticsError
 from anabranch.fabric import LEVELS
@@ -89,6 +88,14 @@ BACKGROUND_METRICS = {
 """Statistics of the background flows of one seed."""
 
 
+def _quantile(degrees: float | np.ndarray, confidence: float) -> np.ndarray:
+    """Quantiles of Student's t that a two-sided interval of this level needs."""
+    # SciPy takes half a second to load, which lists of experiments can do without.
+    from scipy import special  # noqa: PLC0415
+
+    return np.asarray(special.stdtrit(degrees, (1 + confidence) / 2))
+
+
 def interval(values: Sequence[float] | np.ndarray, *, confidence: float = CONFIDENCE) -> tuple[float, float | None]:
     """Mean of independent values, and the half width of its confidence interval.
 
@@ -118,7 +125,7 @@ def interval(values: Sequence[float] | np.ndarray, *, confidence: float = CONFID
     if numbers.size == 1:
         return mean, None
     error = float(numbers.std(ddof=1)) / numbers.size**0.5
-    return mean, float(special.stdtrit(numbers.size - 1, (1 + confidence) / 2)) * error
+    return mean, float(_quantile(numbers.size - 1, confidence)) * error
 
 
 def varying(results: Results) -> tuple[str, ...]:
@@ -257,7 +264,7 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
     for name in metrics:
         counts = frame[f"{name}_n"].to_numpy()
         # Student's t has no value for zero degrees of freedom; the standard error is null there anyway.
-        t = np.asarray(special.stdtrit(np.maximum(counts - 1.0, 1.0), (1 + confidence) / 2))
+        t = _quantile(np.maximum(counts - 1.0, 1.0), confidence)
         frame = frame.with_columns((pl.col(f"{name}_ci") * pl.Series(t)).alias(f"{name}_ci")).drop(f"{name}_n")
     return frame
 

@@ -12,14 +12,15 @@ from rich.text import Text
 from anabranch import stats, units
 from anabranch.comparison import compare, summarise
 from anabranch.findings import findings
+from anabranch.layout import Fitting
 from anabranch.notes import notes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import RenderableType
 
-    from anabranch.comparison import Cell, Comparison, Group, Panel
+    from anabranch.comparison import Cell, Comparison, Group, Panel, Row
     from anabranch.results import Results
 
 TERMINAL_METRICS = (
@@ -37,13 +38,16 @@ TERMINAL_METRICS = (
 def render(results: Results) -> RenderableType:
     """Lay out the summary for a terminal: what was found, then one table per panel.
 
+    On a narrow terminal the series go to several tables below each other, and then each number to a line of its own:
+    names and units are never cut.
+
     The best of a row carries a star, a number whose interval overlaps the best's a tilde, and a number from which
     unfinished flows are missing an exclamation mark: colour adds nothing.
     """
     comparison = compare(results)
     panels = summarise(results, comparison)
     parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in findings(results)]
-    tables = [_table(panel, comparison) for panel in panels if panel.groups]
+    tables = [_fitting(panel, comparison) for panel in panels if panel.groups]
     if tables:
         parts += tables
         parts.append(Text(_legend(panels, results), style="dim"))
@@ -51,22 +55,57 @@ def render(results: Results) -> RenderableType:
     return Lines(*parts)
 
 
-def _table(panel: Panel, comparison: Comparison) -> Table:
+def _fitting(panel: Panel, comparison: Comparison) -> Fitting:
+    series = len(comparison.values)
+
+    def tables(at_a_time: int) -> Callable[[], list[RenderableType]]:
+        starts = range(0, series, at_a_time)
+        return lambda: [_table(panel, comparison, slice(start, start + at_a_time)) for start in starts]
+
+    # One of several series in a table of its own compares nothing.
+    counts = range(series, 1, -1) if series > 1 else (1,)
+    return Fitting(*map(tables, counts), lambda: [_lines(panel, comparison)])
+
+
+def _rows(group: Group) -> list[Row]:
+    return [row for row in group.rows if row.metric.column in TERMINAL_METRICS]
+
+
+def _table(panel: Panel, comparison: Comparison, shown: slice) -> Table:
     table = Table(
         title=panel.title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
     )
     table.add_column("flows of", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("", no_wrap=True)
-    for value in comparison.values:
+    for value in comparison.values[shown]:
         table.add_column(comparison.look(value).label, justify="right", no_wrap=True)
     for group in panel.groups:
-        rows = [row for row in group.rows if row.metric.column in TERMINAL_METRICS]
+        rows = _rows(group)
         for place, row in enumerate(rows):
             name = Text(group.name, style="bold") if place == 0 else Text(_counts(group, place))
-            cells = [_cell(cell) for cell in row.cells]
+            cells = [_cell(cell) for cell in row.cells[shown]]
             table.add_row(name, row.metric.name, row.unit, *cells, end_section=place == len(rows) - 1)
     return table
+
+
+def _lines(panel: Panel, comparison: Comparison) -> RenderableType:
+    """Every number on a line of its own, below what it is a number of."""
+    labels = [comparison.look(value).label for value in comparison.values]
+    width = max(map(len, labels), default=0)
+    lines: list[RenderableType] = [Text(panel.title, style="bold")] if panel.title else []
+    for group in panel.groups:
+        counts = [text for place in (1, 2) if (text := _counts(group, place).strip())]
+        lines.append(Text(", ".join([group.name, *counts]), style="bold"))
+        for row in _rows(group):
+            lines.append(Text(f"  {row.metric.name}{f', {row.unit}' if row.unit else ''}"))
+            numbers = [_cell(cell) for cell in row.cells]
+            widest = max(map(len, numbers), default=0)
+            for label, number in zip(labels, numbers, strict=True):
+                number.pad_left(widest - len(number))
+                lines.append(Text.assemble(f"    {label:<{width}}  ", number))
+        lines.append(Text())
+    return Lines(*lines)
 
 
 def _counts(group: Group, place: int) -> str:

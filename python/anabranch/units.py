@@ -155,3 +155,18 @@ def count(number: float | None, significant: int = 3) -> str:
     if number is not None and number < EXACT_BELOW and (number >= 100 or float(number).is_integer()):  # noqa: PLR2004
         return str(round(number))
     return _show(number, _COUNT, significant)
+
+
+def duration(seconds: float) -> str:
+    """Write a time of work.
+
+    Examples
+    --------
+    >>> duration(0.4), duration(42), duration(600), duration(9000)
+    ('1 s', '42 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:  # noqa: PLR2004 - below a minute and a half, in seconds
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:  # noqa: PLR2004 - below an hour and a half, in minutes
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"

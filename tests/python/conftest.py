@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from anabranch import Results
 
 
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the cache of who runs it, or of another test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Four transports under three seeds."""
@@ -78,6 +84,11 @@ class StandIn(ModuleType):
             for s in self.fixture.seeds[:seeds]
         ]
         return json.dumps({"runs": runs, "warnings": ["warning: a.toml: the load exceeds the core's capacity"]})
+
+    def runs(self, path: str, overrides: list[str], seeds: int | None) -> str:
+        listed = json.loads(self.plan(path, overrides, seeds))["runs"]
+        names = ("run", "point", "seed", "hash")
+        return json.dumps({"runs": [{name: run[name] for name in names} for run in listed]})
 
     def run(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 import pytest
 
+from anabranch import bundle
 from anabranch.reproduce import record, registry, requests, runner
 from anabranch.reproduce.experiments import (
     common,
@@ -73,7 +74,7 @@ CALCULATED = [one for one in registry.EXPERIMENTS if one.calculate]
 def test_a_calculation_gives_what_its_record_says(experiment: Experiment, tmp_path: Path) -> None:
     job = runner.prepare(experiment, tmp_path)
     made = record.make(experiment, runner.run(job), (), quick=False).as_json()
-    kept = record.read(record.path(registry.repository(), experiment.name))
+    kept = record.read(record.path(bundle.clone("this test"), experiment.name))
     assert kept is not None
     assert kept.as_json()["claims"] == made["claims"]
 

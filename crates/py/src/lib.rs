@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::traffic::{TrafficError, traffic_bin};
     #[pymodule_export]
-    use super::{ScenarioError, plan, reference, run, schema, version};
+    use super::{ScenarioError, plan, reference, run, runs, schema, version};
 }
 
 /// Version of the core.
@@ -91,6 +91,20 @@ fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
         }
         let warnings: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();
         Ok(json!({"runs": runs, "warnings": warnings}).to_string())
+    })
+}
+
+/// The runs of a scenario, as JSON, without looking at what they will take: quick.
+#[pyfunction]
+fn runs(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) -> PyResult<String> {
+    py.detach(|| {
+        let plan = load(path, overrides, seeds)?;
+        let runs: Vec<_> = plan
+            .runs
+            .iter()
+            .map(|run| json!({"run": run.name(), "point": run.point, "seed": run.seed, "hash": run.hash}))
+            .collect();
+        Ok(json!({"runs": runs}).to_string())
     })
 }
 

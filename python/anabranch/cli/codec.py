@@ -9,6 +9,7 @@ import typer
 
 from anabranch import codec, targets, units
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
+from anabranch.cli.help import App
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 
-codec_app = typer.Typer(
+codec_app = App(
     help="Measure the RaptorQ codec of this project.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
 )
 
@@ -27,13 +28,15 @@ def codec_options() -> None:
     """Measure the RaptorQ codec of this project."""
 
 
-@codec_app.command(name="bench")
+@codec_app.command(name="bench", short_help="Measure speed, and how long a receiver waits for a block.")
 def bench_command(
     *,
     symbol_size: Annotated[int, typer.Option(min=1, max=65535, help="Bytes of a symbol.")] = codec.SYMBOL_SIZE,
     source_symbols: Annotated[
         str | None,
-        typer.Option("--k", help="Source symbols of a block, with commas between.", show_default="1 to 10000"),
+        typer.Option(
+            "--k", help="Source symbols of a block, with commas between.", metavar="N[,N...]", show_default="1 to 10000"
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few samples: to try it, not to quote it.")] = False,
     latency_table: Annotated[

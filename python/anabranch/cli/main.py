@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import api, core, outputs
-from anabranch.cli import progress, synthetic, terminal, volume_report, volumes
+from anabranch import api, bundle, core, outputs
+from anabranch.cli import complete, progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
+from anabranch.cli.help import WIDTH, App
 from anabranch.cli.reproduce import reproduce_command
 from anabranch.cli.routing import EPILOG as ROUTING_EPILOG
 from anabranch.cli.routing import routing_command
 from anabranch.cli.traffic import traffic_app
-from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,19 +33,18 @@ if TYPE_CHECKING:
 FAULT = 70
 """Exit code for a fault of the program itself: EX_SOFTWARE of sysexits.h."""
 
-app = typer.Typer(
+app = App(
     name="anabranch",
     help="Simulate a data-centre fabric, compare transports, show the result.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     rich_markup_mode=None,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
 )
 
 
-FORCE = "Replace other results that the folder holds; files that are no results are never touched."
+FORCE = "Replace finished runs of another experiment in the folder; other files are never touched."
 
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -66,30 +65,44 @@ def options(
     """Simulate a data-centre fabric, compare transports, show the result."""
 
 
-@app.command(name="run", epilog=EXIT_CODES)
+@app.command(name="run", epilog=EXIT_CODES, short_help="Run a scenario: a table, and report.html.")
 def run_command(
-    file: Annotated[Path, typer.Argument(help="Scenario file.", metavar="FILE")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Scenario file. Those that come with Anabranch, such as scenarios/examples/hello.toml, are found from "
+            "everywhere.",
+            metavar="FILE",
+            autocompletion=complete.scenarios,
+        ),
+    ],
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="Settings that replace those of the file.", metavar="[KEY=VALUE]...")
+        list[str] | None,
+        typer.Argument(help="Settings that replace those of the file: transport.name=ndp.", metavar="[KEY=VALUE]..."),
     ] = None,
     *,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the results.", show_default="out/NAME, and the settings if there are any"),
+        typer.Option(help="Folder for the results.", metavar="DIR", show_default="out/SCENARIO and the settings"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds.", show_default="the scenario's")] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and stop.")] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
+    ] = None,
+    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and how large they are, and stop.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the finished runs of the folder.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
 ) -> None:
     """Run a scenario: every sweep point under every seed; then a table and report.html."""
     chosen = list(overrides or ())
     with errors():
         code = _run(
-            file,
+            bundle.scenario(file),
             chosen,
             out=out or outputs.default(file, chosen, seeds=seeds),
             as_json=as_json,
@@ -103,20 +116,23 @@ def run_command(
     raise typer.Exit(code)
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=EXIT_CODES, short_help="Run the demonstration: four transports on 250 hosts.")
 def demo(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="One seed instead of all.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed instead of five.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the results.", show_default="out/demo, or out/demo-quick")
+        Path | None,
+        typer.Option(help="Folder for the results.", metavar="DIR", show_default="out/demo, or out/demo-quick"),
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the finished runs of the folder.")] = False,
+    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
 ) -> None:
     """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
     with errors():
-        file = demo_scenario()
+        file = bundle.find(bundle.DEMO)
         code = _run(
             file,
             [],
@@ -132,13 +148,17 @@ def demo(
     raise typer.Exit(code)
 
 
-app.command(name="reproduce", epilog=EXIT_CODES)(reproduce_command)
-app.command(name="routing", epilog=ROUTING_EPILOG)(routing_command)
+app.command(name="reproduce", epilog=EXIT_CODES, short_help="Run the papers' experiments again, and compare.")(
+    reproduce_command
+)
+app.command(name="routing", epilog=ROUTING_EPILOG, short_help="Compute how routing schemes load a fabric.")(
+    routing_command
+)
 
 
-@app.command(name="report", epilog=EXIT_CODES)
+@app.command(name="report", epilog=EXIT_CODES, short_help="Print the table of results, and write report.html again.")
 def report_command(
-    folder: Annotated[Path, typer.Argument(help="Result folder.", metavar="DIR")],
+    folder: Annotated[Path, typer.Argument(help="Folder that `anabranch run` wrote.", metavar="DIR")],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
 ) -> None:
@@ -158,7 +178,9 @@ def report_command(
 @app.command(epilog=EXIT_CODES)
 def schema(
     *,
-    reference: Annotated[bool, typer.Option("--reference", help="Print the reference as Markdown instead.")] = False,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Print the reference of scenario files, as Markdown, instead.")
+    ] = False,
 ) -> None:
     """Print the JSON Schema of scenario files."""
     with errors():
@@ -169,21 +191,6 @@ app.add_typer(codec_app, name="codec")
 for commands in (volumes, volume_report, synthetic):
     commands.register(traffic_app)
 app.add_typer(traffic_app, name="traffic")
-
-
-def demo_scenario() -> Path:
-    """Find the demonstration's scenario: below the working directory, or in the repository of an editable install.
-
-    Raises
-    ------
-    AnabranchError
-        If neither has it.
-    """
-    relative = Path("scenarios", "examples", "demo.toml")
-    for root in (Path(), Path(__file__).parents[3]):
-        if (root / relative).is_file():
-            return root / relative
-    raise AnabranchError(f"{relative} is not here", hint="run `anabranch demo` in a clone of the repository")
 
 
 def _run(
@@ -214,6 +221,8 @@ def _run(
     if there:
         err.print(f"note: {out} holds {there} finished runs, which are made again; --resume keeps them", markup=False)
     command = api.command_line(file, overrides, out=out, seeds=seeds)
+    kept_hashes = set(outputs.finished(out).values()) if resume else set()
+    missing = [run for run in plan.runs if run.hash not in kept_hashes]
     results, signalled = progress.watched(
         lambda watch: api.run(
             file,
@@ -228,6 +237,7 @@ def _run(
         ),
         err,
         total=len(plan.runs),
+        remaining=progress.expected(missing, threads=threads),
     )
     kept = [run for run in results.manifest.runs if run.status != "interrupted"]
     if kept:

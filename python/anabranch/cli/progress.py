@@ -14,13 +14,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from anabranch import units
+from anabranch.cli.remaining import Remaining
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
     from rich.console import Console
 
+    from anabranch.api import PlannedRun
+    from anabranch.reproduce.estimate import Times
     from anabranch.results import Results
 
 TWICE = 0.5
@@ -50,25 +53,57 @@ class Watch:
         return not self.stop.is_set()
 
 
-def describe(state: Mapping[str, Any]) -> str:
-    """Write a report of the core in one line.
+def clock(seconds: float) -> str:
+    """Write a duration as a clock shows it.
 
     Examples
     --------
-    >>> describe({"simulated_ns": 2.5e8, "events_per_s": 1.2e7, "eta_s": 75})
-    'simulated 250 ms, 12.0 M events/s, about 1:15 left'
+    >>> clock(4.2), clock(75), clock(3 * 3600 + 61)
+    ('0:04', '1:15', '3:01:01')
     """
-    parts = [f"simulated {units.time(state.get('simulated_ns', 0.0))}"]
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def describe(state: Mapping[str, Any], left: float) -> str:
+    """Write in one line how far a command is: the last report of the core, and the seconds that are left.
+
+    Examples
+    --------
+    >>> describe({"simulated_ns": 2.5e8, "events_per_s": 1.2e7}, 75)
+    'about 1:15 left, simulated 250 ms, 12.0 M events/s'
+    """
+    parts = [f"about {clock(left)} left"]
+    if state.get("simulated_ns"):
+        parts.append(f"simulated {units.time(state['simulated_ns'])}")
     if state.get("events_per_s"):
         parts.append(f"{units.count(state['events_per_s'])} events/s")
-    if state.get("eta_s") is not None:
-        minutes, seconds = divmod(round(state["eta_s"]), 60)
-        parts.append(f"about {minutes}:{seconds:02} left")
     return ", ".join(parts)
 
 
-def watched(start: Callable[[Watch], Results], console: Console, *, total: int) -> tuple[Results, int | None]:
-    """Run an experiment, drawing progress if the console is a terminal.
+def pause(elapsed: float, left: float) -> float:
+    """Seconds between two lines where there is no terminal: about ten lines a command, none in quick ones.
+
+    Examples
+    --------
+    >>> pause(0, 30), pause(100, 200), pause(0, 36_000)
+    (10.0, 30.0, 300.0)
+    """
+    return min(max((elapsed + left) / 10, 10.0), 300.0)
+
+
+def expected(runs: Sequence[PlannedRun], *, threads: int, times: Times | None = None) -> Remaining:
+    """Predict how long runs take, from recorded times if there are any."""
+    from anabranch.reproduce import estimate  # noqa: PLC0415 - `--help` can do without
+
+    return Remaining(estimate.predict(runs, times), estimate.cores(threads))
+
+
+def watched(
+    start: Callable[[Watch], Results], console: Console, *, total: int, remaining: Remaining
+) -> tuple[Results, int | None]:
+    """Run an experiment, telling how far it is: with a bar on a terminal, else with a line now and then.
 
     Parameters
     ----------
@@ -78,6 +113,8 @@ def watched(start: Callable[[Watch], Results], console: Console, *, total: int) 
         Standard error.
     total
         Number of runs.
+    remaining
+        How long they will take.
 
     Returns
     -------
@@ -111,7 +148,7 @@ def watched(start: Callable[[Watch], Results], console: Console, *, total: int) 
     before = {number: signal.signal(number, interrupt) for number in taken}
     try:
         thread.start()
-        _draw(watch, thread, console, total)
+        (_draw if console.is_terminal else _write)(watch, thread, console, total, remaining)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -120,11 +157,20 @@ def watched(start: Callable[[Watch], Results], console: Console, *, total: int) 
     return outcome[0], watch.exit_code
 
 
-def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int) -> None:
-    if not console.is_terminal:
-        while thread.is_alive():
-            thread.join(0.2)
-        return
+def _write(watch: Watch, thread: threading.Thread, console: Console, total: int, remaining: Remaining) -> None:
+    begun = told = time.monotonic()
+    while thread.is_alive():
+        thread.join(0.2)
+        now, state = time.monotonic(), watch.latest
+        remaining.told(state, now, time.process_time())
+        left = remaining.seconds(now)
+        if now - told >= pause(now - begun, left):
+            told = now
+            done = f"{state.get('runs_done', 0)} of {total} runs"
+            console.print(f"  {clock(now - begun)}: {done}, {describe(state, left)}", markup=False)
+
+
+def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int, remaining: Remaining) -> None:
     from rich.progress import (  # noqa: PLC0415 - `--help` can do without
         BarColumn,
         MofNCompleteColumn,
@@ -140,18 +186,23 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int) 
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )
+    begun = time.monotonic()
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
+        task = progress.add_task(describe({}, remaining.seconds(begun)), total=total)
         while thread.is_alive():
             thread.join(0.2)
-            state = watch.latest
-            if state:
-                progress.update(task, completed=state.get("runs_done", 0), description=describe(state))
+            now, state = time.monotonic(), watch.latest
+            remaining.told(state, now, time.process_time())
+            text = describe(state, remaining.seconds(now))
+            progress.update(task, completed=state.get("runs_done", 0), description=text)
 
 
 @contextmanager
 def reading(console: Console) -> Iterator[Callable[[Mapping[str, Any]], bool]]:
-    """Draw how far files have been read, if the console is a terminal; gives what the reader is to tell."""
+    """Tell how far files have been read, like `watched`; gives what the reader is to tell."""
+    if not console.is_terminal:
+        yield _Reader(console)
+        return
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         DownloadColumn,
@@ -161,7 +212,7 @@ def reading(console: Console) -> Iterator[Callable[[Mapping[str, Any]], bool]]:
     )
 
     columns = (BarColumn(24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=None)
 
         def told(state: Mapping[str, Any]) -> bool:
@@ -169,3 +220,22 @@ def reading(console: Console) -> Iterator[Callable[[Mapping[str, Any]], bool]]:
             return True
 
         yield told
+
+
+class _Reader:
+    """Writes a line now and then about files that are read."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.begun = self.last = time.monotonic()
+
+    def __call__(self, state: Mapping[str, Any]) -> bool:
+        """Take a report of the reader; the answer says whether to go on."""
+        now, read, total = time.monotonic(), state["bytes_read"], state["bytes_total"]
+        elapsed = now - self.begun
+        left = elapsed * (total - read) / read if total and read else 0.0
+        if now - self.last >= pause(elapsed, left):
+            self.last = now
+            of = f" of {units.size(total)}, about {clock(left)} left" if total else ""
+            self.console.print(f"  {clock(elapsed)}: read {units.size(read)}{of}", markup=False)
+        return True

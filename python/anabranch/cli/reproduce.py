@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch.cli import progress
+from anabranch import bundle, units
+from anabranch.cli import complete, progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
+    from anabranch.catalogue import Entry
     from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.estimate import Estimate
     from anabranch.reproduce.model import Experiment
@@ -29,22 +32,36 @@ if TYPE_CHECKING:
 
 def reproduce_command(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Experiments (scdp/fig13) or papers (scdp, ndp).", metavar="[NAME]...")
+        list[str] | None,
+        typer.Argument(
+            help="Experiments (scdp/fig13) or papers (scdp, ndp, joy, song).",
+            metavar="[NAME]...",
+            autocompletion=complete.experiments,
+        ),
     ] = None,
     *,
-    list_: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the experiments, with the time that each takes, and stop.")
+    ] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="All experiments of the papers named, or of every paper.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller version with the same shape, in seconds.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds.", show_default="the scenario's")] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0: one per core.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.")] = Path("out/reproduce"),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, finished runs too.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller version of the same shape: seconds, not minutes or hours.")
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
+    ] = None,
+    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.", metavar="DIR")] = Path(
+        "out/reproduce"
+    ),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do finished runs again, too.")] = False,
     decode_table: Annotated[
         str | None,
         typer.Option(
-            help="Decode latencies of SCDP's blocks: measured (this project's codec), or a file that "
+            help="Decode latencies of SCDP's blocks: `measured` on this project's codec, or a file that "
             "`anabranch codec bench --latency-table` wrote. Results go to a folder of their own.",
             metavar="NAME|FILE",
             show_default="what the scenario says: the paper's rate",
@@ -53,12 +70,15 @@ def reproduce_command(
     record: Annotated[
         bool,
         typer.Option(
-            "--record", help="Record the outcome in docs/fidelity/data and write the comparison tables again."
+            "--record",
+            help="In a clone: record the outcome in docs/fidelity/data, and write the comparison tables again.",
         ),
     ] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Check the recorded comparison: exit code 1 if a deviation is unexplained."),
+        typer.Option(
+            "--check", help="In a clone: check the recorded comparison; exit code 1 if a deviation is not explained."
+        ),
     ] = False,
 ) -> None:
     """Reproduce experiments of the papers: figures as SVG, PDF and in report.html, beside the paper's numbers.
@@ -66,10 +86,12 @@ def reproduce_command(
     Finished runs are kept: after an interruption the same command goes on where it stopped.
     """
     with errors():
+        if record:
+            bundle.clone("--record")  # before hours of runs
         if decode_table is not None and (record or check or list_):
             raise AnabranchError("--decode-table does not go with --list, --record or --check: those are the papers'")
         if list_:
-            _list(names or [], quick=quick, seeds=seeds, threads=threads, out=out)
+            _list(names or [], quick=quick, seeds=seeds, threads=threads)
             code = 0
         elif check:
             code = _check()
@@ -128,7 +150,7 @@ def _reproduce(
     keep: bool,
     decode_table: str | None,
 ) -> int:
-    from anabranch.reproduce import comparison, pages, runner  # noqa: PLC0415
+    from anabranch.reproduce import comparison, estimate, pages, runner  # noqa: PLC0415
 
     err = stderr()
     out, chosen = runner.place(out, decode_table), list(_chosen(names, all_=all_))
@@ -143,6 +165,11 @@ def _reproduce(
             lambda watch, job=job: runner.run(job, threads=threads, fresh=fresh, progress=watch),  # type: ignore[misc]
             err,
             total=len(job.plan.runs),
+            remaining=progress.expected(
+                job.plan.runs if fresh else job.missing(),
+                threads=threads,
+                times=estimate.known(job.experiment.name, quick=job.quick),
+            ),
         )
         kept = sum(run.status != "interrupted" for run in results.manifest.runs)
         if code is not None or kept < len(job.plan.runs):
@@ -157,7 +184,7 @@ def _reproduce(
     records = {outcome.record.experiment: outcome.record for outcome in outcomes}
     rows = comparison.rows([outcome.job.experiment for outcome in outcomes], records)
     if rows:
-        stdout().print(_table(rows))
+        stdout().print(_compared(rows))
     err.print(f"index: {out / 'index.html'}", markup=False)
     if keep:
         _write_tables(err)
@@ -169,8 +196,6 @@ def _reproduce(
 
 def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -> None:
     """Say what will be run, and how long it will take."""
-    from anabranch.reproduce.estimate import words  # noqa: PLC0415
-
     for job in jobs:
         for warning in job.plan.warnings:
             err.print(f"{job.experiment.name}: {warning}", markup=False)
@@ -181,31 +206,31 @@ def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -
         total += guess.seconds
         runs, recorded, kept = runs + guess.runs, recorded + guess.recorded, kept + len(job.plan.runs) - guess.runs
         if len(jobs) > 1:
-            err.print(f"{job.experiment.name}: {guess.runs} runs, about {words(guess.seconds)}", markup=False)
+            err.print(f"{job.experiment.name}: {guess.runs} runs, about {units.duration(guess.seconds)}", markup=False)
     there = f", {kept} are there already" if kept else ""
     if runs:
         how = "recorded times" if recorded == runs else "a calibration on this machine"
         how = how if recorded in {0, runs} else f"recorded times for {recorded} runs and {how}"
-        err.print(f"{runs} runs to do{there}; about {words(total)} (estimated from {how})", markup=False)
+        err.print(f"{runs} runs to do{there}; about {units.duration(total)} (estimated from {how})", markup=False)
     else:
         err.print(f"no runs to do{there}", markup=False)
 
 
 def _estimate(job: Job, *, threads: int, fresh: bool = False) -> Estimate:
-    from anabranch.reproduce import estimate, record, registry  # noqa: PLC0415
+    from anabranch.reproduce import estimate  # noqa: PLC0415
 
     runs = list(job.plan.runs) if fresh else job.missing()
     if not runs:
         return estimate.Estimate(0.0, 0, 0)
-    times = estimate.read(record.cost_path(registry.repository(), job.experiment.name), quick=job.quick)
+    times = estimate.known(job.experiment.name, quick=job.quick)
     return estimate.estimate(runs, times, speed=estimate.calibrate(), threads=threads)
 
 
 def _keep(outcome: Outcome, err: Console) -> None:
     """Record an outcome in the repository; the quick size never replaces the full one."""
-    from anabranch.reproduce import estimate, record, registry  # noqa: PLC0415
+    from anabranch.reproduce import estimate, record  # noqa: PLC0415
 
-    root, name = registry.repository(), outcome.job.experiment.name
+    root, name = bundle.clone("--record"), outcome.job.experiment.name
     manifest = outcome.results.manifest
     if not outcome.job.experiment.calculate:
         estimate.write(
@@ -227,9 +252,9 @@ def _keep(outcome: Outcome, err: Console) -> None:
 def _write_tables(err: Console) -> int:
     """Write the comparison tables of the documents again, from the records."""
     from anabranch import outputs  # noqa: PLC0415
-    from anabranch.reproduce import comparison, registry  # noqa: PLC0415
+    from anabranch.reproduce import comparison  # noqa: PLC0415
 
-    for page, text in comparison.pages(registry.repository()):
+    for page, text in comparison.pages(bundle.clone("--record")):
         outputs.put(page, text)
         err.print(f"table: {page}", markup=False)
     return 0
@@ -244,7 +269,7 @@ def _stale_pages(root: Path) -> list[Path]:
 def _check() -> int:
     from anabranch.reproduce import comparison, record, registry  # noqa: PLC0415
 
-    root = registry.repository()
+    root = bundle.clone("--check")
     found = comparison.problems(root, registry.EXPERIMENTS, record.read_all(root, registry.EXPERIMENTS))
     found += [f"{page}: not what the records make; run `anabranch reproduce --record`" for page in _stale_pages(root)]
     for problem in found:
@@ -253,31 +278,58 @@ def _check() -> int:
     return 1 if found else 0
 
 
-def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int, out: Path) -> None:
+def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int) -> None:
+    from anabranch import catalogue  # noqa: PLC0415
+    from anabranch.layout import Fitting  # noqa: PLC0415
+
+    known, speed = catalogue.entries(quick=quick)
+    wanted = {name.strip("/") for name in names}
+    if wanted - {part for one in known for part in (one.name, one.paper)}:
+        _chosen(names, all_=False)  # it says what was probably meant
+    shown = [one for one in known if not names or wanted & {one.name, one.paper}]
+    shown = shown if seeds is None else [one.under(seeds) for one in shown]
+    times = {one.name: one.seconds(speed, threads or os.cpu_count() or 1) for one in shown if not one.problem}
+    stdout().print(Fitting(lambda: [_experiments(shown, times)], lambda: _experiment_lines(shown, times)))
+    stdout().print(f"{'quick' if quick else 'full'} size: about {units.duration(sum(times.values()))} in all")
+
+
+def _title(one: Entry) -> str:
+    return f"{one.title} (cannot be planned: {one.problem})" if one.problem else one.title
+
+
+def _experiments(shown: Sequence[Entry], times: Mapping[str, float]) -> Table:
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    from anabranch.reproduce import registry, runner  # noqa: PLC0415
-    from anabranch.reproduce.estimate import words  # noqa: PLC0415
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("name", "figures", "title"):
-        table.add_column(column, no_wrap=column != "title")
+        table.add_column(column, no_wrap=column == "name", min_width=20 if column == "title" else None)
     for column in ("runs", "time"):
         table.add_column(column, justify="right", no_wrap=True)
-    total = 0.0
-    for one in registry.find(names) if names else registry.EXPERIMENTS:
-        figures = ", ".join(one.figures)
-        try:
-            job = runner.prepare(one, out, quick=quick, seeds=seeds)
-        except AnabranchError as error:
-            table.add_row(one.name, figures, f"{one.title} (cannot be planned: {str(error).splitlines()[0]})", "–", "–")
-            continue
-        guess = _estimate(job, threads=threads, fresh=True)
-        total += guess.seconds
-        table.add_row(one.name, figures, one.title, str(guess.runs), words(guess.seconds))
-    stdout().print(table)
-    stdout().print(f"{'quick' if quick else 'full'} size: about {words(total)} in all")
+    for one in shown:
+        runs, time = ("–", "–") if one.problem else (str(one.runs or "–"), units.duration(times[one.name]))
+        table.add_row(one.name, ", ".join(one.figures), _title(one), runs, time)
+    return table
+
+
+def _experiment_lines(shown: Sequence[Entry], times: Mapping[str, float]) -> list[RenderableType]:
+    """The list for a narrow terminal."""
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    lines: list[RenderableType] = []
+    for one in shown:
+        count = f", {one.runs} runs" if one.runs else ""
+        runs = "" if one.problem else f"{count}, {units.duration(times[one.name])}"
+        lines += [Text(one.name, style="bold"), Padding(Text(f"{_title(one)}{runs}"), (0, 0, 0, 2))]
+    return lines
+
+
+def _compared(rows: Sequence[Row]) -> RenderableType:
+    """What was measured beside what the papers say."""
+    from anabranch.layout import Fitting  # noqa: PLC0415
+
+    return Fitting(lambda: [_table(rows)], lambda: _lines(rows))
 
 
 def _table(rows: Sequence[Row]) -> Table:
@@ -286,8 +338,22 @@ def _table(rows: Sequence[Row]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, right in (("experiment", 0), ("the paper says", 0), ("paper", 1), ("measured", 1), ("ratio", 1)):
-        table.add_column(column, justify="right" if right else "left", no_wrap=column != "the paper says")
-    table.add_column("verdict")
+        says = column == "the paper says"
+        table.add_column(column, justify="right" if right else "left", no_wrap=not says, min_width=20 if says else None)
+    table.add_column("verdict", min_width=12)
     for row in rows:
         table.add_row(row.experiment.name, row.claim.says, row.paper, row.measured, row.ratio, row.words)
     return table
+
+
+def _lines(rows: Sequence[Row]) -> list[RenderableType]:
+    """The same for a narrow terminal."""
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    lines: list[RenderableType] = []
+    for row in rows:
+        lines.append(Text(f"{row.experiment.name}: {row.claim.says}"))
+        texts = (f"paper     {row.paper}", f"measured  {row.measured}", f"ratio     {row.ratio}, {row.words}")
+        lines += [Padding(Text(text), (0, 0, 0, 2)) for text in texts]
+    return lines

@@ -51,7 +51,7 @@ def routing_command(
             "-t",
             help="stride:N, random (a permutation), uniform, senders:N, incast:N, all-to-all, or a CSV file of "
             "source,destination,amount.",
-            metavar="TM",
+            metavar="TRAFFIC",
         ),
     ],
     scheme: Annotated[

@@ -35,7 +35,7 @@ class ModelName(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command to a group."""
-    app.command(name="generate")(generate_command)
+    app.command(name="generate", short_help="Draw a series like one that was measured.")(generate_command)
 
 
 @reads

@@ -13,6 +13,7 @@ import typer
 from anabranch import units
 from anabranch.cli import progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
+from anabranch.cli.help import App
 from anabranch.cli.volume_files import Reading, reads
 from anabranch.errors import AnabranchError
 
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 
     from anabranch.traffic import Binned, Gap
 
-traffic_app = typer.Typer(
-    help="Traffic volumes: from captures to series.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
+traffic_app = App(
+    help="Study the traffic of links: distributions, capacities, bills.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
 )
 
 ROWS = 500
@@ -40,10 +44,10 @@ EPOCH_NS = 100_000_000 * 1_000_000_000
 
 @traffic_app.callback()
 def traffic_options() -> None:
-    """Traffic volumes: from captures to series."""
+    """Study the traffic of links: distributions, capacities, bills."""
 
 
-@traffic_app.command(name="bin")
+@traffic_app.command(name="bin", short_help="Read captures, counters or tables into volume series.")
 @reads
 def bin_command(
     files: Annotated[
@@ -78,7 +82,7 @@ def bin_command(
             show_default="capture's marks",
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Files read at a time; 0: one per core.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="Files read at a time; 0 means one per core.")] = 0,
     reading: Reading,
 ) -> None:
     """Read captures, flow records, counters or tables into volume series, for all bin widths at once."""

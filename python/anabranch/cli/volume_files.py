@@ -29,7 +29,10 @@ FILES = "Parquet of volumes, tables of times and bytes, captures, counters, flow
 
 Files = Annotated[list[Path], typer.Argument(help=FILES, metavar="FILE...")]
 Link = Annotated[
-    str | None, typer.Option("--link", help="Link of a results folder, such as h0-edge0.0.", show_default="all in use")
+    str | None,
+    typer.Option(
+        "--link", help="Link of a results folder, such as h0-edge0.0.", metavar="LINK", show_default="all in use"
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")]
 
@@ -43,7 +46,11 @@ class Reading:
 
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Tables: column of lengths, volumes or counters; may be repeated.", show_default="all"),
+        typer.Option(
+            help="Tables: column of lengths, volumes or counters; may be repeated.",
+            metavar="COLUMN",
+            show_default="all",
+        ),
     ] = None
     row: Annotated[
         list[str] | None, typer.Option(help="Tables: only rows in which a column has a value.", metavar="COLUMN=VALUE")
@@ -59,6 +66,7 @@ class Reading:
         str | None,
         typer.Option(
             help="Tables of volumes: unit of the values, such as B, kbit, MB/s, Gbps.",
+            metavar="UNIT",
             show_default="as the column's name ends, or bytes",
         ),
     ] = None
@@ -70,7 +78,7 @@ class Reading:
             show_default="the usual time between their rows",
         ),
     ] = None
-    counter_bits: Annotated[int | None, typer.Option(help="Counters: their width, 32 or 64.")] = None
+    counter_bits: Annotated[int | None, typer.Option(help="Counters: their width in bits.", metavar="32|64")] = None
     file_format: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +100,11 @@ class Reading:
     ] = "first"
     expression: Annotated[
         str | None,
-        typer.Option("--filter", help='Count only what matches, such as "net 10.0.0.0/8 and not tcp port 443".'),
+        typer.Option(
+            "--filter",
+            help='Count only what matches, such as "net 10.0.0.0/8 and not tcp port 443".',
+            metavar="EXPRESSION",
+        ),
     ] = None
     overhead: Annotated[
         bool, typer.Option("--overhead", help="Add the 24 bytes that Ethernet sends around every packet.")

@@ -16,7 +16,7 @@ from anabranch.errors import AnabranchError
 
 def register(app: typer.Typer) -> None:
     """Add the command to a group."""
-    app.command(name="report")(report_command)
+    app.command(name="report", short_help="Study traces, and write a page with tables and figures.")(report_command)
 
 
 @reads

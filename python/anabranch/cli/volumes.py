@@ -48,9 +48,9 @@ class MethodName(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands to a group."""
-    app.command(name="fit")(fit_command)
-    app.command(name="dimension")(dimension_command)
-    app.command(name="bill")(bill_command)
+    app.command(name="fit", short_help="Fit distributions to volumes.")(fit_command)
+    app.command(name="dimension", short_help="Compute the capacity that a link needs.")(dimension_command)
+    app.command(name="bill", short_help="Compute bills by the 95th percentile, month by month.")(bill_command)
 
 
 @reads
@@ -109,13 +109,18 @@ def fit_command(
 def dimension_command(
     files: Files,
     *,
-    epsilon: Annotated[float, typer.Option(help="Share of bins that may exceed the capacity.")] = 0.01,
+    epsilon: Annotated[float, typer.Option(help="Share of bins that may exceed the capacity.", metavar="SHARE")] = 0.01,
     widths: Annotated[
         str | None,
         typer.Option("--bin", help="Bin widths T, with commas between.", metavar="TIMES", show_default="the file's"),
     ] = None,
     held_out: Annotated[
-        float, typer.Option(help="Share of the series, at its end, to check on; the fit does not see it.")
+        float,
+        typer.Option(
+            help="Share of the series, at its end, to check on; the fit does not see it.",
+            metavar="SHARE",
+            show_default="a third",
+        ),
     ] = 1 / 3,
     link: Link = None,
     as_json: Json = False,

@@ -4,6 +4,20 @@
 (a Content-Security-Policy in the file forbids any).
 """
 
-from anabranch.report.page import html, write
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from anabranch.report.page import html, write
 
 __all__ = ["html", "write"]
+
+
+def __getattr__(name: str) -> object:
+    # Altair takes a second to load, and `anabranch.report.curves` can do without.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module("anabranch.report.page"), name)
+    return value

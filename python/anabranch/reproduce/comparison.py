@@ -233,7 +233,7 @@ def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Re
             seconds += sum(times.seconds.values()) * len(records[name].seeds)
     if not runs:
         return ""
-    took = estimate.words(seconds)
+    took = units.duration(seconds)
     return (
         f"The recorded runs, {runs} in all, took at most {took} of one core, on the machines named in `data/` (time on "
         "a processor; on the wall for runs that tell no other, whatever ran beside them)."

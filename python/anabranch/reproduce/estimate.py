@@ -18,7 +18,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import api
+from anabranch import api, bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
 
@@ -75,6 +75,43 @@ def calibrate() -> float:
     return packets / max(min(times), 1e-6)
 
 
+TYPICAL = 1e6
+"""Packets per second of one core that are assumed where measuring the speed would take longer than the runs."""
+
+SHORT = 3e6
+"""Packets of runs that are so short."""
+
+
+def predict(
+    runs: Sequence[api.PlannedRun], times: Times | None = None, *, speed: float | None = None
+) -> dict[str, float]:
+    """Predict how many seconds each run takes.
+
+    Parameters
+    ----------
+    runs
+        What is to be run.
+    times
+        Recorded times, if any.
+    speed
+        Packets per second of this machine; default: measured, unless the runs are short.
+    """
+    if speed is None:
+        speed = calibrate() if sum(run.packets for run in runs) > SHORT else TYPICAL
+    return {run.run: _seconds(run, times, speed)[0] for run in runs}
+
+
+def known(name: str, *, quick: bool) -> Times | None:
+    """The recorded times of an experiment in one size, if there are any."""
+    file = bundle.locate(record.cost_path(Path(), name))
+    return None if file is None else read(file, quick=quick)
+
+
+def cores(threads: int) -> int:
+    """How many runs are done at a time; 0: one per core."""
+    return threads or os.cpu_count() or 1
+
+
 def estimate(runs: Sequence[api.PlannedRun], times: Times | None, *, speed: float, threads: int = 0) -> Estimate:
     """Estimate the time that runs will take.
 
@@ -90,7 +127,8 @@ def estimate(runs: Sequence[api.PlannedRun], times: Times | None, *, speed: floa
         Runs at a time; 0: one per core.
     """
     each = [_seconds(run, times, speed) for run in runs]
-    workers = max(1, min(threads or os.cpu_count() or 1, len(each)))
+    # They end when all work is done, and the longest of them.
+    workers = max(1, min(cores(threads), len(each)))
     total = sum(seconds for seconds, _ in each)
     longest = max((seconds for seconds, _ in each), default=0.0)
     return Estimate(max(total / workers, longest), len(each), sum(known for _, known in each))
@@ -170,18 +208,3 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def words(seconds: float) -> str:
-    """Write a time of work.
-
-    Examples
-    --------
-    >>> words(0.4), words(42), words(600), words(9000)
-    ('1 s', '42 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:  # noqa: PLR2004 - below a minute and a half, in seconds
-        return f"{max(1, round(seconds))} s"
-    if seconds < 5400:  # noqa: PLR2004 - below an hour and a half, in minutes
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"

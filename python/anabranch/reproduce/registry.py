@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anabranch import bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.experiments import (
     background,
@@ -40,6 +40,7 @@ from anabranch.reproduce.papers import PAPERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from anabranch.reproduce.model import Experiment
 
@@ -152,22 +153,6 @@ def _suggest(wanted: str, names: Sequence[str]) -> str:
     return "`anabranch reproduce --list` lists them"
 
 
-def repository() -> Path:
-    """Find the folder that holds ``scenarios/`` and ``docs/``: the working directory, or that of an editable install.
-
-    Raises
-    ------
-    AnabranchError
-        If neither does.
-    """
-    for root in (Path(), Path(__file__).parents[3]):
-        if (root / "scenarios" / PAPERS[0].name).is_dir():
-            return root
-    raise AnabranchError(
-        "the papers' scenarios are not here", hint="run `anabranch reproduce` in a clone of the repository"
-    )
-
-
 def scenario(experiment: Experiment) -> Path:
     """Path of an experiment's scenario.
 
@@ -178,7 +163,4 @@ def scenario(experiment: Experiment) -> Path:
     """
     if experiment.calculate:
         raise AnabranchError(f"{experiment.name} is a calculation: it has no scenario")
-    path = repository() / experiment.file
-    if not path.is_file():
-        raise AnabranchError(f"{path}: the scenario of {experiment.name} is missing")
-    return path
+    return bundle.find(experiment.file)

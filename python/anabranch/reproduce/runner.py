@@ -132,6 +132,17 @@ def prepare(
     return Job(experiment, quick, seeds, folder, plan, decode_table)
 
 
+def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = None) -> tuple[api.ListedRun, ...]:
+    """List the runs of an experiment that simulates, quickly.
+
+    Raises
+    ------
+    AnabranchError
+        If its scenario is missing or cannot be read.
+    """
+    return api.runs(registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=None), seeds=seeds)
+
+
 def place(out: Path, decode_table: str | None) -> Path:
     """Folder below `out` for all experiments with this table: they are not the papers' experiments.
 

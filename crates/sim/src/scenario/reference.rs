@@ -1,6 +1,7 @@
 //! The JSON Schema of a scenario, and the reference page made from it.
 
 use super::Scenario;
+use crate::workload::built_in_table;
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -29,8 +30,16 @@ pub fn reference() -> String {
             page.section(&heading, key, definition, 2);
         }
     }
-    page.text
+    page.text + BUILT_IN + &built_in_table()
 }
+
+const BUILT_IN: &str = "\
+## Distributions that are built in
+
+For `sizes = { law = \"cdf\", name = ... }`. *linear*: sizes lie on straight lines between the points; *step*: only the sizes
+of the points occur. Several digitisations of one measurement differ, so say which one was used.
+
+";
 
 const INTRODUCTION: &str = "\
 # Scenario files

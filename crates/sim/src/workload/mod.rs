@@ -29,6 +29,7 @@ pub use generate::generate;
 pub use placement::{Access, PlacementConfig, Policy};
 pub(crate) use registry::registry;
 pub use sizes::SizesConfig;
+pub(crate) use sizes::built_in_table;
 pub use supply::Supply;
 pub use trace::TraceConfig;
 

@@ -12,18 +12,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Name and text of the distributions that are built in; origin and licence are in `data/workloads/README.md`.
-pub const BUILT_IN: &[(&str, &str)] = &[
-    ("websearch_pfabric", include_str!("../../../data/workloads/websearch_pfabric.csv")),
-    ("datamining_pfabric", include_str!("../../../data/workloads/datamining_pfabric.csv")),
-    ("websearch_scdp", include_str!("../../../data/workloads/websearch_scdp.csv")),
-];
+mod built_in;
+
+pub use built_in::BUILT_IN;
+pub(crate) use built_in::markdown as built_in_table;
 
 /// An empirical distribution: give either `name` or `file`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cdf {
-    /// A built-in distribution: `websearch_pfabric`, `datamining_pfabric` or `websearch_scdp`.
+    /// A distribution that is [built in](#distributions-that-are-built-in).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A CSV file with the columns `size_bytes,cdf` and a comment `# interpolation: linear` or `step`; relative to the
@@ -142,11 +140,12 @@ impl CdfTable {
     /// If there is none of this name.
     pub fn built_in(name: &str) -> Result<Self, Fault> {
         let Some((_, text)) = BUILT_IN.iter().find(|b| b.0 == name) else {
-            let names: Vec<&str> = BUILT_IN.iter().map(|b| b.0).collect();
-            let near =
-                names.iter().max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+            let near = BUILT_IN
+                .iter()
+                .map(|b| b.0)
+                .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
             let fault =
-                Fault::new("name", format!("no built-in distribution {name:?}; there are {}", names.join(", ")));
+                Fault::new("name", format!("no built-in distribution {name:?}; there are {}", built_in::names()));
             return Err(match near {
                 Some(near) if strsim::jaro_winkler(name, near) > 0.7 => fault.hint(format!("did you mean {near:?}?")),
                 _ => fault.hint("for a file of your own use `file`"),
@@ -198,7 +197,7 @@ impl SizeLaw for Cdf {
             (None, Some(_)) => Vec::new(),
             (None, None) => vec![
                 Fault::new("", "a cdf needs `name` (built in) or `file`")
-                    .hint("built in: websearch_pfabric, datamining_pfabric, websearch_scdp"),
+                    .hint(format!("built in: {}", built_in::names())),
             ],
             (Some(_), Some(_)) => vec![Fault::new("file", "give either `name` or `file`, not both")],
         }

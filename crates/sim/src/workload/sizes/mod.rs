@@ -13,6 +13,7 @@ mod log_normal;
 mod pareto;
 mod volumes;
 
+pub(crate) use cdf::built_in_table;
 pub use cdf::{BUILT_IN, CdfTable, Interpolation};
 pub use volumes::Start;
 
