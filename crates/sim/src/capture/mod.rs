@@ -3,8 +3,9 @@
 //! [`Captures`] reads the [taps](crate::fabric::tap) of ports, keeps the headers of packets that wait there, and hands packets with their
 //! times to the captures that want them, which write them in order. Nothing here is done, or asked, where nobody captures.
 //!
-//! A capture is of the ports of a node: it sees a packet that the node sends when its transmission starts, and one that reaches the
-//! node when its last bit is there. The two most important types are [`CapturePlan`] and [`Captures`].
+//! A capture is of a port: it sees a packet that the port's node sends when its transmission starts, and one that reaches the node by
+//! this link when its last bit is there. A file of several ports would have most packets twice, which Wireshark takes for
+//! retransmissions. The two most important types are [`CapturePlan`] and [`Captures`].
 
 mod encapsulation;
 mod file;
@@ -16,7 +17,7 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
-use crate::engine::arena::{Arena, Hot, PacketId};
+use crate::engine::arena::{Arena, PacketId};
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::tap::{Noted, Tap};
 use crate::host::stack::Header;
@@ -65,13 +66,11 @@ impl Captures {
         let mut captures = Vec::new();
         for plan in plans {
             let (mut interfaces, mut queues) = (Vec::new(), Vec::new());
-            for &own in &plan.ports {
-                for (port, direction) in [(own, Direction::Outbound), (own ^ 1, Direction::Inbound)] {
-                    let number = interfaces.len() as u32;
-                    ports.entry(port).or_default().readers.push((captures.len(), number, direction));
-                    interfaces.push(interface(graph, port, direction));
-                    queues.push(port);
-                }
+            for (port, direction) in [(plan.port, Direction::Outbound), (plan.port ^ 1, Direction::Inbound)] {
+                let number = interfaces.len() as u32;
+                ports.entry(port).or_default().readers.push((captures.len(), number, direction));
+                interfaces.push(interface(graph, port, direction));
+                queues.push(port);
             }
             captures.push(CaptureFile::new(plan, interfaces, queues, &mut *files)?);
         }
@@ -128,19 +127,21 @@ impl Captures {
         for &(capture, interface, _) in &tapped.readers {
             self.captures[capture].cut(interface, now);
         }
-        let waiting: Vec<PacketId> = lost.iter().copied().filter(|id| tapped.waiting.contains_key(id)).collect();
-        for id in waiting {
+        for &id in lost {
             self.lost(port, id, packets, now, Fate::Cut);
         }
     }
 
     fn lost(&mut self, port: PortId, id: PacketId, packets: &Arena<Header>, now: u64, fate: Fate) {
         let Some(tapped) = self.ports.get_mut(&port) else { return };
-        tapped.waiting.remove(&id);
-        let hot: Hot = *packets.hot(id);
+        let on_link = tapped.waiting.remove(&id).is_none();
+        let (hot, header) = (*packets.hot(id), *packets.header(id));
         for &(capture, interface, direction) in &tapped.readers {
-            let (header, came_with) = (*packets.header(id), hot.flags);
-            self.captures[capture].take(Record { time: now, interface, direction, fate, hot, header, came_with });
+            // One that was on the link is known at the far end, where it does not arrive.
+            if !(on_link && direction == Direction::Inbound) {
+                let came_with = hot.flags;
+                self.captures[capture].take(Record { time: now, interface, direction, fate, hot, header, came_with });
+            }
         }
     }
 

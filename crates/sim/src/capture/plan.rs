@@ -11,8 +11,8 @@ pub type Files = dyn FnMut(&str) -> io::Result<Box<dyn Write + Send>> + Send;
 pub struct CapturePlan {
     /// Name of its file, without the ending.
     pub name: String,
-    /// Ports of the node that it is of: of each both directions are captured.
-    pub ports: Vec<PortId>,
+    /// The port that it is of: both directions are captured.
+    pub port: PortId,
     /// Bytes of each packet that are stored at most.
     pub snap: u16,
     /// Packets that it holds at most.

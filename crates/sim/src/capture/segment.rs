@@ -10,6 +10,7 @@ use etherparse::TcpHeader;
 
 /// Kinds of options: RFC 9293 §3.1, RFC 7323 §2.2, RFC 2018 §2 and §3, RFC 8684 §3.
 const NOP: u8 = 1;
+const MAXIMUM_SEGMENT_SIZE: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
@@ -93,6 +94,9 @@ fn options(segment: &Segment, data: Option<u64>, hot: &Hot, ends: &Ends) -> Opti
         }
         if ends.scale > 0 {
             options.add(WINDOW_SCALE, &[ends.scale]);
+        }
+        if !options.bytes.is_empty() {
+            options.add(MAXIMUM_SEGMENT_SIZE, &ends.payload.to_be_bytes());
         }
     }
     let mut blocks = Vec::new();

@@ -3,11 +3,11 @@
 use super::failure::{find_node, unknown};
 use super::{BufferSize, Measure, Plan, RunPlan, Scenario, ScenarioError, TransportName};
 use crate::capture::CapturePlan;
-use crate::fabric::graph::{Graph, PortId};
+use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::workload::Fault;
 use anabranch_transport::Bytes;
 
-/// Captures at a time: each has a file open, or two, and every run that goes on at the time has them.
+/// Ports that are captured at a time: each has a file open, or two, and every run that goes on at the time has them.
 const MOST: usize = 100;
 
 /// What a capture holds unless the scenario says otherwise.
@@ -21,10 +21,6 @@ const ENCAPSULATED: u64 = 64;
 /// What is wrong with the keys, whatever the fabric.
 pub(super) fn check(measure: &Measure) -> Vec<Fault> {
     let mut faults = Vec::new();
-    if measure.packets.len() > MOST {
-        let message = format!("{} captures; at most {MOST} at a time", measure.packets.len());
-        faults.push(Fault::new("packets", message).hint("the name of a switch captures all of its ports in one file"));
-    }
     for (i, name) in measure.packets.iter().enumerate() {
         if measure.packets[..i].contains(name) {
             faults.push(Fault::new(format!("packets.{i}"), format!("{name:?} is there already")));
@@ -54,9 +50,16 @@ pub(super) fn check(measure: &Measure) -> Vec<Fault> {
 impl Scenario {
     /// What is wrong with the captures in this fabric, and what they cannot show as it is simulated.
     pub(super) fn check_captures(&self, graph: &Graph) -> Vec<Fault> {
-        let mut faults = Vec::new();
+        let (mut faults, mut count) = (Vec::new(), 0);
         for (i, name) in self.measure.packets.iter().enumerate() {
-            faults.extend(ports(name, graph).err().map(|fault| Fault { key: format!("packets.{i}"), ..fault }));
+            match ports(name, graph) {
+                Ok(ports) => count += ports.len(),
+                Err(fault) => faults.push(Fault { key: format!("packets.{i}"), ..fault }),
+            }
+        }
+        if count > MOST {
+            let message = format!("{count} ports; at most {MOST} are captured at a time");
+            faults.push(Fault::new("packets", message).hint("name the ports that you will look at: \"edge0-h4\""));
         }
         if self.measure.packets.is_empty() {
             return faults;
@@ -109,7 +112,16 @@ fn ports(name: &str, graph: &Graph) -> Result<Vec<PortId>, Fault> {
         return Err(Fault::new("packets", format!("no link joins {a} and {b}")).hint(format!("\"{a}-{peer}\" is a port")));
     }
     let missing = name.split('-').map(str::trim).find(|part| find_node(part, graph).is_none()).unwrap_or(name);
-    Err(unknown("packets", missing, graph, 0))
+    let fault = unknown("packets", missing, graph, 0);
+    let port = graph.host_ports().first().filter(|&&port| port < graph.ports()).copied();
+    Err(match (&fault.hint, port) {
+        (Some(hint), Some(port)) if !hint.starts_with("did you mean") => {
+            let node = |node: NodeId| &graph.nodes[node as usize].name;
+            let (host, switch) = (node(graph.port_peer(port)), node(graph.port_owner(port)));
+            fault.hint(format!("{host:?} is a host, {switch:?} a switch, \"{switch}-{host}\" a port"))
+        }
+        _ => fault,
+    })
 }
 
 impl Plan {
@@ -126,11 +138,20 @@ impl Plan {
             BufferSize::Bytes(bytes) => (None, Some(bytes.0)),
         };
         let mut plans: Vec<CapturePlan> = Vec::new();
-        for name in &measure.packets {
-            let ports = ports(name, graph).map_err(|fault| Box::new(self.fault_error(run, &fault.under("measure"))))?;
-            let file = file_name(name, |file| plans.iter().any(|plan| plan.name.eq_ignore_ascii_case(file)));
-            let comment = format!("scenario {}, run {}, seed {}, at {name}", run.scenario.name, run.name(), run.seed);
-            plans.push(CapturePlan { name: file, ports, snap: measure.packets_snap.0 as u16, packets, bytes, comment });
+        for (i, name) in measure.packets.iter().enumerate() {
+            let fault = |fault: Fault| Fault { key: format!("measure.packets.{i}"), ..fault };
+            for port in ports(name, graph).map_err(|e| Box::new(self.fault_error(run, &fault(e))))? {
+                if plans.iter().any(|plan| plan.port == port) {
+                    continue;
+                }
+                let node = |node: NodeId| &graph.nodes[node as usize].name;
+                let name = format!("{}-{}", node(graph.port_owner(port)), node(graph.port_peer(port)));
+                let file = file_name(&name, |file| plans.iter().any(|plan| plan.name.eq_ignore_ascii_case(file)));
+                let of = format!("scenario {}, run {}, seed {}", run.scenario.name, run.name(), run.seed);
+                let comment = format!("{of}, captured at port {name}");
+                let snap = measure.packets_snap.0 as u16;
+                plans.push(CapturePlan { name: file, port, snap, packets, bytes, comment });
+            }
         }
         Ok(plans)
     }

@@ -26,9 +26,9 @@ pub struct Measure {
     /// Bytes that every link has sent since the last sample, headers included; nothing for those that sent none. A packet
     /// counts as a whole when its transmission starts.
     pub volumes: bool,
-    /// Where packets are captured into pcapng files, which Wireshark reads: a host or switch by its name, `"h3"`, which is all of its
-    /// ports, or one port, by the names of its node and of the node that it leads to, `"edge0-h4"`. Both directions; a file for each.
-    /// At most 100.
+    /// Where packets are captured into pcapng files, which Wireshark reads: a port, by the names of its node and of the node that it
+    /// leads to, `"edge0-h4"`, or all ports of a host or switch by its name, `"h3"`. Of each port a file with both directions; at most
+    /// 100.
     pub packets: Vec<String>,
     /// What each of these files holds at most, `"1000 packets"` or `"100MB"`; the run goes on without it, and the manifest says when.
     /// `auto`: 1GB.
