@@ -95,7 +95,8 @@ fn options(segment: &Segment, data: Option<u64>, hot: &Hot, ends: &Ends) -> Opti
         if ends.scale > 0 {
             options.add(WINDOW_SCALE, &[ends.scale]);
         }
-        if !options.bytes.is_empty() {
+        // Whoever sends options with a SYN sends this one. Without any it is told by nothing, as the simulator counts it.
+        if !options.bytes.is_empty() || room(hot) >= 4 {
             options.add(MAXIMUM_SEGMENT_SIZE, &ends.payload.to_be_bytes());
         }
     }
@@ -113,16 +114,21 @@ fn options(segment: &Segment, data: Option<u64>, hot: &Hot, ends: &Ends) -> Opti
     options
 }
 
+/// Bytes that the simulator counts for options.
+fn room(hot: &Hot) -> usize {
+    usize::from(hot.trimmed_size).saturating_sub(20 + TcpHeader::MIN_LEN)
+}
+
 /// The data sequence signal of a subflow's segment, if the simulator counts bytes for one: MPTCP's have it, Front-Back's not.
 fn add_signal(options: &mut Options, segment: &Segment, data: u64, hot: &Hot) {
-    let room = usize::from(hot.trimmed_size).saturating_sub(20 + TcpHeader::MIN_LEN);
+    let room = room(hot);
     let left = room.saturating_sub(options.bytes.len());
     let fin = if segment.flags.has(Flags::DATA_FIN) { DATA_FIN } else { 0 };
-    if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
-    } else if segment.len > 0 && left >= 20 {
+    let signals = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST);
+    if signals && segment.len > 0 && left >= 20 {
         let (number, length) = (number(segment.seq).to_be_bytes(), segment.len.to_be_bytes());
         options.add(MPTCP, &[&[DSS, MAPPING | fin][..], &data.to_be_bytes(), &number, &length].concat());
-    } else if segment.len == 0 && left >= 12 {
+    } else if signals && segment.len == 0 && left >= 12 {
         options.add(MPTCP, &[&[DSS, DATA_ACK | fin][..], &data.to_be_bytes()].concat());
     }
     options.fill(room);
