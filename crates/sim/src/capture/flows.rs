@@ -5,8 +5,8 @@
 //! for each connection and each of its subflows.
 
 use crate::engine::arena::{EndpointId, Hot, flag};
-use crate::host::protocol::{Protocol, Transport};
 use crate::host::Remotes;
+use crate::host::protocol::{Protocol, Transport};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Where the ports of workloads begin that name none.
@@ -86,7 +86,7 @@ impl Flows {
             session: party.session,
             receives: party.receives,
             port,
-            scale: (0..14).find(|scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(14),
+            scale: (0..14).find(|scale| u16::try_from(window >> scale).is_ok()).unwrap_or(14),
             payload: party.transport.object(party.transport.packet_bytes()) as u16,
             remotes: party.remotes.clone(),
         });

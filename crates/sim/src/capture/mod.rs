@@ -49,9 +49,9 @@ struct Tapped {
 /// The captures of a run.
 pub struct Captures {
     ports: BTreeMap<PortId, Tapped>,
-    captures: Vec<CaptureFile>,
+    files: Vec<CaptureFile>,
     flows: Flows,
-    files: Box<Files>,
+    open: Box<Files>,
     /// The first that went wrong with a file. Then no more is written.
     failed: Option<io::Error>,
 }
@@ -61,20 +61,20 @@ impl Captures {
     ///
     /// # Errors
     /// If a file cannot be opened or written.
-    pub fn new(plans: Vec<CapturePlan>, graph: &Graph, mut files: Box<Files>) -> io::Result<Self> {
+    pub fn new(plans: Vec<CapturePlan>, graph: &Graph, mut open: Box<Files>) -> io::Result<Self> {
         let mut ports: BTreeMap<PortId, Tapped> = BTreeMap::new();
-        let mut captures = Vec::new();
+        let mut files = Vec::new();
         for plan in plans {
             let (mut interfaces, mut queues) = (Vec::new(), Vec::new());
             for (port, direction) in [(plan.port, Direction::Outbound), (plan.port ^ 1, Direction::Inbound)] {
                 let number = interfaces.len() as u32;
-                ports.entry(port).or_default().readers.push((captures.len(), number, direction));
+                ports.entry(port).or_default().readers.push((files.len(), number, direction));
                 interfaces.push(interface(graph, port, direction));
                 queues.push(port);
             }
-            captures.push(CaptureFile::new(plan, interfaces, queues, &mut *files)?);
+            files.push(CaptureFile::new(plan, interfaces, queues, &mut *open)?);
         }
-        Ok(Self { ports, captures, flows: Flows::default(), files, failed: None })
+        Ok(Self { ports, files, flows: Flows::default(), open, failed: None })
     }
 
     /// The ports that need a tap.
@@ -101,7 +101,7 @@ impl Captures {
                         let time = if direction == Direction::Inbound { arrival } else { at };
                         let Waiting { header, flags: came_with } = waiting;
                         let fate = Fate::Carried;
-                        self.captures[capture].take(Record { time, interface, direction, fate, hot, header, came_with });
+                        self.files[capture].take(Record { time, interface, direction, fate, hot, header, came_with });
                     }
                 }
             }
@@ -125,7 +125,7 @@ impl Captures {
     pub fn cut(&mut self, port: PortId, lost: &[PacketId], packets: &Arena<Header>, now: u64) {
         let Some(tapped) = self.ports.get_mut(&port) else { return };
         for &(capture, interface, _) in &tapped.readers {
-            self.captures[capture].cut(interface, now);
+            self.files[capture].cut(interface, now);
         }
         for &id in lost {
             self.lost(port, id, packets, now, Fate::Cut);
@@ -140,17 +140,17 @@ impl Captures {
             // One that was on the link is known at the far end, where it does not arrive.
             if !(on_link && direction == Direction::Inbound) {
                 let came_with = hot.flags;
-                self.captures[capture].take(Record { time: now, interface, direction, fate, hot, header, came_with });
+                self.files[capture].take(Record { time: now, interface, direction, fate, hot, header, came_with });
             }
         }
     }
 
     /// Writes what nothing earlier can come before any more. `next_start` says of a port before when no more transmissions start.
     pub fn write(&mut self, next_start: impl Fn(PortId) -> u64) {
-        for capture in &mut self.captures {
+        for capture in &mut self.files {
             let before = capture.ports.iter().map(|&port| next_start(port)).min().unwrap_or(u64::MAX);
             if self.failed.is_none() {
-                self.failed = capture.write_before(before, &self.flows, &mut *self.files).err();
+                self.failed = capture.write_before(before, &self.flows, &mut *self.open).err();
             }
         }
     }
@@ -164,7 +164,7 @@ impl Captures {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        self.captures.into_iter().map(|capture| capture.finish(names, end)).collect()
+        self.files.into_iter().map(|capture| capture.finish(names, end)).collect()
     }
 }
 

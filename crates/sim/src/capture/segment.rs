@@ -43,13 +43,6 @@ impl Options {
         self.bytes.extend([kind, length as u8]);
         self.bytes.extend(value);
     }
-
-    /// Fills up to so many bytes, if a header can have these.
-    fn fill(&mut self, bytes: usize) {
-        if bytes <= MOST && bytes.is_multiple_of(4) && bytes > self.bytes.len() {
-            self.bytes.resize(bytes, NOP);
-        }
-    }
 }
 
 /// The number on the wire of an offset: behind SYN.
@@ -119,17 +112,22 @@ fn room(hot: &Hot) -> usize {
     usize::from(hot.trimmed_size).saturating_sub(20 + TcpHeader::MIN_LEN)
 }
 
-/// The data sequence signal of a subflow's segment, if the simulator counts bytes for one: MPTCP's have it, Front-Back's not.
+/// The data sequence signal of a subflow's segment, if the simulator counts bytes for one: MPTCP's have it, Front-Back's not. Data goes
+/// one way, so that its packets have received nothing. `DATA_FIN` takes a byte of the mapping (RFC 8684 §3.3.3).
 fn add_signal(options: &mut Options, segment: &Segment, data: u64, hot: &Hot) {
-    let room = room(hot);
-    let left = room.saturating_sub(options.bytes.len());
-    let fin = if segment.flags.has(Flags::DATA_FIN) { DATA_FIN } else { 0 };
-    let signals = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST);
-    if signals && segment.len > 0 && left >= 20 {
-        let (number, length) = (number(segment.seq).to_be_bytes(), segment.len.to_be_bytes());
-        options.add(MPTCP, &[&[DSS, MAPPING | fin][..], &data.to_be_bytes(), &number, &length].concat());
-    } else if signals && segment.len == 0 && left >= 12 {
-        options.add(MPTCP, &[&[DSS, DATA_ACK | fin][..], &data.to_be_bytes()].concat());
+    let left = room(hot).saturating_sub(options.bytes.len());
+    let fin = segment.flags.has(Flags::DATA_FIN);
+    let bits = DATA_ACK | if fin { DATA_FIN } else { 0 };
+    if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+        return;
     }
-    options.fill(room);
+    if left >= 28 && (segment.len > 0 || fin) {
+        let stream = if segment.len > 0 { number(segment.seq) } else { 0 };
+        let length = segment.len.saturating_add(u16::from(fin));
+        let signal =
+            [&[DSS, bits | MAPPING][..], &[0; 8], &data.to_be_bytes(), &stream.to_be_bytes(), &length.to_be_bytes()];
+        options.add(MPTCP, &signal.concat());
+    } else if left >= 12 && segment.len == 0 {
+        options.add(MPTCP, &[&[DSS, bits][..], &data.to_be_bytes()].concat());
+    }
 }

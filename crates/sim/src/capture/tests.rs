@@ -1,7 +1,7 @@
 //! The bytes of packets.
 
 use super::flows::{Ends, Flows, Party};
-use super::headers;
+use super::{headers, segment};
 use crate::engine::arena::{Hot, NO_PACKET, flag};
 use crate::host::protocol::{Protocol, Transport};
 use crate::host::stack::Header;
@@ -12,7 +12,18 @@ use std::num::NonZeroU16;
 
 fn hot(size: u16, trimmed_size: u16, flags: u8) -> Hot {
     let tag = Hot::tag(0, 3, false);
-    Hot { at: 0, next: NO_PACKET, endpoint: 1, destination: 1, path: 0xa1b2_c3d4, size, trimmed_size, from: 0, tag, flags }
+    Hot {
+        at: 0,
+        next: NO_PACKET,
+        endpoint: 1,
+        destination: 1,
+        path: 0xa1b2_c3d4,
+        size,
+        trimmed_size,
+        from: 0,
+        tag,
+        flags,
+    }
 }
 
 fn ends() -> Ends {
@@ -83,7 +94,8 @@ fn a_syn_has_the_options_that_its_ends_need() {
 fn windows_are_scaled_behind_the_handshake() {
     let wide = Ends { scale: 5, ..ends() };
     let window = |flags, window| {
-        let (own, _) = bytes(&hot(40, 40, 0), Header::Tcp(changed(segment(flags), |segment| segment.window = window)), &wide);
+        let (own, _) =
+            bytes(&hot(40, 40, 0), Header::Tcp(changed(segment(flags), |segment| segment.window = window)), &wide);
         u16::from_be_bytes([own[34], own[35]])
     };
     assert_eq!([window(Flags::ACK, 1_000_000), window(Flags::ACK, 1)], [31_250, 1]);
@@ -173,12 +185,8 @@ fn remote(host: u32, endpoint: u32, from: u16) -> Remote {
 #[test]
 fn connections_have_addresses_and_ports_of_their_own() {
     let one = |host, endpoint| Remotes::One(remote(host, endpoint, 0));
-    let parties = [
-        (3, false, 4, one(255, 1)),
-        (255, true, 4, one(3, 0)),
-        (3, false, 1, one(255, 3)),
-        (255, true, 1, one(3, 2)),
-    ];
+    let parties =
+        [(3, false, 4, one(255, 1)), (255, true, 4, one(3, 0)), (3, false, 1, one(255, 3)), (255, true, 1, one(3, 2))];
     for (port, service) in [(0, 30_002), (80, 80)] {
         let flows = opened(&transport(1 << 20), port, &parties);
         let told = |endpoint, subflow| {
@@ -206,4 +214,25 @@ fn groups_have_addresses_too() {
     let pull = Hot { endpoint: 0, from: 1, ..hot(40, 40, flag::CONTROL) };
     assert_eq!(told(pull).as_deref(), Some("10.0.0.3:30002 10.0.0.1:32768"));
     assert_eq!(told(Hot { from: 2, ..pull }), None, "there is no third member");
+}
+
+#[test]
+fn a_subflows_data_says_where_it_belongs() {
+    let data = changed(segment(Flags::ACK), |segment| (segment.seq, segment.len) = (1432, 1432));
+    for (flags, bits, length) in [(Flags::NONE, 0x0f, [0x05, 0x98]), (Flags::DATA_FIN, 0x1f, [0x05, 0x99])] {
+        let header = segment::tcp(
+            &changed(data, |segment| segment.flags = segment.flags | flags),
+            Some(0x0102_0304_0506),
+            &hot(1500, 68, flag::DATA),
+            &ends(),
+        );
+        let signal =
+            [&[1, 1, 30, 26, 0x20, bits][..], &[0; 8], &[0, 0, 1, 2, 3, 4, 5, 6], &[0, 0, 0x05, 0x99], &length];
+        assert_eq!(header.options.as_slice(), signal.concat());
+    }
+    // An ACK has room for what has arrived, a packet of Front-Back for nothing.
+    let ack = segment(Flags::ACK);
+    let options = |size| segment::tcp(&ack, Some(9), &hot(size, size, 0), &ends()).options.as_slice().to_vec();
+    assert_eq!(options(52), [30, 12, 0x20, 0x03, 0, 0, 0, 0, 0, 0, 0, 9]);
+    assert!(options(40).is_empty());
 }

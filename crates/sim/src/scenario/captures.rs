@@ -109,7 +109,9 @@ fn ports(name: &str, graph: &Graph) -> Result<Vec<PortId>, Fault> {
     if let Some((a, b)) = ends.find(|(a, b)| find_node(a, graph).is_some() && find_node(b, graph).is_some()) {
         let first = find_node(a, graph).and_then(|node| (0..graph.ports()).find(|&p| graph.port_owner(p) == node));
         let peer = first.map_or("", |port| &graph.nodes[graph.port_peer(port) as usize].name);
-        return Err(Fault::new("packets", format!("no link joins {a} and {b}")).hint(format!("\"{a}-{peer}\" is a port")));
+        return Err(
+            Fault::new("packets", format!("no link joins {a} and {b}")).hint(format!("\"{a}-{peer}\" is a port"))
+        );
     }
     let missing = name.split('-').map(str::trim).find(|part| find_node(part, graph).is_none()).unwrap_or(name);
     let fault = unknown("packets", missing, graph, 0);
