@@ -40,9 +40,7 @@ placement = { pattern = "incast", senders = 3, receiver = 0 }
 WARNING, ERROR = 0x00600000, 0x00800000
 """Severities of tshark's expert information (``epan/proto.h``)."""
 
-CHECKS = [
-    option for name in ("ip", "tcp", "udp") for option in ("-o", f"{name}.check_checksum:TRUE")
-]
+CHECKS = [option for name in ("ip", "tcp", "udp") for option in ("-o", f"{name}.check_checksum:TRUE")]
 
 
 @dataclass
@@ -95,12 +93,14 @@ def fields(file: Path, *names: str, wanted: str = "") -> list[tuple[str, ...]]:
 def complaints(file: Path) -> list[str]:
     """Warnings and errors of tshark, but for those that say what really happened: losses and retransmissions.
 
-    It takes the ACK of a FIN for one of something unseen where the FIN came with a retransmission of data that had been sent
-    without it.
+    It takes the ACK of a FIN for one of something unseen where the FIN came with a retransmission of data that had been
+    sent without it.
     """
     told = "_ws.expert.message"
     rows = fields(file, "frame.number", told, wanted=f"_ws.malformed or _ws.expert.severity >= {WARNING}")
-    true = re.compile(r"out-of-order segment|Previous segment\(s\) not captured|Connection reset|FIN.*ACKed segment that wasn't")
+    true = re.compile(
+        r"out-of-order segment|Previous segment\(s\) not captured|Connection reset|FIN.*ACKed segment that wasn't"
+    )
     return [f"{number}: {message}" for number, message in rows if not true.search(message)]
 
 

@@ -269,7 +269,9 @@ def _tell_captures(results: Results, err: Console) -> None:
     full = [(run, capture) for run in runs for capture in run.captures if capture.full_at_ns is not None]
     for run, capture in full[:MOST_FULL]:
         at = units.time(capture.full_at_ns or 0)
-        err.print(f"warning: {run.run}: {capture.file} reached its limit at {at} and holds nothing after that", markup=False)
+        err.print(
+            f"warning: {run.run}: {capture.file} reached its limit at {at} and holds nothing after that", markup=False
+        )
     if len(full) > MOST_FULL:
         err.print(f"warning: so did {len(full) - MOST_FULL} more; manifest.json lists them", markup=False)
     if full:
