@@ -336,7 +336,8 @@ impl Port {
     }
 
     /// A packet comes to the queue, or passes it.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet; captures call it, too")]
     fn offer(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Outcome {
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {

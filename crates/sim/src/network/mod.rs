@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | `engine` | time, events, packets, fingerprint | - |
 //! | `ledger` | which sessions there are, what became of them and of every packet | - |
-//! | `fabric` | ports, routes, multicast groups: what happens to a packet between hosts | engine, ledger |
+//! | `fabric` | ports, routes, multicast groups, captures: what happens to a packet between hosts | engine, ledger |
 //! | `hosts` | interfaces and endpoints: what happens at hosts | engine, ledger, fabric |
 //! | `monitor` | time series | looks at all of these |
 //! | `controllers` | controllers, and what they have decided | all of these |
