@@ -22,6 +22,37 @@ STATUSES = ("complete", "stalled", "time_limit", "interrupted")
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """A packet capture of one port (``measure.packets``).
+
+    Attributes
+    ----------
+    file
+        Its file, relative to the folder of the run.
+    dropped_file
+        The file with the packets that were dropped at its links; None if there were none.
+    links
+        The directed links in it, ``SRC-DST``: what the port sends, and what reaches it.
+    packets
+        Packets in the file.
+    bytes
+        Bytes that these had on the wire.
+    dropped
+        Packets that were dropped at its links, whether or not they are in a file.
+    full_at_ns
+        When it had reached its limit, after which it holds nothing, in nanoseconds; None if it holds all.
+    """
+
+    file: str
+    links: tuple[str, ...]
+    packets: int
+    bytes: int
+    dropped: int
+    dropped_file: str | None = None
+    full_at_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunEntry:
     """One run: a scenario point under one seed.
 
@@ -59,6 +90,8 @@ class RunEntry:
         Time on a processor in seconds, which other programs do not lengthen; None in older results.
     conservation
         Packet counts: sent, replicated, delivered, trimmed, dropped, in flight.
+    captures
+        Packet captures, one for each port.
     """
 
     run: str
@@ -77,6 +110,7 @@ class RunEntry:
     wall_s: float = 0.0
     cpu_s: float | None = None
     conservation: Mapping[str, int] = field(default_factory=dict)
+    captures: tuple[Capture, ...] = ()
 
     @property
     def cost_s(self) -> float:
@@ -246,6 +280,7 @@ def _run(entry: Mapping[str, Any], where: str) -> RunEntry:
         wall_s=_number(entry.get("wall_s"), "wall_s") or 0.0,
         cpu_s=_number(entry.get("cpu_s"), "cpu_s"),
         conservation=counts,
+        captures=tuple(_capture(capture) for capture in _list(entry.get("captures") or [], "captures")),
     )
 
 
@@ -257,6 +292,28 @@ def _window(value: object) -> tuple[float, float] | None:
         raise ValueError(f"window_ns is {value!r}, expected two numbers")
     begin, end = (_number(part, "window_ns") for part in value)
     return None if begin is None or end is None else (begin, end)
+
+
+def _capture(entry: Mapping[str, Any]) -> Capture:
+    full = entry.get("full_at_ns")
+    dropped = entry.get("dropped_file")
+    return Capture(
+        file=_below(entry["file"]),
+        links=tuple(map(str, _list(entry["links"], "captures.links"))),
+        packets=_whole(entry["packets"], "captures.packets"),
+        bytes=_whole(entry["bytes"], "captures.bytes"),
+        dropped=_whole(entry["dropped"], "captures.dropped"),
+        dropped_file=None if dropped is None else _below(dropped),
+        full_at_ns=None if full is None else _whole(full, "captures.full_at_ns"),
+    )
+
+
+def _below(path: object) -> str:
+    """A path below the folder of a run; a manifest may come from someone else."""
+    parts = str(path).split("/")
+    if any(part in {"", ".", ".."} or any(letter in part for letter in "\\\0") for part in parts):
+        raise TypeError(f"`captures.file` is {_short(repr(path))}, expected a path below the run's folder")
+    return str(path)
 
 
 def _caught_up(manifest: Manifest, folder: Path) -> Manifest:

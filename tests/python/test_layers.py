@@ -39,7 +39,7 @@ LAYERS = {
         fabric
         workload
         host
-        control
+        capture control
         network
         measure
         scenario

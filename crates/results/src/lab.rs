@@ -52,14 +52,29 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
         &missing,
         request.threads,
         progress,
-        |i| Ok(plan.network(&plan.runs[i])?),
+        |i| {
+            let run = &plan.runs[i];
+            let mut network = plan.network(run)?;
+            let captures = plan.captures(run, network.graph())?;
+            if !captures.is_empty() {
+                store.begin_captures(&run.name(), |files| network.capture(captures, files))?;
+            }
+            Ok(network)
+        },
         |i, record, spent| {
             let run = &plan.runs[i];
+            let unfinished = matches!(record.ending, Ending::TooLarge(..) | Ending::Refused(_));
+            if unfinished || record.captures.is_err() {
+                store.remove_draft(&run.name())?;
+            }
             if let Ending::TooLarge(needs, why) = &record.ending {
                 return Err(plan.too_large(run, *needs, why).into());
             }
             if let Ending::Refused(why) = &record.ending {
                 return Err(plan.refused(run, why).into());
+            }
+            if let Err(source) = record.captures {
+                return Err(store.capture_failed(&run.name(), source).into());
             }
             let entry = RunEntry::new(run, &record, spent);
             store.write_run(&entry, &record)?;
@@ -211,6 +226,7 @@ impl RunEntry {
             cpu_s: None,
             scenario_hash: run.hash.clone(),
             conservation: Conservation::default(),
+            captures: Vec::new(),
         }
     }
 }

@@ -4,10 +4,11 @@
 //! [`Manifest`] is its table of contents. Everything appears by rename when it is complete: a reader never sees half a
 //! file, and an interrupted experiment keeps the runs that had finished.
 
+mod captures;
 pub mod lab;
 mod manifest;
 mod store;
 mod tables;
 
-pub use manifest::{Manifest, RunEntry, SCHEMA};
+pub use manifest::{Capture, Manifest, RunEntry, SCHEMA};
 pub use store::{Store, StoreError};

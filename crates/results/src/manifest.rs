@@ -1,5 +1,6 @@
 //! `manifest.json`: what was run, with what, and how each run ended.
 
+use anabranch_sim::capture::CaptureRow;
 use anabranch_sim::experiment::Spent;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Conservation, Ending};
@@ -73,6 +74,46 @@ pub struct RunEntry {
     pub scenario_hash: String,
     /// Packet counts.
     pub conservation: Conservation,
+    /// Packet captures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<Capture>,
+}
+
+/// A packet capture in the manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Its file below the folder of the run.
+    pub file: String,
+    /// The file with the packets that were dropped at its links, if there were any.
+    pub dropped_file: Option<String>,
+    /// The directed links in it, by the names of their ends.
+    pub links: Vec<String>,
+    /// Packets in the file.
+    pub packets: u64,
+    /// Bytes that these had on the wire.
+    pub bytes: u64,
+    /// Packets that were dropped at its links.
+    pub dropped: u64,
+    /// When it had reached its limit, in nanoseconds: it holds nothing after that.
+    pub full_at_ns: Option<u64>,
+}
+
+/// In the folder of a run: that of its packet captures.
+pub(crate) const CAPTURES: &str = "packets";
+
+impl Capture {
+    fn new(row: &CaptureRow) -> Self {
+        let path = |file: &String| format!("{CAPTURES}/{file}");
+        Self {
+            file: row.files.first().map_or_else(String::new, path),
+            dropped_file: row.files.get(1).map(path),
+            links: row.links.clone(),
+            packets: row.packets,
+            bytes: row.bytes,
+            dropped: row.dropped,
+            full_at_ns: row.full_at.map(|time| time.ps() / 1000),
+        }
+    }
 }
 
 /// Status of a run that was cut short.
@@ -105,6 +146,7 @@ impl RunEntry {
             cpu_s: Some(spent.cpu.as_secs_f64()),
             scenario_hash: run.hash.clone(),
             conservation: record.conservation,
+            captures: record.captures.iter().flatten().map(Capture::new).collect(),
         }
     }
 }

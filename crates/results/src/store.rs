@@ -1,7 +1,9 @@
 //! A result folder on disk.
 
-use crate::manifest::INTERRUPTED;
+use crate::captures;
+use crate::manifest::{CAPTURES, INTERRUPTED};
 use crate::{Manifest, RunEntry, tables};
+use anabranch_sim::capture::Files;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::measure::RunRecord;
 use arrow_array::RecordBatch;
@@ -77,7 +79,11 @@ fn foreign(runs: &Path) -> io::Result<Option<PathBuf>> {
             let file = file?;
             let name = file.file_name();
             let name = name.to_string_lossy();
-            if !FILES.contains(&&*name) && !drafts(&name) {
+            if name == CAPTURES && file.file_type()?.is_dir() {
+                if let Some(path) = captures::foreign(&file.path())? {
+                    return Ok(Some(path));
+                }
+            } else if !FILES.contains(&&*name) && !drafts(&name) {
                 return Ok(Some(file.path()));
             }
         }
@@ -99,6 +105,8 @@ fn has_tables(run: &Path) -> bool {
 /// Removes the folder of a run: the files that a run has, then the folder, which stays if it holds anything else.
 fn remove_run(path: &Path) -> Result<(), StoreError> {
     let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
+    let folder = path.join(CAPTURES);
+    captures::remove(&folder).map_err(|e| io(&folder, e))?;
     for name in FILES.iter().map(|&name| name.to_owned()).chain([draft_name(ENTRY), OLD_DRAFT.to_owned()]) {
         let file = path.join(name);
         match fs::remove_file(&file) {
@@ -151,7 +159,11 @@ impl Store {
             }
             let entry = fs::read_to_string(folder.join(&name).join(ENTRY)).ok();
             match entry.and_then(|text| serde_json::from_str::<RunEntry>(&text).ok()) {
-                Some(entry) if entry.status != INTERRUPTED && has_tables(&folder.join(&name)) => {
+                Some(entry)
+                    if entry.status != INTERRUPTED
+                        && has_tables(&folder.join(&name))
+                        && captures::all_there(&folder.join(&name), &entry.captures) =>
+                {
                     kept.push(RunEntry { run: name.to_string_lossy().into_owned(), ..entry });
                 }
                 // A draft, a run that was cut short or has lost a table, or of a version that wrote no entries.
@@ -231,6 +243,44 @@ impl Store {
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
 
+    /// Makes the place for a run's packet captures, which are written while it runs: `begin` is given what opens them. They are in
+    /// the run's folder once [`write_run`](Self::write_run) has made it.
+    ///
+    /// # Errors
+    /// If a file cannot be opened or written.
+    pub fn begin_captures(
+        &self,
+        run: &str,
+        begin: impl FnOnce(Box<Files>) -> io::Result<()>,
+    ) -> Result<(), StoreError> {
+        self.remove_draft(run)?; // of a program that was killed
+        let folder = self.draft(run).join(CAPTURES);
+        let io = |source| StoreError::Io { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(io)?;
+        let begun = begin(captures::files(folder.clone())).map_err(io);
+        if begun.is_err() {
+            let _ = self.remove_draft(run);
+        }
+        begun
+    }
+
+    /// Why a run's captures could not be written.
+    pub fn capture_failed(&self, run: &str, source: io::Error) -> StoreError {
+        StoreError::Io { path: self.root.join("runs").join(run).join(CAPTURES), source }
+    }
+
+    /// Removes what there is of a run that will not be written.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn remove_draft(&self, run: &str) -> Result<(), StoreError> {
+        remove_run(&self.draft(run))
+    }
+
+    fn draft(&self, run: &str) -> PathBuf {
+        self.root.join("runs").join(draft_name(run))
+    }
+
     /// Writes the tables of one run and its entry. Its folder appears when it is complete.
     ///
     /// # Errors
@@ -238,8 +288,10 @@ impl Store {
     pub fn write_run(&self, entry: &RunEntry, record: &RunRecord) -> Result<(), StoreError> {
         let run = entry.run.as_str();
         let place = self.root.join("runs").join(run);
-        let draft = self.root.join("runs").join(draft_name(run));
-        remove_run(&draft)?; // of a program that was killed
+        let draft = self.draft(run);
+        if entry.captures.is_empty() {
+            remove_run(&draft)?; // of a program that was killed
+        }
         let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
         fs::create_dir_all(&draft).map_err(|e| io(&draft, e))?;
         let written =

@@ -2,7 +2,7 @@
 //!
 //! A run is a pure function of (scenario, seed). The crate is laid out by idea: `engine` (time and events), `fabric`
 //! (topologies, switches, queues, links, routing), `host` (protocols on hosts), `workload` (who sends what
-//! when), `network` (a run), `measure` (what is recorded), `scenario` (the file format), `experiment` (many runs).
+//! when), `capture` (packets as files), `network` (a run), `measure` (what is recorded), `scenario` (the file format), `experiment` (many runs).
 //!
 //! The two most important types are [`network::Network`], a run in progress, and [`scenario::Scenario`], the file that
 //! describes one.
@@ -26,6 +26,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 7] = [
     ("transports with subflows", 2, scenario::Scenario::has_subflows),
 ];
 
+pub mod capture;
 pub mod control;
 pub mod engine;
 pub mod experiment;

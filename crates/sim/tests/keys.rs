@@ -1,7 +1,7 @@
 //! Every key of a scenario does something.
 //!
 //! `keys.toml` says for each key of the schema in which scenario another value makes another run: other events, other
-//! tables, or other series. A key that is missing there fails, and so does one whose value changes nothing.
+//! tables, other series, or other captures. A key that is missing there fails, and so does one whose value changes nothing.
 
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::scenario::{parse, schema};
@@ -105,10 +105,11 @@ fn outcome(text: &str, overrides: &[String]) -> Result<String, String> {
     let mut all = String::new();
     for run in &plan.runs {
         let mut network = plan.network(run).map_err(|e| e.to_string())?;
+        let captures = plan.captures(run, network.graph()).map_err(|e| e.to_string())?;
         let ending = network.run(|_| true);
         let record = RunRecord::take(&mut network, ending);
         let RunRecord { fingerprint, ending, flows, links, series, .. } = record;
-        let _ = writeln!(all, "{fingerprint:016x} {ending:?}\n{flows:?}\n{links:?}\n{series:?}");
+        let _ = writeln!(all, "{fingerprint:016x} {ending:?}\n{flows:?}\n{links:?}\n{series:?}\n{captures:?}");
     }
     Ok(all)
 }

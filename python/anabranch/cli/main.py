@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import api, bundle, core, outputs
+from anabranch import api, bundle, core, outputs, units
 from anabranch.cli import complete, progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
@@ -43,6 +43,9 @@ app = App(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
 )
 
+
+MOST_FULL = 5
+"""Captures that are named when they have reached their limit."""
 
 FORCE = "Replace finished runs of another experiment in the folder; other files are never touched."
 
@@ -244,6 +247,7 @@ def _run(
         _show(results, as_json=as_json)
         if report:
             _write_report(results)
+        _tell_captures(results, err)
     return _close(results, signalled=signalled, kept=len(kept), err=err)
 
 
@@ -261,6 +265,27 @@ def _close(results: Results, *, signalled: int | None, kept: int, err: Console) 
     if signalled is not None or kept < len(runs):
         return signalled or INTERRUPTED
     return 1 if results.manifest.incomplete else 0
+
+
+def _tell_captures(results: Results, err: Console) -> None:
+    """Say where packet captures are, and which of them reached their limit."""
+    runs = [run for run in results.manifest.runs if run.captures]
+    if not runs:
+        return
+    folder = results.folder / "runs" / (runs[0].run if len(runs) == 1 else "*") / "packets"
+    files = sum(1 + (capture.dropped_file is not None) for run in runs for capture in run.captures)
+    packets = sum(capture.packets for run in runs for capture in run.captures)
+    err.print(f"captures: {folder}: {packets} packets in {files} files", markup=False, highlight=False, soft_wrap=True)
+    full = [(run, capture) for run in runs for capture in run.captures if capture.full_at_ns is not None]
+    for run, capture in full[:MOST_FULL]:
+        at = units.time(capture.full_at_ns or 0)
+        err.print(
+            f"warning: {run.run}: {capture.file} reached its limit at {at} and holds nothing after that", markup=False
+        )
+    if len(full) > MOST_FULL:
+        err.print(f"warning: so did {len(full) - MOST_FULL} more; manifest.json lists them", markup=False)
+    if full:
+        err.print("hint: in [measure], packets_limit sets another limit", markup=False)
 
 
 def _show(results: Results, *, as_json: bool) -> None:

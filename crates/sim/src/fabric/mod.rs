@@ -8,4 +8,5 @@ pub mod multicast;
 pub mod port;
 pub mod queue;
 pub mod routing;
+pub mod tap;
 pub mod topology;

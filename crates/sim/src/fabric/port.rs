@@ -7,6 +7,7 @@
 
 use super::jitter::Jitter;
 use super::queue::{Discipline, Outcome, Passing, Queue, Setting};
+use super::tap::{Noted, Tap};
 use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
 use crate::engine::wheel::{Entity, Wheel};
 use crate::random;
@@ -53,10 +54,13 @@ pub struct Port {
     waiting: u32,
     /// Picoseconds per byte, or 0 when that is not an integer, or too large a one.
     ps_per_byte: u32,
-    up: bool,
+    /// Whether packets that come are offered to the queue and nothing else: the link works, and nobody captures.
+    plain: bool,
     /// Whether the queue must be asked about packets that need not wait.
     inspects_passing: bool,
     jittery: bool,
+    /// Whether transmissions start with a pause, or somebody captures them.
+    particular: bool,
     /// See [`PortCounters::waited`].
     waited: u128,
     /// Bytes in the queue.
@@ -72,13 +76,18 @@ pub struct Port {
 
 const _: () = assert!(size_of::<Port>() == 256, "a port fills four cache lines");
 
-/// What is needed only when a packet is dropped or marked, when the rate changes, or with jitter.
+/// What is needed only when a packet is dropped or marked, when the rate changes, when the link is cut, with jitter, and where
+/// somebody captures.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     /// Packets that found no room.
     dropped: u64,
     /// Packets marked.
     marked: u64,
+    /// The link was cut.
+    down: bool,
+    /// Where somebody captures.
+    tap: Option<Tap>,
     /// When the queue last rejected a packet that need not have waited: it has been told of the idle time until then.
     asked_at: u64,
     /// Bytes that had been sent, and how long that had taken, when the rate was last set.
@@ -107,9 +116,10 @@ impl Port {
             bytes: 0,
             peer,
             waiting: 0,
-            up: true,
+            plain: true,
             inspects_passing: queue.inspects_passing(),
             jittery: false,
+            particular: false,
             waited: 0,
             queued: 0,
             max_bytes: 0,
@@ -137,6 +147,38 @@ impl Port {
     fn pause(&mut self) -> u64 {
         self.rare.random = random::mix(self.rare.random);
         ((u128::from(self.rare.random) * u128::from(self.rare.pause.ps())) >> 64) as u64
+    }
+
+    /// When a transmission starts that could start at `start`. The tap is told.
+    #[cold]
+    fn start_of(&mut self, hot: &Hot, id: PacketId, start: u64) -> u64 {
+        let at = if self.jittery { start + self.pause() } else { start };
+        let arrival = at + self.transmit_time(hot.size) + self.delay;
+        if let Some(tap) = &mut self.rare.tap {
+            tap.note(Noted::Started { id, hot: *hot, at, arrival });
+        }
+        at
+    }
+
+    /// Tells from now on what becomes of packets, by [`tap`](Self::tap).
+    pub fn capture(&mut self) {
+        self.rare.tap = Some(Tap::default());
+        self.see_to_flags();
+    }
+
+    /// What it has to tell, if somebody captures.
+    pub fn tap(&mut self) -> Option<&mut Tap> {
+        self.rare.tap.as_mut()
+    }
+
+    /// No transmission that has not started yet will start before this time, if none came after `now`.
+    pub fn next_start(&self, now: u64) -> u64 {
+        self.next_start.min(now)
+    }
+
+    fn see_to_flags(&mut self) {
+        self.plain = !self.rare.down && self.rare.tap.is_none();
+        self.particular = self.jittery || self.rare.tap.is_some();
     }
 
     /// Node at the far end.
@@ -196,7 +238,7 @@ impl Port {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each transmission of each packet")]
     fn start(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, start: u64) {
-        let start = if self.jittery { start + self.pause() } else { start };
+        let start = if self.particular { self.start_of(&hots[id as usize], id, start) } else { start };
         let size = hots[id as usize].size;
         self.packets += 1;
         self.bytes += u64::from(size);
@@ -255,14 +297,48 @@ impl Port {
         }
     }
 
-    /// A packet wants to leave by this port.
+    /// A packet wants to leave by this port. `None`: it waits or is sent, and there is nothing to tell.
     #[inline]
-    pub fn send(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Outcome {
-        if !self.up {
+    pub fn send(
+        &mut self,
+        entity: Entity,
+        hots: &mut [Hot],
+        wheel: &mut Wheel,
+        id: PacketId,
+        now: u64,
+    ) -> Option<Outcome> {
+        if !self.plain {
+            return Some(self.send_otherwise(entity, hots, wheel, id, now));
+        }
+        let outcome = self.offer(entity, hots, wheel, id, now);
+        (!outcome.is_queued()).then_some(outcome)
+    }
+
+    /// A packet wants to leave by a port whose link does not work, or where somebody captures.
+    #[cold]
+    fn send_otherwise(
+        &mut self,
+        entity: Entity,
+        hots: &mut [Hot],
+        wheel: &mut Wheel,
+        id: PacketId,
+        now: u64,
+    ) -> Outcome {
+        if let Some(tap) = &mut self.rare.tap {
+            tap.note(Noted::Came { id, flags: hots[id as usize].flags });
+        }
+        if self.rare.down {
             self.rare.dropped += 1;
             self.queue.lost(&hots[id as usize], false);
             return Outcome::rejected(id);
         }
+        self.offer(entity, hots, wheel, id, now)
+    }
+
+    /// A packet comes to the queue, or passes it.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet; captures call it, too")]
+    fn offer(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Outcome {
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
             let passing = if self.inspects_passing {
@@ -325,6 +401,7 @@ impl Port {
         self.ps_per_byte = whole.and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0);
         self.rare.pause = self.rare.jitter.longest(rate.transmit_time(self.rare.packet));
         self.jittery = self.rare.pause > Duration::ZERO;
+        self.see_to_flags();
     }
 
     /// Changes a setting of the queue. False if it has no such setting. Call [`Port::catch_up`] first.
@@ -343,7 +420,8 @@ impl Port {
     pub fn cut(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> Vec<PacketId> {
         self.catch_up(entity, hots, wheel, now);
         wheel.cancel(entity);
-        self.up = false;
+        self.rare.down = true;
+        self.see_to_flags();
         let mut lost = Vec::new();
         loop {
             let dequeued = self.in_flight.is_empty();
@@ -364,7 +442,8 @@ impl Port {
 
     /// Restores a link that was cut.
     pub fn restore(&mut self, now: u64) {
-        self.up = true;
+        self.rare.down = false;
+        self.see_to_flags();
         self.busy_until = self.busy_until.max(now);
     }
 }
@@ -513,9 +592,9 @@ mod tests {
         assert_eq!(lost.len(), 5);
         assert!(wheel.is_empty());
         let id = insert(&mut arena, data(0), 6);
-        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 16_000_000).rejected, id);
+        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 16_000_000), Some(Outcome::rejected(id)));
         port.restore(20_000_000);
-        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 20_000_000), Outcome::QUEUED);
+        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 20_000_000), None);
         assert_eq!(wheel.pop().map(|e| e.0), Some(42_000_000));
     }
 }

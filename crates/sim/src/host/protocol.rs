@@ -54,7 +54,8 @@ macro_rules! protocols {
                 match &self.protocol { $(Protocol::$name(c) => c.packet.0,)+ }
             }
 
-            fn header_bytes(&self) -> u64 {
+            /// Bytes of headers of a packet with data.
+            pub fn header_bytes(&self) -> u64 {
                 match &self.protocol { $(Protocol::$name(c) => c.header.0,)+ }
             }
 

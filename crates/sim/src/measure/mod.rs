@@ -2,10 +2,12 @@
 //!
 //! Columns are described in `docs/reference/results.md`; the names here are the same.
 
+use crate::capture::CaptureRow;
 use crate::fabric::graph::PortId;
 use crate::fabric::ideal::completion_time_over;
 use crate::network::{Ending, Network};
 use anabranch_transport::{Duration, Time};
+use std::io;
 
 /// One flow as one receiver saw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +134,8 @@ pub struct RunRecord {
     pub blocks: Vec<BlockRow>,
     /// Time series.
     pub series: Vec<crate::network::Sample>,
+    /// Packet captures; the first thing that went wrong with their files.
+    pub captures: io::Result<Vec<CaptureRow>>,
     /// Packet counts.
     pub conservation: crate::network::Conservation,
     /// Fingerprint of the event trace.
@@ -153,6 +157,7 @@ impl RunRecord {
             links: links(network),
             blocks: blocks(network),
             series: network.take_samples(),
+            captures: network.finish_captures(),
             conservation: network.conservation(),
             fingerprint: network.fingerprint(),
             events: network.events(),

@@ -6,6 +6,7 @@
 use super::engine::Engine;
 use super::ledger::Ledger;
 use super::setup::Setup;
+use crate::capture::Captures;
 use crate::control::{self, Watch};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::{Graph, NodeId, PortId};
@@ -20,6 +21,7 @@ use anabranch_transport::Peer;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+mod captured;
 mod changes;
 #[cfg(test)]
 mod tests;
@@ -57,6 +59,8 @@ pub(super) struct Fabric {
     multi_homed: bool,
     return_to_sender: bool,
     trim_multicast: bool,
+    /// What is captured, if anything is.
+    captures: Option<Box<Captures>>,
 }
 
 impl Fabric {
@@ -97,6 +101,7 @@ impl Fabric {
             multi_homed: graph.multi_homed(),
             return_to_sender: setup.return_to_sender,
             trim_multicast: setup.trim_multicast,
+            captures: None,
             graph,
         }
     }
@@ -309,12 +314,12 @@ impl Fabric {
         id: PacketId,
     ) {
         let outcome = self.ports[port as usize].send(port, engine.packets.hots(), &mut engine.wheel, id, engine.now);
-        if !outcome.is_queued() {
+        if let Some(outcome) = outcome {
             self.on_outcome(engine, ledger, senders, port, outcome);
         }
     }
 
-    /// A queue has done more than to take a packet.
+    /// A queue has done more than to take a packet, or somebody captures.
     #[cold]
     fn on_outcome(
         &mut self,
@@ -327,10 +332,13 @@ impl Fabric {
         if outcome.trimmed != NO_PACKET {
             ledger.packet_trimmed(engine.packets.hot(outcome.trimmed).endpoint);
         }
+        self.read_tap(engine, port);
         if outcome.rejected == NO_PACKET {
             return;
         }
-        if self.return_to_sender && return_header(engine, &self.schemes, senders, outcome.rejected) {
+        let returned = self.return_to_sender && return_header(engine, &self.schemes, senders, outcome.rejected);
+        self.capture_rejected(engine, port, outcome.rejected, returned);
+        if returned {
             let node = self.graph.port_owner(port);
             return self.forward(engine, ledger, senders, node, outcome.rejected);
         }

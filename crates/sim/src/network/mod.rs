@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | `engine` | time, events, packets, fingerprint | - |
 //! | `ledger` | which sessions there are, what became of them and of every packet | - |
-//! | `fabric` | ports, routes, multicast groups: what happens to a packet between hosts | engine, ledger |
+//! | `fabric` | ports, routes, multicast groups, captures: what happens to a packet between hosts | engine, ledger |
 //! | `hosts` | interfaces and endpoints: what happens at hosts | engine, ledger, fabric |
 //! | `monitor` | time series, and what links carried in the measured `window` | looks at all of these |
 //! | `controllers` | controllers, and what they have decided | all of these |
@@ -34,6 +34,7 @@ mod sessions;
 mod setup;
 mod window;
 
+use crate::capture::{CapturePlan, CaptureRow, Files};
 use crate::control::Verdict;
 use crate::fabric::graph::Graph;
 use crate::fabric::ideal::IdealPath;
@@ -60,6 +61,7 @@ pub use schedule::{Change, Target};
 pub use session_group::SessionGroup;
 use sessions::{Opening, note_ideal_paths};
 pub use setup::{Sampling, Setup, Stop};
+use std::io;
 use std::ops::Add;
 
 /// How a run ended.
@@ -137,6 +139,22 @@ impl Network {
         network
     }
 
+    /// Captures packets into `files`, which opens one by its name. Call before the run begins.
+    ///
+    /// # Errors
+    /// If a file cannot be opened or written. What goes wrong later, [`finish_captures`](Self::finish_captures) says.
+    pub fn capture(&mut self, plans: Vec<CapturePlan>, files: Box<Files>) -> io::Result<()> {
+        self.fabric.capture(plans, files)
+    }
+
+    /// Ends the captures, if there are any: what each has come to.
+    ///
+    /// # Errors
+    /// The first thing that went wrong with a file since the run began.
+    pub fn finish_captures(&mut self) -> io::Result<Vec<CaptureRow>> {
+        self.fabric.finish_captures(&self.engine)
+    }
+
     /// Runs until the run ends, or until `keep_going`, asked every few thousand events, says no.
     pub fn run(&mut self, mut keep_going: impl FnMut(&Self) -> bool) -> Ending {
         loop {
@@ -152,6 +170,7 @@ impl Network {
     /// Handles so many events; says how the run ended if it did before.
     pub fn advance(&mut self, events: u32) -> Option<Ending> {
         let ending = self.handle(events);
+        self.fabric.write_captures(&self.engine);
         // Whatever else: what did not fit was not sent.
         self.too_large().or(ending)
     }

@@ -4,6 +4,7 @@ use super::engine::Engine;
 use super::fabric::Fabric;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
+use crate::capture::Party;
 use crate::host::application::Application;
 use crate::host::protocol::Transport;
 use crate::host::stack::Stack;
@@ -152,6 +153,16 @@ impl Opening<'_> {
         let of = self.ledger.group_of(self.spec);
         let (mode, class) = (of.routing, of.class);
         let paths = self.hosts.paths(self.fabric, mode, host, &remotes, group, stack.subflows());
+        self.fabric.introduce(&Party {
+            host,
+            session: self.session,
+            receives: receiver.is_some(),
+            subflows: stack.subflows(),
+            workload: self.spec.group,
+            port: of.port,
+            transport: &of.transport,
+            remotes: &remotes,
+        });
         let interface = self.hosts.interface(host);
         self.hosts.add(Hosted {
             stack,

@@ -112,7 +112,7 @@ fn links_of(node: NodeId, graph: &Graph) -> Vec<u32> {
     (0..graph.links.len() as u32).filter(touches).collect()
 }
 
-fn find_node(name: &str, graph: &Graph) -> Option<NodeId> {
+pub(super) fn find_node(name: &str, graph: &Graph) -> Option<NodeId> {
     graph.nodes.iter().position(|n| n.name == name).map(|n| n as NodeId)
 }
 
@@ -132,7 +132,7 @@ fn find_link(name: &str, graph: &Graph) -> Result<u32, Fault> {
     Err(unknown("link", first.trim(), graph, 0))
 }
 
-fn unknown(key: &str, name: &str, graph: &Graph, from: usize) -> Fault {
+pub(super) fn unknown(key: &str, name: &str, graph: &Graph, from: usize) -> Fault {
     let fault = Fault::new(key, format!("the fabric has no node {name:?} here"));
     let names = graph.nodes[from..].iter().map(|n| n.name.as_str());
     let close = names

@@ -1,12 +1,14 @@
 //! `[measure]` and `[run]`: what is recorded, and when a run ends.
 
+use super::BufferSize;
 use crate::workload::Fault;
 use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What counts, and time series, in `series.parquet`. The tables of flows and links are always written. Measuring never changes a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What counts, time series, in `series.parquet`, and packet captures. The tables of flows and links are always written. Measuring never changes
+/// a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each series")]
 pub struct Measure {
@@ -30,6 +32,33 @@ pub struct Measure {
     /// How long the measured window lasts; flows requested later do not count either. Default: until the last request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Duration>,
+    /// Where packets are captured into pcapng files, which Wireshark reads: a port, by the names of its node and of the node that it
+    /// leads to, `"edge0-h4"`, or all ports of a host or switch by its name, `"h3"`. Of each port a file with both directions; at most
+    /// 100.
+    pub packets: Vec<String>,
+    /// What each of these files holds at most, `"1000 packets"` or `"100MB"`; the run goes on without it, and the manifest says when.
+    /// `auto`: 1GB.
+    pub packets_limit: BufferSize,
+    /// Bytes of each packet that are stored at most, 20 B to 65535 B. Headers are at most 100 B, and payload is never stored.
+    pub packets_snap: Bytes,
+}
+
+impl Default for Measure {
+    fn default() -> Self {
+        Self {
+            interval: None,
+            queues: false,
+            links: false,
+            cwnd: false,
+            goodput: false,
+            volumes: false,
+            warmup: Duration::ZERO,
+            window: None,
+            packets: Vec::new(),
+            packets_limit: BufferSize::Auto,
+            packets_snap: Bytes(128),
+        }
+    }
 }
 
 impl Measure {

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod build;
+mod captures;
 mod check;
 mod cost;
 mod decoding;

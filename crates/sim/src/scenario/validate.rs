@@ -40,6 +40,7 @@ impl Scenario {
             Ok(graph) => {
                 under("", super::failure::changes(&self.failure, &graph).err().into_iter().collect());
                 under("routing", self.routing.check_fabric(&graph));
+                under("measure", self.check_captures(&graph));
                 if graph.hosts_relay && self.switch.queue == QueueKind::Fair {
                     let message = "there are no fair queues in fabrics whose hosts relay";
                     under(
@@ -69,6 +70,7 @@ impl Scenario {
             under(&format!("controller.{i}"), controller.check(given.as_ref()));
         }
         under("measure", self.measure.check());
+        under("measure", super::captures::check(&self.measure));
         under("run", self.run.check());
         under("", self.check_document());
         faults

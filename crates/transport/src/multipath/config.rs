@@ -195,6 +195,11 @@ impl MultipathConfig {
         if self.packet > self.header { Ok(()) } else { Err(ConfigError { field: "packet", problem: problem() }) }
     }
 
+    /// What a receiver takes beyond what it has acknowledged.
+    pub fn receive_window(&self) -> Bytes {
+        self.tcp.receive_window
+    }
+
     /// Headers of a packet without options.
     pub(super) fn bare_header(&self) -> u32 {
         self.header.0 as u32 - self.options.data

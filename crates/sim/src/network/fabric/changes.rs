@@ -19,7 +19,9 @@ impl Fabric {
             if std::mem::replace(&mut self.links_up[link as usize], false) {
                 for port in ports_of(link) {
                     let p = &mut self.ports[port as usize];
-                    for id in p.cut(port, engine.packets.hots(), &mut engine.wheel, engine.now) {
+                    let lost = p.cut(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+                    self.capture_cut(engine, port, &lost);
+                    for id in lost {
                         drop_packet(engine, ledger, id);
                     }
                 }
