@@ -112,8 +112,8 @@ FIG14 = Experiment(
     quick=('sweep."switch.buffer"=["40 packets", "80 packets", "140 packets", "180 packets"]', "repeat=2"),
     notes=(
         "A flow is all that a server sends to a client. Each block has connections of its own, and all clients wait "
-        "for each other: the thesis does not say so, and the result depends on it (`song/variants`). Each host has as many "
-        "clients as servers, drawn for each seed. A request reaches its servers after the delay of an idle path."
+        "for each other: the thesis does not say so, and the result depends on it (`song/variants`). Each host has as "
+        "many clients as servers, drawn for each seed. A request reaches its servers after the delay of an idle path."
     ),
 )
 
@@ -144,7 +144,7 @@ FIG17 = Experiment(
 CONNECTIONS, CHOICE = "workload.blocks.barrier.connections", "workload.blocks.placement.choice"
 TOGETHER, QUICK = "workload.blocks.barrier.together", "transport.tcp.quick_acks"
 DELAYED, DELAY, FIRST = "transport.tcp.delayed_ack", "fabric.delay", "transport.tcp.initial_window"
-AS_DRAWN = {
+AS_DRAWN: Mapping[str, object] = {
     CONNECTIONS: "new",
     TOGETHER: True,
     QUICK: 1,
@@ -180,7 +180,7 @@ def variants(results: Results) -> pl.DataFrame:
     servers = transfers(named(results), SENDERS, *AS_DRAWN)
     rows = []
     for kind, different in KINDS.items():
-        point = AS_DRAWN | different
+        point = {**AS_DRAWN, **different}
         for senders in STATED:
             mine = servers.filter(at(**point, **{SENDERS: senders}))
             times = {
