@@ -97,7 +97,7 @@ def findings(results: Results) -> list[str]:
 
 def _kinds(results: Results) -> Iterator[Kind]:
     """The smallest and the largest size bucket that matters, by its flows or its bytes; or background traffic."""
-    finite = ~pl.col("background")
+    finite = stats.FINITE
     size = pl.col("size_bytes").cast(pl.Float64)
     frame = results.scan("flows").select(
         *((finite & bucket.holds()).sum().alias(f"flows {bucket.name}") for bucket in stats.BUCKETS),

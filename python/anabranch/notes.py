@@ -43,10 +43,21 @@ def notes(results: Results) -> list[str]:
     if max(len(own) for own in seeds) == 1:
         found.append("one seed: no confidence intervals")
     found += _same(results)
+    found += _outside(results)
     models = dict.fromkeys(run.decode_latency for run in results.manifest.runs if run.decode_latency is not None)
     if models:
         found.append(f"decode latency of SCDP's blocks: {'; or '.join(models)}")
     return found
+
+
+def _outside(results: Results) -> list[str]:
+    """Say how many flows the statistics leave out, for they were requested before or after the measured window."""
+    finite = results.scan("flows").filter(~pl.col("background"))
+    counted = results.collect("flows", finite.select(pl.len().alias("all"), (~stats.MEASURED).sum().alias("outside")))
+    total, outside = counted.row(0)
+    if not outside:
+        return []
+    return [f"{outside} of {total} flows were requested outside of the measured window: no statistic counts them"]
 
 
 def _same(results: Results) -> list[str]:

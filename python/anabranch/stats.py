@@ -56,6 +56,12 @@ BUCKETS = (
 )
 """The papers' buckets: the MLFQ thresholds of SCDP §IV-C up to 1 MB (KB = 1000 bytes), then everything larger."""
 
+MEASURED = pl.col("measured").fill_null(value=True)
+"""Condition that a flow was requested in the measured window; all were in results of versions without one."""
+
+FINITE = ~pl.col("background") & MEASURED
+"""Condition that a flow is in the statistics of completion times."""
+
 FLOW_METRICS = {
     "fct_mean_ns": pl.col("fct_ns").mean(),
     "fct_p50_ns": pl.col("fct_ns").quantile(0.5, "linear"),
@@ -314,7 +320,7 @@ def fct_table(
         If the groups would mix different populations and `pool` is false.
     """
     keys = _grouping(results, by, pool=pool)
-    flows = with_samples(results.scan("flows").filter(~pl.col("background")), results)
+    flows = with_samples(results.scan("flows").filter(FINITE), results)
     counts = [
         SAMPLE,
         pl.len().alias("flows"),
@@ -387,8 +393,9 @@ def layer_table(results: Results, *, by: Sequence[str] | None = None) -> pl.Data
     -------
     polars.DataFrame
         One row per group and layer (``src_level``, ``dst_level``), from the hosts up and down again: ``links``,
-        ``utilisation`` and ``utilisation_max`` (shares of the run), ``queue_mean_bytes`` (over time and links),
-        ``queue_max_packets``, and ``dropped``, ``trimmed``, ``marked`` (packets per run).
+        ``utilisation`` and ``utilisation_max`` (shares of the run), ``utilisation_window`` and
+        ``utilisation_window_max`` (of the measured window; null if that had no length), ``queue_mean_bytes`` (over
+        time and links), ``queue_max_packets``, and ``dropped``, ``trimmed``, ``marked`` (packets per run).
     """
     keys = _grouping(results, by if by is not None else results.keys, pool=True)
     per_run = (
@@ -398,6 +405,8 @@ def layer_table(results: Results, *, by: Sequence[str] | None = None) -> pl.Data
             pl.len().alias("links"),
             pl.col("utilisation").mean(),
             pl.col("utilisation").max().alias("utilisation_max"),
+            pl.col("utilisation_window").mean(),
+            pl.col("utilisation_window").max().alias("utilisation_window_max"),
             pl.col("queue_mean_bytes").mean(),
             pl.col("queue_max_packets").max(),
             pl.col("dropped", "trimmed", "marked").sum(),
@@ -415,3 +424,41 @@ def layer_table(results: Results, *, by: Sequence[str] | None = None) -> pl.Data
     path = pl.when(dst >= src).then(src).otherwise(2 * len(LEVELS) - src)
     order = frame.with_row_index("row").select(pl.col("row").first().over(keys), path.alias("path"))
     return frame.with_columns(order).sort("row", "path", maintain_order=True).drop("row", "path")
+
+
+def load_table(results: Results, *, by: Sequence[str] | None = None) -> pl.DataFrame:
+    """What hosts were asked to send in the measured window, and what their links sent in it, averaged over seeds.
+
+    Parameters
+    ----------
+    results
+        An experiment.
+    by
+        Columns that name a group; default: every sweep key and the transport.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per group of which a run has a window with a length: ``window_s``, its length in seconds; ``offered``,
+        the payload of all objects that were requested in it, over what all links of hosts carry in that time; and
+        ``carried``, the share of it during which these links were sending, headers included.
+    """
+    keys = _grouping(results, by if by is not None else results.keys, pool=True)
+    windows = {run.run: run.window_ns for run in results.manifest.runs if run.window_ns is not None}
+    lengths = pl.LazyFrame(
+        {"run": list(windows), "window_s": [(end - begin) / 1e9 for begin, end in windows.values()]},
+        schema={"run": pl.String(), "window_s": pl.Float64()},
+    )
+    # Of a session to or from several hosts there are several rows, and one object.
+    sessions = results.scan("flows").filter(MEASURED).unique(["run", "session"], keep="first", maintain_order=True)
+    asked = sessions.group_by("run").agg((8 * pl.col("size_bytes").cast(pl.Float64)).sum().alias("bits"))
+    links = (
+        results.scan("links")
+        .filter(pl.col("src_level") == "host")
+        .group_by([*keys, "run"], maintain_order=True)
+        .agg(pl.col("rate_bps").cast(pl.Float64).sum(), pl.col("utilisation_window").mean().alias("carried"))
+    )
+    joined = links.join(lengths, on="run").join(asked, on="run").sort("run")
+    shares = joined.with_columns((pl.col("bits") / pl.col("window_s") / pl.col("rate_bps")).alias("offered"))
+    means = shares.group_by(keys, maintain_order=True).agg(pl.col("window_s", "offered", "carried").mean())
+    return results.collect("links", means)

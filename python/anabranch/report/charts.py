@@ -71,7 +71,7 @@ class Charts:
         """FCT distribution of each size bucket."""
         charts = []
         for bucket in stats.BUCKETS:
-            rows = self._rows(point, ~pl.col("background") & bucket.holds())
+            rows = self._rows(point, stats.FINITE & bucket.holds())
             curves = []
             for value, label in zip(self.values, self.labels, strict=True):
                 own = rows.filter(pl.col(self.comparison.series) == value)
@@ -100,7 +100,7 @@ class Charts:
     def goodput(self, point: Mapping[str, Any]) -> list[Chart]:
         """Goodput of every flow by rank, for flows with an end and for background flows."""
         charts = []
-        for heading, condition in (("flows", ~pl.col("background")), ("background flows", pl.col("background"))):
+        for heading, condition in (("flows", stats.FINITE), ("background flows", pl.col("background"))):
             rows = self._rows(point, condition).drop_nulls("goodput_bps")
             if rows.is_empty():
                 continue

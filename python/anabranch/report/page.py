@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    import polars as pl
+
     from anabranch.comparison import Cell, Comparison, Panel
     from anabranch.report.charts import Chart
     from anabranch.results import Results
@@ -85,7 +87,8 @@ def html(results: Results) -> str:
         sweep=_sweep(results, comparison, specs),
         drawing=drawing,
         steps=STEPS,
-        layers=_layers(results, comparison),
+        layers=(layers := _layers(results, comparison)),
+        windowed=bool(layers) and all(row["utilisation_window"] is not None for row in layers),
         runs=results.runs.to_dicts(),
         run_keys=[key for key in results.keys if key != "transport"],
         statuses=STATUS,
@@ -197,11 +200,24 @@ def _facts(results: Results, comparison: Comparison, scenario: Mapping[str, Any]
         if isinstance(workload, dict):
             name = workload.get("name") or place + 1
             facts.append((f"Workload {name}", _words({k: v for k, v in workload.items() if k != "name"})))
+    loads = stats.load_table(results)
+    if loads.height:
+        facts.append(("Offered load", _offered(loads)))
     if manifest.overrides:
         facts.append(("Changed on the command line", ", ".join(manifest.overrides)))
     facts.append(("Seeds", ", ".join(map(str, manifest.seeds))))
     facts.append(("Runs", f"{len(manifest.runs)}, {sum(run.complete for run in manifest.runs)} complete"))
     return facts
+
+
+def _offered(loads: pl.DataFrame) -> str:
+    """What hosts were asked to send, over what their links carry, and for how long."""
+    parts = []
+    for column, scale, unit in (("offered", 0.01, "% of what the hosts' links carry"), ("window_s", 1e-3, "ms")):
+        values = (loads[column] / scale).to_list()
+        low, high = units.digits(min(values)), units.digits(max(values))
+        parts.append(f"{low} {unit}" if low == high else f"{low} to {high} {unit}")
+    return f"{parts[0]}, by payload, in a measured window of {parts[1]}"
 
 
 def _words(table: Mapping[str, Any]) -> str:

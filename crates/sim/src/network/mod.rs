@@ -279,6 +279,9 @@ impl Network {
 
     /// Opens every session whose time has come, and schedules the next.
     fn open_sessions(&mut self) {
+        if self.ledger.specs().last().is_some_and(|last| last.start <= self.now()) {
+            self.monitor.last_request(&mut self.engine, &mut self.fabric);
+        }
         while let Some(spec) = self.ledger.next().filter(|spec| spec.start <= self.now()) {
             let verdict = self.controllers.admission.verdict(spec, self.ledger.group_of(spec));
             let session = self.ledger.open();
@@ -287,9 +290,6 @@ impl Network {
             } else {
                 self.decide(session, verdict);
             }
-        }
-        if self.ledger.next().is_none() {
-            self.monitor.last_request(&mut self.engine, &mut self.fabric);
         }
         self.schedule_next_session();
     }
