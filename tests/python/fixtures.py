@@ -140,6 +140,7 @@ def flows(fixture: Fixture, run: str, transport: str, seed: int, *, load: float,
         pl.lit(value=False).alias("decoded"),
         pl.lit(None).alias("straggler"),
         pl.lit(None).alias("block"),
+        pl.lit(value=True).alias("measured"),
         pl.when(pl.Series(~background & (np.arange(n + b) % 3 == 0)))
         .then(pl.col("ideal_fct_ns") * fixture.deadline if fixture.deadline else pl.lit(None))
         .alias("deadline_ns"),
@@ -169,6 +170,7 @@ def links(fixture: Fixture, run: str, transport: str, seed: int, *, load: float)
                     "packets": int(1e5 * used),
                     "bytes": int(1.5e8 * used),
                     "utilisation": used,
+                    "utilisation_window": min(1.0, 1.2 * used),
                     "dropped": 0 if trims else lost,
                     "trimmed": 3 * lost if trims else 0,
                     "marked": 20 * lost if transport == "dctcp" else 0,
