@@ -68,7 +68,8 @@ def test_the_load_that_is_offered_is_carried_in_the_window(both: tuple[Results, 
         flows = results.flows.filter(stats.MEASURED)
         bits = 8 * flows["size_bytes"].sum() / 2
         assert row["offered"] == pytest.approx(bits / (8e9 * row["window_s"]), rel=0.05)
-        # What is asked for is carried, with headers of 64 B in 1500, an ACK and a pull of 64 B for each packet, and what was trimmed.
+        # What is asked for is carried: with headers of 64 B in 1500, an ACK and a pull for each packet, and what was
+        # trimmed.
         assert 0.85 * row["offered"] < row["carried"] < 1.3 * row["offered"]
     assert stats.load_table(windowed)["window_s"][0] == pytest.approx(0.06)
     whole = stats.layer_table(plain).filter(src_level="host")
