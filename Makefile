@@ -20,7 +20,7 @@ CRATES := --workspace --exclude anabranch-py
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo readme test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ demo: setup ## run the demonstration: a table, and out/demo/report.html
 readme: setup ## run the demonstration and write its table in README.md again
 	@$(BIN)/anabranch demo --resume --force
 	@$(BIN)/python tools/readme-table
+
+notebook: setup ## run docs/tutorial/notebook.ipynb and keep what it shows
+	$(UV) run --locked --no-sync --with nbclient==0.11.0 --with ipykernel==7.4.0 tools/notebook
 
 test: setup ## run all tests
 	cargo test --locked $(CRATES)

@@ -4,8 +4,9 @@ Run a scenario, load its results, compare transports::
 
     import anabranch
 
-    results = anabranch.run("scenarios/examples/demo.toml", out="out/demo")
+    results = anabranch.run("scenarios/examples/demo.toml")
     anabranch.stats.fct_table(results)
+    results.plot.fct_tail("<=10KB")
 
 `load` opens results that are already there. The simulator itself is the extension module ``anabranch._core``; it is
 imported on first use, so that loading and reporting work without it. So is everything else: ``import anabranch`` takes

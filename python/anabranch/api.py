@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import core, outputs
 from anabranch.errors import ScenarioError
+from anabranch.told import Line, interactive
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -133,13 +135,13 @@ def run(
     path: str | Path,
     overrides: Sequence[str] = (),
     *,
-    out: str | Path,
+    out: str | Path | None = None,
     seeds: int | None = None,
     threads: int = 0,
     resume: bool = False,
     force: bool = False,
     command: Sequence[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Results:
     """Run a scenario: every sweep point under every seed.
 
@@ -150,7 +152,8 @@ def run(
     overrides
         ``key=value`` settings that replace those of the file.
     out
-        Folder for the results.
+        Folder for the results; default: ``out/NAME`` below the working directory, NAME that of the file and the
+        settings.
     seeds
         Number of seeds; default: what the scenario says.
     threads
@@ -163,7 +166,8 @@ def run(
         Command line to keep in the manifest; default: the equivalent ``anabranch run``.
     progress
         Called a few times per second with ``runs_done``, ``runs_kept``, ``runs_total``, ``simulated_ns``, ``events``,
-        ``events_per_s``, ``eta_s`` and ``current``; returns False to ask for an interruption.
+        ``events_per_s``, ``eta_s`` and ``current``; returns False to ask for an interruption. True: a line on standard
+        error that says how far it is; default: that line in a notebook or on a terminal, else nothing.
 
     Returns
     -------
@@ -181,12 +185,19 @@ def run(
     from anabranch.results import load  # noqa: PLC0415
 
     _check_seeds(seeds)
+    out = outputs.default(Path(path), overrides, seeds=seeds) if out is None else out
     outputs.check(Path(out))
     if not force and outputs.finished(Path(out)):
         outputs.guard(Path(out), plan(path, overrides, seeds=seeds).runs, resume=resume)
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
-    told = None if progress is None else lambda text: bool(progress(json.loads(text)))
-    _call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, told)
+    shown = Line() if progress is True or (progress is None and interactive(sys.stderr)) else None
+    tell = shown or progress or None
+    told = None if tell is None or tell is True else lambda text: bool(tell(json.loads(text)))
+    try:
+        _call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, told)
+    finally:
+        if shown is not None:
+            shown.end()
     return load(out)
 
 

@@ -76,3 +76,13 @@ def test_the_program_end_to_end(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["fct"]
     assert (tmp_path / "r" / "report.html").stat().st_size > 500_000
+
+
+def test_a_run_has_a_folder_by_default_and_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert anabranch.run(HELLO).folder == Path("out/hello")
+    assert capsys.readouterr().err == ""
+    assert anabranch.run(HELLO, ["run.time_limit=1s"], seeds=2, progress=True).folder.parent == Path("out")
+    assert capsys.readouterr().err.endswith("\r")
