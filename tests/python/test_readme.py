@@ -48,7 +48,10 @@ def test_the_table_is_one_that_the_program_prints(tmp_path: Path) -> None:
     shown, end, _ = rest.partition(tool().END)
     assert end, "the markers are missing"
     shown = shown.strip().removeprefix("```\n").removesuffix("\n```")
-    assert [line for line in words(shown) if line][:-1] == [line for line in words(made) if line][:-1]
+    (found, table), (_, of_made) = (text.split("\n\n", 1) for text in (shown, made))
+    assert [line for line in words(table) if line][:-1] == [line for line in words(of_made) if line][:-1]
+    assert found.startswith("Flows ≤ 10 KB, p99 FCT: ")
+    assert "Flows > 1 MB, mean FCT: " in found
     assert shown.splitlines()[-1].startswith("mean over 5 seeds ± 95% confidence interval (Student's t)")
 
 
