@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,7 +179,10 @@ def test_it_runs_draws_compares_and_writes_pages(lab: Path) -> None:
     # The full size takes the place of the quick one in the index.
     assert invoke("scdp", "--all", "--seeds", "1").exit_code == 0
     assert 'href="scdp/toy/report.html"' in (lab / "out/reproduce/index.html").read_text()
-    assert "unexplained" in (lab / "out/reproduce/scdp/toy/report.html").read_text()
+    full = (lab / "out/reproduce/scdp/toy/report.html").read_text()
+    assert "unexplained" in full
+    assert re.search(r"<p>\d+ of \d+ of the paper’s statements come out[^<]*, unexplained\.</p>", full)
+    assert "statements come out" not in page, "the quick size is not judged"
 
 
 def test_finished_runs_are_kept(lab: Path) -> None:

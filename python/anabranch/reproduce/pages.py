@@ -15,15 +15,17 @@ from anabranch.figures import html, published
 from anabranch.notes import notes
 from anabranch.report.page import asset, in_script, script_json
 from anabranch.reproduce import comparison, record
+from anabranch.reproduce.comparison import GOOD
 from anabranch.reproduce.papers import PAPERS
 from anabranch.reproduce.registry import of_paper
 from anabranch.styles import symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from anabranch.figures import Figure
+    from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.model import Experiment, Paper
     from anabranch.reproduce.record import Record
     from anabranch.reproduce.runner import Outcome
@@ -62,6 +64,28 @@ def _environment() -> Environment:
     return environment
 
 
+def answer(rows: Sequence[Row]) -> str:
+    """How many of a paper's statements came out, and what became of the others; empty without any.
+
+    Parameters
+    ----------
+    rows
+        Of `anabranch.reproduce.comparison.rows`.
+    """
+    verdicts = [row.verdict for row in rows]
+    if not verdicts:
+        return ""
+    good = sum(verdict in GOOD for verdict in verdicts)
+    unexplained = verdicts.count("unexplained")
+    said = "statement comes" if len(verdicts) == 1 else "statements come"
+    parts = [f"{good} of {len(verdicts)} of the paper’s {said} out"]
+    if len(verdicts) > good + unexplained:
+        parts.append(f"{len(verdicts) - good - unexplained} do not, with an explanation")
+    if unexplained:
+        parts.append(f"{unexplained} do not, unexplained")
+    return "; ".join(parts) + "."
+
+
 def write(outcome: Outcome) -> Path:
     """Write ``report.html`` of an experiment, one file without references to anything but its own folder.
 
@@ -73,6 +97,7 @@ def write(outcome: Outcome) -> Path:
     job, results, figures = outcome.job, outcome.results, outcome.figures
     experiment, manifest = job.experiment, results.manifest
     specs: list[Mapping[str, Any]] = []
+    rows = comparison.rows([experiment], {experiment.name: outcome.record})
     text = (
         _environment()
         .get_template("experiment.html.j2")
@@ -81,7 +106,8 @@ def write(outcome: Outcome) -> Path:
             brand=_paper(experiment).short,
             where=_where(experiment),
             figures=[html.place(figure, specs, key=_key(figure, seeds=len(manifest.seeds))) for figure in figures],
-            rows=comparison.rows([experiment], {experiment.name: outcome.record}),
+            rows=rows,
+            answer="" if outcome.job.quick else answer(rows),
             notes=[] if experiment.calculate else [*_size_notes(outcome), *notes(results)],
             manifest=manifest,
             facts=_facts(outcome),
@@ -174,10 +200,12 @@ def write_index(out: Path) -> Path:
                 seeds = f"{len(made.seeds)} seed{'s' if len(made.seeds) > 1 else ''}"
                 size = "calculated" if one.calculate else f"{'quick' if made.quick else 'full'} size, {seeds}"
                 cards.append({"experiment": one, "folder": folder, "pictures": pictures, "size": size})
+        rows = comparison.rows(experiments, records)
         parts.append(
             {
                 "paper": paper,
-                "rows": comparison.rows(experiments, records),
+                "rows": rows,
+                "answer": answer([row for row in rows if not row.quick]),
                 "cards": cards,
                 "waiting": [one.name for one in experiments if one.name not in found],
             }
