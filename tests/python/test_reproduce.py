@@ -181,8 +181,8 @@ def test_it_runs_draws_compares_and_writes_pages(lab: Path) -> None:
     assert 'href="scdp/toy/report.html"' in (lab / "out/reproduce/index.html").read_text()
     full = (lab / "out/reproduce/scdp/toy/report.html").read_text()
     assert "unexplained" in full
-    assert re.search(r"<p>\d+ of \d+ of the paper’s statements come out[^<]*, unexplained\.</p>", full)
-    assert "statements come out" not in page, "the quick size is not judged"
+    assert re.search(r"<p>Statements of the paper: \d+; \d+ come out[^<]*, unexplained\.</p>", full)
+    assert "Statements of the paper" not in page, "the quick size is not judged"
 
 
 def test_finished_runs_are_kept(lab: Path) -> None:

@@ -77,8 +77,7 @@ def answer(rows: Sequence[Row]) -> str:
         return ""
     good = sum(verdict in GOOD for verdict in verdicts)
     unexplained = verdicts.count("unexplained")
-    said = "statement comes" if len(verdicts) == 1 else "statements come"
-    parts = [f"{good} of {len(verdicts)} of the paper’s {said} out"]
+    parts = [f"Statements of the paper: {len(verdicts)}; {good} come out"]
     if len(verdicts) > good + unexplained:
         parts.append(f"{len(verdicts) - good - unexplained} do not, with an explanation")
     if unexplained:
