@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,6 +15,23 @@ if TYPE_CHECKING:
 
 UNLIMITED = 10_000
 """Columns of a terminal into which everything fits."""
+
+
+def narrowing(table: Table) -> Fitting:
+    """A table as it is where it fits; else its rows below each other, each cell on a line with its column's name."""
+    return Fitting(lambda: [table], lambda: [_records(table)])
+
+
+def _records(table: Table) -> Text:
+    """A table's rows, one after the other, headed by their first cells; what is empty is left out."""
+    first, *others = table.columns
+    names = [str(column.header) for column in others]
+    lines = [Text(str(table.title), style="bold")] if table.title else []
+    for name, *cells in zip(*(column.cells for column in table.columns), strict=True):
+        lines.append(Text.assemble((f"{first.header} " if str(first.header) else "", "dim"), (str(name), "bold")))
+        known = [(label, str(cell)) for label, cell in zip(names, cells, strict=True) if str(cell).strip()]
+        lines += [Text(f"  {label}: {cell}" if label else f"  {cell}") for label, cell in known]
+    return Text("\n").join([*lines, Text()])
 
 
 class Fitting:

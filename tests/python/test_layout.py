@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import fixtures
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from anabranch import load, table
 from anabranch.catalogue import Entry
 from anabranch.cli import reproduce
+from anabranch.layout import narrowing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,3 +91,28 @@ def test_the_comparison_keeps_numbers_with_their_units(width: int) -> None:
     assert max(map(len, lines)) <= width
     for part in ("scdp/fig13", row.paper, row.measured, row.ratio):
         assert part in "\n".join(lines)
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_any_table_gives_its_rows_one_after_the_other_where_it_is_too_wide(width: int) -> None:
+    made = Table(title="a title")
+    for name in ("method", "capacity in bits per second", "exceeded by so many bins", ""):
+        made.add_column(name, no_wrap=True)
+    made.add_row("log-normal", "35.1 Gbps", "0.02 %", "")
+    made.add_row("Weibull", "28.9 Gbps", "1.2 %", "a warning")
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    with console.capture() as captured:
+        console.print(narrowing(made))
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    assert lines[:4] == [
+        "a title",
+        "method log-normal",
+        "  capacity in bits per second: 35.1 Gbps",
+        "  exceeded by so many bins: 0.02 %",
+    ]
+    assert "  a warning" in lines
+    wide = Console(width=120, file=io.StringIO(), color_system=None)
+    with wide.capture() as captured:
+        wide.print(narrowing(made))
+    assert "35.1 Gbps" in captured.get()
+    assert "capacity in bits per second:" not in captured.get()

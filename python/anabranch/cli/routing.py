@@ -14,6 +14,7 @@ from anabranch.cli.common import errors, stderr, stdout
 from anabranch.errors import RoutingError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from anabranch.routing.model import Decomposition, LoadReport, SchemeLoads, WorstPattern, WorstReport
@@ -261,7 +262,7 @@ def _show(report: LoadReport, drawn: SchemeLoads, pattern: WorstReport | None, p
             typer.echo(parts.text.rstrip("\n"))
 
 
-def _schemes(report: LoadReport) -> Table:
+def _schemes(report: LoadReport) -> RenderableType:
     table = _table("scheme", "MLOAD", "PERF", "worst link", "MLOADSW", "PERFSW", "worst switch")
     ordered = sorted(report.schemes, key=lambda s: (round(s.utilisation.load.value, 9), round(s.mloadsw.load.value, 9)))
     for one in ordered:
@@ -275,17 +276,23 @@ def _schemes(report: LoadReport) -> Table:
             perfsw,
             one.mloadsw.at,
         )
-    return table
+    return _narrowing(table)
 
 
-def _levels(loads: SchemeLoads) -> Table:
+def _levels(loads: SchemeLoads) -> RenderableType:
     table = _table("level", "up", "link", "down", "link", "switch", "which", "PERFSW_t")
     for one in loads.levels:
         cells = [f"{one.level} {one.name}"]
         for place in (one.up, one.down, one.switch):
             cells += ["-", "-"] if place is None else [_short(place.load.text), place.at]
         table.add_row(*cells, "-" if one.perfsw is None else _short(one.perfsw.text))
-    return table
+    return _narrowing(table)
+
+
+def _narrowing(table: Table) -> RenderableType:
+    from anabranch.layout import narrowing  # noqa: PLC0415 - `--help` can do without
+
+    return narrowing(table)
 
 
 def _table(first: str, *others: str) -> Table:

@@ -20,8 +20,7 @@ from anabranch.errors import AnabranchError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rich.console import Console
-    from rich.table import Table
+    from rich.console import Console, RenderableType
 
     from anabranch.traffic import Binned, Gap
 
@@ -214,10 +213,12 @@ def as_data(binned: Binned) -> dict[str, Any]:
     return {"series": rows(binned), "files": [asdict(file) for file in binned.files]}
 
 
-def render(binned: Binned) -> Table:
+def render(binned: Binned) -> RenderableType:
     """Lay the sums out for a terminal."""
     from rich import box  # noqa: PLC0415 - `--help` can do without
     from rich.table import Table  # noqa: PLC0415
+
+    from anabranch.layout import narrowing  # noqa: PLC0415
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("series", no_wrap=True)
@@ -237,4 +238,4 @@ def render(binned: Binned) -> Table:
             "complete" if row["last_bin_complete"] else "partial",
             str(row["out_of_order"]),
         )
-    return table
+    return narrowing(table)

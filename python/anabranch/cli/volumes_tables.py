@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import units
+from anabranch.layout import narrowing
 from anabranch.traffic.dimension import LABELS, Capacity
 from anabranch.traffic.fit import Vuong
 from anabranch.traffic.forecast import WEEK
@@ -83,7 +84,7 @@ def _show_verdict(name: str, one: Verdict, more: dict[str, Any]) -> list[Rendera
     for model, reason in study.fits.items():
         if isinstance(reason, Inconclusive):
             table.add_row(model, reason.reason)
-    parts.append(table)
+    parts.append(narrowing(table))
     tail_table = _table(
         "", ("power law", "alpha", "x_min", "n_tail", "KS", "R log-normal", "R Weibull", "R exponential")
     )
@@ -104,7 +105,7 @@ def _show_verdict(name: str, one: Verdict, more: dict[str, Any]) -> list[Rendera
             f"{tail.distance:.3f}",
             *against,
         )
-    parts.append(tail_table)
+    parts.append(narrowing(tail_table))
     parts += [Text(line) for line in _lines(one, more)]
     return parts
 
@@ -153,7 +154,7 @@ def dimension(one: Volumes, found: Dimensioning) -> RenderableType:
         "exceeded: share of bins above the capacity (epsilon-hat, eq. 7) and its 95 % interval (Clopper-Pearson, "
         "bursts counted once). Trust the held-out part."
     )
-    return Group(table, Text(legend, style="dim"))
+    return Group(narrowing(table), Text(legend, style="dim"))
 
 
 def _shares(capacity: Capacity) -> tuple[str, str]:
@@ -203,7 +204,7 @@ def _bill(found: Bill, *, audit: bool, about: str) -> RenderableType:
         )
     if found.tariff.price or found.tariff.overage:
         lines.append(f"charge: {found.charge:.2f}")
-    parts: list[RenderableType] = [table, *(Text(line) for line in lines)]
+    parts: list[RenderableType] = [narrowing(table), *(Text(line) for line in lines)]
     parts += [_show_audit(one, everything=audit) for one in found.percentiles if one.discarded]
     return Group(*parts)
 
@@ -218,7 +219,7 @@ def _show_audit(one: Percentile, *, everything: bool) -> RenderableType:
     table = _table(f"{one.name}: {what}", ("interval", "rate"))
     for sample in shown:
         table.add_row(_when(sample.start_ns), units.rate(sample.bps, 6))
-    return table
+    return narrowing(table)
 
 
 def forecast(name: str, many: Sequence[Forecast | Inconclusive], *, days: int, month_days: int) -> RenderableType:
@@ -242,4 +243,4 @@ def forecast(name: str, many: Sequence[Forecast | Inconclusive], *, days: int, m
     )
     if days < WEEK:
         legend += " Less than a week was seen: weekends, or working days, may be missing."
-    return Group(table, Text(legend, style="dim"))
+    return Group(narrowing(table), Text(legend, style="dim"))

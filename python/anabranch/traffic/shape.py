@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import ndimage
 
+from anabranch.traffic.stationarity import DAY_NS, correlation, seasonal
+
 if TYPE_CHECKING:
     from anabranch.traffic.series import Floats, Volumes
 
-DAY_NS = 86_400 * 10**9
 HOUR_NS = DAY_NS // 24
 
 GRID = 512
@@ -32,12 +33,6 @@ FEWEST = 20
 
 DAYS = 3
 """Days that a series must last to show a daily cycle."""
-
-CYCLE = 0.3
-"""Autocorrelation at one day from which on there is a daily cycle ..."""
-
-ABOVE_HALF = 0.1
-"""... if that at half a day is lower by this: a trend has both."""
 
 
 def modes(rates: Floats) -> tuple[float, ...]:
@@ -128,25 +123,16 @@ def daily_cycle(volumes: Volumes) -> DailyCycle | None:
     """
     if volumes.bin_ns > HOUR_NS or len(volumes) * volumes.bin_ns < DAYS * DAY_NS:
         return None
-    values = np.full(len(volumes), np.nan)
-    values[volumes.is_known] = volumes.rates()
-    day, half = (_autocorrelation(values, round(lag / volumes.bin_ns)) for lag in (DAY_NS, DAY_NS // 2))
+    day, half = (correlation(volumes, lag) for lag in (DAY_NS, DAY_NS // 2))
     if day is None or half is None:
         return None
     hours = (volumes.starts_ns() // HOUR_NS % 24).astype(int)
-    known = ~np.isnan(values)
+    known = volumes.is_known
+    values = np.full(len(volumes), np.nan)
+    values[known] = volumes.rates()
     means = np.array(
         [values[known & (hours == hour)].mean() if (known & (hours == hour)).any() else np.nan for hour in range(24)]
     )
     peak, trough = int(np.nanargmax(means)), int(np.nanargmin(means))
     ratio = float(means[peak] / means[trough]) if means[trough] > 0 else float("inf")
-    return DailyCycle(day, day >= CYCLE and day >= half + ABOVE_HALF, peak, trough, ratio)
-
-
-def _autocorrelation(values: Floats, lag: int) -> float | None:
-    """Correlation of pairs that are so many bins apart, of which both are known; None without any variation."""
-    one, other = values[:-lag], values[lag:]
-    both = ~np.isnan(one) & ~np.isnan(other)
-    if both.sum() < lag or one[both].std() == 0 or other[both].std() == 0:
-        return None
-    return float(np.corrcoef(one[both], other[both])[0, 1])
+    return DailyCycle(day, seasonal(day, half), peak, trough, ratio)

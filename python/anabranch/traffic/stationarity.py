@@ -30,7 +30,10 @@ DAY_NS = 24 * 3600 * SECOND
 """A day."""
 
 SEASONAL = 0.3
-"""A series whose bins correlate by more than this with those of a day before has a daily cycle."""
+"""A series whose bins correlate by more than this with those of a day before has a daily cycle ..."""
+
+ABOVE_HALF = 0.1
+"""... if they correlate by so much less with those of half a day before: a trend does with both."""
 
 READINGS = {
     (True, True): ("stationary", "the unit root is rejected, stationarity is not"),
@@ -82,6 +85,8 @@ class Stationarity:
     daily
         Correlation of a bin with that of a day before; None for series of less than two days or with bins above an
         hour.
+    half_day
+        The same with that of half a day before.
     reading, meaning
         The 2 x 2 reading, and what it means.
     joined
@@ -91,6 +96,7 @@ class Stationarity:
     adf: Test
     kpss: Test
     daily: float | None
+    half_day: float | None
     reading: str
     meaning: str
     joined: int = 1
@@ -98,13 +104,14 @@ class Stationarity:
     @property
     def seasonal(self) -> bool:
         """Whether there is a daily cycle: a forecast should then span whole days."""
-        return self.daily is not None and self.daily > SEASONAL
+        return seasonal(self.daily, self.half_day)
 
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON values."""
         tests = {"adf": self.adf.as_json(), "kpss": self.kpss.as_json()}
         return tests | {
             "daily": self.daily,
+            "half_day": self.half_day,
             "seasonal": self.seasonal,
             "reading": self.reading,
             "meaning": self.meaning,
@@ -163,14 +170,22 @@ def stationarity(volumes: Volumes | Floats, *, lags: int | None = None) -> Stati
     if not all(map(math.isfinite, (adf.statistic, adf.p, kpss_test.statistic, kpss_test.p))):
         return Inconclusive("the bins vary too little for the tests")
     reading, meaning = READINGS[adf.p < SIGNIFICANCE, kpss_test.p >= SIGNIFICANCE]
-    return Stationarity(adf, kpss_test, _daily(volumes), reading, meaning, joined)
+    day, half = (correlation(volumes, lag) for lag in (DAY_NS, DAY_NS // 2))
+    return Stationarity(adf, kpss_test, day, half, reading, meaning, joined)
 
 
-def _daily(volumes: Volumes | Floats) -> float | None:
-    """Correlation of bins with those a day earlier, both known."""
+def seasonal(daily: float | None, half_day: float | None) -> bool:
+    """Whether correlations at a day and at half a day are those of a daily cycle."""
+    if daily is None or daily <= SEASONAL:
+        return False
+    return half_day is None or daily > half_day + ABOVE_HALF
+
+
+def correlation(volumes: Volumes | Floats, lag_ns: int) -> float | None:
+    """Correlation of bins with those so much earlier, both known; None with bins above an hour, or too few."""
     if not isinstance(volumes, Volumes) or volumes.bin_ns > DAY_NS // 24:
         return None
-    lag = round(DAY_NS / volumes.bin_ns)
+    lag = round(lag_ns / volumes.bin_ns)
     known = volumes.is_known
     both = known[lag:] & known[:-lag] if len(volumes) >= 2 * lag else np.zeros(0, dtype=bool)
     if int(both.sum()) < 2:  # noqa: PLR2004 - a correlation needs two pairs
