@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anabranch import stats
+    from anabranch import findings, stats
     from anabranch.api import Plan, PlannedRun, plan, run
     from anabranch.errors import AnabranchError, ResultError, ScenarioError
     from anabranch.results import Results, load
@@ -33,6 +33,7 @@ __all__ = [
     "Results",
     "ScenarioError",
     "__version__",
+    "findings",
     "load",
     "plan",
     "run",
@@ -55,8 +56,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    if name == "stats":
-        return importlib.import_module("anabranch.stats")
+    if name in {"findings", "stats"}:
+        return importlib.import_module(f"anabranch.{name}")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
