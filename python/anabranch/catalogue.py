@@ -19,7 +19,7 @@ from anabranch import bundle
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from anabranch.reproduce.model import Experiment
 
@@ -79,12 +79,20 @@ def entries(*, quick: bool = False) -> tuple[tuple[Entry, ...], float]:
     kept = _read(file)
     if kept.get("key") != key:
         kept = {"key": key}
-    if size not in kept:
+    try:
+        return _entries(kept[size]), float(kept["speed"])
+    except (KeyError, TypeError, ValueError):  # not there, or somebody else's
         kept[size] = [asdict(entry) for entry in _make(quick=quick)]
-        kept.setdefault("speed", _speed())
+        kept["speed"] = _speed()
         _write(file, kept)
-    found = tuple(Entry(**{**entry, "figures": tuple(entry["figures"])}) for entry in kept[size])
-    return found, float(kept["speed"])
+    return _entries(kept[size]), float(kept["speed"])
+
+
+def _entries(kept: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
+    found = tuple(Entry(**{**entry, "figures": tuple(entry["figures"])}) for entry in kept)
+    if not found:
+        raise ValueError("an empty list")
+    return found
 
 
 def _file() -> Path:
@@ -105,7 +113,10 @@ def _key() -> str:
     """Name the state of those files, and the machine: a home may be shared by several."""
     digest = hashlib.sha256(f"{FORMAT} {platform.node()} {os.cpu_count()}".encode())
     for file in sorted({file.absolute() for file in _sources()}):
-        state = file.stat()
+        try:
+            state = file.stat()
+        except OSError:  # a dangling link, such as an editor's lock
+            continue
         digest.update(f"{file} {state.st_size} {state.st_mtime_ns}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 

@@ -48,7 +48,9 @@ class Fabric:
         return len(self.nodes) - self.hosts
 
     def link_name(self, link: int) -> str:
-        """Name of a directed link: ``left → right``."""
+        """Name of a directed link: ``left → right``; its number if the fabric has no such link."""
+        if link // 2 >= len(self.links):
+            return f"link {link}"
         cable = self.links[link // 2]
         ends = (cable.a, cable.b) if link % 2 == 0 else (cable.b, cable.a)
         return " → ".join(self.nodes[node].name for node in ends)

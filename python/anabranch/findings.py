@@ -1,8 +1,9 @@
 """What a comparison found, in a sentence for each kind of flow: made from the same numbers as the table.
 
 A ratio is taken seed by seed, since every series value sees the same flows under a seed; its interval is Student's t on
-the logarithms of these ratios. Two are *equal* where that interval holds 1. With one seed there is no interval, and
-nothing is called equal but what is.
+the logarithms of these ratios. It is *not significant* where that interval holds 1. Of several sweep points those are
+told in which a ratio is significant at the level divided by their number (Bonferroni). With one seed there is no
+interval.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ NAMED = 3
 
 SMALL = 0.05
 """Share of the flows, and of the bytes, up to which a size bucket is not worth a sentence."""
+
+SAME = "1.00"
+"""A ratio that says nothing."""
+
+TINY = 1e-12
+"""What stands for zero in a logarithm: goodput of flows that got nothing."""
 
 DIGITS = 100.0
 """Ratios from here on are told without decimals."""
@@ -64,18 +71,19 @@ class Ratio:
     high: float | None = None
 
     @property
-    def equal(self) -> bool:
-        """Whether the two do not differ, as far as the seeds can tell."""
+    def significant(self) -> bool:
+        """Whether the two differ, as far as the seeds can tell; with one seed, whether they differ at all."""
         if self.low is None or self.high is None:
-            return self.value == 1.0
-        return self.low <= 1.0 <= self.high
+            return not math.isclose(self.value, 1.0, rel_tol=1e-9)
+        return not self.low <= 1.0 <= self.high
 
     @property
     def text(self) -> str:
         """The ratio, and its interval in brackets."""
         if self.low is None or self.high is None:
             return _short(self.value)
-        return f"{_short(self.value)} ({_short(self.low)} to {_short(self.high)})"
+        doubt = "" if self.significant else "; not significant"
+        return f"{_short(self.value)} ({_short(self.low)} to {_short(self.high)}{doubt})"
 
 
 def findings(results: Results) -> list[str]:
@@ -92,7 +100,7 @@ def findings(results: Results) -> list[str]:
         numbers = _numbers(results, comparison, kind)
         if not numbers.is_empty():
             found += _sentences(kind, numbers, comparison)
-    return found
+    return found + _unfinished(results, comparison)
 
 
 def _kinds(results: Results) -> Iterator[Kind]:
@@ -140,35 +148,42 @@ def _numbers(results: Results, comparison: Comparison, kind: Kind) -> pl.DataFra
 
 def _sentences(kind: Kind, numbers: pl.DataFrame, comparison: Comparison) -> list[str]:
     label = {value: comparison.look(value).label for value in comparison.values}
-    lost = _unfinished(numbers, comparison)
-    found = []
-    if lost:
-        parts = [f"{units.count(count)} of {label[value]}" for value, count in lost.items()]
-        found.append(f"{kind.name}: {_list(parts)} did not finish.")
+    lost = set(numbers.filter(pl.col("unfinished") > 0)[comparison.series].to_list())
     able = [value for value in comparison.values if value not in lost]
     panels = _panels(numbers, able, comparison)
     if not panels:
-        return found
+        return []
     best = min(able, key=lambda value: sum(_order(panel, value, able, kind.quantity) for panel in panels.values()))
     rivals = [value for value in able if value != best]
-    value, half = _mean(panels, best)
-    head = f"{kind.name}, {kind.quantity.name}: {label[best]}"
-    if len(panels) == 1:
+    alone = len(panels) == 1
+    where = f" ({next(iter(panels))})" if alone and len(comparison.panels) > 1 else ""
+    head = f"{kind.name}, {kind.quantity.name}{where}: {label[best]}"
+    if alone:
+        value, half = _mean(next(iter(panels.values()))[best])
         scale, unit = units.time_unit(value) if kind.quantity.time else units.rate_unit(value)
         head += f" {units.with_interval(value, half, scale)} {unit}"
     elif rivals:
-        head += " is best in the mean over all settings"
-    if not rivals:
-        return [*found, f"{head}."] if len(panels) == 1 else found
-    told = {rival: _rival(panels, best, rival) for rival in rivals}
-    return [f"{head}; {_rivals(told, label, kind.quantity)}.", *found]
+        count = len(panels)
+        missing = "" if count == len(comparison.panels) else f" of {len(comparison.panels)}"
+        head += f" is best in the mean over {count}{missing} settings"
+    told = {rival: ratios for rival in rivals if (ratios := _rival(panels, best, rival))}
+    if not told:
+        return [f"{head}."] if alone else []
+    return [f"{head}; {_rivals(told, label, kind.quantity)}."]
 
 
-def _unfinished(numbers: pl.DataFrame, comparison: Comparison) -> dict[Any, int]:
-    """Series values with flows that did not finish: their numbers would flatter them."""
-    counts = numbers.group_by(comparison.series).agg(pl.col("unfinished").sum()).filter(pl.col("unfinished") > 0)
-    found = dict(counts.iter_rows())
-    return {value: found[value] for value in comparison.values if value in found}
+def _unfinished(results: Results, comparison: Comparison) -> list[str]:
+    """Of which series values flows did not finish: they are not compared above, since that would flatter them."""
+    flows = results.scan("flows").filter(stats.FINITE).group_by(comparison.series)
+    counts = flows.agg(pl.len().alias("all"), pl.col("fct_ns").is_null().sum().alias("lost"))
+    rows = {row[comparison.series]: row for row in results.collect("flows", counts).to_dicts()}
+    parts = []
+    for value in comparison.values:
+        row = rows.get(value, {"lost": 0})
+        if row["lost"]:
+            share = "all" if row["lost"] == row["all"] else f"{units.count(row['lost'])} of"
+            parts.append(f"{share} {units.count(row['all'])} flows of {comparison.look(value).label}")
+    return [f"Did not finish: {_list(parts)}."] if parts else []
 
 
 Panels = dict[str, dict[Any, dict[int, tuple[float, str]]]]
@@ -192,9 +207,10 @@ def _panels(numbers: pl.DataFrame, able: Sequence[Any], comparison: Comparison) 
     return found
 
 
-def _mean(panels: Panels, value: Any) -> tuple[float, float | None]:  # noqa: ANN401 - of any column
-    numbers = [number for panel in panels.values() for number in dict.fromkeys(panel[value].values())]
-    return stats.interval([number for number, _ in numbers])
+def _mean(numbers: Mapping[int, tuple[float, str]]) -> tuple[float, float | None]:
+    """The table's number: the mean over different runs, with its interval unless all are the same."""
+    mean, half = stats.interval([number for number, _ in dict.fromkeys(numbers.values())])
+    return mean, half or None
 
 
 def _order(
@@ -203,81 +219,105 @@ def _order(
     all_: Sequence[Any],
     of: Quantity,
 ) -> float:
-    """How far a series value is from the best of a panel, as a logarithm: 0 for the best."""
+    """How far a series value is from the best of a panel by the table's means, as a logarithm: 0 for the best."""
 
     def level(one: Any) -> float:  # noqa: ANN401
-        logs = [math.log(number) for number, _ in panel[one].values() if number > 0]
-        return (sum(logs) / len(logs) if logs else -math.inf) * (1 if of.time else -1)
+        mean, _ = _mean(panel[one])
+        return math.log(max(mean, TINY)) * (1 if of.time else -1)
 
     return level(value) - min(level(one) for one in all_)
 
 
 def _rival(panels: Panels, best: Any, rival: Any) -> dict[str, Ratio]:  # noqa: ANN401
-    """Panel to how many times as much the rival has as the best."""
-    return {name: ratio(panel[rival], panel[best]) for name, panel in panels.items()}
+    """Panel to how many times as much the rival has as the best, at a level that allows for their number."""
+    level = 1 - (1 - stats.CONFIDENCE) / len(panels)
+    made = {name: ratio(panel[rival], panel[best], confidence=level) for name, panel in panels.items()}
+    return {name: one for name, one in made.items() if one is not None}
 
 
-def ratio(above: Mapping[int, tuple[float, str]], below: Mapping[int, tuple[float, str]]) -> Ratio:
+def ratio(
+    above: Mapping[int, tuple[float, str]],
+    below: Mapping[int, tuple[float, str]],
+    *,
+    confidence: float = stats.CONFIDENCE,
+) -> Ratio | None:
     """Divide what two series values have under the same seeds.
 
     Parameters
     ----------
     above, below
-        Seed to a positive number and the run that it comes from. A pair of runs that several seeds gave counts once.
+        Seed to a number and the run that it comes from. A pair of runs that several seeds gave counts once.
+    confidence
+        Level of the interval.
 
     Returns
     -------
-    Ratio
-        Geometric mean over the seeds that both have, with Student's interval if at least two pairs differ.
+    Ratio or None
+        Geometric mean over the seeds under which both have a positive number, with Student's interval if at least two
+        pairs differ; None if there is no such seed.
 
     Examples
     --------
     >>> ratio({1: (2.0, "a"), 2: (8.0, "b")}, {1: (1.0, "c"), 2: (4.0, "d")}).text
     '2.00'
-    >>> ratio({1: (2.0, "a"), 2: (2.2, "b")}, {1: (1.0, "c"), 2: (1.0, "d")}).equal
-    False
+    >>> ratio({1: (2.0, "a"), 2: (2.2, "b")}, {1: (1.0, "c"), 2: (1.0, "d")}).significant
+    True
     """
     pairs = {
         (above[seed][1], below[seed][1]): math.log(above[seed][0] / below[seed][0])
         for seed in above
         if seed in below and above[seed][0] > 0 and below[seed][0] > 0
     }
-    mean, half = stats.interval(list(pairs.values()))
+    if not pairs:
+        return None
+    mean, half = stats.interval(list(pairs.values()), confidence=confidence)
     if half is None or half == 0:
         return Ratio(math.exp(mean))
     return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
 
 
 def _rivals(told: Mapping[Any, Mapping[str, Ratio]], label: Mapping[Any, str], of: Quantity) -> str:
-    """Say how the rivals compare with the best: equal ones first, then from the nearest to the farthest."""
-    verb = "takes" if of.time else "has"
-    equal = [value for value, ratios in told.items() if all(one.equal for one in ratios.values())]
-    others = sorted((value for value in told if value not in equal), key=lambda value: _distance(told[value]))
-    known = all(one.low is not None for value in equal for one in told[value].values())
-    singular, plural = (
-        ("does not differ significantly", "do not differ significantly") if known else ("is equal", "are equal")
-    )
-    parts = [f"{_list([label[value] for value in equal])} {singular if len(equal) == 1 else plural}"] if equal else []
-    shown = others if len(others) <= NAMED else [others[0], others[-1]]
-    for place, value in enumerate(shown):
-        text = f"{label[value]} {verb} {_range(told[value])} times as {'long' if of.time else 'much'}"
-        parts.append(text if not parts or (place == 0 and equal) else f"{label[value]} {_range(told[value])} times")
-    if len(shown) < len(others):
-        parts.append(f"{len(others) - len(shown)} others lie between")
-    return ", ".join(parts)
+    """Say how the rivals compare with the best, from the nearest to the farthest."""
+    verb, much = ("takes", " as long") if of.time else ("has", " as much")
+    ordered = sorted(told, key=lambda value: abs(_distance(told[value])))
+    shown = ordered if len(ordered) <= NAMED else [ordered[0], ordered[-1]]
+    parts = []
+    for value in shown:
+        text = _range(told[value])
+        if text is None:
+            same = all(_short(one.value) == SAME and one.low is None for one in told[value].values())
+            equal = f"{label[value]} is equal to three digits"
+            parts.append(equal if same else f"{label[value]} does not differ significantly")
+        else:
+            parts.append(f"{label[value]} {verb} {text[0]} times{much}{text[1]}")
+            # Once said, "takes" and "as long" go without saying.
+            verb, much = "", ""
+    if len(shown) < len(ordered):
+        parts.append(f"{len(ordered) - len(shown)} others lie between")
+    return ", ".join(part.replace("  ", " ") for part in parts)
 
 
 def _distance(ratios: Mapping[str, Ratio]) -> float:
-    return sum(abs(math.log(one.value)) for one in ratios.values())
+    return sum(math.log(one.value) for one in ratios.values()) / len(ratios)
 
 
-def _range(ratios: Mapping[str, Ratio]) -> str:
-    """A ratio, or the smallest and the largest with where they are."""
+def _range(ratios: Mapping[str, Ratio]) -> tuple[str, str] | None:
+    """A ratio; or of several the smallest and the largest that are significant, and in how many settings they are."""
     if len(ratios) == 1:
-        return next(iter(ratios.values())).text
-    ordered = sorted(ratios, key=lambda name: ratios[name].value)
+        only = next(iter(ratios.values()))
+        # Below 1 it is not the best, and not significantly so: means and ratios weigh seeds in different ways.
+        told = only.significant or (only.low is not None and only.value > 1)
+        return (only.text, "") if told and _short(only.value) != SAME else None
+    known = {name: one for name, one in ratios.items() if one.significant}
+    if not known:
+        return None
+    ordered = sorted(known, key=lambda name: known[name].value)
+    others = f" in {len(known)} of {len(ratios)} settings, with no significant difference in the others"
+    where = "" if len(known) == len(ratios) else others
     low, high = ordered[0], ordered[-1]
-    return f"{_short(ratios[low].value)} ({low}) to {_short(ratios[high].value)} ({high})"
+    if _short(known[low].value) == _short(known[high].value):
+        return _short(known[low].value), where
+    return f"{_short(known[low].value)} ({low}) to {_short(known[high].value)} ({high})", where
 
 
 def _list(parts: Sequence[str]) -> str:

@@ -30,6 +30,9 @@ RUN = re.compile(r"\.?p\d+-s\d+(\.part)?")
 TABLES = frozenset({"flows.parquet", "links.parquet", "blocks.parquet", "series.parquet", "run.json"})
 """Files in the folder of a run."""
 
+CAPTURES = "packets"
+"""Folder of captures in the folder of a run: pcapng files and nothing else."""
+
 DRAFT = re.compile(r"\.?(manifest|fabric|run)\.(json\.)?part|\.[\w.]+\.new")
 """Files that a program which was killed left before it gave them their names."""
 
@@ -104,7 +107,10 @@ def _foreign_runs(runs: Path) -> Iterator[Path]:
                 yield run
             continue
         for file in sorted(run.iterdir()):
-            if file.name not in TABLES and not DRAFT.fullmatch(file.name):
+            if file.name == CAPTURES and file.is_dir() and not file.is_symlink():
+                captures = sorted(file.iterdir())
+                yield from (one for one in captures if one.suffix != ".pcapng" or not one.is_file() or one.is_symlink())
+            elif file.name not in TABLES and not DRAFT.fullmatch(file.name):
                 yield file
 
 

@@ -14,6 +14,7 @@ have one: a flow that did not finish has missed it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,9 @@ MEASURED = pl.col("measured").fill_null(value=True)
 
 FINITE = ~pl.col("background") & MEASURED
 """Condition that a flow is in the statistics of completion times."""
+
+PROCESS = 20
+"""Requests at different times that make arrivals a process, to which a load can be given."""
 
 FLOW_METRICS = {
     "fct_mean_ns": pl.col("fct_ns").mean(),
@@ -426,6 +430,24 @@ def layer_table(results: Results, *, by: Sequence[str] | None = None) -> pl.Data
     return frame.with_columns(order).sort("row", "path", maintain_order=True).drop("row", "path")
 
 
+def _windows(results: Results) -> dict[str, tuple[float, float]]:
+    """Run to its measured window, where that says something: flows arrived in it one after the other.
+
+    Requests at one time, a little apart, or from clients that wait for blocks make no load: such a window is shorter
+    than half of the flows, or ends before the last blocks are asked for.
+    """
+    windows = {run.run: run.window_ns for run in results.manifest.runs if run.window_ns is not None}
+    finite = results.scan("flows").filter(FINITE).group_by("run")
+    flows = finite.agg(pl.col("fct_ns").median(), pl.col("block").max(), pl.col("start_ns").n_unique().alias("starts"))
+    told = {}
+    for row in results.collect("flows", flows).to_dicts():
+        begin, end = windows.get(row["run"], (0.0, 0.0))
+        waits = row["block"] is not None or (results.folder / "runs" / row["run"] / "blocks.parquet").exists()
+        if not waits and row["starts"] >= PROCESS and end - begin > (row["fct_ns"] or math.inf):
+            told[row["run"]] = (begin, end)
+    return told
+
+
 def load_table(results: Results, *, by: Sequence[str] | None = None) -> pl.DataFrame:
     """What hosts were asked to send in the measured window, and what their links sent in it, averaged over seeds.
 
@@ -439,18 +461,19 @@ def load_table(results: Results, *, by: Sequence[str] | None = None) -> pl.DataF
     Returns
     -------
     polars.DataFrame
-        One row per group of which a run has a window with a length: ``window_s``, its length in seconds; ``offered``,
-        the payload of all objects that were requested in it, over what all links of hosts carry in that time; and
-        ``carried``, the share of it during which these links were sending, headers included.
+        One row per group of which a run has a window in which flows arrive one after the other: ``window_s``, its
+        length in seconds; ``offered``, the payload of all objects that were requested in it, background flows left
+        out, over what all links of hosts carry in that time; and ``carried``, the share of it during which these
+        links were sending, headers included.
     """
     keys = _grouping(results, by if by is not None else results.keys, pool=True)
-    windows = {run.run: run.window_ns for run in results.manifest.runs if run.window_ns is not None}
+    windows = _windows(results)
     lengths = pl.LazyFrame(
         {"run": list(windows), "window_s": [(end - begin) / 1e9 for begin, end in windows.values()]},
         schema={"run": pl.String(), "window_s": pl.Float64()},
     )
     # Of a session to or from several hosts there are several rows, and one object.
-    sessions = results.scan("flows").filter(MEASURED).unique(["run", "session"], keep="first", maintain_order=True)
+    sessions = results.scan("flows").filter(FINITE).unique(["run", "session"], keep="first", maintain_order=True)
     asked = sessions.group_by("run").agg((8 * pl.col("size_bytes").cast(pl.Float64)).sum().alias("bits"))
     links = (
         results.scan("links")

@@ -60,7 +60,7 @@ def test_flows_that_did_not_finish_are_told_and_not_ranked(tmp_path: Path) -> No
     best, lost = findings(results)
     assert best.startswith("Flows, p99 FCT: NDP ")
     assert "SCDP" not in best
-    assert lost == "Flows: 1 of SCDP did not finish."
+    assert lost == "Did not finish: 1 of 2 flows of SCDP."
 
 
 def test_one_seed_has_ratios_without_intervals(tmp_path: Path) -> None:
@@ -92,15 +92,38 @@ def test_nothing_is_found_where_nothing_ran(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "equal"),
-    [(Ratio(1.0), True), (Ratio(1.01), False), (Ratio(1.1, 0.9, 1.3), True), (Ratio(1.1, 1.05, 1.2), False)],
+    ("found", "differs"),
+    [(Ratio(1.0), False), (Ratio(1.01), True), (Ratio(1.1, 0.9, 1.3), False), (Ratio(1.1, 1.05, 1.2), True)],
 )
-def test_equal_is_what_the_interval_says(found: Ratio, equal: bool) -> None:
-    assert found.equal is equal
+def test_what_differs_is_what_the_interval_says(found: Ratio, *, differs: bool) -> None:
+    assert found.significant is differs
+
+
+def test_several_settings_tell_those_that_differ(tmp_path: Path) -> None:
+    """Two settings without a difference, and one with one: neither the others' ratios nor a range over all are told."""
+    fixture = fixtures.Fixture(
+        sweep={"load": [0.1, 0.2, 0.3], "transport.name": ["ndp", "scdp"]}, seeds=(1, 2, 3), sessions=1, background=0
+    )
+    folder = fixtures.write(tmp_path / "r", fixture)
+    for run in load(folder).manifest.runs:
+        file = folder / "runs" / run.run / "flows.parquet"
+        slow = 3.0 if run.transport == "ndp" and run.point["load"] == 0.3 else 1.0
+        noise = {("ndp", 1): 1.3, ("scdp", 2): 1.2, ("ndp", 3): 0.9}.get((run.transport, run.seed), 1.0)
+        time = 1e5 * slow * (noise if run.point["load"] != 0.3 else 1 + run.seed / 1e3)
+        values = {"size_bytes": SMALL, "fct_ns": time, "end_ns": time}
+        pl.read_parquet(file).head(1).with_columns(**{k: pl.lit(v) for k, v in values.items()}).write_parquet(file)
+    (only,) = findings(load(folder))
+    assert only == (
+        "Flows, p99 FCT: SCDP is best in the mean over 3 settings; NDP takes 3.00 times as long in 1 of 3 settings, "
+        "with no significant difference in the others."
+    )
 
 
 def test_seeds_that_gave_the_same_runs_count_once() -> None:
     same = {1: (2.0, "a"), 2: (2.0, "a"), 3: (2.0, "a")}
-    assert ratio(same, {1: (1.0, "b"), 2: (1.0, "b"), 3: (1.0, "b")}).low is None
+    one = ratio(same, {1: (1.0, "b"), 2: (1.0, "b"), 3: (1.0, "b")})
+    assert one == Ratio(2.0)
+    assert ratio(same, {9: (1.0, "b")}) is None, "no seed in common"
     wide = ratio({**same, 4: (3.0, "c")}, {1: (1.0, "b"), 2: (1.0, "b"), 3: (1.0, "b"), 4: (1.0, "d")})
+    assert wide is not None
     assert wide == ratio({1: (2.0, "a"), 4: (3.0, "c")}, {1: (1.0, "b"), 4: (1.0, "d")})

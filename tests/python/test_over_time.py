@@ -105,3 +105,21 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     spec = multiples(value, looks, {})
     (calculated,) = [step["calculate"] for step in spec["vconcat"][-1]["transform"] if "calculate" in step]
     assert json.loads(calculated.partition("[toNumber")[0]) == ["NDP", attack]
+
+
+def test_each_sweep_point_has_names_of_its_own_fabric(tmp_path: Path) -> None:
+    """A larger fabric than the first point's has more links than its drawing."""
+    ndp = [(1.0, "queue_packets", 500, 4.0), (2.0, "queue_packets", 3, 7.0)]
+    results = measured(tmp_path / "r", {"ndp": ndp})
+    titles = [strip.title for strip in found(results).strips]
+    assert "Queue, link 500" in titles
+    assert report.html(results)
+
+
+def test_failures_that_settings_change_are_not_marked(tmp_path: Path) -> None:
+    ndp = [(float(at), "utilisation", 3, 0.5) for at in range(1, 9)]
+    results = measured(tmp_path / "r", {"ndp": ndp}, scenario=fixtures.SCENARIO + FAILURES)
+    manifest = json.loads((results.folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["overrides"] = ["failure.0.at=5ms"]
+    (results.folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert found(load(results.folder)).events == []

@@ -327,15 +327,42 @@ def planner(bin_s: float = 300.0, *, days: int = 7, begin: str = "2024-05-01") -
 def test_findings_of_one_trace_are_what_a_planner_asks() -> None:
     studied, _ = report.study([[planner()]], widths=(300.0,))
     capacity, bill, cycle, distribution_, *_ = report.findings(studied)
-    assert capacity.startswith("Capacity that 0.01 of the bins of 300 s may exceed: ")
+    assert capacity.startswith("Capacity that 1.00% of the bins of 300 s may exceed: ")
     expected = units.rate(quantile(planner().rates(), 95.0)[0])
     assert bill == f"Bill: the 95th percentile of intervals of 300 s is {expected} (2016 intervals)."
-    assert cycle.startswith("Daily cycle: at ")
-    assert " as much as at " in cycle
+    assert cycle.startswith("Daily cycle: busiest at ")
+    assert cycle.endswith("): dimension for the busy hours.")
     assert "The density has 2 modes, at 99.5 Mbps and 803 Mbps, " in distribution_
     assert "which no single model describes" in distribution_
     short, _ = report.study([[planner(days=1)]], widths=(300.0,))
-    assert any("not to be told from less than 3 days" in text for text in report.findings(short))
+    assert any("not to be told (it takes 3 days" in text for text in report.findings(short))
+
+
+def told(rates: np.ndarray, *, bin_s: float = 300.0, begin: str = "2024-05-01") -> list[str]:
+    start = int(np.datetime64(begin, "ns").astype(np.int64)) if begin else 0
+    series = Volumes.of((rates * bin_s / 8).round(), bin_s=bin_s, start_ns=start, name="x")
+    return report.findings(report.study([[series]], widths=(bin_s,))[0])
+
+
+def test_a_link_that_grows_is_not_told_to_need_less() -> None:
+    random = np.random.default_rng(4)
+    grows = np.linspace(1e6, 2e7, 2000) * random.lognormal(0, 0.1, 2000)
+    capacity = told(grows)[0]
+    assert "the later part is another, growing or changed; do not rely on it" in capacity
+    assert "less capacity would do" not in capacity
+
+
+def test_cycles_that_are_weak_undated_or_fall_silent() -> None:
+    random = np.random.default_rng(5)
+    hour = np.arange(2016) * 300 / 3600
+    noise = random.lognormal(0, 0.02, hour.size)
+    weak = told(3e6 * (1 + 0.12 * np.sin(2 * np.pi * hour / 24)) * noise)[2]
+    assert weak.startswith("Daily cycle: weak: busiest at ")
+    assert "dimension" not in weak
+    silent = told(1e7 * np.maximum(0, np.sin(2 * np.pi * hour / 24)) * noise)[2]
+    assert "UTC, when nothing comes" in silent
+    assert "UTC" not in told(1e7 * (2 + np.sin(2 * np.pi * hour / 24)) * noise, begin="")[2]
+    assert "the rate does not vary" in " ".join(told(np.full(2016, 1e6)))
 
 
 def test_rates_stand_over_dates_where_these_are_known() -> None:

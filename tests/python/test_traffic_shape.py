@@ -41,6 +41,10 @@ def test_a_few_outliers_are_no_mode() -> None:
     assert len(modes(np.concatenate([random.lognormal(3, 0.3, 1950), random.lognormal(8, 0.1, 50)]))) == 1
 
 
+def test_steps_of_whole_packets_are_no_modes() -> None:
+    assert len(modes(12_000.0 * np.random.default_rng(8).poisson(3, 3000).astype(np.float64))) == 1
+
+
 @pytest.mark.parametrize(("rates", "found"), [([], ()), ([0.0, 0.0], ()), ([5.0, 5.0], (5.0,))])
 def test_modes_of_next_to_nothing(rates: list[float], found: tuple[float, ...]) -> None:
     assert modes(np.array(rates)) == found

@@ -94,3 +94,18 @@ def test_results_without_a_window_show_none(both: tuple[Results, Results], tmp_p
     older = results.flows.drop("measured").with_columns(pl.lit(None, dtype=pl.Boolean()).alias("measured"))
     assert older.filter(stats.MEASURED).height == results.flows.height
     assert both
+
+
+def test_a_burst_and_blocks_have_no_load(tmp_path: Path) -> None:
+    burst = SCENARIO.replace('{ law = "poisson", load = 0.5 }', '{ law = "synchronised", jitter = "10us" }')
+    burst = burst.replace("sessions = 600", "sessions = 40")
+    blocks = SCENARIO.replace('{ law = "poisson", load = 0.5 }', '{ law = "poisson", rate = 1000.0 }')
+    blocks = blocks.replace('placement = { pattern = "random" }', 'placement = { pattern = "incast", senders = 3 }')
+    blocks = blocks.replace("sessions = 600", 'sessions = 30\nbarrier = { blocks = 3, connections = "new" }')
+    blocks = blocks.replace('{ law = "log-normal", mean = "200KB", sigma = 1.0 }', '{ law = "fixed", size = "20KB" }')
+    for name, text in (("burst", burst), ("blocks", blocks)):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(text)
+        results = anabranch.run(file, out=tmp_path / name, seeds=1)
+        assert stats.load_table(results).is_empty(), name
+        assert "Offered load" not in report.html(results)

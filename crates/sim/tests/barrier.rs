@@ -147,6 +147,20 @@ fn clients_may_wait_for_each_other() {
     }
 }
 
+/// While a client thinks nothing else happens: the monitor goes on all the same, and the window ends where it should.
+#[test]
+fn series_and_window_go_on_while_clients_think() {
+    let text = scenario(2, "kept", "[measure]\ninterval = \"50us\"\nqueues = true\nwindow = \"250ms\"");
+    let record = run(&text.replace("think = \"0s\"", "think = \"100ms\""), &[]);
+    let (begin, window_end) = record.window.expect("a window");
+    assert_eq!((begin, window_end), (Time::ZERO, Time::ZERO + ms(250)));
+    let last = end(record.blocks.last().unwrap());
+    assert!(last > Time::ZERO + ms(400));
+    // The last block's packets wait in the queue, and are seen.
+    let seen = record.series.iter().map(|sample| sample.time).max().unwrap();
+    assert!(Time::ZERO + Duration::from_ps(seen) + ms(2) > last, "{seen} {last}");
+}
+
 #[test]
 fn all_transports_that_retransmit_have_barriers() {
     for (transport, connections) in

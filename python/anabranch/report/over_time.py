@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from anabranch.comparison import Comparison
-    from anabranch.fabric import Fabric
     from anabranch.results import Results
 
 MOMENTS = 240
@@ -42,7 +41,8 @@ class Metric:
     unit, scale
         Unit for people, and what a unit is in the table's.
     whole
-        Name of the row of all links or sessions, and how their values at one time become one; None: no such row.
+        Name of the row of all links or sessions, and how their values at one time become one, given the number of
+        links; None: no such row.
     of
         ``link`` or ``session``.
     thinned
@@ -54,26 +54,26 @@ class Metric:
     key: str
     unit: str
     scale: float
-    whole: tuple[str, Callable[[np.ndarray, int], np.ndarray]] | None
+    whole: tuple[str, Callable[[int], pl.Expr]] | None
     of: str
     thinned: Callable[[np.ndarray], float] = np.mean
     instead: str = ""
 
 
-def _largest(values: np.ndarray, _: int) -> np.ndarray:
-    return np.asarray(values.max(axis=0))
+def _largest(_: int) -> pl.Expr:
+    return pl.col("value").max()
 
 
-def _total(values: np.ndarray, _: int) -> np.ndarray:
-    return np.asarray(values.sum(axis=0))
+def _total(_: int) -> pl.Expr:
+    return pl.col("value").sum()
 
 
-def _mean(values: np.ndarray, count: int) -> np.ndarray:
-    return np.asarray(values.sum(axis=0) / count)
+def _mean(count: int) -> pl.Expr:
+    return pl.col("value").sum() / count
 
 
-def _mean_of_open(values: np.ndarray, _: int) -> np.ndarray:
-    return np.asarray(values.sum(axis=0) / np.maximum((values > 0).sum(axis=0), 1))
+def _mean_of_open(_: int) -> pl.Expr:
+    return pl.col("value").filter(pl.col("value") > 0).mean().fill_null(0.0)
 
 
 METRICS = (
@@ -153,7 +153,7 @@ def over_time(results: Results, comparison: Comparison, point: Mapping[str, Any]
     moments = min(MOMENTS, count)
     times = np.cumsum([part.size for part in np.array_split(np.zeros(count), moments)]) * interval
     decisions = rows.filter(pl.col("metric").is_in(list(SETTINGS)) & (pl.col("run") == next(iter(runs.values()))))
-    return OverTime(times, strips, _events(results.manifest.scenario_toml, decisions, float(times[-1])))
+    return OverTime(times, strips, _events(_failures(results), decisions, float(times[-1])))
 
 
 def _first_runs(results: Results, comparison: Comparison, point: Mapping[str, Any]) -> dict[str, str]:
@@ -168,51 +168,57 @@ def _first_runs(results: Results, comparison: Comparison, point: Mapping[str, An
 
 
 class _Names:
-    """What links and sessions are called."""
+    """What links and sessions of a run are called; fabrics may differ from sweep point to sweep point."""
 
     def __init__(self, results: Results, run: str) -> None:
-        self.fabric: Fabric = results.fabric
-        self.count = {"link": 2 * len(self.fabric.links), "session": 0}
-        flows = (
-            results.scan("flows").filter(pl.col("run") == run).select("session", "src_host", "dst_host", "size_bytes")
-        )
-        rows = results.collect("flows", flows).unique("session", keep="first", maintain_order=True)
-        self.sessions = {row[0]: row[1:] for row in rows.iter_rows()}
+        of_run = pl.col("run") == run
+        links = results.collect("links", results.scan("links").filter(of_run).select("link", "src", "dst"))
+        self.links = {link: f"{src} → {dst}" for link, src, dst in links.iter_rows()}
+        flows = results.scan("flows").filter(of_run).select("session", "src_host", "dst_host", "size_bytes")
+        rows = results.collect("flows", flows)
+        hosts = rows.group_by("session", maintain_order=True).agg(pl.col("dst_host").n_unique().alias("receivers"))
+        first = rows.unique("session", keep="first", maintain_order=True).join(hosts, on="session")
+        self.sessions = {row[0]: row[1:] for row in first.iter_rows()}
 
     def of(self, kind: str, number: int) -> str:
         if kind == "link":
-            return self.fabric.link_name(number)
+            return self.links.get(number, f"link {number}")
         if number not in self.sessions:
             return f"session {number}"
-        source, destination, size = self.sessions[number]
-        return f"session {number}, h{source} → h{destination}, {units.size(size)}"
+        source, destination, size, receivers = self.sessions[number]
+        where = f"h{destination}" if receivers == 1 else f"{receivers} hosts"
+        return f"session {number}, h{source} → {where}, {units.size(size)}"
 
 
 def _strips(
     metric: Metric, rows: pl.DataFrame, runs: Mapping[str, str], names: _Names, *, interval: float, count: int
 ) -> list[Strip]:
     """The row of all links or sessions, and those of the largest."""
-    matrices = {label: _matrix(rows.filter(pl.col("run") == run), interval, count) for label, run in runs.items()}
-    sums: dict[int, float] = {}
-    for ids, values in matrices.values():
-        for number, value in zip(ids, values.sum(axis=1), strict=True):
-            sums[number] = sums.get(number, 0.0) + float(value)
-    largest = sorted(sums, key=lambda number: (-sums[number], number))[:SINGLE]
+    rows = rows.with_columns(((pl.col("time_ns") / interval).round().cast(pl.Int64) - 1).alias("place"))
+    rows = rows.filter(pl.col("place").is_between(0, count - 1))
+    sums = rows.group_by("id").agg(pl.col("value").sum()).sort(["value", "id"], descending=[True, False])
     found = []
-    if metric.whole and len(sums) > 1:
+    if metric.whole and sums.height > 1:
         title, of = metric.whole
-        curves = {
-            label: _thin(of(values, names.count[metric.of]), metric) for label, (ids, values) in matrices.items() if ids
-        }
-        found.append(_strip(title, metric, curves))
-    for number in largest:
-        curves = {
-            label: _thin(values[ids.index(number)], metric)
-            for label, (ids, values) in matrices.items()
-            if number in ids
-        }
+        joined = rows.group_by("run", "place").agg(of(max(1, len(names.links))).alias("value"))
+        found.append(_strip(title, metric, _curves(metric, joined, runs, count)))
+    for number in sums["id"].head(SINGLE).to_list():
+        curves = _curves(metric, rows.filter(pl.col("id") == number), runs, count)
         found.append(_strip(f"{NAMES[metric.key]}, {names.of(metric.of, number)}", metric, curves))
     return found
+
+
+def _curves(metric: Metric, rows: pl.DataFrame, runs: Mapping[str, str], count: int) -> dict[str, np.ndarray]:
+    """By label of a run that has any rows: few points for many samples. A sample without a row was 0."""
+    curves = {}
+    for label, run in runs.items():
+        own = rows.filter(pl.col("run") == run)
+        if not own.is_empty():
+            values = np.zeros(count)
+            values[own["place"].to_numpy()] = own["value"].to_numpy()
+            parts = np.array_split(values, min(MOMENTS, count))
+            curves[label] = np.array([float(metric.thinned(part)) for part in parts])
+    return curves
 
 
 def _strip(title: str, metric: Metric, curves: Mapping[str, np.ndarray]) -> Strip:
@@ -258,14 +264,26 @@ def _nanoseconds(text: str) -> float | None:
         return None
 
 
-def _events(scenario: str, decisions: pl.DataFrame, end: float) -> list[tuple[float, str]]:
-    """Failures that the scenario lists and what controllers decided, in order of time; none if there are very many."""
+def _failures(results: Results) -> list[Mapping[str, Any]]:
+    """The failures of a scenario; none where settings or the sweep change them, which its text does not know."""
+    manifest = results.manifest
+    if any(
+        key.partition(".")[0] == "failure"
+        for part in (*manifest.overrides, *manifest.sweep)
+        for key in part.split(", ")
+    ):
+        return []
     try:
-        failures = tomllib.loads(scenario).get("failure", [])
+        found = tomllib.loads(manifest.scenario_toml).get("failure", [])
     except tomllib.TOMLDecodeError:
-        failures = []
+        return []
+    return [failure for failure in found if isinstance(failure, dict)] if isinstance(found, list) else []
+
+
+def _events(failures: Sequence[Mapping[str, Any]], decisions: pl.DataFrame, end: float) -> list[tuple[float, str]]:
+    """Failures and what controllers decided, in order of time; none if there are very many."""
     found = []
-    for failure in failures if isinstance(failures, list) else []:
+    for failure in failures:
         time = _nanoseconds(str(failure.get("at", "")))
         if time is not None and time <= end:
             found.append((time, f"{failure.get('link') or failure.get('switch')} {failure.get('action')}"))

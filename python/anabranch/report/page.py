@@ -88,7 +88,9 @@ def html(results: Results) -> str:
         drawing=drawing,
         steps=STEPS,
         layers=(layers := _layers(results, comparison)),
-        windowed=bool(layers) and all(row["utilisation_window"] is not None for row in layers),
+        windowed=bool(layers)
+        and all(row["utilisation_window"] is not None for row in layers)
+        and not stats.load_table(results).is_empty(),
         runs=results.runs.to_dicts(),
         run_keys=[key for key in results.keys if key != "transport"],
         statuses=STATUS,

@@ -31,6 +31,9 @@ HOLDS = 0.05
 FEWEST = 20
 """... and so many of them."""
 
+DISTINCT = 0.2
+"""Different rates, as a share of the bins, below which steps of a few packets would pass for modes: none are told."""
+
 DAYS = 3
 """Days that a series must last to show a daily cycle."""
 
@@ -49,11 +52,15 @@ def modes(rates: Floats) -> tuple[float, ...]:
     Returns
     -------
     tuple[float, ...]
-        The modes in ascending order; one for most series, none without traffic.
+        The modes in ascending order; one for most series, none without traffic. Where few rates are different, the
+        median instead.
     """
-    logs = np.log10(rates[rates > 0])
+    used = rates[rates > 0]
+    logs = np.log10(used)
     if logs.size == 0:
         return ()
+    if np.unique(used).size < DISTINCT * used.size:
+        return (float(np.median(used)),)
     low, high = np.quantile(logs, [0.25, 0.75])
     spread = min(float(logs.std()), float(high - low) / 1.34) or float(logs.std())
     if spread == 0:

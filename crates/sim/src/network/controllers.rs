@@ -59,7 +59,7 @@ impl Controllers {
             flows_kept,
             admission: Admission::default(),
             refused: None,
-            periodic: Periodic::new(engine.entities.sampler..engine.entities.timers),
+            periodic: Periodic::new(engine.entities.sampler..engine.entities.requests),
         }
     }
 

@@ -51,7 +51,7 @@ impl Monitor {
         Self {
             window: Window::new(&sampling),
             sampling,
-            periodic: Periodic::new(engine.entities.sampler..engine.entities.timers),
+            periodic: Periodic::new(engine.entities.sampler..engine.entities.requests),
             memory_limit,
             samples: Vec::new(),
             looked_at: 0,

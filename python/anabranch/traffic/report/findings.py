@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,15 @@ from anabranch.errors import AnabranchError
 from anabranch.traffic.bill import INTERVAL_NS, intervals, quantile
 from anabranch.traffic.fit import KS_WARN
 from anabranch.traffic.report.frames import label
+from anabranch.traffic.report.single import DATED_NS
 from anabranch.traffic.report.study import PERCENTILE, width
-from anabranch.traffic.shape import DAYS, daily_cycle, modes
+from anabranch.traffic.shape import DAYS, HOUR_NS, daily_cycle, modes
+from anabranch.traffic.stationarity import DAY_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anabranch.traffic.report.study import Trace
+    from anabranch.traffic.report.study import Promise, Trace
 
 EPSILON = 0.01
 """Share of bins that may exceed the capacity that is told, if none is given."""
@@ -24,14 +27,17 @@ EPSILON = 0.01
 FEWEST = 20
 """Billing intervals of which a 95th percentile leaves one out."""
 
-READINGS = ((3.0, ", far more than it promises"), (1 / 3, ""))
-"""Shares above the capacity, in epsilons, and what to say of them."""
+FAR = 3.0
+"""Times more, or fewer, that is worth a word."""
 
-TOO_MUCH = ", far fewer: less capacity would do"
-"""What to say of a capacity that next to nothing exceeds."""
+EXPECTED = 5.0
+"""Bins above a capacity that must be expected before their absence says anything."""
 
-CONSTANT = 1.5
-"""Peak hour over trough hour below which a cycle is not worth telling."""
+ENOUGH = 0.9
+"""Share of a capacity below which the measured quantile says that less would do."""
+
+WEAK = 1.5
+"""Peak hour over trough hour below which a cycle is weak."""
 
 
 def findings(traces: Sequence[Trace], epsilon: float = EPSILON) -> list[str]:
@@ -55,7 +61,8 @@ def _of_one(trace: Trace, epsilon: float) -> list[str]:
         if verdict.study.fitted and verdict.study.fitted[0].ks <= KS_WARN:
             text += f" (KS {verdict.study.fitted[0].ks:.3f})"
         if len(peaks) > 1:
-            where = " and ".join(units.rate(peak) for peak in peaks)
+            *others, last = (units.rate(peak) for peak in peaks)
+            where = f"{', '.join(others)} and {last}"
             text += f". The density has {len(peaks)} modes, at {where}, which no single model describes"
         found.append(f"{text}.")
     found += [f"{a.kind} at T = {width(v.bin_s)}: {a.explanation}." for v in trace.sweep.verdicts for a in v.anomalies]
@@ -70,14 +77,30 @@ def _capacity(trace: Trace, epsilon: float) -> str:
     promise = next((one for one in made if one is not None), None)
     if promise is None:
         return ""
-    measured = quantile(trace.main_volumes.rates(), 100 * (1 - epsilon))[0]
-    unseen = "" if promise.held_out is None else f", of those held out {promise.held_out:.2%}"
-    wrong = next((text for most, text in READINGS if promise.share > most * epsilon), TOO_MUCH)
+    rates = trace.main_volumes.rates()
+    measured = quantile(rates, 100 * (1 - epsilon))[0]
+    best = trace.main.study.best
+    model = label(promise.method)
+    if best not in {None, promise.method}:
+        model += ", which is not the best model"
+    unseen = "" if promise.held_out is None else f", of the last third {promise.held_out:.1%} of a fit to the others"
     return (
-        f"Capacity that {epsilon:.2g} of the bins of {width(trace.main.bin_s)} may exceed: {units.rate(promise.bps)} "
-        f"by {label(promise.method)}; {promise.share:.2%} did{unseen}{wrong}. "
+        f"Capacity that {epsilon:.2%} of the bins of {width(trace.main.bin_s)} may exceed: {units.rate(promise.bps)} "
+        f"by {model}; {promise.share:.2%} did{unseen}{_judged(promise, measured, rates.size)}. "
         f"The measured quantile is {units.rate(measured)}."
     )
+
+
+def _judged(promise: Promise, measured: float, bins: int) -> str:
+    """What to think of a capacity: by the worse of the shares that exceeded it, as far as there are bins enough."""
+    epsilon = promise.epsilon
+    if promise.held_out is not None and promise.held_out > FAR * max(epsilon, promise.share):
+        return ": the later part is another, growing or changed; do not rely on it"
+    if max(promise.share, promise.held_out or 0.0) > FAR * epsilon:
+        return ", far more than it promises"
+    if promise.share < epsilon / FAR and bins * epsilon >= EXPECTED and measured < ENOUGH * promise.bps:
+        return ", far fewer: less capacity would do"
+    return ""
 
 
 def _bill(trace: Trace) -> str:
@@ -97,17 +120,20 @@ def _bill(trace: Trace) -> str:
 
 
 def _cycle(trace: Trace) -> str:
-    found = daily_cycle(trace.main_volumes)
+    volumes = trace.main_volumes
+    found = daily_cycle(volumes)
     if found is None:
-        return f"Daily cycle: not to be told from less than {DAYS} days, or bins of more than an hour."
+        long = volumes.bin_ns <= HOUR_NS and len(volumes) * volumes.bin_ns >= DAYS * DAY_NS
+        why = "the rate does not vary" if long else f"it takes {DAYS} days, in bins of at most an hour"
+        return f"Daily cycle: not to be told ({why})."
     if not found.present:
         return f"Daily cycle: none (autocorrelation at one day {found.correlation:.2f})."
-    times = "" if found.ratio < CONSTANT else f" {found.ratio:.3g} times"
+    clock = "UTC" if volumes.start_ns >= DATED_NS else "after the beginning of a day of the series"
     busy, quiet = (f"{hour:02}:00 to {hour + 1:02}:00" for hour in (found.peak_h, found.trough_h))
-    return (
-        f"Daily cycle: at {busy} UTC{times} as much as at {quiet} "
-        f"(autocorrelation at one day {found.correlation:.2f}): dimension for the busy hours."
-    )
+    text = f"busiest at {busy}, quietest at {quiet} {clock}"
+    text += ", when nothing comes" if math.isinf(found.ratio) else f", {found.ratio:.3g} times as much"
+    strength, advice = ("weak: ", "") if found.ratio < WEAK else ("", ": dimension for the busy hours")
+    return f"Daily cycle: {strength}{text} (autocorrelation at one day {found.correlation:.2f}){advice}."
 
 
 def _of_several(traces: Sequence[Trace]) -> list[str]:
