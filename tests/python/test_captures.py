@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import howtos
 import pytest
 
+import anabranch
 from anabranch import api, load, traffic
 
 if TYPE_CHECKING:
@@ -280,3 +281,27 @@ def test_the_page_is_true(tmp_path: Path) -> None:
                     assert " ".join(line.split()) in lines, (command, line, lines)
                     shown += 1
     assert shown > 10
+
+
+def test_a_folder_with_captures_is_written_again(tmp_path: Path) -> None:
+    file = tmp_path / "again.toml"
+    file.write_text(
+        'fabric = { topology = "star", hosts = 3, rate = "1Gbps", delay = "10us" }\n'
+        'transport = { name = "ndp" }\n'
+        'measure = { packets = ["h0"] }\n'
+        "[[workload]]\n"
+        'sizes = { law = "fixed", size = "10KB" }\n'
+        'placement = { pattern = "pairs", pairs = [[0, 1]] }\n'
+    )
+    first = anabranch.run(file, out=tmp_path / "r")
+    (capture,) = (tmp_path / "r").glob("runs/*/packets/*.pcapng")
+    before = capture.read_bytes()
+    for resume, force in ((False, False), (True, False), (False, True)):
+        results = anabranch.run(file, out=tmp_path / "r", resume=resume, force=force)
+        assert results.runs["fingerprint"].to_list() == first.runs["fingerprint"].to_list()
+        assert capture.read_bytes() == before
+    other = anabranch.run(file, ["transport.name=newreno"], out=tmp_path / "r", force=True)
+    assert other.runs["transport"].to_list() == ["newreno"]
+    (capture.parent / "mine.txt").write_text("keep me")
+    with pytest.raises(anabranch.AnabranchError, match=r"packets/mine\.txt"):
+        anabranch.run(file, out=tmp_path / "r", force=True)
