@@ -9,9 +9,11 @@ mod eliminate;
 mod peel;
 mod skeleton;
 mod solver;
+mod work;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use eliminate::Deficit;
 pub(crate) use skeleton::{Skeleton, push_symbol, row_columns};
 pub(crate) use solver::{Received, Solver};
+pub(crate) use work::Work;

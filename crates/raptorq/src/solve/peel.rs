@@ -9,6 +9,7 @@
 use alloc::vec::Vec;
 
 use super::skeleton::Skeleton;
+use super::work::{VISIT, Work};
 use crate::memory::reserve_double;
 
 /// More than any row has columns: the degree of a row that was not received. No sequence of removals leads from here
@@ -148,7 +149,7 @@ impl Peeling {
     }
 
     /// Peels. Says whether no more than `most` columns had to be set aside; it stops when there are more.
-    pub(super) fn run(&mut self, skeleton: &Skeleton, most: usize) -> bool {
+    pub(super) fn run(&mut self, skeleton: &Skeleton, most: usize, work: &mut Work) -> bool {
         let w = skeleton.parameters.w as usize;
         let l = skeleton.parameters.l as usize;
         let permanent = l - w;
@@ -165,6 +166,8 @@ impl Peeling {
         // A row gets ready once.
         self.ready.reserve_exact(self.degrees.len());
         self.components.clear(w);
+        // All arrays are filled once, and a row's entries are looked at to make it and to join components.
+        work.add((self.degrees.len() + l + 2 * self.extra.columns.len()) as u64 * VISIT);
         for row in 0..self.degrees.len() {
             match self.degrees[row] {
                 1 => self.ready.push(row as u32),
@@ -178,15 +181,18 @@ impl Peeling {
                     let column = self.sums[row as usize];
                     self.pivots.push(Pivot { row, column });
                     self.used[row as usize] = true;
-                    self.close(skeleton, column, State::Peeled);
+                    work.add(self.close(skeleton, column, State::Peeled) * VISIT);
                 }
             } else {
-                let column = self.components.largest(&self.states).unwrap_or_else(|| self.any_column(skeleton));
+                let column = self.components.largest(&self.states).unwrap_or_else(|| {
+                    work.add((self.degrees.len() + self.states.len()) as u64);
+                    self.any_column(skeleton)
+                });
                 self.inactive.push(column);
                 if self.inactive.len() + permanent > most {
                     return false;
                 }
-                self.close(skeleton, column, State::Inactive);
+                work.add(self.close(skeleton, column, State::Inactive) * VISIT);
             }
         }
         self.inactive.extend(w as u16..l as u16);
@@ -203,16 +209,18 @@ impl Peeling {
         self.components.reserve_double();
     }
 
-    /// Takes a column out of all its rows.
+    /// Takes a column out of all its rows, and says how many these are.
     #[inline]
-    fn close(&mut self, skeleton: &Skeleton, column: u16, state: State) {
+    fn close(&mut self, skeleton: &Skeleton, column: u16, state: State) -> u64 {
         self.states[column as usize] = state;
         for &row in skeleton.column(column as usize) {
             self.remove(skeleton, u32::from(row), column);
         }
-        for i in self.extra.column_starts[column as usize]..self.extra.column_starts[column as usize + 1] {
+        let extra = self.extra.column_starts[column as usize]..self.extra.column_starts[column as usize + 1];
+        for i in extra.clone() {
             self.remove(skeleton, self.extra.column_rows[i as usize], column);
         }
+        skeleton.column(column as usize).len() as u64 + extra.len() as u64
     }
 
     #[inline]

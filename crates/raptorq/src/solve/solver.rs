@@ -4,6 +4,7 @@ use super::bits::ColumnBits;
 use super::eliminate::{Deficit, Elimination};
 use super::peel::Peeling;
 use super::skeleton::{Skeleton, row_columns};
+use super::work::Work;
 use crate::kernels::Kernels;
 use crate::kernels::program::{MOST_SLOTS, Sealed, Source};
 
@@ -43,6 +44,7 @@ impl Solver {
         kernels: Kernels,
         skeleton: &Skeleton,
         received: Received<'_>,
+        work: &mut Work,
     ) -> Result<(), Deficit> {
         let Self { peeling, columns, elimination, program } = self;
         let parameters = &skeleton.parameters;
@@ -62,15 +64,15 @@ impl Solver {
                     row_columns(parameters, isi, |column| columns.push(column as u16));
                 });
             }
-            if !peeling.run(skeleton, MOST_INACTIVE) {
+            if !peeling.run(skeleton, MOST_INACTIVE, work) {
                 return Err(Deficit::UNKNOWN);
             }
             // One slot for each column, each row that peeling left, and each HDPC row.
             if program.columns + peeling.residual_rows().count() + skeleton.hdpc.rows > MOST_SLOTS {
                 return Err(Deficit::UNKNOWN);
             }
-            columns.follow(peeling, skeleton, source, program);
-            elimination.run(kernels, peeling, skeleton, columns, source, program)
+            columns.follow(peeling, skeleton, source, program, work);
+            elimination.run(kernels, peeling, skeleton, columns, source, program, work)
         })
     }
 
