@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
+use super::attempts::{Attempts, Ordinary};
 use super::error::ENCODING_SYMBOL_IDS;
 use super::received::{Added, Received};
 use super::recover::{Arrived, Recovery};
@@ -58,7 +59,7 @@ const MOST_SPARE: usize = 512;
 /// [`clear`]: Self::clear
 #[derive(Debug)]
 pub struct SourceBlockDecoder {
-    shape: Shape,
+    pub(super) shape: Shape,
     kernels: Kernels,
     block: Vec<u8>,
     received: Received,
@@ -68,8 +69,7 @@ pub struct SourceBlockDecoder {
     /// How many symbols there may be for another repair symbol to be kept.
     enough: usize,
     recovery: Recovery,
-    /// What finding out how to decode this block has taken.
-    search: u64,
+    attempts: Attempts,
     /// What decoding its symbols has taken.
     symbols: u64,
 }
@@ -92,7 +92,7 @@ impl SourceBlockDecoder {
             needed: 0,
             enough: 0,
             recovery: Recovery::default(),
-            search: 0,
+            attempts: Attempts::default(),
             symbols: 0,
         };
         decoder.clear();
@@ -114,15 +114,20 @@ impl SourceBlockDecoder {
         self.received.clear(self.shape.source_symbols);
         self.block.resize(self.shape.bytes(), 0);
         self.repairs.clear();
-        (self.search, self.symbols) = (0, 0);
+        (self.attempts, self.symbols) = (Attempts::default(), 0);
         self.expect(self.shape.source_symbols as usize);
     }
 
     /// Notes how many symbols a decode needs.
     fn expect(&mut self, needed: usize) {
-        let k = self.shape.source_symbols as usize;
         self.needed = needed;
-        self.enough = needed.min(k + MOST_SPARE.min(k)) + SPARE;
+        self.enough = needed.min(self.most()) + SPARE;
+    }
+
+    /// How many symbols there may be, give or take [`SPARE`], for a repair symbol to be kept.
+    fn most(&self) -> usize {
+        let k = self.shape.source_symbols as usize;
+        k + MOST_SPARE.min(k)
     }
 
     /// Forgets all symbols: what comes next is a block of another shape.
@@ -236,7 +241,7 @@ impl SourceBlockDecoder {
     /// and the entries of sparse rows that were looked at, as 32 each. It depends on nothing but the symbols' ids and size,
     /// and the level.
     pub fn work(&self) -> u64 {
-        self.search + self.symbols
+        self.attempts.work + self.symbols
     }
 
     /// Recovers the lost symbols, and returns the block.
@@ -255,15 +260,17 @@ impl SourceBlockDecoder {
                 received: &self.received,
                 block: &mut self.block,
                 repairs: &mut self.repairs,
+                failed: self.attempts.failed > 0,
             };
-            let mut work = Work { done: self.search, limit: u64::MAX };
+            let (ordinary, count) = (Ordinary::of(&self.shape), self.received.count());
+            let mut work = Work { done: self.attempts.work, limit: ordinary.limit(count) };
             let found = self.recovery.run(self.kernels, arrived, &mut work);
-            self.search = work.done;
             match found {
-                Ok(symbols) => self.symbols = symbols,
+                Ok(symbols) => (self.attempts.work, self.symbols) = (work.done, symbols),
                 Err(deficit) => {
-                    self.expect(self.received.count() + deficit.symbols as usize);
-                    return Err(NotYet { more: deficit.symbols });
+                    let more = self.attempts.fail(ordinary, count, self.most() + SPARE, work.done, deficit);
+                    self.expect(count.saturating_add(more as usize));
+                    return Err(NotYet { more });
                 }
             }
             self.received.complete(self.shape.source_symbols);

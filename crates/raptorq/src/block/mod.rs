@@ -1,5 +1,6 @@
 //! One source block: its plan, its encoder, its decoder.
 
+mod attempts;
 mod coefficients;
 mod decoder;
 mod encoder;

@@ -27,6 +27,8 @@ pub(super) struct Arrived<'a> {
     pub(super) received: &'a Received,
     pub(super) block: &'a mut [u8],
     pub(super) repairs: &'a mut [u8],
+    /// Whether fewer symbols did not determine the block.
+    pub(super) failed: bool,
 }
 
 /// Repair symbols beyond the losses that are looked at first: the chance that they do not suffice is 256^-5. The others
@@ -79,21 +81,26 @@ impl Recovery {
     /// [`Deficit`] when the symbols do not determine the block; they are all as they were then.
     pub(super) fn run(&mut self, kernels: Kernels, arrived: Arrived<'_>, work: &mut Work) -> Result<u64, Deficit> {
         let shape = arrived.shape;
+        if self.forced.is_some() {
+            work.limit = u64::MAX;
+        }
         self.lost.clear();
         self.lost.extend(arrived.received.lost(shape.source_symbols));
         self.isis.clear();
         self.isis.extend(arrived.received.repairs().iter().map(|&esi| shape.isi(esi)));
         let route = self.forced.unwrap_or_else(|| route(shape, self.lost.len(), kernels.level()));
         let [few, many] = [SPARE, MOST_SPARE].map(|spare| self.isis.len().min(self.lost.len() + spare));
+        // Once that failed, a few symbols are not likely to do.
+        let few = if arrived.failed { many } else { few };
         let found = match self.find(kernels, shape, route, few, work) {
             Err(_) if few < many => self.find(kernels, shape, route, many, work),
             found => found,
         };
         let result = match found {
-            Ok(()) => Ok(match route {
-                Route::Solve => self.solve(kernels, arrived),
-                route => self.resolve(kernels, arrived, route),
-            }),
+            Ok(()) if route != Route::Solve => Ok(self.resolve(kernels, arrived, route)),
+            // A program that is long out of all proportion is as bad as one that takes long to make.
+            Ok(()) if !work.allows(self.solver.program().work(shape.strips())) => Err(Deficit::UNKNOWN),
+            Ok(()) => Ok(self.solve(kernels, arrived)),
             // What the repair symbols that were not looked at could have added is not known.
             Err(_) if many < self.isis.len() => Err(Deficit::UNKNOWN),
             Err(deficit) => Err(deficit),
@@ -124,7 +131,11 @@ impl Recovery {
             let received = solve::Received { lost: &self.lost, repairs: &self.isis[..repairs] };
             self.solver.solve(kernels, &shape.plan.skeleton, received, work)
         } else {
-            work.add(dense_work(shape, self.lost.len(), repairs));
+            let octets = dense_work(shape, self.lost.len(), repairs);
+            if !work.allows(octets) {
+                return Err(Deficit::UNKNOWN);
+            }
+            work.add(octets);
             self.find_coefficients(kernels, shape, repairs);
             self.invert(kernels, repairs).map_err(|rank| Deficit { symbols: (self.lost.len() - rank) as u32 })
         }
@@ -166,7 +177,7 @@ impl Recovery {
         };
         provide(&mut self.area, chunks(program, shape.symbol_size, task.width, task.layout));
         kernels.execute(task, &mut self.area);
-        let strips = strips(shape);
+        let strips = shape.strips();
         program.work(strips) + (self.emit.terms.len() * strips) as u64
     }
 
@@ -179,9 +190,10 @@ impl Recovery {
             // A lost row has its place in the plan and its coefficients, but nothing to multiply with them.
             block[row as usize * size..][..size].fill(0);
         }
+        let highest = self.chosen.iter().max().map_or(0, |&row| row + 1);
         let made = match route {
-            Route::Dense => {
-                let highest = self.chosen.iter().max().map_or(0, |&row| row + 1);
+            // It makes all syndromes up to the last that is needed, which is one of the first unless ids were chosen.
+            Route::Dense if highest as usize <= self.lost.len() + SPARE => {
                 self.syndromes.clear();
                 self.syndromes.extend(0..highest);
                 self.sources.clear();
@@ -194,13 +206,13 @@ impl Recovery {
                     repairs,
                     false,
                 );
-                self.sources.len() * self.syndromes.len() * strips(shape)
+                self.sources.len() * self.syndromes.len() * shape.strips()
             }
             _ => self.syndromes_by_plan(kernels, shape, block, repairs),
         };
         let inverse = Coefficients { by_input: &self.matrix, lanes: self.coefficients.lanes() };
         kernels.product(inverse, Inputs { symbols: repairs, rows: &self.chosen }, size, &self.targets, block, true);
-        (made + self.chosen.len() * self.targets.len() * strips(shape)) as u64
+        (made + self.chosen.len() * self.targets.len() * shape.strips()) as u64
     }
 
     /// The coefficients of the source symbols in the first `repairs` repair symbols.
@@ -267,14 +279,9 @@ impl Recovery {
         };
         provide(&mut self.area, chunks(&plan.program, size, task.width, task.layout));
         kernels.execute(task, &mut self.area);
-        let strips = strips(shape);
+        let strips = shape.strips();
         plan.program.work(strips) as usize + self.emit.terms.len() * strips
     }
-}
-
-/// Octets of a symbol, the end of its last strip included.
-fn strips(shape: &Shape) -> usize {
-    lanes(shape.symbol_size).next_multiple_of(shape.width()) * LANE
 }
 
 /// Octets that are added or multiplied to find the coefficients of the `lost` source symbols in `repairs` repair symbols,

@@ -113,7 +113,7 @@ impl ColumnBits {
 }
 
 /// Words of a vector: few sizes, for each of which the compiler can unroll its loops.
-fn words_of(inactive: usize) -> usize {
+pub(super) fn words_of(inactive: usize) -> usize {
     match inactive.div_ceil(64) {
         words @ 0..=2 => words.max(1),
         words => words.next_multiple_of(4),

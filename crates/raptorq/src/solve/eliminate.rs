@@ -19,8 +19,8 @@ pub(crate) struct Deficit {
 }
 
 impl Deficit {
-    /// For symbols that are not worth solving for, and whose rank is not known. A try that ends so is not cheap: the next
-    /// one waits for more than one symbol.
+    /// For symbols that would take too much work, and whose rank is not known. More of a kind will not change that: the next
+    /// attempt waits for more than one symbol.
     pub(crate) const UNKNOWN: Self = Self { symbols: 64 };
 }
 
@@ -60,7 +60,9 @@ impl Elimination {
         self.residual_rows.clear();
         self.residual_rows.extend(peeling.residual_rows());
         self.fill(peeling, skeleton, columns, work);
-        self.reduce(columns.words(), unknowns, work);
+        if !self.reduce(columns.words(), unknowns, work) {
+            return Err(Deficit::UNKNOWN);
+        }
         let rank = self.leads.len();
         // The HDPC rows can make up for no more than their number.
         if unknowns - rank > skeleton.hdpc.rows {
@@ -101,8 +103,9 @@ impl Elimination {
         }
     }
 
-    /// Gauss-Jordan: the first rows get a leading column each, in rising order, that no other row has.
-    fn reduce(&mut self, words: usize, unknowns: usize, work: &mut Work) {
+    /// Gauss-Jordan: the first rows get a leading column each, in rising order, that no other row has. Says whether the work
+    /// was within the limit; it stops when it is not.
+    fn reduce(&mut self, words: usize, unknowns: usize, work: &mut Work) -> bool {
         let stride = self.stride(words);
         let rows = self.residual_rows.len();
         self.leads.clear();
@@ -114,6 +117,9 @@ impl Elimination {
             let mut added = 0;
             // Every row is asked for its bit, once or twice.
             work.add(rows as u64 * WORD);
+            if !work.allows(0) {
+                return false;
+            }
             let Some(found) = (rank..rows).find(|&row| has(&self.matrix, row)) else {
                 self.free.push(unknown as u32);
                 continue;
@@ -135,6 +141,7 @@ impl Elimination {
             work.add(added * stride as u64 * WORD);
             self.leads.push(unknown as u32);
         }
+        true
     }
 
     /// The lines that no coefficient other than 1 occurs in.

@@ -9,9 +9,9 @@ mod eliminate;
 mod peel;
 mod skeleton;
 mod solver;
-mod work;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub(crate) use eliminate::Deficit;
 pub(crate) use skeleton::{Skeleton, push_symbol, row_columns};

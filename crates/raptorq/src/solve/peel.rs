@@ -8,8 +8,9 @@
 
 use alloc::vec::Vec;
 
+use super::bits::words_of;
 use super::skeleton::Skeleton;
-use super::work::{VISIT, Work};
+use super::work::{VISIT, WORD, Work};
 use crate::memory::reserve_double;
 
 /// More than any row has columns: the degree of a row that was not received. No sequence of removals leads from here
@@ -148,7 +149,8 @@ impl Peeling {
         rows.filter(|(_, (degree, used))| **degree & ABSENT == 0 && !**used).map(|(row, _)| row as u32)
     }
 
-    /// Peels. Says whether no more than `most` columns had to be set aside; it stops when there are more.
+    /// Peels. Says whether no more than `most` columns had to be set aside, and what is left to do for them is within the
+    /// limit of `work`; it stops when that is not so.
     pub(super) fn run(&mut self, skeleton: &Skeleton, most: usize, work: &mut Work) -> bool {
         let w = skeleton.parameters.w as usize;
         let l = skeleton.parameters.l as usize;
@@ -166,6 +168,8 @@ impl Peeling {
         // A row gets ready once.
         self.ready.reserve_exact(self.degrees.len());
         self.components.clear(w);
+        let rows = self.degrees.iter().filter(|&&degree| degree & ABSENT == 0).count();
+        let entries = skeleton.entries() + self.extra.columns.len();
         // All arrays are filled once, and a row's entries are looked at to make it and to join components.
         work.add((self.degrees.len() + l + 2 * self.extra.columns.len()) as u64 * VISIT);
         for row in 0..self.degrees.len() {
@@ -189,7 +193,10 @@ impl Peeling {
                     self.any_column(skeleton)
                 });
                 self.inactive.push(column);
-                if self.inactive.len() + permanent > most {
+                let aside = self.inactive.len();
+                // Rows that are not solved for a column remain to be eliminated.
+                let residual = (rows + aside).saturating_sub(w);
+                if aside + permanent > most || !work.allows(elimination(l + entries, aside + permanent, residual)) {
                     return false;
                 }
                 work.add(self.close(skeleton, column, State::Inactive) * VISIT);
@@ -254,6 +261,14 @@ impl Peeling {
             None => self.states.iter().position(|state| *state == State::Open).expect("one is open") as u16,
         }
     }
+}
+
+/// About what is left to do after peeling: `vectors` bit vectors over the inactive columns are added, and the residual rows
+/// eliminated, of which half have a 1 in a column.
+fn elimination(vectors: usize, inactive: usize, residual: usize) -> u64 {
+    let (words, residual) = (words_of(inactive) as u64, residual as u64);
+    let row = words + residual.div_ceil(64);
+    (vectors as u64 * words + inactive as u64 * residual * (1 + row / 2)) * WORD
 }
 
 /// Components of the graph of rows with two open columns: union-find, and the larger roots at hand.

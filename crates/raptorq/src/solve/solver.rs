@@ -19,9 +19,9 @@ pub(crate) struct Received<'a> {
 
 /// Columns that are set aside at most.
 ///
-/// Solving for them takes time that grows with the cube of their number. Losses by chance lead to about 550 in the
-/// largest blocks, but whoever picks the ids of the symbols that arrive can make it three quarters of all columns, which
-/// would be minutes of work. So many as are allowed here take about a second.
+/// Solving for them takes time that grows with the cube of their number, and memory that grows with its square. Losses by
+/// chance lead to about 550 in the largest blocks, but whoever picks the ids of the symbols that arrive can make it three
+/// quarters of all columns. This bounds the memory; the work is bounded by the limit of [`Work`].
 pub(super) const MOST_INACTIVE: usize = 4096;
 
 /// Makes programs. Its memory is used again by the next block.
@@ -38,7 +38,7 @@ impl Solver {
     ///
     /// # Errors
     ///
-    /// [`Deficit`] when the symbols do not determine the block, or when finding out would take out of all proportion.
+    /// [`Deficit`] when the symbols do not determine the block, or when finding out would take more work than its limit.
     pub(crate) fn solve(
         &mut self,
         kernels: Kernels,

@@ -263,13 +263,17 @@ fn ids_that_leave_no_short_row_are_refused_before_they_take_all_time_and_memory(
         let k = skeleton.parameters.k_prime;
         let lost: Vec<u32> = (0..k).collect();
         let repairs = long_rows(&skeleton.parameters, k as usize + 4);
-        let solved = solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited());
+        let solved =
+            solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited());
         // Such rows are as independent as any, so that nothing but the limit can refuse them.
         assert_eq!(solved.is_ok(), k < 5000, "K' = {k}: {solved:?}");
         assert!(solved.is_err() || solver.program().slots() <= MOST_SLOTS);
         // The solver goes on as if nothing had been.
         let (lost, repairs) = arrivals(&mut Numbers(k.into()), k, k / 10, k / 10 + 5);
-        assert_eq!(solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited()), Ok(()));
+        assert_eq!(
+            solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited()),
+            Ok(())
+        );
     }
 }
 
@@ -283,7 +287,10 @@ fn ordinary_losses_stay_far_from_the_limits() {
         let k = skeleton.parameters.k_prime;
         for lost in [0, k / 100, k / 20, k / 3, k / 2, k] {
             let (lost, repairs) = arrivals(&mut Numbers(lost.into()), k, lost, lost + 4);
-            assert_eq!(solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited()), Ok(()));
+            assert_eq!(
+                solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited()),
+                Ok(())
+            );
             let inactive = solver.program().inactive.len();
             assert!(inactive < super::solver::MOST_INACTIVE / 3, "K' = {k}, {} lost: {inactive}", lost.len());
         }
