@@ -10,6 +10,7 @@ use super::error::ENCODING_SYMBOL_IDS;
 use super::received::{Added, Received};
 use super::recover::{Arrived, Recovery};
 use super::shape::{Shape, check_length};
+use super::sources::{Sources, reserve};
 use super::{BlockError, EncodingPlan};
 use crate::kernels::{Kernels, Level};
 use crate::solve::Work;
@@ -44,15 +45,21 @@ const SPARE: usize = 8;
 /// can come to that, and memory has to end somewhere.
 const MOST_SPARE: usize = 512;
 
+/// A decode that failed frees the memory it worked with when a block has more symbols than this: some 250 bytes for each of
+/// them, which a receiver of many blocks would have for all of them at once.
+const KEPT: u32 = 4096;
+
 /// Decodes one source block after another (RFC 6330 §5.4).
 ///
 /// Symbols are added in any order; a received source symbol can be read at once. When [`may_decode`] says so,
 /// [`try_decode`] recovers what is lost, in place.
 ///
 /// The decoder owns all the memory it needs, and keeps it: the next block of the same shape, after [`clear`],
-/// allocates nothing. It takes at most three times the block's size when the block has 100 symbols or more, of about a
-/// kilobyte or more; smaller symbols are worked on 128 bytes at a time all the same. Memory for the block itself is taken
-/// when the decoder is made: a size that comes from outside should be compared with a limit before.
+/// allocates nothing, unless it loses more symbols, or those lost are harder to find, than ever before. A decode that fails frees what
+/// it worked with if K is above 4096. It takes at most three times the block's size when the block has 100 symbols or more, of about a
+/// kilobyte or more; smaller symbols are worked on 128 bytes at a time all the same. It is taken as symbols arrive: up to
+/// an eighth of the block's symbols, about twice theirs; from then on also that of the block. A size that comes from outside
+/// should be compared with a limit all the same.
 ///
 /// [`may_decode`]: Self::may_decode
 /// [`try_decode`]: Self::try_decode
@@ -61,7 +68,7 @@ const MOST_SPARE: usize = 512;
 pub struct SourceBlockDecoder {
     pub(super) shape: Shape,
     kernels: Kernels,
-    block: Vec<u8>,
+    sources: Sources,
     received: Received,
     repairs: Vec<u8>,
     /// How many symbols there must be before a decode is tried: K, or more once one has failed.
@@ -86,7 +93,7 @@ impl SourceBlockDecoder {
         let mut decoder = Self {
             shape,
             kernels: Kernels::best(),
-            block: Vec::new(),
+            sources: Sources::default(),
             received: Received::default(),
             repairs: Vec::new(),
             needed: 0,
@@ -112,7 +119,7 @@ impl SourceBlockDecoder {
     /// Forgets all symbols: what comes next is another block of the same shape.
     pub fn clear(&mut self) {
         self.received.clear(self.shape.source_symbols);
-        self.block.resize(self.shape.bytes(), 0);
+        self.sources.clear(self.shape.bytes());
         self.repairs.clear();
         (self.attempts, self.symbols) = (Attempts::default(), 0);
         self.expect(self.shape.source_symbols as usize);
@@ -177,7 +184,8 @@ impl SourceBlockDecoder {
     ///
     /// # Errors
     ///
-    /// [`BlockError::EncodingSymbolId`] and [`BlockError::Length`].
+    /// [`BlockError::EncodingSymbolId`] and [`BlockError::Length`], and [`BlockError::Memory`] when there is none. Then nothing
+    /// has changed.
     pub fn add_symbol(&mut self, esi: u32, symbol: &[u8]) -> Result<Added, BlockError> {
         let size = self.shape.symbol_size;
         if esi >= ENCODING_SYMBOL_IDS {
@@ -188,23 +196,24 @@ impl SourceBlockDecoder {
             if self.received.has_source(esi) {
                 return Ok(Added::Duplicate);
             }
+            self.sources.prepare(self.received.count(), size, self.shape.bytes())?;
             self.received.add_source(esi);
-            self.block[esi as usize * size..][..size].copy_from_slice(symbol);
+            self.sources.add(esi, symbol);
             return Ok(Added::New);
         }
         if self.received.count() >= self.enough || self.is_complete() {
             let known = self.received.has_repair(esi);
             return Ok(if known { Added::Duplicate } else { Added::Redundant });
         }
-        if !self.received.add_repair(esi) {
+        if self.received.has_repair(esi) {
             return Ok(Added::Duplicate);
         }
-        // No more than this many are ever kept, so that a vector that doubles would waste memory.
-        let wanted = self.enough + 1 - self.received.count();
-        if self.repairs.capacity() - self.repairs.len() < size {
-            self.repairs.reserve_exact(wanted * size);
-            self.received.reserve(self.received.repairs().len() + wanted);
-        }
+        self.sources.prepare(self.received.count(), size, self.shape.bytes())?;
+        // No more than this are kept, so that a vector that doubles to the end would waste memory.
+        let most = self.enough + 1 - self.received.count() + self.received.repairs().len();
+        reserve(&mut self.repairs, size, most * size)?;
+        self.received.reserve(self.repairs.capacity() / size);
+        self.received.add_repair(esi);
         self.repairs.extend_from_slice(symbol);
         Ok(Added::New)
     }
@@ -234,7 +243,7 @@ impl SourceBlockDecoder {
     /// The source symbol with the number `esi`, if it was received or decoded.
     pub fn source_symbol(&self, esi: u32) -> Option<&[u8]> {
         let there = esi < self.shape.source_symbols && self.received.has_source(esi);
-        there.then(|| &self.block[esi as usize * self.shape.symbol_size..][..self.shape.symbol_size])
+        there.then(|| self.sources.symbol(esi, self.shape.symbol_size))
     }
 
     /// What decoding this block has taken so far, attempts that failed included: the octets that were added or multiplied,
@@ -258,7 +267,7 @@ impl SourceBlockDecoder {
             let arrived = Arrived {
                 shape: &self.shape,
                 received: &self.received,
-                block: &mut self.block,
+                block: self.sources.block_mut(),
                 repairs: &mut self.repairs,
                 failed: self.attempts.failed > 0,
             };
@@ -268,6 +277,9 @@ impl SourceBlockDecoder {
             match found {
                 Ok(symbols) => (self.attempts.work, self.symbols) = (work.done, symbols),
                 Err(deficit) => {
+                    if self.shape.source_symbols > KEPT {
+                        self.recovery.forget();
+                    }
                     let more = self.attempts.fail(ordinary, count, self.most() + SPARE, work.done, deficit);
                     self.expect(count.saturating_add(more as usize));
                     return Err(NotYet { more });
@@ -275,7 +287,7 @@ impl SourceBlockDecoder {
             }
             self.received.complete(self.shape.source_symbols);
         }
-        Ok(&self.block)
+        Ok(self.sources.block())
     }
 
     /// As [`try_decode`](Self::try_decode), and copies the block to `out`.

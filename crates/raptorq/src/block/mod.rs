@@ -10,6 +10,7 @@ mod plan;
 mod received;
 mod recover;
 mod shape;
+mod sources;
 #[cfg(test)]
 mod tests;
 

@@ -113,6 +113,11 @@ impl Recovery {
         result
     }
 
+    /// Frees all memory.
+    pub(super) fn forget(&mut self) {
+        *self = Self { forced: self.forced, ..Self::default() };
+    }
+
     /// Blocks are going to have another number of symbols: what there is room for says nothing about them.
     pub(super) fn forget_reserved(&mut self) {
         self.reserved = [0; 2];
