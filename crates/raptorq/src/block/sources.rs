@@ -91,5 +91,6 @@ pub(super) fn reserve(vector: &mut Vec<u8>, size: usize, most: usize) -> Result<
         return Ok(());
     }
     let wanted = (2 * vector.len()).max(SMALL).min(most).saturating_sub(vector.len()).max(size);
-    vector.try_reserve_exact(wanted).map_err(|_| BlockError::Memory { bytes: wanted })
+    let bytes = vector.len() + wanted;
+    vector.try_reserve_exact(wanted).map_err(|_| BlockError::Memory { bytes })
 }
