@@ -205,15 +205,14 @@ impl SourceBlockDecoder {
             let known = self.received.has_repair(esi);
             return Ok(if known { Added::Duplicate } else { Added::Redundant });
         }
-        if self.received.has_repair(esi) {
-            return Ok(Added::Duplicate);
-        }
         self.sources.prepare(self.received.count(), size, self.shape.bytes())?;
         // No more than this are kept, so that a vector that doubles to the end would waste memory.
         let most = self.enough + 1 - self.received.count() + self.received.repairs().len();
         reserve(&mut self.repairs, size, most * size)?;
         self.received.reserve(self.repairs.capacity() / size);
-        self.received.add_repair(esi);
+        if !self.received.add_repair(esi) {
+            return Ok(Added::Duplicate);
+        }
         self.repairs.extend_from_slice(symbol);
         Ok(Added::New)
     }

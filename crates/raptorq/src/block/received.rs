@@ -60,11 +60,13 @@ impl Received {
 
     /// Notes a repair symbol unless it is known.
     pub(super) fn add_repair(&mut self, esi: u32) -> bool {
-        if self.sorted.binary_search(&esi).is_ok() {
+        // Ids mostly come in rising order, and then nothing moves. In falling order everything would, were it not for `recent`.
+        let above = |ids: &[u32]| ids.last().is_none_or(|&last| last < esi);
+        let place = if above(&self.recent) { Err(self.recent.len()) } else { self.recent.binary_search(&esi) };
+        let Err(place) = place else { return false };
+        if !above(&self.sorted) && self.sorted.binary_search(&esi).is_ok() {
             return false;
         }
-        // Ids mostly come in rising order, and then nothing moves. In falling order everything would, were it not for `recent`.
-        let Err(place) = self.recent.binary_search(&esi) else { return false };
         self.recent.insert(place, esi);
         self.repairs.push(esi);
         if self.recent.len() == RECENT {

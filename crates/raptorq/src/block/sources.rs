@@ -37,10 +37,13 @@ impl Sources {
     /// # Errors
     ///
     /// [`BlockError::Memory`]; then nothing has changed.
+    #[inline]
     pub(super) fn prepare(&mut self, arrived: usize, size: usize, bytes: usize) -> Result<(), BlockError> {
-        if !self.block.is_empty() {
-            return Ok(());
-        }
+        if self.block.is_empty() { self.grow(arrived, size, bytes) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn grow(&mut self, arrived: usize, size: usize, bytes: usize) -> Result<(), BlockError> {
         if bytes > SMALL && (arrived + 1).saturating_mul(size) < bytes / SHARE {
             return reserve(&mut self.early, size, bytes / SHARE);
         }
@@ -54,6 +57,7 @@ impl Sources {
     }
 
     /// Takes a symbol that room was made for.
+    #[inline]
     pub(super) fn add(&mut self, esi: u32, symbol: &[u8]) {
         if self.block.is_empty() {
             self.places.insert(esi, self.early.len());
@@ -86,6 +90,7 @@ impl Sources {
 /// # Errors
 ///
 /// [`BlockError::Memory`]; then nothing has changed.
+#[inline]
 pub(super) fn reserve(vector: &mut Vec<u8>, size: usize, most: usize) -> Result<(), BlockError> {
     if vector.capacity() - vector.len() >= size {
         return Ok(());

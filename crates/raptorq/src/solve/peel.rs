@@ -170,8 +170,8 @@ impl Peeling {
         self.components.clear(w);
         let rows = self.degrees.iter().filter(|&&degree| degree & ABSENT == 0).count();
         let entries = skeleton.entries() + self.extra.columns.len();
-        // All arrays are filled once, and a row's entries are looked at to make it and to join components.
-        work.add((self.degrees.len() + l + 2 * self.extra.columns.len()) as u64 * VISIT);
+        // All arrays are filled once, and every entry is taken out once; those of extra rows are made before.
+        work.add((self.degrees.len() + l + entries + 2 * self.extra.columns.len()) as u64 * VISIT);
         for row in 0..self.degrees.len() {
             match self.degrees[row] {
                 1 => self.ready.push(row as u32),
@@ -185,7 +185,7 @@ impl Peeling {
                     let column = self.sums[row as usize];
                     self.pivots.push(Pivot { row, column });
                     self.used[row as usize] = true;
-                    work.add(self.close(skeleton, column, State::Peeled) * VISIT);
+                    self.close(skeleton, column, State::Peeled);
                 }
             } else {
                 let column = self.components.largest(&self.states).unwrap_or_else(|| {
@@ -199,7 +199,7 @@ impl Peeling {
                 if aside + permanent > most || !work.allows(elimination(l + entries, aside + permanent, residual)) {
                     return false;
                 }
-                work.add(self.close(skeleton, column, State::Inactive) * VISIT);
+                self.close(skeleton, column, State::Inactive);
             }
         }
         self.inactive.extend(w as u16..l as u16);
@@ -216,18 +216,16 @@ impl Peeling {
         self.components.reserve_double();
     }
 
-    /// Takes a column out of all its rows, and says how many these are.
+    /// Takes a column out of all its rows.
     #[inline]
-    fn close(&mut self, skeleton: &Skeleton, column: u16, state: State) -> u64 {
+    fn close(&mut self, skeleton: &Skeleton, column: u16, state: State) {
         self.states[column as usize] = state;
         for &row in skeleton.column(column as usize) {
             self.remove(skeleton, u32::from(row), column);
         }
-        let extra = self.extra.column_starts[column as usize]..self.extra.column_starts[column as usize + 1];
-        for i in extra.clone() {
+        for i in self.extra.column_starts[column as usize]..self.extra.column_starts[column as usize + 1] {
             self.remove(skeleton, self.extra.column_rows[i as usize], column);
         }
-        skeleton.column(column as usize).len() as u64 + extra.len() as u64
     }
 
     #[inline]

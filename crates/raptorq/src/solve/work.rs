@@ -21,7 +21,7 @@ impl Work {
     /// Notes what is about to be done, or was done.
     #[inline]
     pub(crate) fn add(&mut self, octets: u64) {
-        self.done = self.done.saturating_add(octets);
+        self.done += octets;
     }
 
     /// Whether so much more is within the limit.
