@@ -58,7 +58,7 @@ fn with_at_most<T>(most: usize, work: impl FnOnce() -> T) -> T {
 }
 
 fn object(length: usize) -> Vec<u8> {
-    (0..length).map(|i| (i * i >> 9) as u8).collect()
+    (0..length).map(|i| ((i * i) >> 9) as u8).collect()
 }
 
 fn id(esi: u32) -> PayloadId {
@@ -114,7 +114,7 @@ fn memory_grows_with_what_arrives() {
         let before = NOW.load(Relaxed);
         PEAK.store(before, Relaxed);
         let mut decoder = Decoder::new(oti).unwrap();
-        decoder.add_symbol(id(esi), &[7; 50_000]).unwrap();
+        decoder.add_symbol(id(esi), &vec![7; 50_000]).unwrap();
         assert!(matches!(decoder.block_status(0), Some(BlockStatus::Collecting { missing: 3999 })));
         // The plan is most of it.
         let taken = PEAK.load(Relaxed) - before;

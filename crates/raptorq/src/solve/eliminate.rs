@@ -46,6 +46,7 @@ impl Elimination {
     /// # Errors
     ///
     /// [`Deficit`] when the rows do not determine all columns.
+    #[allow(clippy::too_many_arguments, reason = "what phase one found, what it is of, and where the outcome goes")]
     pub(super) fn run(
         &mut self,
         kernels: Kernels,
