@@ -5,12 +5,15 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
+use super::attempts::{Attempts, Ordinary};
 use super::error::ENCODING_SYMBOL_IDS;
 use super::received::{Added, Received};
 use super::recover::{Arrived, Recovery};
 use super::shape::{Shape, check_length};
+use super::sources::{Sources, reserve};
 use super::{BlockError, EncodingPlan};
 use crate::kernels::{Kernels, Level};
+use crate::solve::Work;
 
 /// The symbols received so far do not determine the block. They are kept: go on adding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -42,24 +45,30 @@ const SPARE: usize = 8;
 /// can come to that, and memory has to end somewhere.
 const MOST_SPARE: usize = 512;
 
+/// A decode that failed frees the memory it worked with when a block has more symbols than this: some 250 bytes for each of
+/// them, which a receiver of many blocks would have for all of them at once.
+const KEPT: u32 = 4096;
+
 /// Decodes one source block after another (RFC 6330 §5.4).
 ///
 /// Symbols are added in any order; a received source symbol can be read at once. When [`may_decode`] says so,
 /// [`try_decode`] recovers what is lost, in place.
 ///
 /// The decoder owns all the memory it needs, and keeps it: the next block of the same shape, after [`clear`],
-/// allocates nothing. It takes at most three times the block's size when the block has 100 symbols or more, of about a
-/// kilobyte or more; smaller symbols are worked on 128 bytes at a time all the same. Memory for the block itself is taken
-/// when the decoder is made: a size that comes from outside should be compared with a limit before.
+/// allocates nothing, unless it loses more symbols, or those lost are harder to find, than ever before. A decode that fails frees what
+/// it worked with if K is above 4096. It takes at most three times the block's size when the block has 100 symbols or more, of about a
+/// kilobyte or more; smaller symbols are worked on 128 bytes at a time all the same. It is taken as symbols arrive: up to
+/// an eighth of the block's symbols, about twice theirs; from then on also that of the block. A size that comes from outside
+/// should be compared with a limit all the same.
 ///
 /// [`may_decode`]: Self::may_decode
 /// [`try_decode`]: Self::try_decode
 /// [`clear`]: Self::clear
 #[derive(Debug)]
 pub struct SourceBlockDecoder {
-    shape: Shape,
+    pub(super) shape: Shape,
     kernels: Kernels,
-    block: Vec<u8>,
+    sources: Sources,
     received: Received,
     repairs: Vec<u8>,
     /// How many symbols there must be before a decode is tried: K, or more once one has failed.
@@ -67,6 +76,9 @@ pub struct SourceBlockDecoder {
     /// How many symbols there may be for another repair symbol to be kept.
     enough: usize,
     recovery: Recovery,
+    attempts: Attempts,
+    /// What decoding its symbols has taken.
+    symbols: u64,
 }
 
 impl SourceBlockDecoder {
@@ -81,12 +93,14 @@ impl SourceBlockDecoder {
         let mut decoder = Self {
             shape,
             kernels: Kernels::best(),
-            block: Vec::new(),
+            sources: Sources::default(),
             received: Received::default(),
             repairs: Vec::new(),
             needed: 0,
             enough: 0,
             recovery: Recovery::default(),
+            attempts: Attempts::default(),
+            symbols: 0,
         };
         decoder.clear();
         Ok(decoder)
@@ -105,16 +119,22 @@ impl SourceBlockDecoder {
     /// Forgets all symbols: what comes next is another block of the same shape.
     pub fn clear(&mut self) {
         self.received.clear(self.shape.source_symbols);
-        self.block.resize(self.shape.bytes(), 0);
+        self.sources.clear(self.shape.bytes());
         self.repairs.clear();
+        (self.attempts, self.symbols) = (Attempts::default(), 0);
         self.expect(self.shape.source_symbols as usize);
     }
 
     /// Notes how many symbols a decode needs.
     fn expect(&mut self, needed: usize) {
-        let k = self.shape.source_symbols as usize;
         self.needed = needed;
-        self.enough = needed.min(k + MOST_SPARE.min(k)) + SPARE;
+        self.enough = needed.min(self.most()) + SPARE;
+    }
+
+    /// How many symbols there may be, give or take [`SPARE`], for a repair symbol to be kept.
+    fn most(&self) -> usize {
+        let k = self.shape.source_symbols as usize;
+        k + MOST_SPARE.min(k)
     }
 
     /// Forgets all symbols: what comes next is a block of another shape.
@@ -164,7 +184,8 @@ impl SourceBlockDecoder {
     ///
     /// # Errors
     ///
-    /// [`BlockError::EncodingSymbolId`] and [`BlockError::Length`].
+    /// [`BlockError::EncodingSymbolId`] and [`BlockError::Length`], and [`BlockError::Memory`] when there is none. Then nothing
+    /// has changed.
     pub fn add_symbol(&mut self, esi: u32, symbol: &[u8]) -> Result<Added, BlockError> {
         let size = self.shape.symbol_size;
         if esi >= ENCODING_SYMBOL_IDS {
@@ -175,22 +196,22 @@ impl SourceBlockDecoder {
             if self.received.has_source(esi) {
                 return Ok(Added::Duplicate);
             }
+            self.sources.prepare(self.received.count(), size, self.shape.bytes())?;
             self.received.add_source(esi);
-            self.block[esi as usize * size..][..size].copy_from_slice(symbol);
+            self.sources.add(esi, symbol);
             return Ok(Added::New);
         }
         if self.received.count() >= self.enough || self.is_complete() {
             let known = self.received.has_repair(esi);
             return Ok(if known { Added::Duplicate } else { Added::Redundant });
         }
+        self.sources.prepare(self.received.count(), size, self.shape.bytes())?;
+        // No more than this are kept, so that a vector that doubles to the end would waste memory.
+        let most = self.enough + 1 - self.received.count() + self.received.repairs().len();
+        reserve(&mut self.repairs, size, most * size)?;
+        self.received.reserve(self.repairs.capacity() / size);
         if !self.received.add_repair(esi) {
             return Ok(Added::Duplicate);
-        }
-        // No more than this many are ever kept, so that a vector that doubles would waste memory.
-        let wanted = self.enough + 1 - self.received.count();
-        if self.repairs.capacity() - self.repairs.len() < size {
-            self.repairs.reserve_exact(wanted * size);
-            self.received.reserve(self.received.repairs().len() + wanted);
         }
         self.repairs.extend_from_slice(symbol);
         Ok(Added::New)
@@ -221,7 +242,14 @@ impl SourceBlockDecoder {
     /// The source symbol with the number `esi`, if it was received or decoded.
     pub fn source_symbol(&self, esi: u32) -> Option<&[u8]> {
         let there = esi < self.shape.source_symbols && self.received.has_source(esi);
-        there.then(|| &self.block[esi as usize * self.shape.symbol_size..][..self.shape.symbol_size])
+        there.then(|| self.sources.symbol(esi, self.shape.symbol_size))
+    }
+
+    /// What decoding this block has taken so far, attempts that failed included: the octets that were added or multiplied,
+    /// and the entries of sparse rows that were looked at, as 32 each. It depends on nothing but the symbols' ids and size,
+    /// and the level.
+    pub fn work(&self) -> u64 {
+        self.attempts.work + self.symbols
     }
 
     /// Recovers the lost symbols, and returns the block.
@@ -238,16 +266,27 @@ impl SourceBlockDecoder {
             let arrived = Arrived {
                 shape: &self.shape,
                 received: &self.received,
-                block: &mut self.block,
+                block: self.sources.block_mut(),
                 repairs: &mut self.repairs,
+                failed: self.attempts.failed > 0,
             };
-            if let Err(deficit) = self.recovery.run(self.kernels, arrived) {
-                self.expect(self.received.count() + deficit.symbols as usize);
-                return Err(NotYet { more: deficit.symbols });
+            let (ordinary, count) = (Ordinary::of(&self.shape), self.received.count());
+            let mut work = Work { done: self.attempts.work, limit: ordinary.limit(count) };
+            let found = self.recovery.run(self.kernels, arrived, &mut work);
+            match found {
+                Ok(symbols) => (self.attempts.work, self.symbols) = (work.done, symbols),
+                Err(deficit) => {
+                    if self.shape.source_symbols > KEPT {
+                        self.recovery.forget();
+                    }
+                    let more = self.attempts.fail(ordinary, count, self.most() + SPARE, work.done, deficit);
+                    self.expect(count.saturating_add(more as usize));
+                    return Err(NotYet { more });
+                }
             }
             self.received.complete(self.shape.source_symbols);
         }
-        Ok(&self.block)
+        Ok(self.sources.block())
     }
 
     /// As [`try_decode`](Self::try_decode), and copies the block to `out`.

@@ -56,6 +56,12 @@ pub enum BlockError {
         /// What was asked for.
         found: u32,
     },
+    /// There is no memory for what arrived.
+    #[error("there is no memory for {bytes} bytes")]
+    Memory {
+        /// How much was asked for.
+        bytes: usize,
+    },
     /// No block was loaded.
     #[error("no block was loaded")]
     NothingLoaded,

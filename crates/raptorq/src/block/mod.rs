@@ -1,5 +1,6 @@
 //! One source block: its plan, its encoder, its decoder.
 
+mod attempts;
 mod coefficients;
 mod decoder;
 mod encoder;
@@ -9,6 +10,7 @@ mod plan;
 mod received;
 mod recover;
 mod shape;
+mod sources;
 #[cfg(test)]
 mod tests;
 

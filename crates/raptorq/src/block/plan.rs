@@ -3,7 +3,7 @@
 use crate::kernels::Kernels;
 use crate::kernels::program::Sealed;
 use crate::rfc::Parameters;
-use crate::solve::{Received, Skeleton, Solver};
+use crate::solve::{Received, Skeleton, Solver, Work};
 
 use super::BlockError;
 
@@ -16,6 +16,8 @@ use super::BlockError;
 pub struct EncodingPlan {
     pub(crate) skeleton: Skeleton,
     pub(crate) program: Sealed,
+    /// What making the program took, which is about what one of received symbols takes.
+    pub(crate) work: u64,
 }
 
 impl EncodingPlan {
@@ -28,10 +30,11 @@ impl EncodingPlan {
         let parameters = Parameters::of(source_symbols).ok_or(BlockError::SourceSymbols { found: source_symbols })?;
         let skeleton = Skeleton::new(parameters);
         let mut solver = Solver::default();
+        let mut work = Work::unlimited();
         solver
-            .solve(Kernels::best(), &skeleton, Received { lost: &[], repairs: &[] })
+            .solve(Kernels::best(), &skeleton, Received { lost: &[], repairs: &[] }, &mut work)
             .expect("RFC 6330 §5.3.3.4.2: the systematic indices make the rows of every K' independent");
-        Ok(Self { skeleton, program: solver.into_program() })
+        Ok(Self { skeleton, program: solver.into_program(), work: work.done })
     }
 
     /// K': how many symbols a block is extended to.

@@ -19,7 +19,7 @@ use crate::kernels::product::{Coefficients, Inputs};
 use crate::kernels::program::{GatherList, Source};
 use crate::kernels::{Kernels, LANE, Level};
 use crate::memory::reserve_double;
-use crate::solve::{self, Deficit, Solver, push_symbol};
+use crate::solve::{self, Deficit, Solver, Work, push_symbol};
 
 /// What there is of a block.
 pub(super) struct Arrived<'a> {
@@ -27,6 +27,8 @@ pub(super) struct Arrived<'a> {
     pub(super) received: &'a Received,
     pub(super) block: &'a mut [u8],
     pub(super) repairs: &'a mut [u8],
+    /// Whether fewer symbols did not determine the block.
+    pub(super) failed: bool,
 }
 
 /// Repair symbols beyond the losses that are looked at first: the chance that they do not suffice is 256^-5. The others
@@ -71,31 +73,34 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Fills in the lost rows of the block.
+    /// Fills in the lost rows of the block, and says how many octets of symbols were added or multiplied for that. What it
+    /// took to find out how is added to `work`.
     ///
     /// # Errors
     ///
     /// [`Deficit`] when the symbols do not determine the block; they are all as they were then.
-    pub(super) fn run(&mut self, kernels: Kernels, arrived: Arrived<'_>) -> Result<(), Deficit> {
+    pub(super) fn run(&mut self, kernels: Kernels, arrived: Arrived<'_>, work: &mut Work) -> Result<u64, Deficit> {
         let shape = arrived.shape;
+        if self.forced.is_some() {
+            work.limit = u64::MAX;
+        }
         self.lost.clear();
         self.lost.extend(arrived.received.lost(shape.source_symbols));
         self.isis.clear();
         self.isis.extend(arrived.received.repairs().iter().map(|&esi| shape.isi(esi)));
         let route = self.forced.unwrap_or_else(|| route(shape, self.lost.len(), kernels.level()));
         let [few, many] = [SPARE, MOST_SPARE].map(|spare| self.isis.len().min(self.lost.len() + spare));
-        let found = match self.find(kernels, shape, route, few) {
-            Err(_) if few < many => self.find(kernels, shape, route, many),
+        // Once that failed, a few symbols are not likely to do.
+        let few = if arrived.failed { many } else { few };
+        let found = match self.find(kernels, shape, route, few, work) {
+            Err(_) if few < many => self.find(kernels, shape, route, many, work),
             found => found,
         };
         let result = match found {
-            Ok(()) => {
-                match route {
-                    Route::Solve => self.solve(kernels, arrived),
-                    route => self.resolve(kernels, arrived, route),
-                }
-                Ok(())
-            }
+            Ok(()) if route != Route::Solve => Ok(self.resolve(kernels, arrived, route)),
+            // A program that is long out of all proportion is as bad as one that takes long to make.
+            Ok(()) if !work.allows(self.solver.program().work(shape.strips())) => Err(Deficit::UNKNOWN),
+            Ok(()) => Ok(self.solve(kernels, arrived)),
             // What the repair symbols that were not looked at could have added is not known.
             Err(_) if many < self.isis.len() => Err(Deficit::UNKNOWN),
             Err(deficit) => Err(deficit),
@@ -108,17 +113,34 @@ impl Recovery {
         result
     }
 
+    /// Frees all memory.
+    pub(super) fn forget(&mut self) {
+        *self = Self { forced: self.forced, ..Self::default() };
+    }
+
     /// Blocks are going to have another number of symbols: what there is room for says nothing about them.
     pub(super) fn forget_reserved(&mut self) {
         self.reserved = [0; 2];
     }
 
     /// Finds out how the first `repairs` repair symbols give the lost symbols. No symbol is touched.
-    fn find(&mut self, kernels: Kernels, shape: &Shape, route: Route, repairs: usize) -> Result<(), Deficit> {
+    fn find(
+        &mut self,
+        kernels: Kernels,
+        shape: &Shape,
+        route: Route,
+        repairs: usize,
+        work: &mut Work,
+    ) -> Result<(), Deficit> {
         if route == Route::Solve {
             let received = solve::Received { lost: &self.lost, repairs: &self.isis[..repairs] };
-            self.solver.solve(kernels, &shape.plan.skeleton, received)
+            self.solver.solve(kernels, &shape.plan.skeleton, received, work)
         } else {
+            let octets = dense_work(shape, self.lost.len(), repairs);
+            if !work.allows(octets) {
+                return Err(Deficit::UNKNOWN);
+            }
+            work.add(octets);
             self.find_coefficients(kernels, shape, repairs);
             self.invert(kernels, repairs).map_err(|rank| Deficit { symbols: (self.lost.len() - rank) as u32 })
         }
@@ -137,7 +159,7 @@ impl Recovery {
     }
 
     /// Runs the program that was found.
-    fn solve(&mut self, kernels: Kernels, arrived: Arrived<'_>) {
+    fn solve(&mut self, kernels: Kernels, arrived: Arrived<'_>) -> u64 {
         let Arrived { shape, block, repairs, .. } = arrived;
         let skeleton = &shape.plan.skeleton;
         let program = self.solver.program();
@@ -160,20 +182,23 @@ impl Recovery {
         };
         provide(&mut self.area, chunks(program, shape.symbol_size, task.width, task.layout));
         kernels.execute(task, &mut self.area);
+        let strips = shape.strips();
+        program.work(strips) + (self.emit.terms.len() * strips) as u64
     }
 
     /// Multiplies the syndromes with the inverse that was found. Nothing can fail any more, and the block is complete
     /// afterwards, so that the syndromes may take the place of the repair symbols.
-    fn resolve(&mut self, kernels: Kernels, arrived: Arrived<'_>, route: Route) {
+    fn resolve(&mut self, kernels: Kernels, arrived: Arrived<'_>, route: Route) -> u64 {
         let Arrived { shape, block, repairs, .. } = arrived;
         let size = shape.symbol_size;
         for &row in &self.lost {
             // A lost row has its place in the plan and its coefficients, but nothing to multiply with them.
             block[row as usize * size..][..size].fill(0);
         }
-        match route {
-            Route::Dense => {
-                let highest = self.chosen.iter().max().map_or(0, |&row| row + 1);
+        let highest = self.chosen.iter().max().map_or(0, |&row| row + 1);
+        let made = match route {
+            // It makes all syndromes up to the last that is needed, which is one of the first unless ids were chosen.
+            Route::Dense if highest as usize <= self.lost.len() + SPARE => {
                 self.syndromes.clear();
                 self.syndromes.extend(0..highest);
                 self.sources.clear();
@@ -186,11 +211,13 @@ impl Recovery {
                     repairs,
                     false,
                 );
+                self.sources.len() * self.syndromes.len() * shape.strips()
             }
             _ => self.syndromes_by_plan(kernels, shape, block, repairs),
-        }
+        };
         let inverse = Coefficients { by_input: &self.matrix, lanes: self.coefficients.lanes() };
         kernels.product(inverse, Inputs { symbols: repairs, rows: &self.chosen }, size, &self.targets, block, true);
+        (made + self.chosen.len() * self.targets.len() * shape.strips()) as u64
     }
 
     /// The coefficients of the source symbols in the first `repairs` repair symbols.
@@ -236,7 +263,7 @@ impl Recovery {
         Ok(())
     }
 
-    fn syndromes_by_plan(&mut self, kernels: Kernels, shape: &Shape, block: &[u8], repairs: &mut [u8]) {
+    fn syndromes_by_plan(&mut self, kernels: Kernels, shape: &Shape, block: &[u8], repairs: &mut [u8]) -> usize {
         let plan = &*shape.plan;
         let size = shape.symbol_size;
         self.emit.clear();
@@ -257,7 +284,16 @@ impl Recovery {
         };
         provide(&mut self.area, chunks(&plan.program, size, task.width, task.layout));
         kernels.execute(task, &mut self.area);
+        let strips = shape.strips();
+        plan.program.work(strips) as usize + self.emit.terms.len() * strips
     }
+}
+
+/// Octets that are added or multiplied to find the coefficients of the `lost` source symbols in `repairs` repair symbols,
+/// and to invert them.
+fn dense_work(shape: &Shape, lost: usize, repairs: usize) -> u64 {
+    let line = lanes(repairs) * LANE;
+    shape.plan.program.work(line).saturating_add((lost * lost).saturating_mul(line) as u64)
 }
 
 /// Makes the work area large enough, with room for a few slots more. Nothing in it needs to be zero: a run reads no slot

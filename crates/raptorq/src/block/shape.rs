@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 
 use super::{BlockError, EncodingPlan};
+use crate::kernels::LANE;
 use crate::kernels::execute::lanes;
 use crate::rfc::Parameters;
 
@@ -39,6 +40,11 @@ impl Shape {
     /// The internal symbol id of an encoding symbol: repair symbols come after the padding (RFC 6330 §5.3.1).
     pub(super) fn isi(&self, esi: u32) -> u32 {
         if esi < self.source_symbols { esi } else { esi + (self.plan.extended_symbols() - self.source_symbols) }
+    }
+
+    /// Octets of a symbol, the end of its last strip included.
+    pub(super) fn strips(&self) -> usize {
+        lanes(self.symbol_size).next_multiple_of(self.width()) * LANE
     }
 
     /// Lanes of a strip. Wide strips walk the program less often; narrow ones fit a near cache.

@@ -175,6 +175,8 @@ pub(super) struct Bounds {
     pub(super) slots: usize,
     /// One past the highest repair symbol.
     pub(super) repairs: usize,
+    /// Slots read in all, those of two walks counted twice.
+    pub(super) reads: usize,
 }
 
 impl Program {
@@ -197,7 +199,15 @@ impl Program {
     /// If a line's terms are not there, the dense matrix has another shape than its inputs say, or there are more slots
     /// than their numbers can name.
     fn bounds(&self, hdpc_rows: usize) -> Bounds {
-        let mut bounds = Bounds { slots: self.columns + self.residuals.lines.len() + hdpc_rows, repairs: 0 };
+        let once = self.residuals.terms.len() + self.leads.terms.len() + self.corrections.terms.len();
+        // The HDPC rows take every column, and add it to two sums.
+        let dense = if self.free.is_empty() { 0 } else { self.dense.len() + 3 * self.columns };
+        let lines = 2 * self.peeled.lines.len() + self.residuals.lines.len() + self.leads.lines.len();
+        let mut bounds = Bounds {
+            slots: self.columns + self.residuals.lines.len() + hdpc_rows,
+            repairs: 0,
+            reads: 2 * self.peeled.terms.len() + once + dense + lines,
+        };
         let top = |values: &[u16]| values.iter().max().map_or(0, |&most| most as usize + 1);
         for list in [&self.peeled, &self.residuals, &self.leads, &self.corrections] {
             let reach = list.reach();
@@ -232,6 +242,11 @@ impl Sealed {
     /// Slots that a strip needs.
     pub(crate) fn slots(&self) -> usize {
         self.bounds().slots
+    }
+
+    /// Octets that are added or multiplied to run it over symbols of `size` octets.
+    pub(crate) fn work(&self, size: usize) -> u64 {
+        self.bounds().reads as u64 * size as u64
     }
 
     /// Makes room for as much again.

@@ -60,7 +60,7 @@ pub enum BlockStatus {
 /// or use more memory than the [limits](DecoderLimits) allow. What a packet says is believed, though: one with a damaged
 /// symbol spoils its block, so let a checksum below or a hash above guard against that.
 ///
-/// A block's memory is allocated when its first packet arrives. A decoded block keeps its bytes and nothing else; they
+/// A block's memory is allocated as its packets arrive. A decoded block keeps its bytes and nothing else; they
 /// can be read at once ([`block`](Self::block)), or moved out to make room ([`take_block`](Self::take_block)).
 ///
 /// ```
@@ -237,7 +237,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// As [`decode_ready`](Self::decode_ready), on several threads, each decoding one block after the other.
+    /// As [`decode_ready`](Self::decode_ready), on up to `threads` threads, and no more than there are blocks to decode, each
+    /// decoding one block after the other.
     ///
     /// # Errors
     ///
@@ -245,6 +246,8 @@ impl Decoder {
     #[cfg(feature = "std")]
     pub fn decode_ready_on(&mut self, threads: core::num::NonZeroUsize) -> Result<(), DecoderError> {
         let oti = self.oti;
+        let count = self.blocks.iter().filter(|state| state.is_ready()).count();
+        let Some(threads) = core::num::NonZeroUsize::new(threads.get().min(count)) else { return Ok(()) };
         let ready = oti.blocks().zip(&mut self.blocks).filter(|(_, state)| state.is_ready());
         let decoded = super::threads::for_each(threads, ready, |(layout, state)| {
             let State::Collecting(collecting) = state else { return Ok(()) };

@@ -87,7 +87,7 @@ pub enum DecoderError {
         /// [`DecoderLimits::max_extra_symbols`](crate::DecoderLimits::max_extra_symbols).
         limit: u32,
     },
-    /// There is no memory for the decoded data.
+    /// There is no memory for the symbols, or for the decoded data.
     #[error("there is no memory for {bytes} bytes")]
     Memory {
         /// How much was asked for.

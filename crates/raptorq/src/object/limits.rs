@@ -11,7 +11,14 @@ use crate::rfc::parameters::MAX_SOURCE_SYMBOLS;
 ///
 /// - the bytes of the decoded blocks that were not taken: `max_object_bytes`;
 /// - for each block in progress, and for the decoder of a finished one that waits for the next block, three times a block
-///   of 30 more symbols, one kilobyte for each of its symbols, which includes the plan, and `max_extra_symbols` symbols.
+///   of 30 more symbols, one kilobyte for each of its symbols, which includes the plan, and `max_extra_symbols` symbols. It
+///   grows with what arrives: until an eighth of the symbols are there, it is about twice theirs, and the plan.
+///
+/// The time is bounded by a block's budget of work, which no setting changes: whatever symbols arrive, in whatever order, a
+/// block takes less than ten times the work of one with ordinary losses. Decoding that fails for the third time waits for one
+/// more symbol, then for 2, 4, 8 more, and so on; once the budget is used up, for a fraction of K. Packets that were lost by
+/// chance do not come to that, and a block of which all source symbols arrived is complete without any decoding. The number
+/// of blocks, up to 255, multiplies it; [`SourceBlockDecoder::work`](crate::SourceBlockDecoder::work) counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecoderLimits {
@@ -25,7 +32,8 @@ pub struct DecoderLimits {
     /// How many blocks may be in progress at once; packets of further ones are refused. Default: all that an object can
     /// have, 255.
     pub max_blocks_in_progress: usize,
-    /// How many more symbols than K a block may have without being decodable. Among honest packets it happens once in
+    /// How many more symbols than K a block may have without being decodable, for a repair symbol to be kept; source symbols
+    /// always are. Among honest packets it happens once in
     /// 256 times that K do not suffice, and ever 256 times more rarely that one more does not. Default: 32.
     pub max_extra_symbols: u32,
 }

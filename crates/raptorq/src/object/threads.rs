@@ -39,7 +39,9 @@ fn with_state<T, S, E: Send>(
         }
     };
     thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.get()).map(|_| scope.spawn(run)).collect();
+        // When the system has no more threads, those that there are do all the work.
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, run).ok();
+        let others: Vec<_> = (1..threads.get()).map_while(spawn).collect();
         let own = run();
         others.into_iter().fold(own, |result, other| {
             let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -82,6 +84,7 @@ impl<D: AsRef<[u8]> + Sync> Encoder<D> {
         E: From<EncoderError> + Send,
     {
         let blocks = self.config().blocks().filter(|block| block.source_symbols() > 0);
+        let threads = threads.min(NonZeroUsize::new(blocks.clone().count()).unwrap_or(NonZeroUsize::MIN));
         with_state(
             threads,
             blocks,

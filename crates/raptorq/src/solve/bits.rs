@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::peel::Peeling;
 use super::skeleton::Skeleton;
+use super::work::{VISIT, WORD, Work};
 use crate::kernels::program::{Gather, Program, Source};
 use crate::memory::reserve_double;
 
@@ -35,6 +36,7 @@ impl ColumnBits {
         skeleton: &Skeleton,
         source: impl Fn(u32) -> Source,
         program: &mut Program,
+        work: &mut Work,
     ) {
         self.words = words_of(peeling.inactive.len());
         self.bits.clear();
@@ -50,6 +52,8 @@ impl ColumnBits {
             2 => self.follow_by::<2>(peeling, skeleton, source, program),
             _ => self.follow_by::<4>(peeling, skeleton, source, program),
         }
+        let terms = program.peeled.terms.len() as u64;
+        work.add(self.bits.len() as u64 * WORD + terms * (VISIT + self.words as u64 * WORD));
     }
 
     /// `N` divides the number of words.
@@ -109,7 +113,7 @@ impl ColumnBits {
 }
 
 /// Words of a vector: few sizes, for each of which the compiler can unroll its loops.
-fn words_of(inactive: usize) -> usize {
+pub(super) fn words_of(inactive: usize) -> usize {
     match inactive.div_ceil(64) {
         words @ 0..=2 => words.max(1),
         words => words.next_multiple_of(4),

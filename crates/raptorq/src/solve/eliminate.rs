@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::bits::ColumnBits;
 use super::peel::Peeling;
 use super::skeleton::Skeleton;
+use super::work::{VISIT, WORD, Work};
 use crate::kernels::Kernels;
 use crate::kernels::program::{Program, Source};
 use crate::memory::reserve_double;
@@ -18,8 +19,8 @@ pub(crate) struct Deficit {
 }
 
 impl Deficit {
-    /// For symbols that are not worth solving for, and whose rank is not known. A try that ends so is not cheap: the next
-    /// one waits for more than one symbol.
+    /// For symbols that would take too much work, and whose rank is not known. More of a kind will not change that: the next
+    /// attempt waits for more than one symbol.
     pub(crate) const UNKNOWN: Self = Self { symbols: 64 };
 }
 
@@ -45,6 +46,7 @@ impl Elimination {
     /// # Errors
     ///
     /// [`Deficit`] when the rows do not determine all columns.
+    #[allow(clippy::too_many_arguments, reason = "what phase one found, what it is of, and where the outcome goes")]
     pub(super) fn run(
         &mut self,
         kernels: Kernels,
@@ -53,12 +55,15 @@ impl Elimination {
         columns: &ColumnBits,
         source: impl Fn(u32) -> Source,
         program: &mut Program,
+        work: &mut Work,
     ) -> Result<(), Deficit> {
         let unknowns = peeling.inactive.len();
         self.residual_rows.clear();
         self.residual_rows.extend(peeling.residual_rows());
-        self.fill(peeling, skeleton, columns);
-        self.reduce(columns.words(), unknowns);
+        self.fill(peeling, skeleton, columns, work);
+        if !self.reduce(columns.words(), unknowns, work) {
+            return Err(Deficit::UNKNOWN);
+        }
         let rank = self.leads.len();
         // The HDPC rows can make up for no more than their number.
         if unknowns - rank > skeleton.hdpc.rows {
@@ -66,7 +71,7 @@ impl Elimination {
         }
         self.push_binary(peeling, skeleton, columns.words(), source, program);
         if rank < unknowns {
-            self.solve_free(kernels, peeling, skeleton, columns, program)?;
+            self.solve_free(kernels, peeling, skeleton, columns, program, work)?;
         }
         Ok(())
     }
@@ -86,19 +91,22 @@ impl Elimination {
         words + self.residual_rows.len().div_ceil(64)
     }
 
-    fn fill(&mut self, peeling: &Peeling, skeleton: &Skeleton, columns: &ColumnBits) {
+    fn fill(&mut self, peeling: &Peeling, skeleton: &Skeleton, columns: &ColumnBits, work: &mut Work) {
         let words = columns.words();
         let stride = self.stride(words);
         self.matrix.clear();
         self.matrix.resize(self.residual_rows.len() * stride, 0);
         for (i, (row, bits)) in self.residual_rows.iter().zip(self.matrix.chunks_exact_mut(stride)).enumerate() {
-            columns.add(peeling.row(skeleton, *row), &mut bits[..words]);
+            let row = peeling.row(skeleton, *row);
+            work.add(row.len() as u64 * (VISIT + words as u64 * WORD) + stride as u64 * WORD);
+            columns.add(row, &mut bits[..words]);
             bits[words + i / 64] |= 1 << (i % 64);
         }
     }
 
-    /// Gauss-Jordan: the first rows get a leading column each, in rising order, that no other row has.
-    fn reduce(&mut self, words: usize, unknowns: usize) {
+    /// Gauss-Jordan: the first rows get a leading column each, in rising order, that no other row has. Says whether the work
+    /// was within the limit; it stops when it is not.
+    fn reduce(&mut self, words: usize, unknowns: usize, work: &mut Work) -> bool {
         let stride = self.stride(words);
         let rows = self.residual_rows.len();
         self.leads.clear();
@@ -107,6 +115,12 @@ impl Elimination {
             let (word, bit) = (unknown / 64, unknown % 64);
             let has = |matrix: &[u64], row: usize| matrix[row * stride + word] >> bit & 1 == 1;
             let rank = self.leads.len();
+            let mut added = 0;
+            // Every row is asked for its bit, once or twice.
+            work.add(rows as u64 * WORD);
+            if !work.allows(0) {
+                return false;
+            }
             let Some(found) = (rank..rows).find(|&row| has(&self.matrix, row)) else {
                 self.free.push(unknown as u32);
                 continue;
@@ -122,10 +136,13 @@ impl Elimination {
                     for (to, from) in other.iter_mut().zip(&*pivot) {
                         *to ^= from;
                     }
+                    added += 1;
                 }
             }
+            work.add(added * stride as u64 * WORD);
             self.leads.push(unknown as u32);
         }
+        true
     }
 
     /// The lines that no coefficient other than 1 occurs in.
@@ -176,11 +193,15 @@ impl Elimination {
         skeleton: &Skeleton,
         columns: &ColumnBits,
         program: &mut Program,
+        work: &mut Work,
     ) -> Result<(), Deficit> {
         let parameters = &skeleton.parameters;
         let (h, f, rank) = (skeleton.hdpc.rows, self.free.len(), self.leads.len());
         let stride = self.stride(columns.words());
         let width = columns.words() * 64;
+        // A column is added to two HDPC rows, 64 unknowns at a time; then a system of H rows is made and solved.
+        let made = (skeleton.hdpc.pairs.len() + h) * width * 3 + h * rank * f + h * f * (f + h + rank);
+        work.add(made as u64);
         self.hdpc.resize(h * width, 0);
         kernels.hdpc_of_bits(&skeleton.hdpc, columns.all(), columns.words(), &mut self.hdpc);
         // The identity that ends the HDPC rows. Their columns are the last of all, and so the last inactive ones.

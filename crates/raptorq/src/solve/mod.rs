@@ -11,7 +11,9 @@ mod skeleton;
 mod solver;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub(crate) use eliminate::Deficit;
 pub(crate) use skeleton::{Skeleton, push_symbol, row_columns};
 pub(crate) use solver::{Received, Solver};
+pub(crate) use work::Work;

@@ -8,7 +8,9 @@
 
 use alloc::vec::Vec;
 
+use super::bits::words_of;
 use super::skeleton::Skeleton;
+use super::work::{VISIT, WORD, Work};
 use crate::memory::reserve_double;
 
 /// More than any row has columns: the degree of a row that was not received. No sequence of removals leads from here
@@ -147,8 +149,9 @@ impl Peeling {
         rows.filter(|(_, (degree, used))| **degree & ABSENT == 0 && !**used).map(|(row, _)| row as u32)
     }
 
-    /// Peels. Says whether no more than `most` columns had to be set aside; it stops when there are more.
-    pub(super) fn run(&mut self, skeleton: &Skeleton, most: usize) -> bool {
+    /// Peels. Says whether no more than `most` columns had to be set aside, and what is left to do for them is within the
+    /// limit of `work`; it stops when that is not so.
+    pub(super) fn run(&mut self, skeleton: &Skeleton, most: usize, work: &mut Work) -> bool {
         let w = skeleton.parameters.w as usize;
         let l = skeleton.parameters.l as usize;
         let permanent = l - w;
@@ -165,6 +168,10 @@ impl Peeling {
         // A row gets ready once.
         self.ready.reserve_exact(self.degrees.len());
         self.components.clear(w);
+        let rows = self.degrees.iter().filter(|&&degree| degree & ABSENT == 0).count();
+        let entries = skeleton.entries() + self.extra.columns.len();
+        // All arrays are filled once, and every entry is taken out once; those of extra rows are made before.
+        work.add((self.degrees.len() + l + entries + 2 * self.extra.columns.len()) as u64 * VISIT);
         for row in 0..self.degrees.len() {
             match self.degrees[row] {
                 1 => self.ready.push(row as u32),
@@ -181,9 +188,15 @@ impl Peeling {
                     self.close(skeleton, column, State::Peeled);
                 }
             } else {
-                let column = self.components.largest(&self.states).unwrap_or_else(|| self.any_column(skeleton));
+                let column = self.components.largest(&self.states).unwrap_or_else(|| {
+                    work.add((self.degrees.len() + self.states.len()) as u64);
+                    self.any_column(skeleton)
+                });
                 self.inactive.push(column);
-                if self.inactive.len() + permanent > most {
+                let aside = self.inactive.len();
+                // Rows that are not solved for a column remain to be eliminated.
+                let residual = (rows + aside).saturating_sub(w);
+                if aside + permanent > most || !work.allows(elimination(l + entries, aside + permanent, residual)) {
                     return false;
                 }
                 self.close(skeleton, column, State::Inactive);
@@ -246,6 +259,14 @@ impl Peeling {
             None => self.states.iter().position(|state| *state == State::Open).expect("one is open") as u16,
         }
     }
+}
+
+/// About what is left to do after peeling: `vectors` bit vectors over the inactive columns are added, and the residual rows
+/// eliminated, of which half have a 1 in a column.
+fn elimination(vectors: usize, inactive: usize, residual: usize) -> u64 {
+    let (words, residual) = (words_of(inactive) as u64, residual as u64);
+    let row = words + residual.div_ceil(64);
+    (vectors as u64 * words + inactive as u64 * residual * (1 + row / 2)) * WORD
 }
 
 /// Components of the graph of rows with two open columns: union-find, and the larger roots at hand.

@@ -112,6 +112,11 @@ impl Skeleton {
         self.row_starts.len() - 1
     }
 
+    /// Entries of all rows.
+    pub(super) fn entries(&self) -> usize {
+        self.row_columns.len()
+    }
+
     /// The columns of a row.
     #[inline]
     pub(crate) fn row(&self, row: usize) -> &[u16] {

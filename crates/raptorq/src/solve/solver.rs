@@ -4,6 +4,7 @@ use super::bits::ColumnBits;
 use super::eliminate::{Deficit, Elimination};
 use super::peel::Peeling;
 use super::skeleton::{Skeleton, row_columns};
+use super::work::Work;
 use crate::kernels::Kernels;
 use crate::kernels::program::{MOST_SLOTS, Sealed, Source};
 
@@ -18,9 +19,9 @@ pub(crate) struct Received<'a> {
 
 /// Columns that are set aside at most.
 ///
-/// Solving for them takes time that grows with the cube of their number. Losses by chance lead to about 550 in the
-/// largest blocks, but whoever picks the ids of the symbols that arrive can make it three quarters of all columns, which
-/// would be minutes of work. So many as are allowed here take about a second.
+/// Solving for them takes time that grows with the cube of their number, and memory that grows with its square. Losses by
+/// chance lead to about 550 in the largest blocks, but whoever picks the ids of the symbols that arrive can make it three
+/// quarters of all columns. This bounds the memory; the work is bounded by the limit of [`Work`].
 pub(super) const MOST_INACTIVE: usize = 4096;
 
 /// Makes programs. Its memory is used again by the next block.
@@ -37,12 +38,13 @@ impl Solver {
     ///
     /// # Errors
     ///
-    /// [`Deficit`] when the symbols do not determine the block, or when finding out would take out of all proportion.
+    /// [`Deficit`] when the symbols do not determine the block, or when finding out would take more work than its limit.
     pub(crate) fn solve(
         &mut self,
         kernels: Kernels,
         skeleton: &Skeleton,
         received: Received<'_>,
+        work: &mut Work,
     ) -> Result<(), Deficit> {
         let Self { peeling, columns, elimination, program } = self;
         let parameters = &skeleton.parameters;
@@ -62,15 +64,15 @@ impl Solver {
                     row_columns(parameters, isi, |column| columns.push(column as u16));
                 });
             }
-            if !peeling.run(skeleton, MOST_INACTIVE) {
+            if !peeling.run(skeleton, MOST_INACTIVE, work) {
                 return Err(Deficit::UNKNOWN);
             }
             // One slot for each column, each row that peeling left, and each HDPC row.
             if program.columns + peeling.residual_rows().count() + skeleton.hdpc.rows > MOST_SLOTS {
                 return Err(Deficit::UNKNOWN);
             }
-            columns.follow(peeling, skeleton, source, program);
-            elimination.run(kernels, peeling, skeleton, columns, source, program)
+            columns.follow(peeling, skeleton, source, program, work);
+            elimination.run(kernels, peeling, skeleton, columns, source, program, work)
         })
     }
 

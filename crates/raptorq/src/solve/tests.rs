@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::peel::Peeling;
-use super::{Received, Skeleton, Solver, row_columns};
+use super::{Received, Skeleton, Solver, Work, row_columns};
 use crate::kernels::Kernels;
 use crate::kernels::execute::{Chunk, Emission, Layout, Rows, Task, chunks};
 use crate::kernels::program::{GatherList, MOST_SLOTS};
@@ -130,7 +130,7 @@ fn programs_solve_what_the_dense_matrix_says_they_can() {
             let matrix = dense_matrix(&skeleton, received);
             let missing = matrix[0].len() - rank(matrix.clone());
             let what = alloc::format!("K' = {k}, {} lost, {} repair symbols", lost.len(), repairs.len());
-            if let Err(deficit) = solver.solve(kernels, &skeleton, received) {
+            if let Err(deficit) = solver.solve(kernels, &skeleton, received, &mut Work::unlimited()) {
                 assert!(deficit.symbols >= 1 && deficit.symbols as usize <= missing, "{what}: {deficit:?}");
                 failures += 1;
             } else {
@@ -156,7 +156,7 @@ fn solves(
     // Any symbols that a block can have will do, and those of an encoder are such: its intermediate symbols are what
     // the constraints leave free.
     let mut plan = Solver::default();
-    plan.solve(kernels, skeleton, Received { lost: &[], repairs: &[] }).unwrap();
+    plan.solve(kernels, skeleton, Received { lost: &[], repairs: &[] }, &mut Work::unlimited()).unwrap();
     let mut block: Vec<u8> = (0..k_prime).map(|_| numbers.below(256) as u8).collect();
     let expected = intermediate(kernels, skeleton, &plan, &block, &[]);
     let symbols: Vec<u8> =
@@ -210,7 +210,7 @@ fn columns_are_peeled_in_an_order_in_which_each_row_has_one_left() {
                     row_columns(&skeleton.parameters, isi, |column| columns.push(column as u16));
                 });
             }
-            assert!(peeling.run(&skeleton, l as usize));
+            assert!(peeling.run(&skeleton, l as usize, &mut Work::unlimited()));
             // Every column has one fate, and those from W on are never peeled.
             let mut fates = vec![0; l as usize];
             peeling.inactive.iter().for_each(|&column| fates[column as usize] += 1);
@@ -263,13 +263,17 @@ fn ids_that_leave_no_short_row_are_refused_before_they_take_all_time_and_memory(
         let k = skeleton.parameters.k_prime;
         let lost: Vec<u32> = (0..k).collect();
         let repairs = long_rows(&skeleton.parameters, k as usize + 4);
-        let solved = solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs });
+        let solved =
+            solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited());
         // Such rows are as independent as any, so that nothing but the limit can refuse them.
         assert_eq!(solved.is_ok(), k < 5000, "K' = {k}: {solved:?}");
         assert!(solved.is_err() || solver.program().slots() <= MOST_SLOTS);
         // The solver goes on as if nothing had been.
         let (lost, repairs) = arrivals(&mut Numbers(k.into()), k, k / 10, k / 10 + 5);
-        assert_eq!(solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }), Ok(()));
+        assert_eq!(
+            solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited()),
+            Ok(())
+        );
     }
 }
 
@@ -283,7 +287,10 @@ fn ordinary_losses_stay_far_from_the_limits() {
         let k = skeleton.parameters.k_prime;
         for lost in [0, k / 100, k / 20, k / 3, k / 2, k] {
             let (lost, repairs) = arrivals(&mut Numbers(lost.into()), k, lost, lost + 4);
-            assert_eq!(solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }), Ok(()));
+            assert_eq!(
+                solver.solve(kernels, &skeleton, Received { lost: &lost, repairs: &repairs }, &mut Work::unlimited()),
+                Ok(())
+            );
             let inactive = solver.program().inactive.len();
             assert!(inactive < super::solver::MOST_INACTIVE / 3, "K' = {k}, {} lost: {inactive}", lost.len());
         }

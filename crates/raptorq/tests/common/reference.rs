@@ -103,16 +103,25 @@ impl Reference {
         (d as u32).min(self.W - 2)
     }
 
-    /// §5.3.5.3 with the tuple of §5.3.5.4: the row of `G_ENC` for the internal symbol id `X`, as L octets.
-    fn enc_row(&self, X: u32) -> Vec<u8> {
+    /// The LT degree `d` of §5.3.5.4's tuple for the internal symbol id `X`, and `y`, which the rest of it comes from.
+    fn lt_degree(&self, X: u32) -> (u32, u32) {
         let mut A = 53_591 + self.J * 997;
         if A.is_multiple_of(2) {
             A += 1;
         }
         let B = 10_267 * (self.J + 1);
         let y = ((u64::from(B) + u64::from(X) * u64::from(A)) % (1 << 32)) as u32;
-        let v = self.rand(y, 0, 1 << 20);
-        let d = self.degree(v);
+        (self.degree(self.rand(y, 0, 1 << 20)), y)
+    }
+
+    /// The LT degree of the repair symbol `esi` of a block of `source_symbols`.
+    pub(crate) fn repair_degree(&self, source_symbols: u32, esi: u32) -> u32 {
+        self.lt_degree(esi + self.K - source_symbols).0
+    }
+
+    /// §5.3.5.3 with the tuple of §5.3.5.4: the row of `G_ENC` for the internal symbol id `X`, as L octets.
+    fn enc_row(&self, X: u32) -> Vec<u8> {
+        let (d, y) = self.lt_degree(X);
         let a = 1 + self.rand(y, 1, self.W - 1);
         let mut b = self.rand(y, 2, self.W);
         let d1 = if d < 4 { 2 + self.rand(X, 3, 2) } else { 2 };

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::super::error::DecoderError;
 use super::super::layout::BlockLayout;
 use super::super::plans::Plans;
-use crate::{Added, SourceBlockDecoder};
+use crate::{Added, BlockError, SourceBlockDecoder};
 
 /// A block on its way.
 #[derive(Debug, Default)]
@@ -93,7 +93,11 @@ impl Collecting {
             padded.resize(size, 0);
             padded
         };
-        Ok(self.decoder.add_symbol(esi, symbol)? == Added::New)
+        match self.decoder.add_symbol(esi, symbol) {
+            Ok(added) => Ok(added == Added::New),
+            Err(BlockError::Memory { bytes }) => Err(DecoderError::Memory { bytes: bytes as u64 }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The bytes of the block, without padding, if the symbols suffice.
