@@ -176,7 +176,7 @@ def page(results: Results) -> str:
             rows.append(f'<tr><th colspan="{2 + len(comparison.values)}">{escape(group.name)}</th></tr>')
             for row in group.rows:
                 cells = "".join(
-                    f"<td>{escape(cell.text)}{' ★' if cell.best else ' ≈' if cell.tied else ''}</td>"
+                    f"<td>{escape(cell.text)}{' &#9733;' if cell.best else ' &#8776;' if cell.tied else ''}</td>"
                     for cell in row.cells
                 )
                 unit = f" ({row.unit})" if row.unit else ""
