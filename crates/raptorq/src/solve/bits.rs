@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::peel::Peeling;
 use super::skeleton::Skeleton;
-use super::work::{VISIT, WORD, Work};
+use super::work::{VISIT, WORD, Work, words_of};
 use crate::kernels::program::{Gather, Program, Source};
 use crate::memory::reserve_double;
 
@@ -109,13 +109,5 @@ impl ColumnBits {
                 *to ^= from;
             }
         }
-    }
-}
-
-/// Words of a vector: few sizes, for each of which the compiler can unroll its loops.
-pub(super) fn words_of(inactive: usize) -> usize {
-    match inactive.div_ceil(64) {
-        words @ 0..=2 => words.max(1),
-        words => words.next_multiple_of(4),
     }
 }

@@ -8,9 +8,8 @@
 
 use alloc::vec::Vec;
 
-use super::bits::words_of;
 use super::skeleton::Skeleton;
-use super::work::{VISIT, WORD, Work};
+use super::work::{VISIT, WORD, Work, words_of};
 use crate::memory::reserve_double;
 
 /// More than any row has columns: the degree of a row that was not received. No sequence of removals leads from here

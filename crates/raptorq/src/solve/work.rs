@@ -5,6 +5,14 @@ pub(crate) const VISIT: u64 = 32;
 /// Octets of a word of bits.
 pub(crate) const WORD: u64 = 8;
 
+/// Words of a vector: few sizes, for each of which the compiler can unroll its loops.
+pub(crate) fn words_of(inactive: usize) -> usize {
+    match inactive.div_ceil(64) {
+        words @ 0..=2 => words.max(1),
+        words => words.next_multiple_of(4),
+    }
+}
+
 /// Octets that were added or multiplied, and how many may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
