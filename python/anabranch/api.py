@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import core, outputs
 from anabranch.errors import ScenarioError
-from anabranch.told import Line, interactive
+from anabranch.progress_line import Line, interactive
 
 if TYPE_CHECKING:
     from anabranch.results import Results

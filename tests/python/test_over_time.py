@@ -123,3 +123,14 @@ def test_failures_that_settings_change_are_not_marked(tmp_path: Path) -> None:
     manifest["overrides"] = ["failure.0.at=5ms"]
     (results.folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     assert found(load(results.folder)).events == []
+
+
+def test_a_manifest_from_elsewhere_cannot_ask_for_memory(tmp_path: Path) -> None:
+    results = measured(tmp_path / "r", {"ndp": [(float(at), "utilisation", 3, 0.5) for at in range(1, 9)]})
+    manifest = json.loads((results.folder / "manifest.json").read_text(encoding="utf-8"))
+    for entry in manifest["runs"]:
+        entry["interval_ns"] = 1e-9
+    (results.folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    again = load(results.folder)
+    comparison = compare(again)
+    assert over_time(again, comparison, comparison.panels[0]) is None

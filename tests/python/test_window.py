@@ -83,7 +83,7 @@ def test_the_report_says_what_was_offered(both: tuple[Results, Results]) -> None
         assert "mean utilisation, measured window" in text
 
 
-def test_results_without_a_window_show_none(both: tuple[Results, Results], tmp_path: Path) -> None:
+def test_results_without_a_window_show_none(tmp_path: Path) -> None:
     file = tmp_path / "once.toml"
     file.write_text(SCENARIO.replace('{ law = "poisson", load = 0.5 }', '{ law = "synchronised" }').replace("600", "8"))
     results = anabranch.run(file, out=tmp_path / "r", seeds=1)
@@ -93,7 +93,6 @@ def test_results_without_a_window_show_none(both: tuple[Results, Results], tmp_p
     assert "measured window" not in text
     older = results.flows.drop("measured").with_columns(pl.lit(None, dtype=pl.Boolean()).alias("measured"))
     assert older.filter(stats.MEASURED).height == results.flows.height
-    assert both
 
 
 def test_a_burst_and_blocks_have_no_load(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MOMENTS = 240
 """Points of a curve at most."""
 
+MOST_SAMPLES = 20_000_000
+"""Sampling times of a run: more than any run keeps, since a manifest may come from someone else."""
+
 SINGLE = 2
 """Links or sessions of a metric that have a row of their own: those with the largest values, all series together."""
 
@@ -140,6 +143,8 @@ def over_time(results: Results, comparison: Comparison, point: Mapping[str, Any]
     if samples.is_empty():
         return None
     count = round(float(samples["time_ns"].max()) / interval)  # type: ignore[arg-type]
+    if not 0 < count <= MOST_SAMPLES:
+        return None
     present = set(samples["metric"].unique().to_list())
     names = _Names(results, next(iter(runs.values())))
     strips = [

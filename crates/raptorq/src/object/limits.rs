@@ -15,7 +15,7 @@ use crate::rfc::parameters::MAX_SOURCE_SYMBOLS;
 ///   grows with what arrives: until an eighth of the symbols are there, it is about twice theirs, and the plan.
 ///
 /// The time is bounded by a block's budget of work, which no setting changes: whatever symbols arrive, in whatever order, a
-/// block takes less than ten times the work of one with ordinary losses. Decoding that fails for the third time waits for one
+/// block takes less than ten times the work of one that lost all its source symbols (`tests/hostile_ids.rs`). Decoding that fails for the third time waits for one
 /// more symbol, then for 2, 4, 8 more, and so on; once the budget is used up, for a fraction of K. Packets that were lost by
 /// chance do not come to that, and a block of which all source symbols arrived is complete without any decoding. The number
 /// of blocks, up to 255, multiplies it; [`SourceBlockDecoder::work`](crate::SourceBlockDecoder::work) counts it.

@@ -163,7 +163,7 @@ impl Port {
     /// Tells from now on what becomes of packets, by [`tap`](Self::tap).
     pub fn capture(&mut self) {
         self.rare.tap = Some(Tap::default());
-        self.see_to_flags();
+        self.update_flags();
     }
 
     /// What it has to tell, if somebody captures.
@@ -176,7 +176,7 @@ impl Port {
         self.next_start.min(now)
     }
 
-    fn see_to_flags(&mut self) {
+    fn update_flags(&mut self) {
         self.plain = !self.rare.down && self.rare.tap.is_none();
         self.particular = self.jittery || self.rare.tap.is_some();
     }
@@ -401,7 +401,7 @@ impl Port {
         self.ps_per_byte = whole.and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0);
         self.rare.pause = self.rare.jitter.longest(rate.transmit_time(self.rare.packet));
         self.jittery = self.rare.pause > Duration::ZERO;
-        self.see_to_flags();
+        self.update_flags();
     }
 
     /// Changes a setting of the queue. False if it has no such setting. Call [`Port::catch_up`] first.
@@ -421,7 +421,7 @@ impl Port {
         self.catch_up(entity, hots, wheel, now);
         wheel.cancel(entity);
         self.rare.down = true;
-        self.see_to_flags();
+        self.update_flags();
         let mut lost = Vec::new();
         loop {
             let dequeued = self.in_flight.is_empty();
@@ -443,7 +443,7 @@ impl Port {
     /// Restores a link that was cut.
     pub fn restore(&mut self, now: u64) {
         self.rare.down = false;
-        self.see_to_flags();
+        self.update_flags();
         self.busy_until = self.busy_until.max(now);
     }
 }
