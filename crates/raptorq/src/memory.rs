@@ -9,3 +9,8 @@ use alloc::vec::Vec;
 pub(crate) fn reserve_double<T>(vector: &mut Vec<T>) {
     vector.reserve_exact(vector.len() + 64);
 }
+
+/// Bytes that a vector takes.
+pub(crate) fn allocated<T>(vector: &Vec<T>) -> usize {
+    vector.capacity() * size_of::<T>()
+}

@@ -192,7 +192,7 @@ fn progress_is_told() {
     let mut add = |number: usize| decoder.add_packet(&sent[number].serialize()).unwrap();
     assert_eq!(add(0), Progress::Collecting { missing: 1 });
     assert_eq!(add(0), Progress::Redundant);
-    assert_eq!(add(1), Progress::BlockDecoded);
+    assert_eq!(add(1), Progress::BlockDecoded { number: 0 });
     assert_eq!(add(1), Progress::Redundant);
     assert_eq!(add(2), Progress::Collecting { missing: 1 });
     assert_eq!(decoder.block_status(0), Some(BlockStatus::Decoded));
@@ -233,6 +233,31 @@ fn blocks_can_be_taken_as_they_come() {
     assert_eq!(decoder.block_status(3), Some(BlockStatus::Taken));
     assert_eq!(decoder.try_result(), Err(DecoderError::Taken { number: 0 }));
     assert_eq!(decoder.add_packet(&sent[0].serialize()), Ok(Progress::Redundant));
+}
+
+#[test]
+fn the_object_is_handed_over_once() {
+    for (blocks, length) in [(1, 990), (4, 990), (1, 1)] {
+        let oti = Oti::new(length, 10, blocks, 2, 1).unwrap();
+        let object = bytes(length as usize, 6);
+        let sent: Vec<_> = packets(&Encoder::new(&object, oti).unwrap(), 1).iter().map(EncodingPacket::serialize).collect();
+        let mut decoder = Decoder::new(oti).unwrap();
+        assert!(matches!(decoder.take_object(), Err(DecoderError::Incomplete { .. })));
+        let handed: Vec<_> = sent.iter().filter_map(|packet| decoder.decode(packet).unwrap()).collect();
+        assert!(handed == [object], "once, although packets came later");
+        assert!(decoder.is_complete());
+        assert_eq!(decoder.block_status(0), Some(BlockStatus::Taken));
+        assert_eq!(decoder.take_object(), Err(DecoderError::Taken { number: 0 }));
+        assert_eq!(decoder.try_result(), Err(DecoderError::Taken { number: 0 }));
+    }
+    // Of an object that was not taken whole, nothing is said to be whole.
+    let oti = Oti::new(20, 10, 2, 1, 1).unwrap();
+    let object = bytes(20, 6);
+    let sent = packets(&Encoder::new(&object, oti).unwrap(), 0);
+    let mut decoder = Decoder::new(oti).unwrap();
+    assert_eq!(decoder.decode(&sent[0].serialize()), Ok(None));
+    assert!(decoder.take_block(0).is_some());
+    assert_eq!(decoder.decode(&sent[1].serialize()), Err(DecoderError::Taken { number: 0 }));
 }
 
 #[test]
@@ -279,7 +304,7 @@ fn limits_hold() {
     let mut add = |number: usize| decoder.add_packet(&sent[number].serialize());
     assert!(add(0).is_ok() && add(2).is_ok());
     assert_eq!(add(4), Err(DecoderError::TooManyBlocks { limit: 2 }));
-    assert_eq!(add(1), Ok(Progress::BlockDecoded));
+    assert_eq!(add(1), Ok(Progress::BlockDecoded { number: 0 }));
     assert_eq!(add(4), Ok(Progress::Collecting { missing: 1 }));
     assert_eq!(
         Decoder::with_limits(oti, limits.blocks_in_progress(0)).unwrap().add_packet(&sent[0].serialize()),

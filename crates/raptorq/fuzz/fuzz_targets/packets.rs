@@ -52,7 +52,7 @@ enum Event {
 }
 
 thread_local! {
-    static PLANS: PlanCache = PlanCache::with_capacity(NonZeroUsize::new(64).unwrap());
+    static PLANS: PlanCache = PlanCache::new();
 }
 
 fuzz_target!(|input: Input| {
@@ -145,7 +145,9 @@ impl Receiver<'_> {
         let after = self.decoder.block_status(number);
         match progress {
             Ok(Progress::Collecting { missing }) => assert_eq!(after, Some(BlockStatus::Collecting { missing })),
-            Ok(Progress::BlockDecoded) => assert!(!collect && after == Some(BlockStatus::Decoded)),
+            Ok(Progress::BlockDecoded { number: decoded }) => {
+                assert!(!collect && decoded == number && after == Some(BlockStatus::Decoded));
+            }
             Ok(Progress::Complete) => assert!(!collect && self.decoder.is_complete()),
             Ok(Progress::Redundant) => assert_eq!(before, after),
             Ok(other) => panic!("{other:?}"),

@@ -289,6 +289,19 @@ impl SourceBlockDecoder {
         Ok(self.sources.block())
     }
 
+    /// As [`try_decode`](Self::try_decode), and moves the block out, without copying it. The decoder is then as after
+    /// [`clear`](Self::clear), but needs new memory for the next block.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_decode`](Self::try_decode).
+    pub fn take_block(&mut self) -> Result<Vec<u8>, NotYet> {
+        self.try_decode()?;
+        let block = self.sources.take();
+        self.clear();
+        Ok(block)
+    }
+
     /// As [`try_decode`](Self::try_decode), and copies the block to `out`.
     ///
     /// # Errors

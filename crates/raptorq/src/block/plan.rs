@@ -41,4 +41,9 @@ impl EncodingPlan {
     pub fn extended_symbols(&self) -> u32 {
         self.skeleton.parameters.k_prime
     }
+
+    /// How much memory the plan takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.skeleton.bytes() + self.program.bytes()
+    }
 }

@@ -80,6 +80,13 @@ impl Sources {
         &self.block
     }
 
+    /// The block, moved out. What is left is as empty as after [`clear`](Self::clear).
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        self.early.clear();
+        self.places.clear();
+        core::mem::take(&mut self.block)
+    }
+
     pub(super) fn block_mut(&mut self) -> &mut [u8] {
         &mut self.block
     }

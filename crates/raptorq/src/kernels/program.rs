@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-use crate::memory::reserve_double;
+use crate::memory::{allocated, reserve_double};
 
 /// One line: `slot[target] = source + sum of slot[term]`.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +73,11 @@ impl GatherList {
     pub(crate) fn reserve_double(&mut self) {
         reserve_double(&mut self.lines);
         reserve_double(&mut self.terms);
+    }
+
+    /// Bytes that it takes.
+    fn bytes(&self) -> usize {
+        allocated(&self.lines) + allocated(&self.terms)
     }
 
     /// Ends a line whose terms were pushed since the line before; all of them count in every pass.
@@ -259,6 +264,14 @@ impl Sealed {
         reserve_double(&mut program.free);
         reserve_double(&mut program.dense_inputs);
         reserve_double(&mut program.dense);
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let Program { peeled, residuals, leads, inactive, free, dense_inputs, dense, corrections, .. } = &self.program;
+        let lists: usize = [peeled, residuals, leads, corrections].map(GatherList::bytes).iter().sum();
+        let columns: usize = [inactive, free, dense_inputs].map(allocated).iter().sum();
+        lists + columns + allocated(dense)
     }
 
     /// # Panics

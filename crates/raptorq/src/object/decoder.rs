@@ -12,7 +12,7 @@ use super::limits::DecoderLimits;
 use super::oti::ObjectTransmissionInformation;
 use super::packet::{PacketRef, PayloadId};
 #[cfg(feature = "std")]
-use super::plans::PlanCache;
+use super::plan_cache::PlanCache;
 use super::plans::Plans;
 use super::symbols::Symbols;
 use crate::EncodingPlan;
@@ -29,7 +29,10 @@ pub enum Progress {
         missing: u32,
     },
     /// It completed its block, and other blocks are missing.
-    BlockDecoded,
+    BlockDecoded {
+        /// The block's number (SBN).
+        number: u8,
+    },
     /// It completed the object.
     Complete,
     /// It brought nothing new: its symbols are known, or not needed any more.
@@ -88,6 +91,8 @@ pub struct Decoder {
     blocks: Vec<State>,
     in_progress: usize,
     undecoded: usize,
+    /// Whether the object was [taken](Self::take_object).
+    handed_over: bool,
     /// A decoder that has done its work and can be used for the next block.
     spare: Option<Box<Collecting>>,
     /// Room to add the padding that a packet left out.
@@ -122,6 +127,7 @@ impl Decoder {
             blocks: oti.blocks().map(state).collect(),
             in_progress: 0,
             undecoded: 0,
+            handed_over: false,
             spare: None,
             padded: Vec::new(),
         };
@@ -260,17 +266,17 @@ impl Decoder {
         decoded
     }
 
-    /// Takes a packet, and returns the object if it is complete.
+    /// Takes a packet, and hands the object over if that completes it: as [`add_packet`](Self::add_packet), and then
+    /// [`take_object`](Self::take_object). After that, late packets bring `None`.
     ///
-    /// The simple way: each call on a complete object copies it once more, so stop at the first. An object of no bytes is
-    /// complete before its first packet; see [`is_complete`](Self::is_complete).
+    /// An object of no bytes is complete before its first packet; see [`is_complete`](Self::is_complete).
     ///
     /// # Errors
     ///
-    /// Those of [`add_packet`](Self::add_packet) and [`try_result`](Self::try_result).
+    /// Those of [`add_packet`](Self::add_packet) and [`take_object`](Self::take_object).
     pub fn decode(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, DecoderError> {
         self.add_packet(packet)?;
-        if self.is_complete() { self.try_result().map(Some) } else { Ok(None) }
+        if self.is_complete() && !self.handed_over { self.take_object().map(Some) } else { Ok(None) }
     }
 
     /// Whether all blocks are decoded.
@@ -288,6 +294,27 @@ impl Decoder {
         let blocks = self.decoded_blocks()?;
         let mut object = buffer(self.oti.transfer_length())?;
         blocks.for_each(|block| object.extend_from_slice(block));
+        Ok(object)
+    }
+
+    /// The object, moved out: without copying it if it is one block. Its blocks are [taken](BlockStatus::Taken) then.
+    ///
+    /// # Errors
+    ///
+    /// If it is not complete, a block of it was taken, or there is no memory for it. Then nothing has changed.
+    pub fn take_object(&mut self) -> Result<Vec<u8>, DecoderError> {
+        self.decoded_blocks()?;
+        let object = match &mut self.blocks[..] {
+            [only] => core::mem::replace(only, State::Taken).into_bytes(),
+            blocks => {
+                let mut object = buffer(self.oti.transfer_length())?;
+                for state in blocks {
+                    object.extend_from_slice(&core::mem::replace(state, State::Taken).into_bytes());
+                }
+                object
+            }
+        };
+        self.handed_over = true;
         Ok(object)
     }
 
@@ -394,7 +421,7 @@ impl Decoder {
             self.spare = Some(done);
         }
         self.count();
-        Ok(if self.is_complete() { Progress::Complete } else { Progress::BlockDecoded })
+        Ok(if self.is_complete() { Progress::Complete } else { Progress::BlockDecoded { number } })
     }
 
     fn count(&mut self) {

@@ -11,7 +11,7 @@ use super::layout::{BlockLayout, Blocks};
 use super::oti::ObjectTransmissionInformation;
 use super::packet::{EncodingPacket, PayloadId};
 #[cfg(feature = "std")]
-use super::plans::PlanCache;
+use super::plan_cache::PlanCache;
 use super::plans::Plans;
 use crate::EncodingPlan;
 

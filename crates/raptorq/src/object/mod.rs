@@ -17,6 +17,8 @@ mod loaded_blocks;
 mod oti;
 mod packet;
 mod partition;
+#[cfg(feature = "std")]
+mod plan_cache;
 mod plans;
 mod symbols;
 #[cfg(feature = "std")]
@@ -33,4 +35,4 @@ pub use oti::{MAX_TRANSFER_LENGTH, ObjectTransmissionInformation, OtiError};
 pub use packet::{EncodingPacket, PacketError, PacketRef, PayloadId};
 pub use partition::{Partition, partition};
 #[cfg(feature = "std")]
-pub use plans::PlanCache;
+pub use plan_cache::PlanCache;

@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use crate::memory::allocated;
 use crate::kernels::program::{GatherList, Hdpc, Pair, Source};
 use crate::rfc::Parameters;
 use crate::rfc::tuple::{Tuple, rand};
@@ -105,6 +106,13 @@ impl Skeleton {
         }
         self.column_starts = starts;
         self.column_rows = column_rows;
+    }
+
+    /// Bytes that its lists take.
+    pub(crate) fn bytes(&self) -> usize {
+        let Self { hdpc, row_starts, row_columns, column_starts, column_rows, degrees, sums, .. } = self;
+        let words: usize = [row_columns, column_rows, degrees, sums].map(allocated).iter().sum();
+        words + allocated(row_starts) + allocated(column_starts) + allocated(&hdpc.pairs)
     }
 
     /// K' + S.

@@ -31,6 +31,11 @@ impl State {
         if let Self::Decoded(bytes) = self { Some(bytes) } else { None }
     }
 
+    /// The block's bytes, if it is decoded; else none.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        if let Self::Decoded(bytes) = self { bytes } else { Vec::new() }
+    }
+
     #[cfg(feature = "std")]
     pub(super) fn is_ready(&self) -> bool {
         matches!(self, Self::Collecting(block) if block.missing() == 0)
@@ -103,24 +108,25 @@ impl Collecting {
     /// The bytes of the block, without padding, if the symbols suffice.
     pub(super) fn decode(&mut self, layout: &BlockLayout) -> Result<Option<Vec<u8>>, DecoderError> {
         let received = self.decoder.symbols_received();
-        let symbols = match self.decoder.try_decode() {
-            Ok(symbols) => symbols,
-            Err(not_yet) => {
-                // The decoder keeps 32 symbols more before it wants to be asked again. So many are missing only if someone
-                // chose the symbols for it.
-                self.wanted = received + not_yet.more.min(32) as usize;
-                return Ok(None);
-            }
-        };
-        let mut bytes = buffer(layout.size())?;
-        let size = layout.size() as usize; // it fits, there being a buffer of that size
-        if layout.sub_blocks() == 1 {
-            bytes.extend_from_slice(symbols.get(..size).unwrap_or(symbols));
-        } else {
-            bytes.resize(size, 0);
-            // Sizes that do not fit would be a fault here, not in what was received.
-            layout.deinterleave(symbols, &mut bytes).map_err(|_| DecoderError::Memory { bytes: layout.size() })?;
+        if let Err(not_yet) = self.decoder.try_decode() {
+            // The decoder keeps 32 symbols more before it wants to be asked again. So many are missing only if someone
+            // chose the symbols for it.
+            self.wanted = received + not_yet.more.min(32) as usize;
+            return Ok(None);
         }
+        let size = layout.size() as usize; // it fits, there being a block of that size
+        if layout.sub_blocks() == 1 {
+            let block = self.decoder.take_block().ok();
+            return Ok(block.map(|mut bytes| {
+                bytes.truncate(size);
+                bytes
+            }));
+        }
+        let mut bytes = buffer(layout.size())?;
+        bytes.resize(size, 0);
+        let Ok(symbols) = self.decoder.try_decode() else { return Ok(None) };
+        // Sizes that do not fit would be a fault here, not in what was received.
+        layout.deinterleave(symbols, &mut bytes).map_err(|_| DecoderError::Memory { bytes: layout.size() })?;
         Ok(Some(bytes))
     }
 }

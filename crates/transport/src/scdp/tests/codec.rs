@@ -33,7 +33,7 @@ pub(super) fn object(bytes: u64) -> Vec<u8> {
 }
 
 /// Plans of all tests.
-static PLANS: LazyLock<PlanCache> = LazyLock::new(|| PlanCache::with_capacity(128.try_into().expect("positive")));
+static PLANS: LazyLock<PlanCache> = LazyLock::new(PlanCache::new);
 
 /// The symbols that a sender would send.
 #[derive(Debug)]

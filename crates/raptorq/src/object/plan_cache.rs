@@ -1,0 +1,209 @@
+//! Plans that a process makes once.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use super::plans::extended_symbols;
+use crate::{BlockError, EncodingPlan};
+
+/// Plans that several objects and threads share.
+///
+/// Every [`Encoder`](crate::Encoder) and [`Decoder`](crate::Decoder) uses the [global](Self::global) cache unless told
+/// otherwise, so that a process makes a plan once for each K' and not once for each object.
+///
+/// A clone is another handle to the same plans. The cache holds a limited number of bytes, and drops the plans not asked for
+/// the longest; a plan in use elsewhere lives on there. While one thread makes a plan, others that want the same one wait
+/// for it, and those that want another do not.
+///
+/// Without `std`, plans are passed on by hand: see [`Encoder::with_plans`](crate::Encoder::with_plans) and
+/// [`Decoder::add_plan`](crate::Decoder::add_plan).
+#[derive(Clone)]
+pub struct PlanCache {
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+struct Shelf {
+    max_bytes: usize,
+    /// In the order of their last use, the latest last.
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone)]
+struct Slot {
+    extended_symbols: u32,
+    /// What the plan takes; 0 while it is being made.
+    bytes: usize,
+    plan: Arc<Mutex<Option<Arc<EncodingPlan>>>>,
+}
+
+impl PlanCache {
+    /// How many bytes of plans a cache holds unless told otherwise: 64 MiB, a few of the largest plans or some hundred
+    /// smaller ones.
+    pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
+
+    /// An empty cache of its own, for [`DEFAULT_MAX_BYTES`](Self::DEFAULT_MAX_BYTES).
+    pub fn new() -> Self {
+        Self::with_max_bytes(Self::DEFAULT_MAX_BYTES)
+    }
+
+    /// An empty cache of its own for so many bytes of plans, or for the one plan last asked for if that takes more. See
+    /// [`EncodingPlan::bytes`].
+    pub fn with_max_bytes(max_bytes: usize) -> Self {
+        Self { shelf: Arc::new(Mutex::new(Shelf { max_bytes, slots: Vec::new() })) }
+    }
+
+    /// The cache of the process, for [`DEFAULT_MAX_BYTES`](Self::DEFAULT_MAX_BYTES). [`clear`](Self::clear) frees its memory.
+    pub fn global() -> &'static Self {
+        static GLOBAL: LazyLock<PlanCache> = LazyLock::new(PlanCache::new);
+        &GLOBAL
+    }
+
+    /// The plan for blocks of `source_symbols` (K), made now if it is not here.
+    ///
+    /// # Errors
+    ///
+    /// If there are no blocks of so many symbols.
+    pub fn plan(&self, source_symbols: u32) -> Result<Arc<EncodingPlan>, BlockError> {
+        let extended_symbols =
+            extended_symbols(source_symbols).ok_or(BlockError::SourceSymbols { found: source_symbols })?;
+        let slot = lock(&self.shelf).slot(extended_symbols);
+        let mut plan = lock(&slot.plan);
+        if let Some(plan) = &*plan {
+            return Ok(Arc::clone(plan));
+        }
+        let made = Arc::new(EncodingPlan::generate(source_symbols)?);
+        *plan = Some(Arc::clone(&made));
+        drop(plan);
+        lock(&self.shelf).weigh(&slot, made.bytes());
+        Ok(made)
+    }
+
+    /// How many plans are here.
+    pub fn len(&self) -> usize {
+        lock(&self.shelf).slots.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many bytes the plans take.
+    pub fn bytes(&self) -> usize {
+        lock(&self.shelf).bytes()
+    }
+
+    /// Drops all plans.
+    pub fn clear(&self) {
+        lock(&self.shelf).slots.clear();
+    }
+}
+
+impl Shelf {
+    /// The place of a plan, which is used now.
+    fn slot(&mut self, extended_symbols: u32) -> Slot {
+        let slot = match self.slots.iter().position(|slot| slot.extended_symbols == extended_symbols) {
+            Some(place) => self.slots.remove(place),
+            None => Slot { extended_symbols, bytes: 0, plan: Arc::default() },
+        };
+        self.slots.push(slot.clone());
+        slot
+    }
+
+    /// Notes how large the plan of `made` is, and drops others until all that is left has room.
+    fn weigh(&mut self, made: &Slot, bytes: usize) {
+        // It may have been dropped meanwhile.
+        let Some(place) = self.slots.iter().position(|slot| Arc::ptr_eq(&slot.plan, &made.plan)) else { return };
+        self.slots[place].bytes = bytes;
+        while self.bytes() > self.max_bytes && self.slots.len() > 1 {
+            self.slots.remove(0);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.iter().map(|slot| slot.bytes).sum()
+    }
+}
+
+impl Default for PlanCache {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for PlanCache {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("PlanCache").field("plans", &self.len()).field("bytes", &self.bytes()).finish()
+    }
+}
+
+/// What a thread that panicked leaves behind is a plan or none, so it can be used.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Decoder, Encoder, ObjectTransmissionInformation};
+
+    #[test]
+    fn a_cache_shares_plans_of_a_class_and_forgets_the_oldest() {
+        let [ten, twelve, eighteen] = [10, 12, 18].map(|k| EncodingPlan::generate(k).unwrap().bytes());
+        let cache = PlanCache::with_max_bytes(ten + twelve.max(eighteen));
+        assert!(cache.is_empty());
+        let plan = cache.plan(10).unwrap();
+        assert!(Arc::ptr_eq(&plan, &cache.clone().plan(3).unwrap()), "3 symbols are extended to 10");
+        cache.plan(12).unwrap();
+        assert_eq!((cache.len(), cache.bytes()), (2, ten + twelve));
+        assert!(Arc::ptr_eq(&plan, &cache.plan(10).unwrap()));
+        cache.plan(18).unwrap(); // the oldest is 12 now
+        assert_eq!((cache.len(), cache.bytes()), (2, ten + eighteen));
+        assert!(Arc::ptr_eq(&plan, &cache.plan(10).unwrap()));
+        cache.clear();
+        assert_eq!((cache.len(), cache.bytes()), (0, 0));
+        assert!(!Arc::ptr_eq(&plan, &cache.plan(10).unwrap()));
+        assert!(cache.plan(0).is_err() && cache.plan(56_404).is_err());
+        assert_eq!(cache.len(), 1, "a plan that cannot be takes no room");
+    }
+
+    #[test]
+    fn a_plan_larger_than_the_cache_is_kept_alone() {
+        let cache = PlanCache::with_max_bytes(1);
+        let hundred = cache.plan(100).unwrap();
+        assert!(Arc::ptr_eq(&hundred, &cache.plan(100).unwrap()));
+        cache.plan(200).unwrap();
+        assert_eq!(cache.len(), 1);
+        assert!(!Arc::ptr_eq(&hundred, &cache.plan(100).unwrap()));
+    }
+
+    #[test]
+    fn threads_that_want_the_same_plan_get_the_same() {
+        let cache = PlanCache::new();
+        let plans: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| cache.plan(100).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(plans.iter().all(|plan| Arc::ptr_eq(plan, &plans[0])));
+    }
+
+    #[test]
+    fn objects_share_the_plans_of_the_process_unless_told_otherwise() {
+        // A K' that no other test of this program asks for.
+        let object = std::vec![7; 2001];
+        let oti = ObjectTransmissionInformation::new(2001, 1, 1, 1, 1).unwrap();
+        let encoder = Encoder::new(&object, oti).unwrap();
+        let plan = PlanCache::global().plan(2001).unwrap();
+        assert!(Arc::ptr_eq(&plan, &encoder.plans()[0]));
+        let id = crate::PayloadId::new(0, 0).unwrap();
+        let mut decoder = Decoder::new(oti).unwrap();
+        decoder.add_symbol(id, &[7]).unwrap();
+        assert!(Arc::ptr_eq(&plan, &decoder.plans()[0]));
+        let own = PlanCache::new();
+        let mut decoder = Decoder::new(oti).unwrap().with_cache(&own);
+        decoder.add_symbol(id, &[7]).unwrap();
+        assert!(!Arc::ptr_eq(&plan, &decoder.plans()[0]) && own.len() == 1);
+    }
+}
