@@ -18,7 +18,7 @@ from anabranch.cli import app
 from anabranch.errors import AnabranchError, CoreMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from conftest import StandIn
@@ -221,6 +221,15 @@ def interrupt_when_told(wanted: int) -> Callable[[Callable[[str], bool]], None]:
     return during
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A job that a shell starts in the background inherits that Ctrl-C is ignored; these tests may run in one."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_keeps_finished_runs(core: StandIn, folder: Path) -> None:
     core.during = interrupt_when_told(1)
     core.fixture = fixtures.Fixture(status={f"p003-s{seed}": "interrupted" for seed in (1, 2, 3)})
@@ -231,6 +240,7 @@ def test_ctrl_c_keeps_finished_runs(core: StandIn, folder: Path) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_before_any_run_finished(core: StandIn, folder: Path) -> None:  # noqa: ARG001
     core.during = interrupt_when_told(1)
     runs = [f"p{p:03}-s{s}" for p in range(4) for s in (1, 2, 3)]
