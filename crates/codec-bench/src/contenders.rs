@@ -38,7 +38,11 @@ impl<'a> Encode<'a> {
     ) -> Self {
         let symbol_size = block.len() / source_symbols as usize;
         let encoder = SourceBlockEncoder::new(Arc::clone(plan), source_symbols, symbol_size).expect("a plan for K");
-        let encoder = encoder.with_level(level).expect("an available level");
+        Self::of(encoder.with_level(level).expect("an available level"), block, expected)
+    }
+
+    /// By `encoder`, as many repair symbols as `expected` has.
+    pub fn of(encoder: SourceBlockEncoder, block: &'a [u8], expected: &'a [u8]) -> Self {
         Self { encoder, block, repairs: vec![0; expected.len()], expected }
     }
 }
@@ -168,7 +172,11 @@ impl<'a> Decode<'a> {
     pub fn new(plan: &Arc<EncodingPlan>, level: Level, workload: &'a Workload, target: Target) -> Self {
         let &Workload { source_symbols, symbol_size, .. } = workload;
         let decoder = SourceBlockDecoder::new(Arc::clone(plan), source_symbols, symbol_size).expect("a plan for K");
-        let decoder = decoder.with_level(level).expect("an available level");
+        Self::of(decoder.with_level(level).expect("an available level"), workload, target)
+    }
+
+    /// Of this workload, by `decoder`.
+    pub fn of(decoder: SourceBlockDecoder, workload: &'a Workload, target: Target) -> Self {
         let copy = (target == Target::Copied).then(|| vec![0; workload.block.len()]);
         Self { decoder, workload, next: 0, copy }
     }

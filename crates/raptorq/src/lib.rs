@@ -13,6 +13,7 @@ mod object;
 mod rfc;
 pub mod siblings;
 mod solve;
+mod threads;
 
 pub use block::{
     Added, BlockError, DecodeError, ENCODING_SYMBOL_IDS, EncodingPlan, NotYet, RepairMatrix, SourceBlockDecoder,

@@ -240,7 +240,8 @@ fn the_object_is_handed_over_once() {
     for (blocks, length) in [(1, 990), (4, 990), (1, 1)] {
         let oti = Oti::new(length, 10, blocks, 2, 1).unwrap();
         let object = bytes(length as usize, 6);
-        let sent: Vec<_> = packets(&Encoder::new(&object, oti).unwrap(), 1).iter().map(EncodingPacket::serialize).collect();
+        let sent: Vec<_> =
+            packets(&Encoder::new(&object, oti).unwrap(), 1).iter().map(EncodingPacket::serialize).collect();
         let mut decoder = Decoder::new(oti).unwrap();
         assert!(matches!(decoder.take_object(), Err(DecoderError::Incomplete { .. })));
         let handed: Vec<_> = sent.iter().filter_map(|packet| decoder.decode(packet).unwrap()).collect();

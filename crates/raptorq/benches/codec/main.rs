@@ -13,6 +13,8 @@
 mod bench;
 mod details;
 mod latency;
+mod objects;
+mod one_block;
 mod options;
 mod peer;
 mod report;
@@ -59,6 +61,7 @@ fn run(options: Options) -> Result<(), String> {
         details::plans(&bench),
         details::levels(&bench),
         details::threads(&bench),
+        one_block::section(&bench),
     ]
     .concat();
     if let Some(name) = &bench.options.measure {

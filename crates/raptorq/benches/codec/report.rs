@@ -35,9 +35,8 @@ pub(crate) fn command() -> String {
 /// Puts a report into `benches/RESULTS.md`, and its main table into the crate's README.
 pub(crate) fn record(report: &str) -> Result<(), String> {
     let start = report.find("### Symbols of 1280 bytes\n").ok_or("the report has no table of 1280-byte symbols")?;
-    let table = report[start..].lines().filter(|line| line.starts_with('|'));
-    // The tables of other symbol sizes follow; this one has a head, a rule and four rows.
-    let table: Vec<&str> = table.take(6).collect();
+    let is_row = |line: &&str| line.starts_with('|');
+    let table: Vec<&str> = report[start..].lines().skip_while(|line| !is_row(line)).take_while(is_row).collect();
     replace("../../benches/RESULTS.md", report)?;
     replace("README.md", &format!("\n{}\n\n", table.join("\n")))
 }

@@ -38,9 +38,9 @@ pub(super) struct Ordinary {
 
 impl Ordinary {
     pub(super) fn of(shape: &Shape) -> Self {
-        let plan = &shape.plan;
-        let run = plan.program.work(shape.strips());
-        Self { source_symbols: shape.source_symbols.into(), search: plan.work, run }
+        let (search, run) = shape.plan.ordinary();
+        let run = run.saturating_mul(shape.strips() as u64);
+        Self { source_symbols: shape.source_symbols.into(), search, run }
     }
 
     /// All of it.

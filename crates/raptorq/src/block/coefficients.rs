@@ -37,13 +37,13 @@ impl RepairCoefficients {
         }
         let stride = self.lanes();
         self.lines.resize(source_symbols as usize * stride, Chunk::ZERO);
-        self.area.resize(plan.program.slots(), Chunk::ZERO);
+        self.area.resize(plan.program().slots(), Chunk::ZERO);
         let mut terms = 0;
         for lane in 0..stride {
             let (first, end) = (lane * LANE, self.repairs.min((lane + 1) * LANE));
             let wanted = Wanted { list: &self.wanted, first, end, terms };
             let out = &mut self.lines[lane..];
-            kernels.coefficients(&plan.program, &plan.skeleton.hdpc, wanted, &mut self.area, out, stride);
+            kernels.coefficients(plan.program(), &plan.skeleton.hdpc, wanted, &mut self.area, out, stride);
             terms += self.wanted.lines[first..end].iter().map(|line| line.total as usize).sum::<usize>();
         }
     }

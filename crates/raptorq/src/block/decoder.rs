@@ -2,6 +2,8 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::num::NonZeroUsize;
 
 use thiserror::Error;
 
@@ -14,6 +16,7 @@ use super::sources::{Sources, reserve};
 use super::{BlockError, EncodingPlan};
 use crate::kernels::{Kernels, Level};
 use crate::solve::Work;
+use crate::threads::Threads;
 
 /// The symbols received so far do not determine the block. They are kept: go on adding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -68,6 +71,7 @@ const KEPT: u32 = 4096;
 pub struct SourceBlockDecoder {
     pub(super) shape: Shape,
     kernels: Kernels,
+    threads: Threads,
     sources: Sources,
     received: Received,
     repairs: Vec<u8>,
@@ -93,6 +97,7 @@ impl SourceBlockDecoder {
         let mut decoder = Self {
             shape,
             kernels: Kernels::best(),
+            threads: Threads::default(),
             sources: Sources::default(),
             received: Received::default(),
             repairs: Vec::new(),
@@ -114,6 +119,20 @@ impl SourceBlockDecoder {
     pub fn with_level(mut self, level: Level) -> Result<Self, BlockError> {
         self.kernels = Kernels::of(level).ok_or(BlockError::Level(level))?;
         Ok(self)
+    }
+
+    /// Shares the work on each block's symbols among up to `threads` threads, the calling one included, which live as long as a
+    /// call. Finding out what to do with the symbols is not shared: most of the time of large blocks. A block that is too small
+    /// to gain by it has one.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Threads::new(threads);
+        self
+    }
+
+    pub(crate) fn set_threads(&mut self, threads: Threads) {
+        self.threads = threads;
     }
 
     /// Forgets all symbols: what comes next is another block of the same shape.
@@ -269,6 +288,7 @@ impl SourceBlockDecoder {
                 block: self.sources.block_mut(),
                 repairs: &mut self.repairs,
                 failed: self.attempts.failed > 0,
+                threads: self.threads,
             };
             let (ordinary, count) = (Ordinary::of(&self.shape), self.received.count());
             let mut work = Work { done: self.attempts.work, limit: ordinary.limit(count) };

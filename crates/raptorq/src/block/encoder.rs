@@ -2,6 +2,8 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::num::NonZeroUsize;
 
 use super::error::ENCODING_SYMBOL_IDS;
 use super::shape::{Shape, check_length};
@@ -10,6 +12,7 @@ use crate::kernels::execute::{Chunk, Emission, Layout, Rows, Task, chunks};
 use crate::kernels::program::GatherList;
 use crate::kernels::{Kernels, Level};
 use crate::solve::row_columns;
+use crate::threads::Threads;
 
 /// Encodes one source block after another (RFC 6330 §5.3).
 ///
@@ -20,6 +23,7 @@ use crate::solve::row_columns;
 pub struct SourceBlockEncoder {
     shape: Shape,
     kernels: Kernels,
+    threads: Threads,
     /// The intermediate symbols, strip by strip.
     area: Vec<Chunk>,
     loaded: bool,
@@ -34,7 +38,7 @@ impl SourceBlockEncoder {
     /// of K.
     pub fn new(plan: Arc<EncodingPlan>, source_symbols: u32, symbol_size: usize) -> Result<Self, BlockError> {
         let shape = Shape::new(plan, source_symbols, symbol_size)?;
-        Ok(Self { shape, kernels: Kernels::best(), area: Vec::new(), loaded: false })
+        Ok(Self { shape, kernels: Kernels::best(), threads: Threads::default(), area: Vec::new(), loaded: false })
     }
 
     /// Uses the instructions of `level` instead of the best ones.
@@ -45,6 +49,19 @@ impl SourceBlockEncoder {
     pub fn with_level(mut self, level: Level) -> Result<Self, BlockError> {
         self.kernels = Kernels::of(level).ok_or(BlockError::Level(level))?;
         Ok(self)
+    }
+
+    /// Shares the work on each block among up to `threads` threads, the calling one included, which live as long as a call.
+    /// A block that is too small to gain by it has one.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Threads::new(threads);
+        self
+    }
+
+    pub(crate) fn set_threads(&mut self, threads: Threads) {
+        self.threads = threads;
     }
 
     /// Prepares for blocks of another shape. The block loaded before is gone.
@@ -87,7 +104,7 @@ impl SourceBlockEncoder {
         check_length("the block", self.shape.bytes(), block.len())?;
         let plan = &*self.shape.plan;
         let task = Task {
-            program: &plan.program,
+            program: plan.program(),
             hdpc: &plan.skeleton.hdpc,
             symbol_size: self.shape.symbol_size,
             block: Rows::Read(block),
@@ -96,8 +113,9 @@ impl SourceBlockEncoder {
             emission: Emission::Block,
             width: self.shape.width(),
             layout: Layout::Keep,
+            threads: self.threads.for_work(plan.program().work(self.shape.strips())),
         };
-        self.area.resize(chunks(&plan.program, task.symbol_size, task.width, task.layout), Chunk::ZERO);
+        self.area.resize(chunks(&task), Chunk::ZERO);
         self.kernels.execute(task, &mut self.area);
         self.loaded = true;
         Ok(())

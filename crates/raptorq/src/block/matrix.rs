@@ -8,6 +8,7 @@ use super::{BlockError, EncodingPlan};
 use crate::kernels::product::Inputs;
 use crate::kernels::{Kernels, Level};
 use crate::rfc::Parameters;
+use crate::threads::Threads;
 
 /// Makes given repair symbols of any number of blocks without their intermediate symbols, as a dense product.
 ///
@@ -98,7 +99,15 @@ impl RepairMatrix {
             }
         }
         let inputs = Inputs { symbols: block, rows: &self.inputs };
-        self.kernels.product(self.coefficients.all(), inputs, symbol_size, &self.outputs, out, true);
+        self.kernels.product(
+            self.coefficients.all(),
+            inputs,
+            symbol_size,
+            &self.outputs,
+            out,
+            true,
+            Threads::default(),
+        );
         Ok(())
     }
 }

@@ -8,6 +8,8 @@
 //!   already, and an e x e system.
 //! - [`Route::Dense`]: the same, but the transposed plan's coefficients of *all* source symbols serve to make the
 //!   syndromes. Without any intermediate symbol, this is the fastest while losses are few.
+//!
+//! Making the plan's program takes as long as the first route: the first block of a K' that a process decodes does without.
 
 use alloc::vec::Vec;
 
@@ -20,6 +22,7 @@ use crate::kernels::program::{GatherList, Source};
 use crate::kernels::{Kernels, LANE, Level};
 use crate::memory::reserve_double;
 use crate::solve::{self, Deficit, Solver, Work, push_symbol};
+use crate::threads::Threads;
 
 /// What there is of a block.
 pub(super) struct Arrived<'a> {
@@ -29,6 +32,7 @@ pub(super) struct Arrived<'a> {
     pub(super) repairs: &'a mut [u8],
     /// Whether fewer symbols did not determine the block.
     pub(super) failed: bool,
+    pub(super) threads: Threads,
 }
 
 /// Repair symbols beyond the losses that are looked at first: the chance that they do not suffice is 256^-5. The others
@@ -88,7 +92,10 @@ impl Recovery {
         self.lost.extend(arrived.received.lost(shape.source_symbols));
         self.isis.clear();
         self.isis.extend(arrived.received.repairs().iter().map(|&esi| shape.isi(esi)));
-        let route = self.forced.unwrap_or_else(|| route(shape, self.lost.len(), kernels.level()));
+        let mut route = self.forced.unwrap_or_else(|| route(shape, self.lost.len(), kernels.level()));
+        if self.forced.is_none() && route != Route::Solve && shape.plan.spare_program() {
+            route = Route::Solve;
+        }
         let [few, many] = [SPARE, MOST_SPARE].map(|spare| self.isis.len().min(self.lost.len() + spare));
         // Once that failed, a few symbols are not likely to do.
         let few = if arrived.failed { many } else { few };
@@ -160,7 +167,7 @@ impl Recovery {
 
     /// Runs the program that was found.
     fn solve(&mut self, kernels: Kernels, arrived: Arrived<'_>) -> u64 {
-        let Arrived { shape, block, repairs, .. } = arrived;
+        let Arrived { shape, block, repairs, threads, .. } = arrived;
         let skeleton = &shape.plan.skeleton;
         let program = self.solver.program();
         self.emit.clear();
@@ -179,8 +186,9 @@ impl Recovery {
             emission: Emission::Block,
             width: shape.width(),
             layout: Layout::Reuse,
+            threads: threads.for_work(program.work(shape.strips())),
         };
-        provide(&mut self.area, chunks(program, shape.symbol_size, task.width, task.layout));
+        provide(&mut self.area, chunks(&task));
         kernels.execute(task, &mut self.area);
         let strips = shape.strips();
         program.work(strips) + (self.emit.terms.len() * strips) as u64
@@ -189,7 +197,7 @@ impl Recovery {
     /// Multiplies the syndromes with the inverse that was found. Nothing can fail any more, and the block is complete
     /// afterwards, so that the syndromes may take the place of the repair symbols.
     fn resolve(&mut self, kernels: Kernels, arrived: Arrived<'_>, route: Route) -> u64 {
-        let Arrived { shape, block, repairs, .. } = arrived;
+        let Arrived { shape, block, repairs, threads, .. } = arrived;
         let size = shape.symbol_size;
         for &row in &self.lost {
             // A lost row has its place in the plan and its coefficients, but nothing to multiply with them.
@@ -203,6 +211,7 @@ impl Recovery {
                 self.syndromes.extend(0..highest);
                 self.sources.clear();
                 self.sources.extend(0..shape.source_symbols);
+                let octets = self.sources.len() * self.syndromes.len() * shape.strips();
                 kernels.product(
                     self.coefficients.all(),
                     Inputs { symbols: block, rows: &self.sources },
@@ -210,14 +219,18 @@ impl Recovery {
                     &self.syndromes,
                     repairs,
                     false,
+                    threads.for_work(octets as u64),
                 );
-                self.sources.len() * self.syndromes.len() * shape.strips()
+                octets
             }
-            _ => self.syndromes_by_plan(kernels, shape, block, repairs),
+            _ => self.syndromes_by_plan(kernels, shape, block, repairs, threads),
         };
         let inverse = Coefficients { by_input: &self.matrix, lanes: self.coefficients.lanes() };
-        kernels.product(inverse, Inputs { symbols: repairs, rows: &self.chosen }, size, &self.targets, block, true);
-        (made + self.chosen.len() * self.targets.len() * shape.strips()) as u64
+        let octets = self.chosen.len() * self.targets.len() * shape.strips();
+        let inputs = Inputs { symbols: repairs, rows: &self.chosen };
+        let threads = threads.for_work(octets as u64);
+        kernels.product(inverse, inputs, size, &self.targets, block, true, threads);
+        (made + octets) as u64
     }
 
     /// The coefficients of the source symbols in the first `repairs` repair symbols.
@@ -263,7 +276,14 @@ impl Recovery {
         Ok(())
     }
 
-    fn syndromes_by_plan(&mut self, kernels: Kernels, shape: &Shape, block: &[u8], repairs: &mut [u8]) -> usize {
+    fn syndromes_by_plan(
+        &mut self,
+        kernels: Kernels,
+        shape: &Shape,
+        block: &[u8],
+        repairs: &mut [u8],
+        threads: Threads,
+    ) -> usize {
         let plan = &*shape.plan;
         let size = shape.symbol_size;
         self.emit.clear();
@@ -272,7 +292,7 @@ impl Recovery {
             push_symbol(&mut self.emit, &plan.skeleton.parameters, isi, Source::repair(repair), repair);
         }
         let task = Task {
-            program: &plan.program,
+            program: plan.program(),
             hdpc: &plan.skeleton.hdpc,
             symbol_size: size,
             block: Rows::Read(block),
@@ -281,11 +301,12 @@ impl Recovery {
             emission: Emission::Repairs,
             width: shape.width(),
             layout: Layout::Reuse,
+            threads: threads.for_work(plan.program().work(shape.strips())),
         };
-        provide(&mut self.area, chunks(&plan.program, size, task.width, task.layout));
+        provide(&mut self.area, chunks(&task));
         kernels.execute(task, &mut self.area);
         let strips = shape.strips();
-        plan.program.work(strips) as usize + self.emit.terms.len() * strips
+        plan.program().work(strips) as usize + self.emit.terms.len() * strips
     }
 }
 
@@ -293,7 +314,7 @@ impl Recovery {
 /// and to invert them.
 fn dense_work(shape: &Shape, lost: usize, repairs: usize) -> u64 {
     let line = lanes(repairs) * LANE;
-    shape.plan.program.work(line).saturating_add((lost * lost).saturating_mul(line) as u64)
+    shape.plan.program().work(line).saturating_add((lost * lost).saturating_mul(line) as u64)
 }
 
 /// Makes the work area large enough, with room for a few slots more. Nothing in it needs to be zero: a run reads no slot

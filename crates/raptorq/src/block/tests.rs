@@ -88,6 +88,40 @@ fn every_route_with_every_level_recovers_the_block() {
     }
 }
 
+#[cfg(feature = "std")]
+#[test]
+fn threads_make_the_same_bytes() {
+    let (sizes, symbol_sizes): (&[u32], &[usize]) =
+        if cfg!(miri) { (&[10], &[300]) } else { (&[1, 10, 101, 800], &[1, 65, 300, 1500]) };
+    for (&k, &size) in sizes.iter().flat_map(|k| symbol_sizes.iter().map(move |size| (k, size))) {
+        let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+        let (block, symbols) = arrivals(&plan, k, size, k.div_ceil(3), k.div_ceil(3) + 3);
+        for threads in [2, 3, 7].map(|threads| core::num::NonZeroUsize::new(threads).unwrap()) {
+            let encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
+            let mut encoder = encoder.with_threads(threads);
+            let decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, size).unwrap();
+            let mut decoder = decoder.with_threads(threads);
+            // What a run before left must not matter.
+            for _ in 0..2 {
+                encoder.load(&block).unwrap();
+                let mut symbol = alloc::vec![0; size];
+                for (esi, expected) in &symbols {
+                    encoder.encode_into(*esi, &mut symbol).unwrap();
+                    assert!(symbol == *expected, "K = {k}, T = {size}, ESI {esi}, {threads} threads");
+                }
+                for route in [Route::Solve, Route::Plan, Route::Dense] {
+                    decoder.force(route);
+                    fill(&mut decoder, &symbols);
+                    assert!(
+                        decoder.try_decode().unwrap() == block,
+                        "{route:?}: K = {k}, T = {size}, {threads} threads"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// The repair symbols from `20 + 20 * FAILS` on are the first 20 that do not determine a block of 20 symbols.
 const FAILS: u32 = 46;
 
@@ -218,7 +252,7 @@ fn every_class_has_a_plan() {
     for (k_prime, ..) in SYSTEMATIC {
         let plan = EncodingPlan::generate(k_prime).unwrap();
         assert_eq!(plan.extended_symbols(), k_prime);
-        assert!(plan.program.inactive.len() < 600, "K' = {k_prime}: {} inactive", plan.program.inactive.len());
+        assert!(plan.program().inactive.len() < 600, "K' = {k_prime}: {} inactive", plan.program().inactive.len());
     }
 }
 
@@ -238,4 +272,48 @@ fn ordinary_losses_take_about_the_work_of_an_ordinary_decode() {
         }
         assert!((0.5..2.5).contains(&worst), "K = {k}: {worst:.2} times the work of an ordinary decode");
     }
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn the_work_of_a_plan_is_estimated_before_it_is_made() {
+    let step = if cfg!(miri) { 300 } else { 12 };
+    for &(k_prime, ..) in SYSTEMATIC.iter().step_by(step) {
+        let plan = EncodingPlan::outline(k_prime.into()).unwrap();
+        let (search, run) = plan.ordinary();
+        plan.program();
+        let (exact_search, exact_run) = plan.ordinary();
+        for (exact, estimate) in [(exact_search, search), (exact_run, run)] {
+            let ratio = exact as f64 / estimate as f64;
+            assert!((0.7..1.7).contains(&ratio), "K' = {k_prime}: {exact} where {estimate} was expected");
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn the_first_block_of_a_plan_does_without_its_program() {
+    // As few losses as a plan serves best.
+    let (k, size) = (500, 64);
+    let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+    let (block, symbols) = arrivals(&plan, k, size, 10, 12);
+    let outline = Arc::new(EncodingPlan::outline(k).unwrap());
+    let before = outline.bytes();
+    let mut grown = Vec::new();
+    for _ in 0..3 {
+        let mut decoder = SourceBlockDecoder::new(Arc::clone(&outline), k, size).unwrap();
+        fill(&mut decoder, &symbols);
+        assert!(decoder.try_decode().unwrap() == block);
+        grown.push(outline.bytes() > before);
+    }
+    assert_eq!(grown, [false, true, true]);
+    // A block of which nothing is lost has no use for it.
+    let outline = Arc::new(EncodingPlan::outline(k).unwrap());
+    let (block, symbols) = arrivals(&plan, k, size, 0, 0);
+    for _ in 0..3 {
+        let mut decoder = SourceBlockDecoder::new(Arc::clone(&outline), k, size).unwrap();
+        fill(&mut decoder, &symbols);
+        assert!(decoder.try_decode().unwrap() == block);
+    }
+    assert_eq!(outline.bytes(), before);
 }

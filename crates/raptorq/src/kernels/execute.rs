@@ -3,8 +3,11 @@
 //! A strip is some lanes of every symbol. All slots of a strip fit a near cache, and the program is walked once for
 //! each: the symbols themselves are read where they lie.
 
+use core::ops::Range;
+
 use super::program::{Bounds, Gather, GatherList, Hdpc, Sealed};
 use super::{Kernels, LANE, Lane, Operation};
+use crate::threads::Threads;
 
 /// 64 bytes at an address that every vector load likes.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +62,8 @@ pub(crate) struct Task<'a> {
     /// The strip's width in lanes: 2 or 4.
     pub(crate) width: usize,
     pub(crate) layout: Layout,
+    /// How many threads share the strips, the calling one included.
+    pub(crate) threads: Threads,
 }
 
 /// How the slots of the strips lie in the work area.
@@ -76,15 +81,19 @@ pub(crate) fn lanes(symbol_size: usize) -> usize {
 }
 
 /// Chunks that the work area must have. More than there can be if the number overflows.
-pub(crate) fn chunks(program: &Sealed, symbol_size: usize, width: usize, layout: Layout) -> usize {
+pub(crate) fn chunks(task: &Task<'_>) -> usize {
+    let &Task { program, symbol_size, width, layout, threads, .. } = task;
     let strips = lanes(symbol_size).div_ceil(width);
+    let strip = program.slots().saturating_mul(width);
+    let shares = threads.shares(strips).len();
     match layout {
-        // A strip's residuals and sums lie where the next strip's symbols will be.
+        // A strip's residuals and sums lie where the next strip's symbols will be. Where that is another thread's, the strip
+        // is made aside.
         Layout::Keep => {
             let before = strips.saturating_sub(1).saturating_mul(program.columns);
-            before.saturating_add(program.slots()).saturating_mul(width)
+            before.saturating_mul(width).saturating_add(strip.saturating_mul(shares))
         }
-        Layout::Reuse => program.slots().saturating_mul(width),
+        Layout::Reuse => strip.saturating_mul(shares),
     }
 }
 
@@ -96,6 +105,7 @@ impl Kernels {
     /// If the symbols or the work area are smaller than the task needs.
     pub(crate) fn execute(self, mut task: Task<'_>, area: &mut [Chunk]) {
         let Task { program, hdpc, symbol_size, emit, .. } = task;
+        let needed = chunks(&task);
         let bounds = program.bounds();
         let reach = emit.reach();
         let (rows, repairs) = (task.block.len() / symbol_size, task.repairs.len() / symbol_size);
@@ -107,7 +117,7 @@ impl Kernels {
         };
         assert!(bounds.repairs.max(reach.repairs) <= repairs, "a repair symbol is missing");
         assert!(reach.targets <= writable / symbol_size && reach.terms <= program.columns, "nowhere to emit to");
-        assert!(chunks(program, symbol_size, task.width, task.layout) <= area.len(), "the work area is too small");
+        assert!(needed <= area.len(), "the work area is too small");
         assert!(program.free.is_empty() || hdpc.fits(program), "the program is of another K'");
         let run = Execute {
             program,
@@ -119,17 +129,42 @@ impl Kernels {
             rows,
             repairs: repair,
             out,
-            area: area.as_mut_ptr().cast(),
             layout: task.layout,
         };
-        match task.width {
-            2 => self.run(Strips::<2>(run)),
-            4 => self.run(Strips::<4>(run)),
+        let strips = lanes(symbol_size).div_ceil(task.width);
+        let (kept, slots) = (program.columns * task.width, program.slots() * task.width);
+        let area = Area(area.as_mut_ptr());
+        let shares = task.threads.shares(strips).enumerate().map(|(number, share)| {
+            let (at, aside) = match task.layout {
+                Layout::Keep => {
+                    let last = share.end == strips;
+                    (share.start * kept, (!last).then_some((strips - 1) * kept + (number + 1) * slots))
+                }
+                Layout::Reuse => (number * slots, None),
+            };
+            // SAFETY: the area has as many as `chunks` counts: what is kept of all strips but the last, and all slots of a
+            // strip for each share.
+            unsafe { Share { strips: share, slots: area.at(at), aside: aside.map(|aside| area.at(aside)) } }
+        });
+        let solve = |strips, slots| match task.width {
+            2 => self.run(Strips::<2> { run, strips, slots }),
+            4 => self.run(Strips::<4> { run, strips, slots }),
             _ => panic!("a strip has 2 or 4 lanes"),
-        }
+        };
+        task.threads.each(shares, |Share { strips, slots, aside }| match aside {
+            None => solve(strips, slots),
+            Some(aside) => {
+                let last = strips.end - 1;
+                solve(strips.start..last, slots);
+                solve(last..strips.end, aside);
+                // SAFETY: this is the share's own; what is aside was made just now.
+                unsafe { slots.add((last - strips.start) * kept).copy_from_nonoverlapping(aside, kept) }
+            }
+        });
     }
 }
 
+#[derive(Clone, Copy)]
 struct Execute<'a> {
     program: &'a Sealed,
     hdpc: &'a Hdpc,
@@ -142,23 +177,59 @@ struct Execute<'a> {
     repairs: *const u8,
     /// Where emitted rows go; it may be the block or the repair symbols.
     out: *mut u8,
-    area: *mut u8,
     layout: Layout,
 }
 
-struct Strips<'a, const N: usize>(Execute<'a>);
+// SAFETY: threads that share a run read and write different strips: different bytes of the symbols, and different chunks of
+// the area. The caller of `execute` holds the symbols and the area until all are done.
+unsafe impl Sync for Execute<'_> {}
+
+/// The work area.
+struct Area(*mut Chunk);
+
+// SAFETY: it only says where a share's slots are, each of which goes to one thread.
+unsafe impl Sync for Area {}
+
+impl Area {
+    /// # Safety
+    ///
+    /// So many chunks are in the area.
+    unsafe fn at(&self, chunks: usize) -> *mut Chunk {
+        // SAFETY: the caller's.
+        unsafe { self.0.add(chunks) }
+    }
+}
+
+/// Strips that one thread does.
+struct Share {
+    strips: Range<usize>,
+    /// Where the first strip's slots are.
+    slots: *mut Chunk,
+    /// Where the slots of the last one are made if the strips are [kept](Layout::Keep), and another thread's come next: there
+    /// is no room for its residuals.
+    aside: Option<*mut Chunk>,
+}
+
+// SAFETY: what it points to is for one share only.
+unsafe impl Send for Share {}
+
+/// Some strips of a run. It is a copy, which nothing else can reach: what is read from it need not be read again after each
+/// store.
+struct Strips<'a, const N: usize> {
+    run: Execute<'a>,
+    strips: Range<usize>,
+    slots: *mut Chunk,
+}
 
 impl<const N: usize> Operation for Strips<'_, N> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<V: Lane>(self) {
-        let run = self.0;
-        let size = run.size;
-        let mut slots = run.area;
-        let mut offset = 0;
-        while offset < size {
-            let strip = Strip { run: &run, slots, offset, bytes: (size - offset).min(N * LANE) };
+        let run = &self.run;
+        let mut slots = self.slots.cast();
+        for offset in self.strips.map(|strip| strip * N * LANE) {
+            let strip = Strip { run, slots, offset, bytes: (run.size - offset).min(N * LANE) };
             // SAFETY: `execute` compared the program's bounds with the block, the symbols and the area.
             unsafe {
                 if strip.bytes == N * LANE {
@@ -170,7 +241,6 @@ impl<const N: usize> Operation for Strips<'_, N> {
                     slots = slots.add(run.program.columns * N * LANE);
                 }
             }
-            offset += N * LANE;
         }
     }
 }
@@ -237,7 +307,7 @@ impl Strip<'_> {
     unsafe fn store<V: Lane, const N: usize>(&self, slot: usize, value: [V; N]) {
         unsafe {
             let to = self.slot::<N>(slot);
-            for (lane, value) in value.into_iter().enumerate() {
+            for (lane, &value) in value.iter().enumerate() {
                 value.store(to.add(lane * LANE));
             }
         }
@@ -379,7 +449,7 @@ impl Strip<'_> {
                 let value = self.source::<V, N, FULL>(line);
                 let value = self.sum(value, terms, line.total as usize);
                 let to = self.run.out.add(line.target as usize * self.run.size + self.offset);
-                for (lane, value) in value.into_iter().enumerate() {
+                for (lane, &value) in value.iter().enumerate() {
                     let at = lane * LANE;
                     if FULL || at + LANE <= self.bytes {
                         value.store(to.add(at));

@@ -1,7 +1,10 @@
 //! A dense matrix over GF(256) times symbols.
 
+use core::ops::Range;
+
 use super::execute::{Chunk, lanes};
 use super::{Kernels, LANE, Lane, Operation};
+use crate::threads::Threads;
 
 /// Sums that are kept in registers at a time.
 const BLOCK: usize = 4;
@@ -41,6 +44,7 @@ impl Kernels {
         targets: &[u32],
         out: &mut [u8],
         replace: bool,
+        threads: Threads,
     ) {
         // Divisions rather than products, which might overflow.
         let lines = coefficients.by_input.len().checked_div(coefficients.lanes);
@@ -50,10 +54,13 @@ impl Kernels {
         assert!(inputs.rows.iter().all(|&row| (row as usize) < symbols), "an input is missing");
         assert!(targets.iter().all(|&target| (target as usize) < places), "a target is missing");
         let out = out.as_mut_ptr();
-        self.run(Product { coefficients, inputs, size: symbol_size, targets, out, replace });
+        let product = Product { coefficients, inputs, size: symbol_size, targets, out, replace };
+        let shares = threads.shares(symbol_size.div_ceil(WIDTH * LANE));
+        threads.each(shares, |strips| self.run(Strips { product: &product, strips }));
     }
 }
 
+#[derive(Clone, Copy)]
 struct Product<'a> {
     coefficients: Coefficients<'a>,
     inputs: Inputs<'a>,
@@ -63,25 +70,35 @@ struct Product<'a> {
     replace: bool,
 }
 
-impl Operation for Product<'_> {
+// SAFETY: threads that share a product write different strips of the outputs, and the caller of `product` holds these until
+// all are done.
+unsafe impl Sync for Product<'_> {}
+
+/// Strips that one thread does.
+struct Strips<'a> {
+    product: &'a Product<'a>,
+    strips: Range<usize>,
+}
+
+impl Operation for Strips<'_> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<V: Lane>(self) {
-        let mut offset = 0;
-        while offset < self.size {
-            let bytes = self.size - offset;
-            for first in (0..self.targets.len()).step_by(BLOCK) {
+        // A copy that nothing else can reach: what is read from it need not be read again after each store.
+        let product = &{ *self.product };
+        for offset in self.strips.map(|strip| strip * WIDTH * LANE) {
+            let bytes = product.size - offset;
+            for first in (0..product.targets.len()).step_by(BLOCK) {
                 // SAFETY: `product` checked the targets and the coefficients; the instructions are there.
                 unsafe {
                     if bytes >= WIDTH * LANE {
-                        self.block::<V, true>(offset, first);
+                        product.block::<V, true>(offset, first);
                     } else {
-                        self.block::<V, false>(offset, first);
+                        product.block::<V, false>(offset, first);
                     }
                 }
             }
-            offset += WIDTH * LANE;
         }
     }
 }
@@ -116,9 +133,10 @@ impl Product<'_> {
                 // It stays inside until the last input is done.
                 coefficient = coefficient.wrapping_add(line);
             }
-            for (output, sum) in sums.into_iter().enumerate().take(outputs) {
+            for (output, sum) in sums.iter().enumerate().take(outputs) {
                 let to = self.out.add(self.targets[first + output] as usize * self.size + offset);
-                for (lane, mut value) in sum.into_iter().enumerate() {
+                for (lane, &sum) in sum.iter().enumerate() {
+                    let mut value = sum;
                     if !self.replace {
                         value = value.xor(self.load::<V, FULL>(to, offset, lane));
                     }

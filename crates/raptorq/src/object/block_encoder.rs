@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use super::error::EncoderError;
 use super::layout::{BlockLayout, LayoutError};
 use super::packet::{EncodingPacket, PacketError, PayloadId};
+use crate::threads::Threads;
 use crate::{ENCODING_SYMBOL_IDS, EncodingPlan, SourceBlockEncoder};
 
 /// Makes the packets of one block of an object; any of them, in any order, as often as needed.
@@ -30,8 +31,19 @@ impl BlockEncoder {
     ///
     /// If the block has no symbols, is not as long as its layout says, or has another K' than the plan.
     pub fn new(layout: BlockLayout, plan: Arc<EncodingPlan>, block: &[u8]) -> Result<Self, EncoderError> {
+        Self::on(Threads::default(), layout, plan, block)
+    }
+
+    /// As [`new`](Self::new), sharing the work on each block among `threads`.
+    pub(super) fn on(
+        threads: Threads,
+        layout: BlockLayout,
+        plan: Arc<EncodingPlan>,
+        block: &[u8],
+    ) -> Result<Self, EncoderError> {
         check_block(&layout, block)?;
-        let coder = SourceBlockEncoder::new(plan, layout.source_symbols(), usize::from(layout.symbol_size()))?;
+        let mut coder = SourceBlockEncoder::new(plan, layout.source_symbols(), usize::from(layout.symbol_size()))?;
+        coder.set_threads(threads);
         let mut encoder = Self { layout, coder, symbols: Vec::new() };
         encoder.fill(block)?;
         Ok(encoder)

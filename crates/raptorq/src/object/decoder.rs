@@ -15,7 +15,8 @@ use super::packet::{PacketRef, PayloadId};
 use super::plan_cache::PlanCache;
 use super::plans::Plans;
 use super::symbols::Symbols;
-use crate::EncodingPlan;
+use crate::threads::Threads;
+use crate::{BlockError, EncodingPlan, Level};
 use state::{Collecting, State, buffer};
 
 /// What a packet did.
@@ -87,6 +88,8 @@ pub enum BlockStatus {
 pub struct Decoder {
     oti: ObjectTransmissionInformation,
     limits: DecoderLimits,
+    level: Level,
+    threads: Threads,
     plans: Plans,
     blocks: Vec<State>,
     in_progress: usize,
@@ -123,6 +126,8 @@ impl Decoder {
         let mut decoder = Self {
             oti,
             limits,
+            level: Level::best(),
+            threads: Threads::default(),
             plans: Plans::default(),
             blocks: oti.blocks().map(state).collect(),
             in_progress: 0,
@@ -140,6 +145,29 @@ impl Decoder {
     #[must_use]
     pub fn with_cache(mut self, cache: &PlanCache) -> Self {
         self.plans.set_cache(cache);
+        self
+    }
+
+    /// Uses the instructions of `level` instead of the best ones, for blocks of which nothing has arrived yet.
+    ///
+    /// # Errors
+    ///
+    /// If this processor lacks them.
+    pub fn with_level(mut self, level: Level) -> Result<Self, DecoderError> {
+        if !level.is_available() {
+            return Err(BlockError::Level(level).into());
+        }
+        self.level = level;
+        Ok(self)
+    }
+
+    /// Shares the work on a block among up to `threads` threads, for blocks of which nothing has arrived yet; see
+    /// [`SourceBlockDecoder::with_threads`](crate::SourceBlockDecoder::with_threads). For objects of one large block;
+    /// [`decode_ready_on`](Self::decode_ready_on) does several blocks at once.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn with_threads(mut self, threads: core::num::NonZeroUsize) -> Self {
+        self.threads = Threads::new(threads);
         self
     }
 
@@ -211,7 +239,8 @@ impl Decoder {
             if self.in_progress >= self.limits.max_blocks_in_progress {
                 return Err(DecoderError::TooManyBlocks { limit: self.limits.max_blocks_in_progress });
             }
-            let collecting = Collecting::start(&layout, &mut self.plans, self.spare.take())?;
+            let collecting =
+                Collecting::start(&layout, &mut self.plans, (self.level, self.threads), self.spare.take())?;
             *state = State::Collecting(collecting);
             self.in_progress += 1;
         }
@@ -243,8 +272,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// As [`decode_ready`](Self::decode_ready), on up to `threads` threads, and no more than there are blocks to decode, each
-    /// decoding one block after the other.
+    /// As [`decode_ready`](Self::decode_ready), on up to `threads` threads, each decoding one block after the other. Where there
+    /// are fewer blocks than threads, several share the work on a block.
     ///
     /// # Errors
     ///
@@ -253,11 +282,15 @@ impl Decoder {
     pub fn decode_ready_on(&mut self, threads: core::num::NonZeroUsize) -> Result<(), DecoderError> {
         let oti = self.oti;
         let count = self.blocks.iter().filter(|state| state.is_ready()).count();
-        let Some(threads) = core::num::NonZeroUsize::new(threads.get().min(count)) else { return Ok(()) };
+        let Some(at_once) = core::num::NonZeroUsize::new(threads.get().min(count)) else { return Ok(()) };
+        let (own, each) = (self.threads, Threads::new(threads).split(at_once));
         let ready = oti.blocks().zip(&mut self.blocks).filter(|(_, state)| state.is_ready());
-        let decoded = super::threads::for_each(threads, ready, |(layout, state)| {
+        let decoded = crate::threads::for_each(at_once, ready, |(layout, state)| {
             let State::Collecting(collecting) = state else { return Ok(()) };
-            if let Some(bytes) = collecting.decode(&layout)? {
+            collecting.set_threads(each);
+            let decoded = collecting.decode(&layout);
+            collecting.set_threads(own);
+            if let Some(bytes) = decoded? {
                 *state = State::Decoded(bytes);
             }
             Ok(())
@@ -303,7 +336,7 @@ impl Decoder {
     ///
     /// If it is not complete, a block of it was taken, or there is no memory for it. Then nothing has changed.
     pub fn take_object(&mut self) -> Result<Vec<u8>, DecoderError> {
-        self.decoded_blocks()?;
+        drop(self.decoded_blocks()?);
         let object = match &mut self.blocks[..] {
             [only] => core::mem::replace(only, State::Taken).into_bytes(),
             blocks => {

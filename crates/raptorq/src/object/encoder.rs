@@ -14,6 +14,7 @@ use super::packet::{EncodingPacket, PayloadId};
 use super::plan_cache::PlanCache;
 use super::plans::Plans;
 use crate::EncodingPlan;
+use crate::threads::Threads;
 
 /// Makes the packets of an object.
 ///
@@ -40,6 +41,7 @@ pub struct Encoder<D> {
     object: D,
     oti: ObjectTransmissionInformation,
     plans: Plans,
+    threads: Threads,
 }
 
 impl<D: AsRef<[u8]>> Encoder<D> {
@@ -100,7 +102,16 @@ impl<D: AsRef<[u8]>> Encoder<D> {
     fn build(object: D, oti: ObjectTransmissionInformation, mut plans: Plans) -> Result<Self, EncoderError> {
         check_object(&oti, object.as_ref())?;
         plans.complete(&oti)?;
-        Ok(Self { object, oti, plans })
+        Ok(Self { object, oti, plans, threads: Threads::default() })
+    }
+
+    /// Shares the work on each block among up to `threads` threads, the calling one included, which live as long as a call. For
+    /// objects of one large block; [`for_each_block`](Self::for_each_block) does several blocks at once.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn with_threads(mut self, threads: core::num::NonZeroUsize) -> Self {
+        self.threads = Threads::new(threads);
+        self
     }
 
     /// What receivers must know before the first packet.
@@ -150,8 +161,12 @@ impl<D: AsRef<[u8]>> Encoder<D> {
     /// If there is no such block, or it has no symbols.
     #[doc(alias = "get_block_encoders")]
     pub fn block_encoder(&self, number: u8) -> Result<BlockEncoder, EncoderError> {
+        self.block_encoder_on(self.threads, number)
+    }
+
+    pub(super) fn block_encoder_on(&self, threads: Threads, number: u8) -> Result<BlockEncoder, EncoderError> {
         let layout = self.layout(number)?;
-        BlockEncoder::new(layout, self.plan(&layout)?, self.block_bytes(&layout)?)
+        BlockEncoder::on(threads, layout, self.plan(&layout)?, self.block_bytes(&layout)?)
     }
 
     /// Loads another block into an encoder, which keeps its memory.

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::plans::extended_symbols;
 use crate::{BlockError, EncodingPlan};
@@ -33,8 +33,6 @@ struct Shelf {
 #[derive(Clone)]
 struct Slot {
     extended_symbols: u32,
-    /// What the plan takes; 0 while it is being made.
-    bytes: usize,
     plan: Arc<Mutex<Option<Arc<EncodingPlan>>>>,
 }
 
@@ -66,6 +64,14 @@ impl PlanCache {
     ///
     /// If there are no blocks of so many symbols.
     pub fn plan(&self, source_symbols: u32) -> Result<Arc<EncodingPlan>, BlockError> {
+        let plan = self.outline(source_symbols)?;
+        plan.program();
+        lock(&self.shelf).bound();
+        Ok(plan)
+    }
+
+    /// As [`plan`](Self::plan), but the plan's program may be missing.
+    pub(super) fn outline(&self, source_symbols: u32) -> Result<Arc<EncodingPlan>, BlockError> {
         let extended_symbols =
             extended_symbols(source_symbols).ok_or(BlockError::SourceSymbols { found: source_symbols })?;
         let slot = lock(&self.shelf).slot(extended_symbols);
@@ -73,10 +79,10 @@ impl PlanCache {
         if let Some(plan) = &*plan {
             return Ok(Arc::clone(plan));
         }
-        let made = Arc::new(EncodingPlan::generate(source_symbols)?);
+        let made = Arc::new(EncodingPlan::outline(source_symbols)?);
         *plan = Some(Arc::clone(&made));
         drop(plan);
-        lock(&self.shelf).weigh(&slot, made.bytes());
+        lock(&self.shelf).bound();
         Ok(made)
     }
 
@@ -106,24 +112,33 @@ impl Shelf {
     fn slot(&mut self, extended_symbols: u32) -> Slot {
         let slot = match self.slots.iter().position(|slot| slot.extended_symbols == extended_symbols) {
             Some(place) => self.slots.remove(place),
-            None => Slot { extended_symbols, bytes: 0, plan: Arc::default() },
+            None => Slot { extended_symbols, plan: Arc::default() },
         };
         self.slots.push(slot.clone());
         slot
     }
 
-    /// Notes how large the plan of `made` is, and drops others until all that is left has room.
-    fn weigh(&mut self, made: &Slot, bytes: usize) {
-        // It may have been dropped meanwhile.
-        let Some(place) = self.slots.iter().position(|slot| Arc::ptr_eq(&slot.plan, &made.plan)) else { return };
-        self.slots[place].bytes = bytes;
+    /// Drops plans until those left have room, or one is left.
+    fn bound(&mut self) {
         while self.bytes() > self.max_bytes && self.slots.len() > 1 {
             self.slots.remove(0);
         }
     }
 
     fn bytes(&self) -> usize {
-        self.slots.iter().map(|slot| slot.bytes).sum()
+        self.slots.iter().map(Slot::bytes).sum()
+    }
+}
+
+impl Slot {
+    /// What the plan takes; 0 while it is being made.
+    fn bytes(&self) -> usize {
+        let plan = match self.plan.try_lock() {
+            Ok(plan) => plan,
+            Err(TryLockError::Poisoned(plan)) => plan.into_inner(),
+            Err(TryLockError::WouldBlock) => return 0,
+        };
+        plan.as_ref().map_or(0, |plan| plan.bytes())
     }
 }
 

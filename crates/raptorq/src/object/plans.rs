@@ -30,13 +30,13 @@ impl Default for Plans {
 }
 
 impl Plans {
-    /// The plan for blocks of `source_symbols`, from wherever it can be had at the least expense.
+    /// The plan for blocks of `source_symbols`, from wherever it can be had at the least expense. Its program may be missing.
     pub(crate) fn get(&mut self, source_symbols: u32) -> Result<Arc<EncodingPlan>, BlockError> {
         if let Some(plan) = self.find(source_symbols) {
             return Ok(Arc::clone(plan));
         }
         #[cfg(feature = "std")]
-        let plan = self.cache.plan(source_symbols)?;
+        let plan = self.cache.outline(source_symbols)?;
         #[cfg(not(feature = "std"))]
         let plan = Arc::new(EncodingPlan::generate(source_symbols)?);
         self.plans.push(Arc::clone(&plan));
@@ -57,9 +57,12 @@ impl Plans {
         }
     }
 
-    /// Makes all plans that `oti` needs.
+    /// Makes all plans that `oti` needs, and their programs.
     pub(crate) fn complete(&mut self, oti: &ObjectTransmissionInformation) -> Result<(), BlockError> {
-        block_sizes(oti).try_for_each(|symbols| self.get(symbols).map(drop))
+        block_sizes(oti).try_for_each(|symbols| {
+            self.get(symbols)?.program();
+            Ok(())
+        })
     }
 
     /// The plans that are here.

@@ -3,8 +3,8 @@
 
 use alloc::vec::Vec;
 
-use crate::memory::allocated;
 use crate::kernels::program::{GatherList, Hdpc, Pair, Source};
+use crate::memory::allocated;
 use crate::rfc::Parameters;
 use crate::rfc::tuple::{Tuple, rand};
 
@@ -113,6 +113,13 @@ impl Skeleton {
         let Self { hdpc, row_starts, row_columns, column_starts, column_rows, degrees, sums, .. } = self;
         let words: usize = [row_columns, column_rows, degrees, sums].map(allocated).iter().sum();
         words + allocated(row_starts) + allocated(column_starts) + allocated(&hdpc.pairs)
+    }
+
+    /// Work to make a program of all source symbols, and octets added to run it over symbols of one octet: an estimate, fitted
+    /// to the 477 programs.
+    pub(crate) fn ordinary(&self) -> (u64, u64) {
+        let entries = self.entries() as u64;
+        (entries * (100 + u64::from(self.parameters.k_prime).isqrt()), entries * 5 / 2)
     }
 
     /// K' + S.

@@ -12,6 +12,7 @@ use crate::rfc::Parameters;
 use crate::rfc::octet::{double, inverse, multiply};
 use crate::rfc::parameters::MAX_SOURCE_SYMBOLS;
 use crate::rfc::tuple::rand;
+use crate::threads::Threads;
 
 /// One more than the largest internal symbol id that all K' have.
 const IDS: u32 = 1 << 24;
@@ -178,7 +179,6 @@ fn solves(
 fn intermediate(kernels: Kernels, skeleton: &Skeleton, solver: &Solver, block: &[u8], repairs: &[u8]) -> Vec<u8> {
     let program = solver.program();
     let (width, layout) = (2, Layout::Keep);
-    let mut area = vec![Chunk([0xc3; 64]); chunks(program, 1, width, layout)];
     let task = Task {
         program,
         hdpc: &skeleton.hdpc,
@@ -189,7 +189,9 @@ fn intermediate(kernels: Kernels, skeleton: &Skeleton, solver: &Solver, block: &
         emission: Emission::Block,
         width,
         layout,
+        threads: Threads::default(),
     };
+    let mut area = vec![Chunk([0xc3; 64]); chunks(&task)];
     kernels.execute(task, &mut area);
     area.chunks(width).take(program.columns).map(|slot| slot[0].0[0]).collect()
 }

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use super::super::error::DecoderError;
 use super::super::layout::BlockLayout;
 use super::super::plans::Plans;
-use crate::{Added, BlockError, SourceBlockDecoder};
+use crate::threads::Threads;
+use crate::{Added, BlockError, Level, SourceBlockDecoder};
 
 /// A block on its way.
 #[derive(Debug, Default)]
@@ -47,6 +48,7 @@ impl Collecting {
     pub(super) fn start(
         layout: &BlockLayout,
         plans: &mut Plans,
+        (level, threads): (Level, Threads),
         spare: Option<Box<Self>>,
     ) -> Result<Box<Self>, DecoderError> {
         let (symbols, size) = (layout.source_symbols(), usize::from(layout.symbol_size()));
@@ -57,8 +59,17 @@ impl Collecting {
                 spare.wanted = 0;
                 Ok(spare)
             }
-            None => Ok(Box::new(Self { decoder: SourceBlockDecoder::new(plan, symbols, size)?, wanted: 0 })),
+            None => {
+                let mut decoder = SourceBlockDecoder::new(plan, symbols, size)?.with_level(level)?;
+                decoder.set_threads(threads);
+                Ok(Box::new(Self { decoder, wanted: 0 }))
+            }
         }
+    }
+
+    #[cfg(feature = "std")]
+    pub(super) fn set_threads(&mut self, threads: Threads) {
+        self.decoder.set_threads(threads);
     }
 
     /// A source symbol, if it was received.

@@ -1,0 +1,91 @@
+//! Work on several items at once.
+
+#[cfg(feature = "std")]
+mod scoped;
+
+use core::num::NonZeroUsize;
+use core::ops::Range;
+
+#[cfg(feature = "std")]
+pub(crate) use scoped::{for_each, with_state};
+
+/// How many threads may share a work, the calling one among them. Without `std`, it is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Threads(NonZeroUsize);
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self(NonZeroUsize::MIN)
+    }
+}
+
+impl Threads {
+    /// Octets that a thread must have to add or multiply to be worth its start: a core takes some 50 microseconds for them.
+    /// Tests have threads for every octet.
+    const LEAST: u64 = if cfg!(test) { 1 } else { 8 << 20 };
+
+    #[cfg(feature = "std")]
+    pub(crate) fn new(threads: NonZeroUsize) -> Self {
+        Self(threads)
+    }
+
+    /// How many each of so many works at once may have.
+    #[cfg(feature = "std")]
+    pub(crate) fn split(self, works: NonZeroUsize) -> Self {
+        NonZeroUsize::new(self.0.get() / works).map_or(Self::default(), Self)
+    }
+
+    /// As many as are worth it for so many octets that are added or multiplied.
+    pub(crate) fn for_work(self, octets: u64) -> Self {
+        let most = usize::try_from(octets / Self::LEAST).unwrap_or(usize::MAX);
+        NonZeroUsize::new(self.0.get().min(most)).map_or(Self::default(), Self)
+    }
+
+    /// Cuts `count` items into a share for each thread, as equal as can be, and none of them empty.
+    pub(crate) fn shares(self, count: usize) -> impl ExactSizeIterator<Item = Range<usize>> + use<> {
+        let threads = self.0.get().min(count);
+        (0..threads).map(move |thread| count * thread / threads..count * (thread + 1) / threads)
+    }
+
+    /// Does `work` on all `shares`, each on a thread of its own.
+    pub(crate) fn each<T>(self, shares: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+        #[cfg(feature = "std")]
+        if self.0.get() > 1 {
+            let Ok(()) = for_each::<T, core::convert::Infallible>(self.0, shares, |share| {
+                work(share);
+                Ok(())
+            });
+            return;
+        }
+        shares.for_each(work);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads(count: usize) -> Threads {
+        Threads(NonZeroUsize::new(count).unwrap())
+    }
+
+    #[test]
+    fn shares_are_everything_once() {
+        for count in 0..20 {
+            for number in 1..9 {
+                let shares: alloc::vec::Vec<_> = threads(number).shares(count).collect();
+                assert!(shares.iter().all(|share| !share.is_empty()) && shares.len() <= number);
+                assert!(shares.into_iter().flatten().eq(0..count), "{count} by {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn little_work_is_done_by_one() {
+        let least = Threads::LEAST;
+        let cases = [(0, 1), (least, 1), (2 * least - 1, 1), (2 * least, 2), (3 * least, 3), (u64::MAX, 4)];
+        for (octets, expected) in cases {
+            assert_eq!(threads(4).for_work(octets), threads(expected), "{octets}");
+        }
+    }
+}
