@@ -29,6 +29,10 @@ impl Threads {
         Self(threads)
     }
 
+    pub(crate) fn count(self) -> usize {
+        self.0.get()
+    }
+
     /// How many each of so many works at once may have.
     #[cfg(feature = "std")]
     pub(crate) fn split(self, works: NonZeroUsize) -> Self {

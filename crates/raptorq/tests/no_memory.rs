@@ -157,3 +157,33 @@ fn threads_are_made_for_blocks_that_are_ready_only() {
     decoder.decode_ready_on(most).unwrap();
     assert!(decoder.try_result().unwrap() == object);
 }
+
+#[test]
+fn a_decode_that_fails_leaves_nothing_behind() {
+    use anabranch_raptorq::{EncodingPlan, SourceBlockDecoder, SourceBlockEncoder};
+    use std::sync::Arc;
+
+    let _turn = alone();
+    // Repair symbols with coefficient 0 for source symbol 0: a block of zeros but for a 1 there shows them.
+    let (k, size) = (5000, 1);
+    let plan = Arc::new(EncodingPlan::generate(k).unwrap());
+    let mut unit = vec![0; k as usize];
+    unit[0] = 1;
+    let mut encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
+    encoder.load(&unit).unwrap();
+    let mut decoder = SourceBlockDecoder::new(plan, k, size).unwrap();
+    let (mut coefficient, mut esi) = ([0], k);
+    while decoder.symbols_missing() > 0 {
+        encoder.encode_into(esi, &mut coefficient).unwrap();
+        if coefficient == [0] {
+            decoder.add_symbol(esi, &[0]).unwrap();
+        }
+        esi += 1;
+    }
+    let before = NOW.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    assert!(decoder.try_decode().is_err());
+    let (after, most) = (NOW.load(Relaxed), PEAK.load(Relaxed));
+    assert!(most - before > 1 << 20, "an attempt takes {} bytes", most - before);
+    assert!(after <= before, "it keeps {} bytes", after - before);
+}

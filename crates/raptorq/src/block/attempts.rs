@@ -5,6 +5,7 @@
 //! decodes to begin with, and more for further symbols, of which no more than about 2 K are taken beyond K.
 
 use super::shape::Shape;
+use crate::kernels::LANE;
 use crate::solve::Deficit;
 
 /// The ordinary decodes whose work a block may take to begin with.
@@ -39,7 +40,8 @@ pub(super) struct Ordinary {
 impl Ordinary {
     pub(super) fn of(shape: &Shape) -> Self {
         let (search, run) = shape.plan.ordinary();
-        let run = run.saturating_mul(shape.strips() as u64);
+        // Symbols of one lane count as if they had two: with them most of the work is the search, which depends on the ids.
+        let run = run.saturating_mul(shape.strips().max(2 * LANE) as u64);
         Self { source_symbols: shape.source_symbols.into(), search, run }
     }
 

@@ -60,7 +60,7 @@ const KEPT: u32 = 4096;
 /// The decoder owns all the memory it needs, and keeps it: the next block of the same shape, after [`clear`],
 /// allocates nothing, unless it loses more symbols, or those lost are harder to find, than ever before. A decode that fails frees what
 /// it worked with if K is above 4096. It takes at most three times the block's size when the block has 100 symbols or more, of about a
-/// kilobyte or more; smaller symbols are worked on 128 bytes at a time all the same. It is taken as symbols arrive: up to
+/// kilobyte or more; smaller symbols are worked on 64 bytes at a time all the same. Each thread more takes as much again for its strip of 256 bytes of each symbol. It is taken as symbols arrive: up to
 /// an eighth of the block's symbols, about twice theirs; from then on also that of the block. A size that comes from outside
 /// should be compared with a limit all the same.
 ///

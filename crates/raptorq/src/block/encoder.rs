@@ -18,12 +18,14 @@ use crate::threads::Threads;
 ///
 /// [`load`](Self::load) computes the intermediate symbols of a block, from which any encoding symbol is the sum of a
 /// few. The encoder owns all the memory it needs, and keeps it: the next block of the same shape allocates nothing.
-/// It takes little more than the block's size, each symbol counted as a multiple of 256 bytes.
+/// It takes little more than the block's size, each symbol counted as a multiple of 256 bytes, or of 64 if it has no more than 128.
 #[derive(Debug)]
 pub struct SourceBlockEncoder {
     shape: Shape,
     kernels: Kernels,
     threads: Threads,
+    /// Lanes of a strip of what is loaded.
+    width: usize,
     /// The intermediate symbols, strip by strip.
     area: Vec<Chunk>,
     loaded: bool,
@@ -38,7 +40,14 @@ impl SourceBlockEncoder {
     /// of K.
     pub fn new(plan: Arc<EncodingPlan>, source_symbols: u32, symbol_size: usize) -> Result<Self, BlockError> {
         let shape = Shape::new(plan, source_symbols, symbol_size)?;
-        Ok(Self { shape, kernels: Kernels::best(), threads: Threads::default(), area: Vec::new(), loaded: false })
+        Ok(Self {
+            shape,
+            kernels: Kernels::best(),
+            threads: Threads::default(),
+            width: 0,
+            area: Vec::new(),
+            loaded: false,
+        })
     }
 
     /// Uses the instructions of `level` instead of the best ones.
@@ -103,6 +112,8 @@ impl SourceBlockEncoder {
     pub fn load(&mut self, block: &[u8]) -> Result<(), BlockError> {
         check_length("the block", self.shape.bytes(), block.len())?;
         let plan = &*self.shape.plan;
+        let threads = self.threads.for_work(plan.program().work(self.shape.strips()));
+        self.width = self.shape.width(threads);
         let task = Task {
             program: plan.program(),
             hdpc: &plan.skeleton.hdpc,
@@ -111,9 +122,9 @@ impl SourceBlockEncoder {
             repairs: Rows::Read(&[]),
             emit: &GatherList::default(),
             emission: Emission::Block,
-            width: self.shape.width(),
+            width: self.width,
             layout: Layout::Keep,
-            threads: self.threads.for_work(plan.program().work(self.shape.strips())),
+            threads,
         };
         self.area.resize(chunks(&task), Chunk::ZERO);
         self.kernels.execute(task, &mut self.area);
@@ -163,7 +174,7 @@ impl SourceBlockEncoder {
                 terms[count] = column as u16;
                 count += 1;
             });
-            self.kernels.sum_kept(&terms[..count], &self.area, parameters.l as usize, self.shape.width(), out);
+            self.kernels.sum_kept(&terms[..count], &self.area, parameters.l as usize, self.width, out);
         }
         Ok(())
     }

@@ -170,6 +170,7 @@ impl Recovery {
         let Arrived { shape, block, repairs, threads, .. } = arrived;
         let skeleton = &shape.plan.skeleton;
         let program = self.solver.program();
+        let threads = threads.for_work(program.work(shape.strips()));
         self.emit.clear();
         for &row in &self.lost {
             let before = self.emit.terms.len();
@@ -184,9 +185,9 @@ impl Recovery {
             repairs: Rows::Read(repairs),
             emit: &self.emit,
             emission: Emission::Block,
-            width: shape.width(),
+            width: shape.width(threads),
             layout: Layout::Reuse,
-            threads: threads.for_work(program.work(shape.strips())),
+            threads,
         };
         provide(&mut self.area, chunks(&task));
         kernels.execute(task, &mut self.area);
@@ -286,6 +287,7 @@ impl Recovery {
     ) -> usize {
         let plan = &*shape.plan;
         let size = shape.symbol_size;
+        let threads = threads.for_work(plan.program().work(shape.strips()));
         self.emit.clear();
         for &repair in &self.chosen {
             let isi = self.isis[repair as usize];
@@ -299,9 +301,9 @@ impl Recovery {
             repairs: Rows::Write(repairs),
             emit: &self.emit,
             emission: Emission::Repairs,
-            width: shape.width(),
+            width: shape.width(threads),
             layout: Layout::Reuse,
-            threads: threads.for_work(plan.program().work(shape.strips())),
+            threads,
         };
         provide(&mut self.area, chunks(&task));
         kernels.execute(task, &mut self.area);

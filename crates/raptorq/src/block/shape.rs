@@ -6,6 +6,7 @@ use super::{BlockError, EncodingPlan};
 use crate::kernels::LANE;
 use crate::kernels::execute::lanes;
 use crate::rfc::Parameters;
+use crate::threads::Threads;
 
 /// A plan, K and T that fit each other.
 #[derive(Clone, Debug)]
@@ -44,16 +45,23 @@ impl Shape {
 
     /// Octets of a symbol, the end of its last strip included.
     pub(super) fn strips(&self) -> usize {
-        lanes(self.symbol_size).next_multiple_of(self.width()) * LANE
+        lanes(self.symbol_size).next_multiple_of(self.width(Threads::default())) * LANE
     }
 
-    /// Lanes of a strip. Wide strips walk the program less often; narrow ones fit a near cache.
-    pub(super) fn width(&self) -> usize {
+    /// Lanes of a strip, of which `threads` share a symbol's. Wide strips walk the program less often; narrow ones fit a near
+    /// cache, and are easier to share.
+    pub(super) fn width(&self, threads: Threads) -> usize {
         /// What a strip may take: half of a second-level cache that is not a large one.
         const CACHE: usize = 512 << 10;
+        let lanes = lanes(self.symbol_size);
         let columns = self.plan.skeleton.parameters.l as usize;
-        let widest = if columns * 4 * 64 <= CACHE { 4 } else { 2 };
-        if lanes(self.symbol_size) <= 2 { 2 } else { widest }
+        if lanes <= 2 {
+            return lanes;
+        }
+        // Lanes that the thread with the most of them has.
+        let most = |width: usize| lanes.div_ceil(width).div_ceil(threads.count()) * width;
+        let shared = most(2) * 9 / 8 < most(4);
+        if columns * 4 * LANE > CACHE || shared { 2 } else { 4 }
     }
 }
 

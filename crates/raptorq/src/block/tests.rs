@@ -242,6 +242,12 @@ fn a_decoder_does_not_grow_without_bound_on_symbols_that_never_suffice() {
     assert_eq!(decoder.symbols_received(), 2 * k as usize + 8);
     assert_eq!(decoder.add_symbol(1 << 23, &symbol), Ok(Added::Redundant));
     assert_eq!(decoder.add_symbol(0, &block[..size]), Ok(Added::New));
+    // That would do, but the budget of attempts asks for a few more.
+    let more = decoder.try_decode().err().map_or(0, |not_yet| not_yet.more);
+    assert!(more < 4, "{more} more");
+    for (esi, symbol) in (1..=more).zip(block[size..].chunks(size)) {
+        assert_eq!(decoder.add_symbol(esi, symbol), Ok(Added::New));
+    }
     assert!(decoder.try_decode().unwrap() == block);
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Task<'a> {
     /// Sums of intermediate symbols to write in the end, each to a row of the symbols that `emission` names.
     pub(crate) emit: &'a GatherList,
     pub(crate) emission: Emission,
-    /// The strip's width in lanes: 2 or 4.
+    /// The strip's width in lanes: 1, 2 or 4.
     pub(crate) width: usize,
     pub(crate) layout: Layout,
     /// How many threads share the strips, the calling one included.
@@ -147,9 +147,10 @@ impl Kernels {
             unsafe { Share { strips: share, slots: area.at(at), aside: aside.map(|aside| area.at(aside)) } }
         });
         let solve = |strips, slots| match task.width {
+            1 => self.run(Strips::<1> { run, strips, slots }),
             2 => self.run(Strips::<2> { run, strips, slots }),
             4 => self.run(Strips::<4> { run, strips, slots }),
-            _ => panic!("a strip has 2 or 4 lanes"),
+            _ => panic!("a strip has 1, 2 or 4 lanes"),
         };
         task.threads.each(shares, |Share { strips, slots, aside }| match aside {
             None => solve(strips, slots),

@@ -8,8 +8,6 @@ use crate::threads::Threads;
 
 /// Sums that are kept in registers at a time.
 const BLOCK: usize = 4;
-/// Lanes of each of them.
-const WIDTH: usize = 2;
 
 /// The factors of a dense product.
 #[derive(Clone, Copy)]
@@ -55,8 +53,12 @@ impl Kernels {
         assert!(targets.iter().all(|&target| (target as usize) < places), "a target is missing");
         let out = out.as_mut_ptr();
         let product = Product { coefficients, inputs, size: symbol_size, targets, out, replace };
-        let shares = threads.shares(symbol_size.div_ceil(WIDTH * LANE));
-        threads.each(shares, |strips| self.run(Strips { product: &product, strips }));
+        if symbol_size > LANE {
+            let shares = threads.shares(symbol_size.div_ceil(2 * LANE));
+            threads.each(shares, |strips| self.run(Strips::<2> { product, strips }));
+        } else {
+            self.run(Strips::<1> { product, strips: 0..1 });
+        }
     }
 }
 
@@ -74,28 +76,27 @@ struct Product<'a> {
 // all are done.
 unsafe impl Sync for Product<'_> {}
 
-/// Strips that one thread does.
-struct Strips<'a> {
-    product: &'a Product<'a>,
+/// Strips of `N` lanes that one thread does.
+struct Strips<'a, const N: usize> {
+    product: Product<'a>,
     strips: Range<usize>,
 }
 
-impl Operation for Strips<'_> {
+impl<const N: usize> Operation for Strips<'_, N> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<V: Lane>(self) {
-        // A copy that nothing else can reach: what is read from it need not be read again after each store.
-        let product = &{ *self.product };
-        for offset in self.strips.map(|strip| strip * WIDTH * LANE) {
+        let product = &self.product;
+        for offset in self.strips.map(|strip| strip * N * LANE) {
             let bytes = product.size - offset;
             for first in (0..product.targets.len()).step_by(BLOCK) {
                 // SAFETY: `product` checked the targets and the coefficients; the instructions are there.
                 unsafe {
-                    if bytes >= WIDTH * LANE {
-                        product.block::<V, true>(offset, first);
+                    if bytes >= N * LANE {
+                        product.block::<V, N, true>(offset, first);
                     } else {
-                        product.block::<V, false>(offset, first);
+                        product.block::<V, N, false>(offset, first);
                     }
                 }
             }
@@ -109,9 +110,9 @@ impl Operation for Strips<'_> {
 impl Product<'_> {
     /// Some outputs, a strip of them.
     #[inline(always)]
-    unsafe fn block<V: Lane, const FULL: bool>(&self, offset: usize, first: usize) {
+    unsafe fn block<V: Lane, const N: usize, const FULL: bool>(&self, offset: usize, first: usize) {
         let outputs = (self.targets.len() - first).min(BLOCK);
-        let mut sums = [[unsafe { V::zero() }; WIDTH]; BLOCK];
+        let mut sums = [[unsafe { V::zero() }; N]; BLOCK];
         let line = self.coefficients.lanes * LANE;
         unsafe {
             // Lines have a multiple of BLOCK bytes: reading those of outputs that do not exist does no harm.
@@ -120,13 +121,13 @@ impl Product<'_> {
             let symbols = self.inputs.symbols.as_ptr().wrapping_add(offset);
             for &row in self.inputs.rows {
                 let from = symbols.add(row as usize * self.size);
-                let mut input = [V::zero(); WIDTH];
+                let mut input = [V::zero(); N];
                 for (lane, input) in input.iter_mut().enumerate() {
                     *input = self.load::<V, FULL>(from, offset, lane);
                 }
                 for (output, sum) in sums.iter_mut().enumerate() {
                     let factor = V::factor(*coefficient.add(output));
-                    for lane in 0..WIDTH {
+                    for lane in 0..N {
                         sum[lane] = sum[lane].xor(input[lane].multiply(factor));
                     }
                 }
