@@ -3,7 +3,9 @@
 
 mod common;
 
-use anabranch_raptorq::{EncodingPlan, SourceBlockDecoder, SourceBlockEncoder};
+use anabranch_raptorq::{
+    Decoder, DecoderError, Encoder, EncodingPlan, ObjectTransmissionInformation, SourceBlockDecoder, SourceBlockEncoder,
+};
 use common::reference::Reference;
 use common::{MAX_ESI, Random, ours};
 use std::sync::Arc;
@@ -129,6 +131,42 @@ fn attack(k: u32) {
 fn chosen_ids_take_no_more_than_a_few_times_the_work_of_lost_ones() {
     for k in [10, 30, 100, 300, 2000] {
         attack(k);
+    }
+}
+
+/// The same by packets of an object: each of its blocks is attacked, all at once, and a receiver adds what comes.
+#[test]
+fn chosen_ids_of_many_blocks_take_no_more_than_that_for_each() {
+    const BLOCKS: u8 = 20;
+    let k = 200;
+    let plan = ours::plan(k);
+    let length = u64::from(BLOCKS) * u64::from(k);
+    let oti = ObjectTransmissionInformation::new(length, 1, BLOCKS, 1, 1).unwrap();
+    let object = Random::new(1).bytes(length as usize);
+    let sender = Encoder::with_plans(&object, oti, &[Arc::clone(&plan)]).unwrap();
+    let blocks: Vec<_> = (0..BLOCKS).map(|number| sender.block_encoder(number).unwrap()).collect();
+    let ordinary = honest(&ours::encoder(&plan, &object[..k as usize], 1), &plan, k, k);
+    let ids = blind(&plan, k, 0);
+    for name in ORDERS {
+        for ready in [false, true] {
+            let mut decoder = Decoder::new(oti).unwrap();
+            decoder.add_plan(&plan);
+            for esi in order(name, k, &ids) {
+                for block in &blocks {
+                    let packet = block.packet(esi).unwrap().serialize();
+                    // More repair symbols than a block may have are refused.
+                    let added = if ready { decoder.collect_packet(&packet) } else { decoder.add_packet(&packet) };
+                    assert!(matches!(added, Ok(_) | Err(DecoderError::TooManyExtraSymbols { .. })), "{added:?}");
+                }
+                if ready {
+                    decoder.decode_ready().unwrap();
+                }
+            }
+            let ratio = decoder.work() as f64 / (f64::from(BLOCKS) * ordinary as f64);
+            println!("{BLOCKS} blocks, K = {k}, blind, {name}: {ratio:.2} times the work");
+            assert!(decoder.try_result().unwrap() == object);
+            assert!(ratio > 0.0 && ratio <= MOST, "{name}: {ratio:.1} times the work of blocks with ordinary losses");
+        }
     }
 }
 

@@ -266,7 +266,7 @@ impl SourceBlockDecoder {
 
     /// What decoding this block has taken so far, attempts that failed included: the octets that were added or multiplied,
     /// and the entries of sparse rows that were looked at, as 32 each. It depends on nothing but the symbols' ids and size,
-    /// and the level.
+    /// the level, and whether the block is the first of a [cached](crate::PlanCache) plan.
     pub fn work(&self) -> u64 {
         self.attempts.work + self.symbols
     }

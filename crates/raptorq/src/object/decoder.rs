@@ -5,6 +5,8 @@ mod state;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::DecoderError;
 use super::layout::BlockLayout;
@@ -96,6 +98,8 @@ pub struct Decoder {
     undecoded: usize,
     /// Whether the object was [taken](Self::take_object).
     handed_over: bool,
+    /// What decoding the blocks that are decoded has taken.
+    work: u64,
     /// A decoder that has done its work and can be used for the next block.
     spare: Option<Box<Collecting>>,
     /// Room to add the padding that a packet left out.
@@ -133,6 +137,7 @@ impl Decoder {
             in_progress: 0,
             undecoded: 0,
             handed_over: false,
+            work: 0,
             spare: None,
             padded: Vec::new(),
         };
@@ -184,6 +189,14 @@ impl Decoder {
     /// What the decoder knows of the object.
     pub fn config(&self) -> ObjectTransmissionInformation {
         self.oti
+    }
+
+    /// What decoding has taken so far, for all blocks: see [`SourceBlockDecoder::work`](crate::SourceBlockDecoder::work). A
+    /// block takes less than ten times the work of one that lost all its source symbols, whichever symbols arrive.
+    pub fn work(&self) -> u64 {
+        let collecting =
+            self.blocks.iter().map(|state| if let State::Collecting(block) = state { block.work() } else { 0 });
+        self.work + collecting.sum::<u64>()
     }
 
     /// Takes a packet as it was received, and decodes its block if that is possible now.
@@ -284,6 +297,7 @@ impl Decoder {
         let count = self.blocks.iter().filter(|state| state.is_ready()).count();
         let Some(at_once) = core::num::NonZeroUsize::new(threads.get().min(count)) else { return Ok(()) };
         let (own, each) = (self.threads, Threads::new(threads).split(at_once));
+        let work = AtomicU64::new(0);
         let ready = oti.blocks().zip(&mut self.blocks).filter(|(_, state)| state.is_ready());
         let decoded = crate::threads::for_each(at_once, ready, |(layout, state)| {
             let State::Collecting(collecting) = state else { return Ok(()) };
@@ -291,10 +305,12 @@ impl Decoder {
             let decoded = collecting.decode(&layout);
             collecting.set_threads(own);
             if let Some(bytes) = decoded? {
+                work.fetch_add(collecting.work(), Ordering::Relaxed);
                 *state = State::Decoded(bytes);
             }
             Ok(())
         });
+        self.work += work.into_inner();
         self.count();
         decoded
     }
@@ -451,6 +467,7 @@ impl Decoder {
             return Ok(Progress::Collecting { missing: collecting.missing() });
         };
         if let State::Collecting(done) = core::mem::replace(state, State::Decoded(bytes)) {
+            self.work += done.work();
             self.spare = Some(done);
         }
         self.count();

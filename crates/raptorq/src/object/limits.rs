@@ -12,7 +12,9 @@ use crate::rfc::parameters::MAX_SOURCE_SYMBOLS;
 /// - the bytes of the decoded blocks that were not taken: `max_object_bytes`;
 /// - for each block in progress, and for the decoder of a finished one that waits for the next block, three times a block
 ///   of 30 more symbols, one kilobyte for each of its symbols, which includes the plan, and `max_extra_symbols` symbols. It
-///   grows with what arrives: until an eighth of the symbols are there, it is about twice theirs, and the plan.
+///   grows with what arrives: until an eighth of the symbols are there, it is about twice theirs, and the plan;
+/// - with `std`, the plans that the process keeps for the next object, whoever described this one: 64 MiB
+///   ([`PlanCache::DEFAULT_MAX_BYTES`](crate::PlanCache::DEFAULT_MAX_BYTES)).
 ///
 /// The time is bounded by a block's budget of work, which no setting changes: whatever symbols arrive, in whatever order, a
 /// block takes less than ten times the work of one that lost all its source symbols (`tests/hostile_ids.rs`). Decoding that fails for the third time waits for one

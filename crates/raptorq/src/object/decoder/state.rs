@@ -25,6 +25,8 @@ pub(super) struct Collecting {
     decoder: SourceBlockDecoder,
     /// How many symbols must be there before decoding is tried: more than K after it failed.
     wanted: usize,
+    /// What decoding has taken.
+    work: u64,
 }
 
 impl State {
@@ -56,13 +58,13 @@ impl Collecting {
         match spare {
             Some(mut spare) => {
                 spare.decoder.reset(plan, symbols, size)?;
-                spare.wanted = 0;
+                (spare.wanted, spare.work) = (0, 0);
                 Ok(spare)
             }
             None => {
                 let mut decoder = SourceBlockDecoder::new(plan, symbols, size)?.with_level(level)?;
                 decoder.set_threads(threads);
-                Ok(Box::new(Self { decoder, wanted: 0 }))
+                Ok(Box::new(Self { decoder, wanted: 0, work: 0 }))
             }
         }
     }
@@ -70,6 +72,11 @@ impl Collecting {
     #[cfg(feature = "std")]
     pub(super) fn set_threads(&mut self, threads: Threads) {
         self.decoder.set_threads(threads);
+    }
+
+    /// What decoding it has taken: see [`SourceBlockDecoder::work`].
+    pub(super) fn work(&self) -> u64 {
+        self.work
     }
 
     /// A source symbol, if it was received.
@@ -119,7 +126,9 @@ impl Collecting {
     /// The bytes of the block, without padding, if the symbols suffice.
     pub(super) fn decode(&mut self, layout: &BlockLayout) -> Result<Option<Vec<u8>>, DecoderError> {
         let received = self.decoder.symbols_received();
-        if let Err(not_yet) = self.decoder.try_decode() {
+        let tried = self.decoder.try_decode().map(drop);
+        self.work = self.decoder.work();
+        if let Err(not_yet) = tried {
             // The decoder keeps 32 symbols more before it wants to be asked again. So many are missing only if someone
             // chose the symbols for it.
             self.wanted = received + not_yet.more.min(32) as usize;
