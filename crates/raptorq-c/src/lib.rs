@@ -19,6 +19,7 @@ mod config;
 mod decoder;
 mod encoder;
 mod failure;
+mod messages;
 mod pointers;
 
 #[cfg(test)]
@@ -33,4 +34,5 @@ pub use decoder::{
     anb_raptorq_decoder_new, anb_raptorq_decoder_result, anb_raptorq_limits_default,
 };
 pub use encoder::{Encoder, anb_raptorq_encoder_free, anb_raptorq_encoder_new, anb_raptorq_encoder_packet};
-pub use failure::{Status, anb_raptorq_last_error, anb_raptorq_message, anb_raptorq_version};
+pub use failure::Status;
+pub use messages::{anb_raptorq_last_error, anb_raptorq_message, anb_raptorq_version};

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
 /// What a static library of Rust needs besides: `cargo rustc -p anabranch-raptorq-c -- --print native-static-libs`.
-const SYSTEM: &[&str] = if cfg!(target_os = "linux") { &["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"] } else { &[] };
+const SYSTEM: &[&str] = if cfg!(target_os = "linux") { &["-lgcc_s", "-lpthread", "-lm", "-ldl"] } else { &[] };
 
 fn repository(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The files with something for C. Named one by one: cbindgen would ask `cargo metadata` for a crate as a whole.
-const SOURCES: [&str; 4] = ["src/failure.rs", "src/config.rs", "src/encoder.rs", "src/decoder.rs"];
+const SOURCES: [&str; 5] = ["src/failure.rs", "src/messages.rs", "src/config.rs", "src/encoder.rs", "src/decoder.rs"];
 
 #[test]
 fn the_header_is_up_to_date() {
