@@ -43,8 +43,8 @@ class Limits:
     blocks_in_progress
         How many blocks may be in progress at once; packets of further ones are refused.
     extra_symbols
-        How many more symbols than K a block may keep without being decodable. Among honest packets one more is needed
-        once in about a hundred blocks, a second once in ten thousand.
+        How many more symbols than K a block may keep without being decodable. Among honest packets fewer than one block
+        in a hundred needs one more, fewer than one in ten thousand two.
     """
 
     object_bytes: int = 2**30
@@ -197,7 +197,7 @@ class Decoder:
     def missing(self) -> int:
         """How many more symbols must arrive at least, for all blocks together; 0 if the object is complete.
 
-        After as many, a block fails to decode once in about a hundred times, and this is 1 again.
+        After as many, fewer than one block in a hundred cannot be decoded, and this is 1 again.
         """
         return sum(self.missing_by_block)
 
