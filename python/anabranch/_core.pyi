@@ -1,6 +1,10 @@
 """The simulator, compiled from ``crates/py``. Use it through `anabranch.plan` and `anabranch.run`."""
 
 from collections.abc import Callable
+from typing import Self, TypeAlias, final
+
+_Limits: TypeAlias = tuple[int, int, int, int, int]
+"""Object bytes, block bytes, source symbols, blocks in progress, extra symbols."""
 
 class ScenarioError(Exception):
     """The scenario cannot be read or run; the text names file, line, key and a suggestion."""
@@ -50,6 +54,59 @@ def codec_bench(
     `source_symbols` None means the usual numbers. `progress` gets how many measurements are done and how many there
     are; what it raises ends the measurement. Raises ``ValueError`` for numbers out of range.
     """
+
+class CodecError(Exception):
+    """An object cannot be encoded, or a packet not be used; the text says what is wrong, and may have a hint."""
+
+def codec_choose(object_size: int, symbol_size: int, /) -> bytes:
+    """Choose the blocks of an object in symbols of a size; returns the 12 bytes of its description (RFC 6330 §4.3)."""
+
+def codec_describe(object_size: int, symbol_size: int, blocks: int, sub_blocks: int, alignment: int, /) -> bytes:
+    """Check the numbers of a description against each other; returns its 12 bytes."""
+
+def codec_read(config: bytes, /) -> tuple[int, int, int, int, int]:
+    """Read a description of 12 bytes: F, T, Z, N, Al."""
+
+def codec_source_symbols(config: bytes, /) -> list[int]:
+    """Return the number of source symbols (K) of each block."""
+
+def codec_encode(data: bytes | memoryview, config: bytes, repair: int, /) -> bytes:
+    """Encode an object: of each block the source packets, and then `repair` repair packets; 4 + T bytes each.
+
+    Memory that a ``bytes`` object owns is read in place, everything else copied, one block at a time. The interpreter
+    is released, but for these copies and for signals, which are noticed before each block.
+    """
+
+@final
+class CodecEncoder:
+    """Packets of one object in any order. Threads may share it; they take turns."""
+
+    def __new__(cls, data: bytes | memoryview, config: bytes, blocks_in_memory: int, /) -> Self: ...
+    def source(self, block: int | None, /) -> bytes:
+        """Return the source packets of a block, or of all: 4 + T bytes each."""
+
+    def repair(self, first: int, count: int, block: int | None, /) -> bytes:
+        """Return `count` repair packets from number `first` on, of a block, or of each."""
+
+def codec_limits() -> _Limits:
+    """Return the limits that decoders have by default."""
+
+@final
+class CodecDecoder:
+    """Collects the packets of one object. Threads may share it; they take turns."""
+
+    def __new__(cls, config: bytes, limits: _Limits, /) -> Self: ...
+    def add(self, packet: bytes | memoryview, /) -> bool:
+        """Take a packet; returns whether the object is complete."""
+
+    def add_many(self, packets: bytes | memoryview, /) -> bool:
+        """Take packets of 4 + T bytes up to the one that completes the object; returns whether one did."""
+
+    def missing(self) -> list[int]:
+        """Return how many more symbols each block needs at least; 0 if it is decoded."""
+
+    def result(self) -> bytes:
+        """Return the object, which must be complete."""
 
 def powerlaw_fit(numbers: bytes, x_min: float | None, /) -> str:
     """Fit a power law to positive numbers, and compare it with other distributions (``anabranch.traffic.tails``).

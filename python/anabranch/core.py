@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, cast
 
-from anabranch.errors import CoreMissingError, RoutingError, ScenarioError, TrafficError
+from anabranch.errors import CodecError, CoreMissingError, RoutingError, ScenarioError, TrafficError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,3 +90,24 @@ def routing(question: str) -> str:
     except core.RoutingError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise RoutingError(message, hint=hint or None) from error
+
+
+def codec(function: str | Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 - a door passes what it is given
+    """Call a function or class of the codec, by its name, or a method of what such a call returned.
+
+    ``_core.pyi`` documents what goes in and comes out.
+
+    Raises
+    ------
+    CodecError
+        If an object cannot be encoded or a packet not be used.
+    CoreMissingError
+        If the extension is not installed.
+    """
+    core = _module()
+    chosen = getattr(core, function) if isinstance(function, str) else function
+    try:
+        return chosen(*arguments)
+    except core.CodecError as error:
+        message, _, hint = str(error).partition("\nhint: ")
+        raise CodecError(message, hint=hint or None) from error

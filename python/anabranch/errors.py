@@ -41,5 +41,23 @@ class RoutingError(AnabranchError):
     """A question about routing that has no answer: a fabric, traffic or scheme that cannot be read or used."""
 
 
+class CodecError(AnabranchError):
+    """An object that cannot be encoded, a packet that cannot be used, or a description beyond the limits."""
+
+
+class IncompleteError(CodecError):
+    """An object that cannot be decoded from the packets that arrived.
+
+    Attributes
+    ----------
+    missing
+        How many more symbols, of all blocks together, must arrive at least.
+    """
+
+    def __init__(self, message: str, *, missing: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.missing = missing
+
+
 class CoreMissingError(AnabranchError):
     """The compiled simulator is not installed."""

@@ -56,6 +56,17 @@ def test_python_about_driving_the_simulator_runs(tmp_path: Path, monkeypatch: py
     exec(code, {})
 
 
+def test_python_about_the_codec_runs() -> None:
+    (code,) = blocks(ROOT / "docs/how-to/use-the-codec.md", "python")
+    exec(code, {})
+
+
+def test_c_about_the_codec_is_in_its_example() -> None:
+    (code,) = blocks(ROOT / "docs/how-to/use-the-codec.md", "c")
+    example = (ROOT / "crates/raptorq-c/examples/roundtrip.c").read_text(encoding="utf-8")
+    assert [line for line in code.splitlines() if line.strip() not in example] == []
+
+
 def test_the_example_of_an_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ROOT / "docs/how-to/add-an-experiment.md"
     (scenario,) = blocks(page, "toml")

@@ -24,6 +24,13 @@ LAYERS = {
         fountain object
         siblings
     """,
+    "raptorq-c": """
+        failure
+        pointers
+        config messages
+        decoder encoder
+        tests
+    """,
     "transport": """
         units
         config

@@ -1,6 +1,6 @@
 //! Python binding: the extension module `anabranch._core`.
 //!
-//! Thin on purpose: text in, JSON out. What the functions promise is written in `python/anabranch/_core.pyi`.
+//! Thin on purpose: text in, JSON out; bytes in and out for the codec. What the functions promise is written in `python/anabranch/_core.pyi`.
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
@@ -32,7 +32,10 @@ const TICK: Duration = Duration::from_millis(200);
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::codec::codec_bench;
+    use super::codec::{
+        CodecDecoder, CodecEncoder, CodecError, codec_bench, codec_choose, codec_describe, codec_encode, codec_limits,
+        codec_read, codec_source_symbols,
+    };
     #[pymodule_export]
     use super::powerlaw::{powerlaw_fit, powerlaw_goodness, powerlaw_uncertainty};
     #[pymodule_export]

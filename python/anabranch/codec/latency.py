@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import core, targets
+from anabranch.codec.config import SYMBOL_SIZE
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-SYMBOL_SIZE = 1436
-"""Bytes of a symbol in SCDP's packets of 1500 bytes (``transport.scdp``: `packet` less `header`)."""
 
 TABLES = ("measured",)
 """Tables that come with the program: names for ``transport.scdp.decode_table``."""
