@@ -115,13 +115,14 @@ impl SourceBlockEncoder {
         self.encode_all(esi, out)
     }
 
-    /// Writes the encoding symbols from `first_esi` on, one after the other, as many as `out` has room for.
+    /// Writes the encoding symbols from `first_esi` on, one after the other, as many as `out` has room for: source symbols below
+    /// K, repair symbols from there on.
     ///
     /// # Errors
     ///
     /// [`BlockError::EncodingSymbolId`] when one of them has no id, [`BlockError::NothingLoaded`], and
     /// [`BlockError::Length`] when `out` does not have a multiple of T bytes.
-    pub fn repair_into(&self, first_esi: u32, out: &mut [u8]) -> Result<(), BlockError> {
+    pub fn symbols_into(&self, first_esi: u32, out: &mut [u8]) -> Result<(), BlockError> {
         let whole = out.len() - out.len() % self.shape.symbol_size;
         check_length("the buffer for whole symbols", whole, out.len())?;
         self.encode_all(first_esi, out)
