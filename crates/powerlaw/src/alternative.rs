@@ -24,8 +24,8 @@ pub enum Alternative {
 
 impl Alternative {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Exponential, Self::LogNormal, Self::Normal, Self::Weibull, Self::Gamma, Self::CutOff];
+    pub const ALL: &'static [Self] =
+        &[Self::Exponential, Self::LogNormal, Self::Normal, Self::Weibull, Self::Gamma, Self::CutOff];
 
     /// Its name in results.
     pub fn name(self) -> &'static str {

@@ -177,7 +177,7 @@ fn every_level_gives_the_same_bytes() {
                 decoder.clear();
             }
         }
-        for level in Level::ALL.into_iter().filter(|level| !level.is_available()) {
+        for &level in Level::ALL.iter().filter(|level| !level.is_available()) {
             let encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
             assert_eq!(encoder.with_level(level).err(), Some(BlockError::Level(level)));
         }
