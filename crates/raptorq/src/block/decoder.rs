@@ -59,12 +59,13 @@ const KEPT: u32 = 4096;
 /// it worked with if K is above 4096. It takes at most three times the block's size when the block has 100 symbols or more, of about a
 /// kilobyte or more; smaller symbols are worked on 128 bytes at a time all the same. It is taken as symbols arrive: up to
 /// an eighth of the block's symbols, about twice theirs; from then on also that of the block. A size that comes from outside
-/// should be compared with a limit all the same.
+/// should be compared with a limit all the same. A clone copies all symbols, and what the decoder works with, and shares the plan; it has
+/// no room to spare, so that it allocates again.
 ///
 /// [`may_decode`]: Self::may_decode
 /// [`try_decode`]: Self::try_decode
 /// [`clear`]: Self::clear
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SourceBlockDecoder {
     pub(super) shape: Shape,
     kernels: Kernels,

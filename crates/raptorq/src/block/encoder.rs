@@ -15,8 +15,9 @@ use crate::solve::row_columns;
 ///
 /// [`load`](Self::load) computes the intermediate symbols of a block, from which any encoding symbol is the sum of a
 /// few. The encoder owns all the memory it needs, and keeps it: the next block of the same shape allocates nothing.
-/// It takes little more than the block's size, each symbol counted as a multiple of 256 bytes.
-#[derive(Debug)]
+/// It takes little more than the block's size, each symbol counted as a multiple of 256 bytes. A clone copies that, and shares the
+/// plan.
+#[derive(Clone, Debug)]
 pub struct SourceBlockEncoder {
     shape: Shape,
     kernels: Kernels,

@@ -47,7 +47,7 @@ pub(super) enum Route {
 }
 
 /// Memory of all routes, used again by the next block.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
     pub(super) forced: Option<Route>,
     lost: Vec<u32>,

@@ -12,10 +12,10 @@ use crate::{ENCODING_SYMBOL_IDS, EncodingPlan, SourceBlockEncoder};
 /// Makes the packets of one block of an object; any of them, in any order, as often as needed.
 ///
 /// It holds the block's intermediate symbols, somewhat more than the block itself, and refers to nothing else: it can be
-/// kept, moved to another thread, and loaded with another block, of this object or another, re-using its memory. Get one
+/// kept, moved to another thread, cloned, which copies the symbols, and loaded with another block, of this object or another, re-using its memory. Get one
 /// from [`Encoder::block_encoder`](super::Encoder::block_encoder), or make it from the bytes of a block that was read
 /// from somewhere.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BlockEncoder {
     layout: BlockLayout,
     coder: SourceBlockEncoder,

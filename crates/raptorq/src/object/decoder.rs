@@ -61,7 +61,8 @@ pub enum BlockStatus {
 /// symbol spoils its block, so let a checksum below or a hash above guard against that.
 ///
 /// A block's memory is allocated as its packets arrive. A decoded block keeps its bytes and nothing else; they
-/// can be read at once ([`block`](Self::block)), or moved out to make room ([`take_block`](Self::take_block)).
+/// can be read at once ([`block`](Self::block)), or moved out to make room ([`take_block`](Self::take_block)). A clone copies all that was
+/// received and decoded, and shares the plans.
 ///
 /// ```
 /// use anabranch_raptorq::{Decoder, Encoder};
@@ -80,7 +81,7 @@ pub enum BlockStatus {
 /// assert_eq!(decoded, Some(object));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     oti: ObjectTransmissionInformation,
     limits: DecoderLimits,

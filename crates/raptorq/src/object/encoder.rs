@@ -26,6 +26,8 @@ use crate::EncodingPlan;
 /// - [`LoadedBlocks`](super::LoadedBlocks) serves packets of any blocks in any order, with as many in memory as it is
 ///   told.
 ///
+/// A clone clones `D`, which copies a `Vec` and not an `Arc`, and shares the plans.
+///
 /// ```
 /// use anabranch_raptorq::Encoder;
 ///

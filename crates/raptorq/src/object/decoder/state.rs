@@ -9,7 +9,7 @@ use super::super::plans::Plans;
 use crate::{Added, BlockError, SourceBlockDecoder};
 
 /// A block on its way.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum State {
     #[default]
     Waiting,
@@ -19,7 +19,7 @@ pub(super) enum State {
 }
 
 /// A block whose symbols are being collected.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Collecting {
     decoder: SourceBlockDecoder,
     /// How many symbols must be there before decoding is tried: more than K after it failed.
