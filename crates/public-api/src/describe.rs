@@ -31,7 +31,8 @@ pub(crate) fn item(path: &str, cfg: String, item: &Item) -> Result<Vec<String>, 
         Item::Trait(item) => {
             let mut lines = vec![format!("{before}pub trait {path}{}", text(&item.generics))];
             if !item.supertraits.is_empty() {
-                lines[0] += &format!(": {}", text(&item.supertraits));
+                lines[0].push_str(": ");
+                lines[0].push_str(&text(&item.supertraits));
             }
             lines.extend(item.items.iter().map(|item| format!("    {}", of_trait(item))));
             lines

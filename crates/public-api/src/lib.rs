@@ -14,7 +14,6 @@ mod print;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::Path;
 
 use names::{Names, Subject};
@@ -55,22 +54,17 @@ pub fn listing(folder: &Path) -> Result<String, String> {
             place.entry(heading).or_default().extend(items);
         }
     }
-    let mut out = String::new();
-    for Listed { declaration, implemented } in listed.values() {
-        declaration.iter().for_each(|line| line_to(&mut out, line));
+    let mut out = Vec::new();
+    for Listed { declaration, implemented } in listed.into_values() {
+        out.extend(declaration);
         for (heading, items) in implemented {
-            line_to(&mut out, &format!("    {heading}"));
-            items.iter().for_each(|line| line_to(&mut out, &format!("        {line}")));
+            out.push(format!("    {heading}"));
+            out.extend(items.iter().map(|line| format!("        {line}")));
         }
     }
-    for (heading, items) in &foreign {
-        line_to(&mut out, heading);
-        items.iter().for_each(|line| line_to(&mut out, &format!("    {line}")));
+    for (heading, items) in foreign {
+        out.push(heading);
+        out.extend(items.iter().map(|line| format!("    {line}")));
     }
-    Ok(out)
-}
-
-fn line_to(out: &mut String, line: &str) {
-    // Writing to a string does not fail.
-    let _ = writeln!(out, "{line}");
+    Ok(out.join("\n") + "\n")
 }

@@ -53,13 +53,11 @@ impl<'a> Names<'a> {
         {
             return Subject::Private;
         }
-        let mut subject = &*found.self_ty;
-        while let Type::Reference(reference) = subject {
-            subject = &reference.elem;
-        }
-        let definition = if let Type::Path(path) = subject { own(&path.path) } else { None };
+        let definition = named(&found.self_ty).and_then(own);
         match (definition, &found.trait_) {
-            (Some(definition), _) => self.paths.get(&definition).map_or(Subject::Private, |(path, _)| Subject::Public(path)),
+            (Some(definition), _) => {
+                self.paths.get(&definition).map_or(Subject::Private, |(path, _)| Subject::Public(path))
+            }
             (None, Some((path, _))) if is_public(path) || type_arguments(path).any(is_public) => Subject::Foreign,
             (None, _) => Subject::Private,
         }
@@ -145,10 +143,16 @@ fn type_arguments(path: &syn::Path) -> impl Iterator<Item = &syn::Path> {
         PathArguments::AngleBracketed(list) => Some(&list.args),
         _ => None,
     });
-    lists.flatten().filter_map(|argument| match argument {
-        GenericArgument::Type(Type::Path(path)) => Some(&path.path),
+    lists.flatten().filter_map(|argument| if let GenericArgument::Type(found) = argument { named(found) } else { None })
+}
+
+/// The path of a type, or of what it refers to, if it has one.
+fn named(found: &Type) -> Option<&syn::Path> {
+    match found {
+        Type::Path(path) => Some(&path.path),
+        Type::Reference(reference) => named(&reference.elem),
         _ => None,
-    })
+    }
 }
 
 /// The paths that a `use` names, with the name of each in its module; none for a glob.
@@ -165,7 +169,6 @@ fn imports(tree: &UseTree) -> Vec<(Vec<String>, Option<String>)> {
         UseTree::Rename(name) => vec![(vec![name.ident.to_string()], Some(name.rename.to_string()))],
         UseTree::Glob(_) => vec![(Vec::new(), None)],
         UseTree::Group(group) => group.items.iter().flat_map(imports).collect(),
-        _ => Vec::new(),
     }
 }
 

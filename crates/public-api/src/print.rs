@@ -55,7 +55,8 @@ impl Line {
                         self.sign(&std::mem::take(&mut signs), false);
                     }
                     signs.push(sign.as_char());
-                    let joined = matches!(tokens.get(i + 1), Some(TokenTree::Punct(_))) && sign.spacing() == Spacing::Joint;
+                    let joined =
+                        matches!(tokens.get(i + 1), Some(TokenTree::Punct(_))) && sign.spacing() == Spacing::Joint;
                     let lifetime = signs == "'";
                     // `>>` closes two lists of parameters, and `<<` opens two.
                     if lifetime || !joined || matches!(sign.as_char(), '<' | '>') && signs.len() == 1 {

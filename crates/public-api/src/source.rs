@@ -18,8 +18,8 @@ pub(crate) struct Module {
 impl Module {
     /// What must hold for its items, and `more`, to be put before them; empty if nothing.
     pub(crate) fn cfg(&self, more: &[String]) -> String {
-        let all: BTreeSet<&String> = self.conditions.iter().chain(more).collect();
-        all.into_iter().map(|condition| format!("{condition} ")).collect()
+        let all: BTreeSet<&str> = self.conditions.iter().chain(more).map(String::as_str).collect();
+        all.into_iter().flat_map(|condition| [condition, " "]).collect()
     }
 }
 
@@ -33,7 +33,7 @@ impl Crate {
     pub(crate) fn load(folder: &Path) -> Result<Self, String> {
         let root = folder.join("src");
         let mut source = Self { modules: Vec::new() };
-        source.file(&root.join("lib.rs"), &root, Vec::new(), Vec::new())?;
+        source.file(&root.join("lib.rs"), &root, &[], &[])?;
         Ok(source)
     }
 
@@ -46,16 +46,16 @@ impl Crate {
         self.modules.iter().find(|module| module.path == path)
     }
 
-    fn file(&mut self, file: &Path, inner: &Path, path: Vec<String>, cfg: Vec<String>) -> Result<(), String> {
+    fn file(&mut self, file: &Path, inner: &Path, path: &[String], cfg: &[String]) -> Result<(), String> {
         let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let parsed = syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?;
         self.add(parsed.items, inner, path, cfg)
     }
 
     /// A module whose inner modules have their files in the folder `inner`.
-    fn add(&mut self, items: Vec<Item>, inner: &Path, path: Vec<String>, cfg: Vec<String>) -> Result<(), String> {
+    fn add(&mut self, items: Vec<Item>, inner: &Path, path: &[String], cfg: &[String]) -> Result<(), String> {
         let place = self.modules.len();
-        self.modules.push(Module { path: path.clone(), items: Vec::new(), conditions: cfg.clone() });
+        self.modules.push(Module { path: path.to_vec(), items: Vec::new(), conditions: cfg.to_vec() });
         let mut kept = Vec::new();
         for item in items {
             if of_tests_or_pages(attributes_of(&item)) {
@@ -66,13 +66,13 @@ impl Crate {
                 continue;
             };
             let name = module.ident.to_string();
-            let (mut path, mut cfg) = (path.clone(), cfg.clone());
+            let (mut path, mut cfg) = (path.to_vec(), cfg.to_vec());
             path.push(name.clone());
             cfg.extend(conditions(&module.attrs).map(crate::print::attribute));
             let inner = inner.join(&name);
             match module.content.take() {
-                Some((_, items)) => self.add(items, &inner, path, cfg)?,
-                None => self.file(&file_of(&inner)?, &inner, path, cfg)?,
+                Some((_, items)) => self.add(items, &inner, &path, &cfg)?,
+                None => self.file(&file_of(&inner)?, &inner, &path, &cfg)?,
             }
             kept.push(Item::Mod(module));
         }
