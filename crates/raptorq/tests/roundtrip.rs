@@ -60,7 +60,7 @@ proptest! {
                     prop_assert!(count >= needed, "{} symbols sufficed, {} were said to be needed", count, needed);
                     break;
                 }
-                Err(NotYet { more }) => {
+                Err(NotYet { more, .. }) => {
                     prop_assert!(!complete && more > 0);
                     prop_assert!(count + more >= k);
                     needed = needed.max(count + more);
@@ -221,8 +221,8 @@ fn requests_that_make_no_sense_are_refused() {
     assert!(matches!(decoder.add_symbol(MAX_ESI + 1, &[0; 4]), Err(BlockError::EncodingSymbolId { .. })));
     assert!(matches!(decoder.add_symbol(0, &[0; 3]), Err(BlockError::Length { expected: 4, found: 3, .. })));
     assert_eq!(decoder.symbols_missing(), 12, "what was refused does not count");
-    assert_eq!(decoder.try_decode(), Err(NotYet { more: 12 }));
-    assert_eq!(decoder.try_decode_into(&mut [0; 48]), Err(DecodeError::NotYet(NotYet { more: 12 })));
+    assert!(matches!(decoder.try_decode(), Err(NotYet { more: 12, .. })));
+    assert!(matches!(decoder.try_decode_into(&mut [0; 48]), Err(DecodeError::NotYet(NotYet { more: 12, .. }))));
     assert!(matches!(decoder.try_decode_into(&mut [0; 47]), Err(DecodeError::Block(BlockError::Length { .. }))));
     assert_eq!(decoder.source_symbol(12), None);
     assert_eq!(decoder.source_symbol(u32::MAX), None);

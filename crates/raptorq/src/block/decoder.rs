@@ -18,6 +18,7 @@ use crate::solve::Work;
 /// The symbols received so far do not determine the block. They are kept: go on adding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("at least {more} more encoding symbols are needed")]
+#[non_exhaustive]
 pub struct NotYet {
     /// How many more symbols are needed, at least.
     ///
@@ -115,6 +116,10 @@ impl SourceBlockDecoder {
     pub fn with_level(mut self, level: Level) -> Result<Self, BlockError> {
         self.kernels = Kernels::of(level).ok_or(BlockError::Level(level))?;
         Ok(self)
+    }
+
+    pub(crate) fn use_kernels(&mut self, kernels: Kernels) {
+        self.kernels = kernels;
     }
 
     /// Forgets all symbols: what comes next is another block of the same shape.

@@ -48,6 +48,14 @@ impl SourceBlockEncoder {
         Ok(self)
     }
 
+    pub(crate) fn kernels(&self) -> Kernels {
+        self.kernels
+    }
+
+    pub(crate) fn use_kernels(&mut self, kernels: Kernels) {
+        self.kernels = kernels;
+    }
+
     /// Prepares for blocks of another shape. The block loaded before is gone.
     ///
     /// # Errors

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use super::error::EncoderError;
 use super::layout::{BlockLayout, LayoutError};
 use super::packet::{EncodingPacket, PacketError, PayloadId};
-use crate::{ENCODING_SYMBOL_IDS, EncodingPlan, SourceBlockEncoder};
+use crate::kernels::Kernels;
+use crate::{BlockError, ENCODING_SYMBOL_IDS, EncodingPlan, Level, SourceBlockEncoder};
 
 /// Makes the packets of one block of an object; any of them, in any order, as often as needed.
 ///
@@ -30,8 +31,18 @@ impl BlockEncoder {
     ///
     /// If the block has no symbols, is not as long as its layout says, or has another K' than the plan.
     pub fn new(layout: BlockLayout, plan: Arc<EncodingPlan>, block: &[u8]) -> Result<Self, EncoderError> {
+        Self::with_kernels(layout, plan, block, Kernels::best())
+    }
+
+    pub(super) fn with_kernels(
+        layout: BlockLayout,
+        plan: Arc<EncodingPlan>,
+        block: &[u8],
+        kernels: Kernels,
+    ) -> Result<Self, EncoderError> {
         check_block(&layout, block)?;
-        let coder = SourceBlockEncoder::new(plan, layout.source_symbols(), usize::from(layout.symbol_size()))?;
+        let mut coder = SourceBlockEncoder::new(plan, layout.source_symbols(), usize::from(layout.symbol_size()))?;
+        coder.use_kernels(kernels);
         let mut encoder = Self { layout, coder, symbols: Vec::new() };
         encoder.fill(block)?;
         Ok(encoder)
@@ -43,10 +54,37 @@ impl BlockEncoder {
     ///
     /// Those of [`new`](Self::new). The encoder keeps its block then.
     pub fn load(&mut self, layout: BlockLayout, plan: Arc<EncodingPlan>, block: &[u8]) -> Result<(), EncoderError> {
+        let kernels = self.coder.kernels();
+        self.load_with(layout, plan, block, kernels)
+    }
+
+    pub(super) fn load_with(
+        &mut self,
+        layout: BlockLayout,
+        plan: Arc<EncodingPlan>,
+        block: &[u8],
+        kernels: Kernels,
+    ) -> Result<(), EncoderError> {
         check_block(&layout, block)?;
         self.coder.reset(plan, layout.source_symbols(), usize::from(layout.symbol_size()))?;
+        self.coder.use_kernels(kernels);
         self.layout = layout;
         self.fill(block)
+    }
+
+    /// Uses the instructions of `level` from now on, instead of the best ones.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Level`] when this processor lacks them.
+    pub fn with_level(mut self, level: Level) -> Result<Self, EncoderError> {
+        self.coder.use_kernels(Kernels::of(level).ok_or(BlockError::Level(level))?);
+        Ok(self)
+    }
+
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.coder.level()
     }
 
     fn fill(&mut self, block: &[u8]) -> Result<(), EncoderError> {

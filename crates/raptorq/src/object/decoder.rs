@@ -15,7 +15,8 @@ use super::packet::{PacketRef, PayloadId};
 use super::plans::PlanCache;
 use super::plans::Plans;
 use super::symbols::Symbols;
-use crate::EncodingPlan;
+use crate::kernels::Kernels;
+use crate::{BlockError, EncodingPlan, Level};
 use state::{Collecting, State, buffer};
 
 /// What a packet did.
@@ -86,6 +87,7 @@ pub struct Decoder {
     oti: ObjectTransmissionInformation,
     limits: DecoderLimits,
     plans: Plans,
+    kernels: Kernels,
     blocks: Vec<State>,
     in_progress: usize,
     undecoded: usize,
@@ -120,6 +122,7 @@ impl Decoder {
             oti,
             limits,
             plans: Plans::default(),
+            kernels: Kernels::best(),
             blocks: oti.blocks().map(state).collect(),
             in_progress: 0,
             undecoded: 0,
@@ -136,6 +139,22 @@ impl Decoder {
     pub fn with_cache(mut self, cache: &PlanCache) -> Self {
         self.plans.set_cache(cache);
         self
+    }
+
+    /// Decodes all blocks with the instructions of `level` instead of the best ones. (Plans are made with the best ones all the same.)
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Level`] when this processor lacks them.
+    pub fn with_level(mut self, level: Level) -> Result<Self, DecoderError> {
+        self.kernels = Kernels::of(level).ok_or(BlockError::Level(level))?;
+        self.blocks.iter_mut().for_each(|state| state.use_kernels(self.kernels));
+        Ok(self)
+    }
+
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.kernels.level()
     }
 
     /// Uses `plan` for the blocks that it fits. If no plan is given, the decoder makes one when it needs it.
@@ -206,7 +225,7 @@ impl Decoder {
             if self.in_progress >= self.limits.max_blocks_in_progress {
                 return Err(DecoderError::TooManyBlocks { limit: self.limits.max_blocks_in_progress });
             }
-            let collecting = Collecting::start(&layout, &mut self.plans, self.spare.take())?;
+            let collecting = Collecting::start(&layout, &mut self.plans, self.kernels, self.spare.take())?;
             *state = State::Collecting(collecting);
             self.in_progress += 1;
         }

@@ -13,7 +13,8 @@ use super::packet::{EncodingPacket, PayloadId};
 #[cfg(feature = "std")]
 use super::plans::PlanCache;
 use super::plans::Plans;
-use crate::EncodingPlan;
+use crate::kernels::Kernels;
+use crate::{BlockError, EncodingPlan, Level};
 
 /// Makes the packets of an object.
 ///
@@ -42,6 +43,7 @@ pub struct Encoder<D> {
     object: D,
     oti: ObjectTransmissionInformation,
     plans: Plans,
+    kernels: Kernels,
 }
 
 impl<D: AsRef<[u8]>> Encoder<D> {
@@ -102,7 +104,22 @@ impl<D: AsRef<[u8]>> Encoder<D> {
     fn build(object: D, oti: ObjectTransmissionInformation, mut plans: Plans) -> Result<Self, EncoderError> {
         check_object(&oti, object.as_ref())?;
         plans.complete(&oti)?;
-        Ok(Self { object, oti, plans })
+        Ok(Self { object, oti, plans, kernels: Kernels::best() })
+    }
+
+    /// Encodes blocks with the instructions of `level` instead of the best ones. (Plans are made with the best ones all the same.)
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Level`] when this processor lacks them.
+    pub fn with_level(mut self, level: Level) -> Result<Self, EncoderError> {
+        self.kernels = Kernels::of(level).ok_or(BlockError::Level(level))?;
+        Ok(self)
+    }
+
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.kernels.level()
     }
 
     /// What receivers must know before the first packet.
@@ -134,7 +151,7 @@ impl<D: AsRef<[u8]>> Encoder<D> {
         Ok(Packets { encoder: self, repair_per_block, blocks: self.oti.blocks(), current: None, loaded: None })
     }
 
-    /// Writes source symbol `esi` of block `number` to `symbol`, straight from the object.
+    /// Writes the source symbol that `id` names to `symbol`, straight from the object.
     ///
     /// # Errors
     ///
@@ -153,17 +170,17 @@ impl<D: AsRef<[u8]>> Encoder<D> {
     #[doc(alias = "get_block_encoders")]
     pub fn block_encoder(&self, number: u8) -> Result<BlockEncoder, EncoderError> {
         let layout = self.layout(number)?;
-        BlockEncoder::new(layout, self.plan(&layout)?, self.block_bytes(&layout)?)
+        BlockEncoder::with_kernels(layout, self.plan(&layout)?, self.block_bytes(&layout)?, self.kernels)
     }
 
-    /// Loads another block into an encoder, which keeps its memory.
+    /// Loads another block into an encoder, which keeps its memory, and uses the [level](Self::level) of this one.
     ///
     /// # Errors
     ///
     /// If there is no such block, or it has no symbols. The encoder is as it was then.
     pub fn load_block(&self, number: u8, encoder: &mut BlockEncoder) -> Result<(), EncoderError> {
         let layout = self.layout(number)?;
-        encoder.load(layout, self.plan(&layout)?, self.block_bytes(&layout)?)
+        encoder.load_with(layout, self.plan(&layout)?, self.block_bytes(&layout)?, self.kernels)
     }
 
     pub(super) fn layout(&self, number: u8) -> Result<BlockLayout, EncoderError> {

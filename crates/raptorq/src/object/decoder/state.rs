@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::super::error::DecoderError;
 use super::super::layout::BlockLayout;
 use super::super::plans::Plans;
+use crate::kernels::Kernels;
 use crate::{Added, BlockError, SourceBlockDecoder};
 
 /// A block on its way.
@@ -31,6 +32,12 @@ impl State {
         if let Self::Decoded(bytes) = self { Some(bytes) } else { None }
     }
 
+    pub(super) fn use_kernels(&mut self, kernels: Kernels) {
+        if let Self::Collecting(block) = self {
+            block.decoder.use_kernels(kernels);
+        }
+    }
+
     #[cfg(feature = "std")]
     pub(super) fn is_ready(&self) -> bool {
         matches!(self, Self::Collecting(block) if block.missing() == 0)
@@ -42,18 +49,21 @@ impl Collecting {
     pub(super) fn start(
         layout: &BlockLayout,
         plans: &mut Plans,
+        kernels: Kernels,
         spare: Option<Box<Self>>,
     ) -> Result<Box<Self>, DecoderError> {
         let (symbols, size) = (layout.source_symbols(), usize::from(layout.symbol_size()));
         let plan = plans.get(symbols)?;
-        match spare {
+        let mut block = match spare {
             Some(mut spare) => {
                 spare.decoder.reset(plan, symbols, size)?;
                 spare.wanted = 0;
-                Ok(spare)
+                spare
             }
-            None => Ok(Box::new(Self { decoder: SourceBlockDecoder::new(plan, symbols, size)?, wanted: 0 })),
-        }
+            None => Box::new(Self { decoder: SourceBlockDecoder::new(plan, symbols, size)?, wanted: 0 }),
+        };
+        block.decoder.use_kernels(kernels);
+        Ok(block)
     }
 
     /// A source symbol, if it was received.
