@@ -6,11 +6,13 @@ extern crate alloc;
 extern crate std;
 
 mod block;
+#[cfg(feature = "fountain")]
 pub mod fountain;
 mod kernels;
 mod memory;
 mod object;
 mod rfc;
+#[cfg(feature = "fountain")]
 pub mod siblings;
 mod solve;
 

@@ -18,6 +18,8 @@ mod oti;
 mod packet;
 mod partition;
 mod plans;
+#[cfg(feature = "serde")]
+mod serialized;
 mod symbols;
 #[cfg(feature = "std")]
 mod threads;
