@@ -6,7 +6,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use anabranch_raptorq::{
-    Decoder, Encoder, LoadedBlocks, ObjectTransmissionInformation, PayloadId, Progress, RepairMatrix, SourceBlockEncoder,
+    Decoder, Encoder, LoadedBlocks, ObjectTransmissionInformation, PayloadId, Progress, RepairMatrix,
+    SourceBlockEncoder,
 };
 use common::{Random, ours};
 
