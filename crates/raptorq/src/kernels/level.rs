@@ -141,7 +141,7 @@ impl Level {
     /// `ANABRANCH_RAPTORQ_LEVEL` names, else the fastest that this processor has.
     ///
     /// A name that is unknown, or a level that this processor lacks, counts as no name; a program that would rather
-    /// complain asks [`Level::from_environment`]. Without the `std` feature there is no environment.
+    /// complain asks `Level::from_environment`. Without the `std` feature there is no environment.
     pub fn best() -> Self {
         #[cfg(feature = "std")]
         if let Ok(Some(level)) = Self::from_environment() {
