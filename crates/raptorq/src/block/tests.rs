@@ -65,11 +65,9 @@ fn every_route_with_every_level_recovers_the_block() {
             if k == 1000 && size == 1500 {
                 continue;
             }
-            for lost in [1, 5, k / 10, k / 3, k] {
+            let losses = if cfg!(miri) { &[1, k][..] } else { &[1, 5, k / 10, k / 3, k] };
+            for &lost in losses {
                 let lost = lost.clamp(1, k);
-                if cfg!(miri) && lost == 5 {
-                    continue;
-                }
                 let (block, symbols) = arrivals(&plan, k, size, lost, lost + 2);
                 for level in Level::available() {
                     let decoder = SourceBlockDecoder::new(Arc::clone(&plan), k, size).unwrap();
