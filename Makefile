@@ -13,14 +13,16 @@ BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
 # The interpreter that `make setup` checked, and no other.
 export UV_PYTHON_DOWNLOADS := never
+# What the codec does not have by default.
+CODEC_FEATURES := --features anabranch-raptorq/fountain,anabranch-raptorq/serde
 # Tests and doctests of the binding need a Python to link to; everything it does is tested from Python.
-CRATES := --workspace --exclude anabranch-py
+CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES)
 
 # The instruction sets of this kind of processor; the tests use the best one there is where it lacks one of them.
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all check format bench bench-codec bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all package msrv miri check format bench bench-codec bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,14 +52,23 @@ test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and u
 	@tools/test-wheel $(UV) target/dist/*.whl $(INTERPRETER)
 
 test-codec: ## test the RaptorQ codec without std, and with each of its instruction sets
-	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_TESTS)
+	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_FEATURES) $(CODEC_TESTS)
 	for level in $(CODEC_LEVELS); do \
 	  echo "ANABRANCH_RAPTORQ_LEVEL=$$level"; \
-	  ANABRANCH_RAPTORQ_LEVEL=$$level cargo test --locked -p anabranch-raptorq $(CODEC_TESTS); \
+	  ANABRANCH_RAPTORQ_LEVEL=$$level cargo test --locked -p anabranch-raptorq $(CODEC_FEATURES) $(CODEC_TESTS); \
 	done
 
 test-codec-all: ## the codec's long tests: every number of source symbols, and every class with another codec
 	cargo test --locked --release -p anabranch-raptorq --test all_k --test interop -- --ignored --nocapture
+
+package: ## make and build the packages of the published crates, and check what is in them; nothing is uploaded
+	@"$(PYTHON)" tools/package
+
+msrv: ## build and test the published crates with the oldest Rust they promise to work with (needs rustup)
+	@tools/msrv
+
+miri: ## look for undefined behaviour in the codec with Miri (needs a nightly Rust with it)
+	@tools/miri
 
 test-trials: setup ## the long statistical tests: 200 trials of every model and mixture
 	$(BIN)/pytest -m trials
@@ -67,7 +78,8 @@ fidelity-traffic: setup ## the paper's claims on the traces in ../shared: makes 
 
 check: setup ## formatting, lints and types, without changing anything
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets $(CODEC_FEATURES) -- -D warnings
+	cargo clippy --locked -p anabranch-raptorq --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked $(CRATES) --no-deps
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check

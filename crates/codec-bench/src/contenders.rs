@@ -16,7 +16,7 @@ pub fn repairs(plan: &Arc<EncodingPlan>, source_symbols: u32, block: &[u8], repa
     let symbol_size = block.len() / source_symbols as usize;
     let mut encoder = SourceBlockEncoder::new(Arc::clone(plan), source_symbols, symbol_size).expect("a plan for K");
     encoder.load(block).expect("K symbols");
-    encoder.repair_into(source_symbols, repairs).expect("whole symbols");
+    encoder.symbols_into(source_symbols, repairs).expect("whole symbols");
 }
 
 /// Encodes a block and makes its first repair symbols.
@@ -59,7 +59,7 @@ impl Contender for Encode<'_> {
 
     fn run(&mut self, (): ()) {
         self.encoder.load(black_box(self.block)).expect("K symbols");
-        self.encoder.repair_into(self.encoder.source_symbols(), &mut self.repairs).expect("whole symbols");
+        self.encoder.symbols_into(self.encoder.source_symbols(), &mut self.repairs).expect("whole symbols");
     }
 
     fn check(&mut self, (): ()) {
@@ -142,7 +142,7 @@ impl Contender for Repairs<'_> {
     fn prepare(&mut self) {}
 
     fn run(&mut self, (): ()) {
-        self.encoder.repair_into(black_box(self.encoder.source_symbols()), &mut self.made).expect("whole symbols");
+        self.encoder.symbols_into(black_box(self.encoder.source_symbols()), &mut self.made).expect("whole symbols");
     }
 
     fn check(&mut self, (): ()) {

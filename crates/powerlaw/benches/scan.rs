@@ -46,7 +46,7 @@ fn main() {
             let scan = timed(|| Sample::new(&numbers).map(|s| s.fit(XMin::Fitted)));
             let Ok(sample) = Sample::new(&numbers) else { continue };
             let Ok(whole) = sample.fit(XMin::At(sample.sorted()[0])) else { continue };
-            let compare = timed(|| Alternative::ALL.map(|a| whole.compare(&sample, a)));
+            let compare = timed(|| Alternative::ALL.iter().map(|a| whole.compare(&sample, *a)).collect::<Vec<_>>());
             let p = if n > 20_000 {
                 String::from("-")
             } else {

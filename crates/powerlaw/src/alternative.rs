@@ -7,6 +7,7 @@ use crate::weibull::Weibull;
 
 /// A distribution other than the power law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Alternative {
     /// exp(-rate x).
     Exponential,
@@ -24,8 +25,8 @@ pub enum Alternative {
 
 impl Alternative {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Exponential, Self::LogNormal, Self::Normal, Self::Weibull, Self::Gamma, Self::CutOff];
+    pub const ALL: &'static [Self] =
+        &[Self::Exponential, Self::LogNormal, Self::Normal, Self::Weibull, Self::Gamma, Self::CutOff];
 
     /// Its name in results.
     pub fn name(self) -> &'static str {
@@ -111,6 +112,7 @@ fn in_logs(u: &[f64], tail: &[f64], ln_density: impl Fn(f64) -> f64) -> Vec<f64>
 /// Parameters of a fitted alternative: of the whole distribution, of which the tail is the part above `x_min`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(missing_docs, reason = "the names are those of the textbooks")]
+#[non_exhaustive]
 pub enum Parameters {
     Exponential { rate: f64 },
     LogNormal { mu: f64, sigma: f64 },

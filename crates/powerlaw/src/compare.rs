@@ -118,7 +118,7 @@ mod tests {
             let x_min = if fitted { XMin::Fitted } else { XMin::At(numbers.iter().copied().fold(1e301, f64::min)) };
             if let Ok(fit) = sample.fit(x_min) {
                 prop_assert!(fit.alpha.is_finite() && fit.alpha > 1.0 && fit.distance.is_finite(), "{:?}", fit);
-                for alternative in Alternative::ALL {
+                for &alternative in Alternative::ALL {
                     if let Ok(c) = fit.compare(&sample, alternative) {
                         let all = [c.ratio, c.normalised, c.p, c.ln_likelihood];
                         prop_assert!(all.iter().all(|x| x.is_finite()), "{:?}", c);
@@ -137,7 +137,7 @@ mod tests {
             let (a, b) = (Sample::new(&numbers).unwrap(), Sample::new(&scaled).unwrap());
             let (fit_a, fit_b) = (a.fit(XMin::At(a.sorted()[0])).unwrap(), b.fit(XMin::At(b.sorted()[0])).unwrap());
             prop_assert!((fit_a.alpha / fit_b.alpha - 1.0).abs() < 1e-9);
-            for alternative in Alternative::ALL {
+            for &alternative in Alternative::ALL {
                 match (fit_a.compare(&a, alternative), fit_b.compare(&b, alternative)) {
                     (Ok(x), Ok(y)) => prop_assert!((x.normalised - y.normalised).abs() < 1e-5, "{:?} {:?}", x, y),
                     (x, y) => prop_assert_eq!(x.err(), y.err()),

@@ -16,6 +16,7 @@ pub enum XMin {
 
 /// Why there is no answer. Never a NaN in place of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Inconclusive {
     /// A power law needs two different values in its tail.
     #[error("fewer than two different values in the tail")]

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 /// Numbers that are no sample.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
+#[non_exhaustive]
 pub enum SampleError {
     /// A power law lives on positive, finite numbers.
     #[error("value {value} at position {index}: expected a positive, finite number")]

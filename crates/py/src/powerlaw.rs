@@ -40,8 +40,8 @@ pub(crate) fn powerlaw_fit(py: Python<'_>, numbers: &[u8], x_min: Option<f64>) -
     let result = py.detach(|| {
         outcome(sample.fit(rule(x_min)), |fit: PowerLaw| {
             let against: serde_json::Map<String, Value> = Alternative::ALL
-                .into_iter()
-                .map(|a| (a.name().to_owned(), outcome(fit.compare(&sample, a), |c| comparison(&c))))
+                .iter()
+                .map(|&a| (a.name().to_owned(), outcome(fit.compare(&sample, a), |c| comparison(&c))))
                 .collect();
             json!({
                 "alpha": fit.alpha, "x_min": fit.x_min, "distance": fit.distance, "n_tail": fit.n_tail,

@@ -141,7 +141,7 @@ pub unsafe extern "C" fn anb_raptorq_decoder_add(
         })?;
         let done = match done {
             anabranch_raptorq::Progress::Complete => Progress::Complete,
-            anabranch_raptorq::Progress::BlockDecoded => Progress::BlockDecoded,
+            anabranch_raptorq::Progress::BlockDecoded { .. } => Progress::BlockDecoded,
             anabranch_raptorq::Progress::Redundant => Progress::Redundant,
             _ => Progress::Collecting,
         };

@@ -52,14 +52,14 @@ fn repeat(name: &str, lost: Option<u32>, count: u32) {
         let mut repair = vec![0; SYMBOL_SIZE];
         for _ in 0..count {
             encoder.load(black_box(&block)).expect("K symbols");
-            encoder.repair_into(SOURCE_SYMBOLS, &mut repair).expect("one symbol");
+            encoder.symbols_into(SOURCE_SYMBOLS, &mut repair).expect("one symbol");
         }
         black_box(repair);
         return;
     };
     encoder.load(&block).expect("K symbols");
     let mut repairs = vec![0; (lost as usize + 2) * SYMBOL_SIZE];
-    encoder.repair_into(SOURCE_SYMBOLS, &mut repairs).expect("whole symbols");
+    encoder.symbols_into(SOURCE_SYMBOLS, &mut repairs).expect("whole symbols");
     // 37 and 100 have no common divisor: these are different symbols, spread over the block.
     let missing: Vec<u32> = (0..lost).map(|i| i * 37 % SOURCE_SYMBOLS).collect();
     let kept = (0..SOURCE_SYMBOLS).zip(block.chunks(SYMBOL_SIZE)).filter(|(esi, _)| !missing.contains(esi));

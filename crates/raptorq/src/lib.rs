@@ -1,4 +1,4 @@
-//! RaptorQ, the forward error correction code of RFC 6330.
+#![doc = include_str!("../README.md")]
 #![no_std]
 
 extern crate alloc;
@@ -6,11 +6,13 @@ extern crate alloc;
 extern crate std;
 
 mod block;
+#[cfg(feature = "fountain")]
 pub mod fountain;
 mod kernels;
 mod memory;
 mod object;
 mod rfc;
+#[cfg(feature = "fountain")]
 pub mod siblings;
 mod solve;
 mod threads;
@@ -28,8 +30,7 @@ pub use object::{
     PacketError, PacketRef, Packets, Partition, PayloadId, Progress, partition,
 };
 
-/// The examples of the README and of the how-to page, which run as tests.
-#[cfg(all(doctest, feature = "std"))]
-#[doc = include_str!("../README.md")]
-#[doc = include_str!("../../../docs/how-to/use-the-codec.md")]
-struct Pages;
+// A page of the documentation, whose examples run as tests; no module of the library.
+#[cfg(all(doc, feature = "std"))]
+#[doc = include_str!("../docs/guide.md")]
+pub mod guide {}

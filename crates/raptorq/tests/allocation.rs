@@ -55,7 +55,7 @@ fn the_second_block_is_encoded_without_allocation() {
             let mut repairs = vec![0; 20 * size];
             let info = measure(|| {
                 encoder.load(&second).unwrap();
-                encoder.repair_into(k, &mut repairs).unwrap();
+                encoder.symbols_into(k, &mut repairs).unwrap();
                 encoder.encode_into(k + 1_000_000, &mut repairs[..size]).unwrap();
                 // The same shape once more, said in another way.
                 encoder.reset(Arc::clone(&plan), k, size).unwrap();
@@ -115,7 +115,7 @@ fn an_encoder_takes_at_most_three_times_the_block() {
             let info = measure(|| {
                 let mut encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
                 encoder.load(&block).unwrap();
-                encoder.repair_into(k, &mut repairs).unwrap();
+                encoder.symbols_into(k, &mut repairs).unwrap();
             });
             at_most_thrice("encoder", k, size, info);
         }

@@ -73,11 +73,11 @@ fn a_decoder_takes_all_the_symbols_it_asks_for() {
             break;
         }
     }
-    let Err(NotYet { more }) = decoder.try_decode() else { panic!("these symbols repeat each other") };
+    let Err(NotYet { more, .. }) = decoder.try_decode() else { panic!("these symbols repeat each other") };
     assert!(more > 8, "{more} more needed: the ids are not bad enough for this test");
     assert_eq!(decoder.symbols_missing(), more);
     assert!(!decoder.may_decode());
-    assert_eq!(decoder.try_decode(), Err(NotYet { more }));
+    assert!(matches!(decoder.try_decode(), Err(NotYet { more: still, .. }) if still == more));
     let mut missing = more;
     let mut esi = MAX_ESI;
     while missing > 0 {

@@ -60,7 +60,7 @@ proptest! {
                     prop_assert!(count >= needed, "{} symbols sufficed, {} were said to be needed", count, needed);
                     break;
                 }
-                Err(NotYet { more }) => {
+                Err(NotYet { more, .. }) => {
                     prop_assert!(!complete && more > 0);
                     prop_assert!(count + more >= k);
                     needed = needed.max(count + more);
@@ -83,7 +83,7 @@ proptest! {
         let encoder = ours::encoder(&ours::plan(k), &block, size);
         for first in [0, k.saturating_sub(2), k, first % (MAX_ESI - 4), MAX_ESI - 4] {
             let mut range = vec![0; 5 * size];
-            encoder.repair_into(first, &mut range).unwrap();
+            encoder.symbols_into(first, &mut range).unwrap();
             for (esi, symbol) in (first..).zip(range.chunks(size)) {
                 prop_assert_eq!(symbol, &ours::symbol(&encoder, size, esi)[..]);
                 if esi < k {
@@ -107,7 +107,7 @@ proptest! {
         let encoder = ours::encoder(&plan, &block, size);
         for first in [k, k + first % 1000, MAX_ESI - (count - 1)] {
             let mut expected = vec![0; count as usize * size];
-            encoder.repair_into(first, &mut expected).unwrap();
+            encoder.symbols_into(first, &mut expected).unwrap();
             let matrix = RepairMatrix::new(&plan, k, first, count).unwrap();
             let mut repairs = vec![0xa5; expected.len()];
             matrix.encode_into(&block, size, &mut repairs).unwrap();
@@ -159,13 +159,13 @@ fn every_level_gives_the_same_bytes() {
             encoder
         };
         let mut expected = vec![0; 50 * size];
-        portable.repair_into(k, &mut expected).unwrap();
+        portable.symbols_into(k, &mut expected).unwrap();
         for level in Level::available() {
             let encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
             let mut encoder = encoder.with_level(level).unwrap();
             encoder.load(&block).unwrap();
             let mut repairs = vec![0; 50 * size];
-            encoder.repair_into(k, &mut repairs).unwrap();
+            encoder.symbols_into(k, &mut repairs).unwrap();
             assert!(repairs == expected, "{level}, K = {k}, T = {size}");
             let matrix = RepairMatrix::new(&plan, k, k, 50).unwrap().with_level(level).unwrap();
             repairs.fill(0);
@@ -177,7 +177,7 @@ fn every_level_gives_the_same_bytes() {
                 decoder.clear();
             }
         }
-        for level in Level::ALL.into_iter().filter(|level| !level.is_available()) {
+        for &level in Level::ALL.iter().filter(|level| !level.is_available()) {
             let encoder = SourceBlockEncoder::new(Arc::clone(&plan), k, size).unwrap();
             assert_eq!(encoder.with_level(level).err(), Some(BlockError::Level(level)));
         }
@@ -211,18 +211,18 @@ fn requests_that_make_no_sense_are_refused() {
     for length in [0, 3, 5, 8] {
         assert!(matches!(encoder.encode_into(12, &mut [0; 8][..length]), Err(BlockError::Length { expected: 4, .. })));
     }
-    assert!(matches!(encoder.repair_into(12, &mut [0; 9]), Err(BlockError::Length { .. })));
-    assert_eq!(encoder.repair_into(12, &mut []), Ok(()), "no symbol is an easy request");
+    assert!(matches!(encoder.symbols_into(12, &mut [0; 9]), Err(BlockError::Length { .. })));
+    assert_eq!(encoder.symbols_into(12, &mut []), Ok(()), "no symbol is an easy request");
     assert!(matches!(encoder.encode_into(MAX_ESI + 1, &mut [0; 4]), Err(BlockError::EncodingSymbolId { .. })));
     assert!(matches!(encoder.encode_into(u32::MAX, &mut [0; 4]), Err(BlockError::EncodingSymbolId { .. })));
-    assert!(matches!(encoder.repair_into(MAX_ESI, &mut [0; 8]), Err(BlockError::EncodingSymbolId { .. })));
+    assert!(matches!(encoder.symbols_into(MAX_ESI, &mut [0; 8]), Err(BlockError::EncodingSymbolId { .. })));
 
     let mut decoder = ours::decoder(&plan, 12, 4);
     assert!(matches!(decoder.add_symbol(MAX_ESI + 1, &[0; 4]), Err(BlockError::EncodingSymbolId { .. })));
     assert!(matches!(decoder.add_symbol(0, &[0; 3]), Err(BlockError::Length { expected: 4, found: 3, .. })));
     assert_eq!(decoder.symbols_missing(), 12, "what was refused does not count");
-    assert_eq!(decoder.try_decode(), Err(NotYet { more: 12 }));
-    assert_eq!(decoder.try_decode_into(&mut [0; 48]), Err(DecodeError::NotYet(NotYet { more: 12 })));
+    assert!(matches!(decoder.try_decode(), Err(NotYet { more: 12, .. })));
+    assert!(matches!(decoder.try_decode_into(&mut [0; 48]), Err(DecodeError::NotYet(NotYet { more: 12, .. }))));
     assert!(matches!(decoder.try_decode_into(&mut [0; 47]), Err(DecodeError::Block(BlockError::Length { .. }))));
     assert_eq!(decoder.source_symbol(12), None);
     assert_eq!(decoder.source_symbol(u32::MAX), None);

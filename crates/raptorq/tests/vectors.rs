@@ -43,7 +43,7 @@ fn a_range_of_repair_symbols_has_the_known_ones_in_their_places() {
         let block: Vec<u8> = (0..k as usize * SYMBOL_SIZE).map(source_byte).collect();
         let encoder = ours::encoder(&ours::plan(k), &block, SYMBOL_SIZE);
         let mut range = [0; 8 * SYMBOL_SIZE];
-        encoder.repair_into(k, &mut range).unwrap();
+        encoder.symbols_into(k, &mut range).unwrap();
         for (_, esi, expected) in VECTORS.iter().filter(|vector| vector.0 == k) {
             let symbol = &range[(esi - k) as usize * SYMBOL_SIZE..][..SYMBOL_SIZE];
             assert_eq!(&hexadecimal(symbol), expected, "K = {k}, ESI {esi}");

@@ -131,7 +131,7 @@ impl Contender for Send<'_> {
     }
 
     fn check(&mut self, packets: Self::Output) {
-        check(self.workload, self.repairs, packets.iter().map(|packet| packet.data()));
+        check(self.workload, self.repairs, packets.iter().map(EncodingPacket::data));
     }
 }
 
@@ -154,7 +154,7 @@ impl Contender for PeerSend<'_> {
     }
 
     fn check(&mut self, packets: Self::Output) {
-        check(self.0.workload, self.0.repairs, packets.iter().map(|packet| packet.data()));
+        check(self.0.workload, self.0.repairs, packets.iter().map(raptorq::EncodingPacket::data));
     }
 }
 

@@ -1,7 +1,7 @@
 //! How often a fountain code fails to decode, for a given overhead: measured, with confidence intervals.
 //!
 //! ```text
-//! cargo run --release -p anabranch-raptorq --example failure -- \
+//! cargo run --release -p anabranch-raptorq --features fountain --example failure -- \
 //!     --code raptorq,r10,lt --k 10,100,1000 --overhead 0,1,2,3 --trials 1e6 --seed 1 --threads 2
 //! ```
 //!

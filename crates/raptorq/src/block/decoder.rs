@@ -21,6 +21,7 @@ use crate::threads::Threads;
 /// The symbols received so far do not determine the block. They are kept: go on adding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("at least {more} more encoding symbols are needed")]
+#[non_exhaustive]
 pub struct NotYet {
     /// How many more symbols are needed, at least.
     ///
@@ -62,12 +63,13 @@ const KEPT: u32 = 4096;
 /// it worked with if K is above 4096. It takes at most three times the block's size when the block has 100 symbols or more, of about a
 /// kilobyte or more; smaller symbols are worked on 64 bytes at a time all the same. Each thread more takes as much again for its strip of 256 bytes of each symbol. It is taken as symbols arrive: up to
 /// an eighth of the block's symbols, about twice theirs; from then on also that of the block. A size that comes from outside
-/// should be compared with a limit all the same.
+/// should be compared with a limit all the same. A clone copies all symbols, and what the decoder works with, and shares the plan; it has
+/// no room to spare, so that it allocates again.
 ///
 /// [`may_decode`]: Self::may_decode
 /// [`try_decode`]: Self::try_decode
 /// [`clear`]: Self::clear
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SourceBlockDecoder {
     pub(super) shape: Shape,
     kernels: Kernels,
@@ -133,6 +135,10 @@ impl SourceBlockDecoder {
 
     pub(crate) fn set_threads(&mut self, threads: Threads) {
         self.threads = threads;
+    }
+
+    pub(crate) fn use_kernels(&mut self, kernels: Kernels) {
+        self.kernels = kernels;
     }
 
     /// Forgets all symbols: what comes next is another block of the same shape.

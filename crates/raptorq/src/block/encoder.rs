@@ -18,8 +18,9 @@ use crate::threads::Threads;
 ///
 /// [`load`](Self::load) computes the intermediate symbols of a block, from which any encoding symbol is the sum of a
 /// few. The encoder owns all the memory it needs, and keeps it: the next block of the same shape allocates nothing.
-/// It takes little more than the block's size, each symbol counted as a multiple of 256 bytes, or of 64 if it has no more than 128.
-#[derive(Debug)]
+/// It takes little more than the block's size, each symbol counted as a multiple of 256 bytes, or of 64 if it has no more than
+/// 128. A clone copies that, and shares the plan.
+#[derive(Clone, Debug)]
 pub struct SourceBlockEncoder {
     shape: Shape,
     kernels: Kernels,
@@ -71,6 +72,14 @@ impl SourceBlockEncoder {
 
     pub(crate) fn set_threads(&mut self, threads: Threads) {
         self.threads = threads;
+    }
+
+    pub(crate) fn kernels(&self) -> Kernels {
+        self.kernels
+    }
+
+    pub(crate) fn use_kernels(&mut self, kernels: Kernels) {
+        self.kernels = kernels;
     }
 
     /// Prepares for blocks of another shape. The block loaded before is gone.
@@ -144,13 +153,14 @@ impl SourceBlockEncoder {
         self.encode_all(esi, out)
     }
 
-    /// Writes the encoding symbols from `first_esi` on, one after the other, as many as `out` has room for.
+    /// Writes the encoding symbols from `first_esi` on, one after the other, as many as `out` has room for: source symbols below
+    /// K, repair symbols from there on.
     ///
     /// # Errors
     ///
     /// [`BlockError::EncodingSymbolId`] when one of them has no id, [`BlockError::NothingLoaded`], and
     /// [`BlockError::Length`] when `out` does not have a multiple of T bytes.
-    pub fn repair_into(&self, first_esi: u32, out: &mut [u8]) -> Result<(), BlockError> {
+    pub fn symbols_into(&self, first_esi: u32, out: &mut [u8]) -> Result<(), BlockError> {
         let whole = out.len() - out.len() % self.shape.symbol_size;
         check_length("the buffer for whole symbols", whole, out.len())?;
         self.encode_all(first_esi, out)

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::coefficients::RepairCoefficients;
 use super::error::ENCODING_SYMBOL_IDS;
 use super::{BlockError, EncodingPlan};
-use crate::kernels::product::Inputs;
+use crate::kernels::product::{Inputs, Outputs};
 use crate::kernels::{Kernels, Level};
 use crate::rfc::Parameters;
 use crate::threads::Threads;
@@ -99,15 +99,8 @@ impl RepairMatrix {
             }
         }
         let inputs = Inputs { symbols: block, rows: &self.inputs };
-        self.kernels.product(
-            self.coefficients.all(),
-            inputs,
-            symbol_size,
-            &self.outputs,
-            out,
-            true,
-            Threads::default(),
-        );
+        let outputs = Outputs { symbols: out, rows: &self.outputs, replace: true };
+        self.kernels.product(self.coefficients.all(), inputs, symbol_size, outputs, Threads::default());
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 /// What became of a symbol that was handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Added {
     /// It was new, and was kept.
     New,

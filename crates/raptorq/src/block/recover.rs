@@ -17,7 +17,7 @@ use super::coefficients::RepairCoefficients;
 use super::received::Received;
 use super::shape::Shape;
 use crate::kernels::execute::{Chunk, Emission, Layout, Rows, Task, chunks, lanes};
-use crate::kernels::product::{Coefficients, Inputs};
+use crate::kernels::product::{Coefficients, Inputs, Outputs};
 use crate::kernels::program::{GatherList, Source};
 use crate::kernels::{Kernels, LANE, Level};
 use crate::memory::reserve_double;
@@ -51,7 +51,7 @@ pub(super) enum Route {
 }
 
 /// Memory of all routes, used again by the next block.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
     pub(super) forced: Option<Route>,
     lost: Vec<u32>,
@@ -217,9 +217,7 @@ impl Recovery {
                     self.coefficients.all(),
                     Inputs { symbols: block, rows: &self.sources },
                     size,
-                    &self.syndromes,
-                    repairs,
-                    false,
+                    Outputs { symbols: repairs, rows: &self.syndromes, replace: false },
                     threads.for_work(octets as u64),
                 );
                 octets
@@ -230,7 +228,7 @@ impl Recovery {
         let octets = self.chosen.len() * self.targets.len() * shape.strips();
         let inputs = Inputs { symbols: repairs, rows: &self.chosen };
         let threads = threads.for_work(octets as u64);
-        kernels.product(inverse, inputs, size, &self.targets, block, true, threads);
+        kernels.product(inverse, inputs, size, Outputs { symbols: block, rows: &self.targets, replace: true }, threads);
         (made + octets) as u64
     }
 

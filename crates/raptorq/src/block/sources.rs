@@ -11,7 +11,7 @@ const SHARE: usize = 8;
 const SMALL: usize = 64 << 10;
 
 /// The block as one piece, or its first symbols in the order in which they came.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     /// Empty, or all of the block.
     block: Vec<u8>,

@@ -146,10 +146,10 @@ impl Kernels {
             // strip for each share.
             unsafe { Share { strips: share, slots: area.at(at), aside: aside.map(|aside| area.at(aside)) } }
         });
-        let solve = |strips, slots| match task.width {
-            1 => self.run(Strips::<1> { run, strips, slots }),
-            2 => self.run(Strips::<2> { run, strips, slots }),
-            4 => self.run(Strips::<4> { run, strips, slots }),
+        let solve = |range, slots| match task.width {
+            1 => self.run(Strips::<1> { run, range, slots }),
+            2 => self.run(Strips::<2> { run, range, slots }),
+            4 => self.run(Strips::<4> { run, range, slots }),
             _ => panic!("a strip has 1, 2 or 4 lanes"),
         };
         task.threads.each(shares, |Share { strips, slots, aside }| match aside {
@@ -218,7 +218,7 @@ unsafe impl Send for Share {}
 /// store.
 struct Strips<'a, const N: usize> {
     run: Execute<'a>,
-    strips: Range<usize>,
+    range: Range<usize>,
     slots: *mut Chunk,
 }
 
@@ -229,7 +229,7 @@ impl<const N: usize> Operation for Strips<'_, N> {
     unsafe fn run<V: Lane>(self) {
         let run = &self.run;
         let mut slots = self.slots.cast();
-        for offset in self.strips.map(|strip| strip * N * LANE) {
+        for offset in self.range.map(|strip| strip * N * LANE) {
             let strip = Strip { run, slots, offset, bytes: (run.size - offset).min(N * LANE) };
             // SAFETY: `execute` compared the program's bounds with the block, the symbols and the area.
             unsafe {

@@ -105,7 +105,10 @@ mod tests {
     fn the_product_with_the_inverse_is_the_identity() {
         for level in Level::available() {
             let kernels = Kernels::of(level).unwrap();
-            for (rows, columns) in [(1, 1), (3, 5), (17, 17), (64, 66), (70, 130)] {
+            // Under Miri the sizes that are enough for each way to end.
+            let sizes: &[_] =
+                if cfg!(miri) { &[(1, 1), (3, 5), (9, 66)] } else { &[(1, 1), (3, 5), (17, 17), (64, 66), (70, 130)] };
+            for &(rows, columns) in sizes {
                 let mut octet = octets(rows as u32);
                 let width = lanes(columns);
                 let mut matrix = vec![Chunk::ZERO; rows * width];

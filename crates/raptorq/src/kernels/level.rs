@@ -59,7 +59,7 @@ struct Names;
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, level) in Level::ALL.into_iter().enumerate() {
+        for (i, level) in Level::ALL.iter().enumerate() {
             write!(f, "{}{level}", if i == 0 { "" } else { ", " })?;
         }
         Ok(())
@@ -77,14 +77,15 @@ impl FromStr for Level {
 
     /// The level of that name, whether this processor has it or not.
     fn from_str(name: &str) -> Result<Self, LevelError> {
-        let found = Self::ALL.into_iter().find(|level| level.name() == name);
+        let found = Self::ALL.iter().copied().find(|level| level.name() == name);
         found.ok_or_else(|| LevelError::Unknown { name: name.to_owned() })
     }
 }
 
 impl Level {
     /// Every level, from the slowest.
-    pub const ALL: [Self; 6] = [Self::Portable, Self::Neon, Self::Ssse3, Self::Avx2, Self::Avx2Gfni, Self::Avx512];
+    pub const ALL: &'static [Self] =
+        &[Self::Portable, Self::Neon, Self::Ssse3, Self::Avx2, Self::Avx2Gfni, Self::Avx512];
 
     /// The environment variable that forces a level; see [`Level::best`].
     pub const VARIABLE: &str = "ANABRANCH_RAPTORQ_LEVEL";
@@ -133,14 +134,14 @@ impl Level {
 
     /// The levels that this processor has, from the slowest; [`Level::Portable`] is always the first.
     pub fn available() -> impl DoubleEndedIterator<Item = Self> {
-        Self::ALL.into_iter().filter(|level| level.is_available())
+        Self::ALL.iter().copied().filter(|level| level.is_available())
     }
 
     /// The level that codecs use unless told otherwise: the one that the environment variable
     /// `ANABRANCH_RAPTORQ_LEVEL` names, else the fastest that this processor has.
     ///
     /// A name that is unknown, or a level that this processor lacks, counts as no name; a program that would rather
-    /// complain asks [`Level::from_environment`]. Without the `std` feature there is no environment.
+    /// complain asks `Level::from_environment`. Without the `std` feature there is no environment.
     pub fn best() -> Self {
         #[cfg(feature = "std")]
         if let Ok(Some(level)) = Self::from_environment() {
@@ -248,7 +249,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back_and_others_are_refused_with_the_list() {
-        for level in Level::ALL {
+        for &level in Level::ALL {
             assert_eq!(level.to_string().parse(), Ok(level));
         }
         for name in ["", "AVX512", "avx2_gfni", " avx2", "sse2"] {
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn kernels_exist_for_available_levels_only() {
-        for level in Level::ALL {
+        for &level in Level::ALL {
             assert_eq!(Kernels::of(level).map(Kernels::level), level.is_available().then_some(level));
         }
         assert!(Level::Portable.is_available());
@@ -283,7 +284,7 @@ mod tests {
             Level::from_variable(Some(OsStr::new("fastest"))),
             Err(LevelError::Unknown { name: "fastest".to_owned() })
         );
-        for level in Level::ALL {
+        for &level in Level::ALL {
             let expected = if level.is_available() { Ok(Some(level)) } else { Err(LevelError::Unavailable { level }) };
             assert_eq!(Level::from_variable(Some(OsStr::new(level.name()))), expected);
         }

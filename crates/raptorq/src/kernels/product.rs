@@ -25,6 +25,14 @@ pub(crate) struct Inputs<'a> {
     pub(crate) rows: &'a [u32],
 }
 
+/// Rows to write.
+pub(crate) struct Outputs<'a> {
+    pub(crate) symbols: &'a mut [u8],
+    pub(crate) rows: &'a [u32],
+    /// Whether what is there does not count.
+    pub(crate) replace: bool,
+}
+
 impl Kernels {
     /// `out[targets[n]] += sum over i of c[i][n] * symbols[rows[i]]`, for all `targets`.
     ///
@@ -39,11 +47,10 @@ impl Kernels {
         coefficients: Coefficients<'_>,
         inputs: Inputs<'_>,
         symbol_size: usize,
-        targets: &[u32],
-        out: &mut [u8],
-        replace: bool,
+        outputs: Outputs<'_>,
         threads: Threads,
     ) {
+        let Outputs { symbols: out, rows: targets, replace } = outputs;
         // Divisions rather than products, which might overflow.
         let lines = coefficients.by_input.len().checked_div(coefficients.lanes);
         assert!(lines.is_some_and(|lines| inputs.rows.len() <= lines), "a coefficient is missing");
@@ -55,9 +62,9 @@ impl Kernels {
         let product = Product { coefficients, inputs, size: symbol_size, targets, out, replace };
         if symbol_size > LANE {
             let shares = threads.shares(symbol_size.div_ceil(2 * LANE));
-            threads.each(shares, |strips| self.run(Strips::<2> { product, strips }));
+            threads.each(shares, |range| self.run(Strips::<2> { product, range }));
         } else {
-            self.run(Strips::<1> { product, strips: 0..1 });
+            self.run(Strips::<1> { product, range: 0..1 });
         }
     }
 }
@@ -79,7 +86,7 @@ unsafe impl Sync for Product<'_> {}
 /// Strips of `N` lanes that one thread does.
 struct Strips<'a, const N: usize> {
     product: Product<'a>,
-    strips: Range<usize>,
+    range: Range<usize>,
 }
 
 impl<const N: usize> Operation for Strips<'_, N> {
@@ -88,7 +95,7 @@ impl<const N: usize> Operation for Strips<'_, N> {
     #[inline(always)]
     unsafe fn run<V: Lane>(self) {
         let product = &self.product;
-        for offset in self.strips.map(|strip| strip * N * LANE) {
+        for offset in self.range.map(|strip| strip * N * LANE) {
             let bytes = product.size - offset;
             for first in (0..product.targets.len()).step_by(BLOCK) {
                 // SAFETY: `product` checked the targets and the coefficients; the instructions are there.

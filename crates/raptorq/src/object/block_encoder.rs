@@ -7,16 +7,17 @@ use alloc::vec::Vec;
 use super::error::EncoderError;
 use super::layout::{BlockLayout, LayoutError};
 use super::packet::{EncodingPacket, PacketError, PayloadId};
+use crate::kernels::Kernels;
 use crate::threads::Threads;
-use crate::{ENCODING_SYMBOL_IDS, EncodingPlan, SourceBlockEncoder};
+use crate::{BlockError, ENCODING_SYMBOL_IDS, EncodingPlan, Level, SourceBlockEncoder};
 
 /// Makes the packets of one block of an object; any of them, in any order, as often as needed.
 ///
 /// It holds the block's intermediate symbols, somewhat more than the block itself, and refers to nothing else: it can be
-/// kept, moved to another thread, and loaded with another block, of this object or another, re-using its memory. Get one
+/// kept, moved to another thread, cloned, which copies the symbols, and loaded with another block, of this object or another, re-using its memory. Get one
 /// from [`Encoder::block_encoder`](super::Encoder::block_encoder), or make it from the bytes of a block that was read
 /// from somewhere.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BlockEncoder {
     layout: BlockLayout,
     coder: SourceBlockEncoder,
@@ -31,18 +32,19 @@ impl BlockEncoder {
     ///
     /// If the block has no symbols, is not as long as its layout says, or has another K' than the plan.
     pub fn new(layout: BlockLayout, plan: Arc<EncodingPlan>, block: &[u8]) -> Result<Self, EncoderError> {
-        Self::on(Threads::default(), layout, plan, block)
+        Self::on((Kernels::best(), Threads::default()), layout, plan, block)
     }
 
-    /// As [`new`](Self::new), sharing the work on each block among `threads`.
+    /// As [`new`](Self::new), by the instructions and threads that are named.
     pub(super) fn on(
-        threads: Threads,
+        (kernels, threads): (Kernels, Threads),
         layout: BlockLayout,
         plan: Arc<EncodingPlan>,
         block: &[u8],
     ) -> Result<Self, EncoderError> {
         check_block(&layout, block)?;
         let mut coder = SourceBlockEncoder::new(plan, layout.source_symbols(), usize::from(layout.symbol_size()))?;
+        coder.use_kernels(kernels);
         coder.set_threads(threads);
         let mut encoder = Self { layout, coder, symbols: Vec::new() };
         encoder.fill(block)?;
@@ -55,10 +57,37 @@ impl BlockEncoder {
     ///
     /// Those of [`new`](Self::new). The encoder keeps its block then.
     pub fn load(&mut self, layout: BlockLayout, plan: Arc<EncodingPlan>, block: &[u8]) -> Result<(), EncoderError> {
+        let kernels = self.coder.kernels();
+        self.load_with(layout, plan, block, kernels)
+    }
+
+    pub(super) fn load_with(
+        &mut self,
+        layout: BlockLayout,
+        plan: Arc<EncodingPlan>,
+        block: &[u8],
+        kernels: Kernels,
+    ) -> Result<(), EncoderError> {
         check_block(&layout, block)?;
         self.coder.reset(plan, layout.source_symbols(), usize::from(layout.symbol_size()))?;
+        self.coder.use_kernels(kernels);
         self.layout = layout;
         self.fill(block)
+    }
+
+    /// Uses the instructions of `level` from now on, instead of the best ones.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Level`] when this processor lacks them.
+    pub fn with_level(mut self, level: Level) -> Result<Self, EncoderError> {
+        self.coder.use_kernels(Kernels::of(level).ok_or(BlockError::Level(level))?);
+        Ok(self)
+    }
+
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.coder.level()
     }
 
     fn fill(&mut self, block: &[u8]) -> Result<(), EncoderError> {

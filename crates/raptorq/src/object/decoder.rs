@@ -17,6 +17,7 @@ use super::packet::{PacketRef, PayloadId};
 use super::plan_cache::PlanCache;
 use super::plans::Plans;
 use super::symbols::Symbols;
+use crate::kernels::Kernels;
 use crate::threads::Threads;
 use crate::{BlockError, EncodingPlan, Level};
 use state::{Collecting, State, buffer};
@@ -67,7 +68,8 @@ pub enum BlockStatus {
 /// symbol spoils its block, so let a checksum below or a hash above guard against that.
 ///
 /// A block's memory is allocated as its packets arrive. A decoded block keeps its bytes and nothing else; they
-/// can be read at once ([`block`](Self::block)), or moved out to make room ([`take_block`](Self::take_block)).
+/// can be read at once ([`block`](Self::block)), or moved out to make room ([`take_block`](Self::take_block)). A clone copies all that was
+/// received and decoded, and shares the plans.
 ///
 /// ```
 /// use anabranch_raptorq::{Decoder, Encoder};
@@ -86,13 +88,13 @@ pub enum BlockStatus {
 /// assert_eq!(decoded, Some(object));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     oti: ObjectTransmissionInformation,
     limits: DecoderLimits,
-    level: Level,
     threads: Threads,
     plans: Plans,
+    kernels: Kernels,
     blocks: Vec<State>,
     in_progress: usize,
     undecoded: usize,
@@ -130,9 +132,9 @@ impl Decoder {
         let mut decoder = Self {
             oti,
             limits,
-            level: Level::best(),
             threads: Threads::default(),
             plans: Plans::default(),
+            kernels: Kernels::best(),
             blocks: oti.blocks().map(state).collect(),
             in_progress: 0,
             undecoded: 0,
@@ -153,19 +155,6 @@ impl Decoder {
         self
     }
 
-    /// Uses the instructions of `level` instead of the best ones, for blocks of which nothing has arrived yet.
-    ///
-    /// # Errors
-    ///
-    /// If this processor lacks them.
-    pub fn with_level(mut self, level: Level) -> Result<Self, DecoderError> {
-        if !level.is_available() {
-            return Err(BlockError::Level(level).into());
-        }
-        self.level = level;
-        Ok(self)
-    }
-
     /// Shares the work on a block among up to `threads` threads, for blocks of which nothing has arrived yet; see
     /// [`SourceBlockDecoder::with_threads`](crate::SourceBlockDecoder::with_threads). For objects of one large block;
     /// [`decode_ready_on`](Self::decode_ready_on) does several blocks at once.
@@ -174,6 +163,22 @@ impl Decoder {
     pub fn with_threads(mut self, threads: core::num::NonZeroUsize) -> Self {
         self.threads = Threads::new(threads);
         self
+    }
+
+    /// Decodes all blocks with the instructions of `level` instead of the best ones. (Plans are made with the best ones all the same.)
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Level`] when this processor lacks them.
+    pub fn with_level(mut self, level: Level) -> Result<Self, DecoderError> {
+        self.kernels = Kernels::of(level).ok_or(BlockError::Level(level))?;
+        self.blocks.iter_mut().for_each(|state| state.use_kernels(self.kernels));
+        Ok(self)
+    }
+
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.kernels.level()
     }
 
     /// Uses `plan` for the blocks that it fits. If no plan is given, the decoder makes one when it needs it.
@@ -252,8 +257,8 @@ impl Decoder {
             if self.in_progress >= self.limits.max_blocks_in_progress {
                 return Err(DecoderError::TooManyBlocks { limit: self.limits.max_blocks_in_progress });
             }
-            let collecting =
-                Collecting::start(&layout, &mut self.plans, (self.level, self.threads), self.spare.take())?;
+            let means = (self.kernels, self.threads);
+            let collecting = Collecting::start(&layout, &mut self.plans, means, self.spare.take())?;
             *state = State::Collecting(collecting);
             self.in_progress += 1;
         }

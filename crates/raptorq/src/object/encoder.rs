@@ -13,8 +13,9 @@ use super::packet::{EncodingPacket, PayloadId};
 #[cfg(feature = "std")]
 use super::plan_cache::PlanCache;
 use super::plans::Plans;
-use crate::EncodingPlan;
+use crate::kernels::Kernels;
 use crate::threads::Threads;
+use crate::{BlockError, EncodingPlan, Level};
 
 /// Makes the packets of an object.
 ///
@@ -26,6 +27,8 @@ use crate::threads::Threads;
 /// - [`block_encoder`](Self::block_encoder) hands out one block to keep, for instance one for each thread;
 /// - [`LoadedBlocks`](super::LoadedBlocks) serves packets of any blocks in any order, with as many in memory as it is
 ///   told.
+///
+/// A clone clones `D`, which copies a `Vec` and not an `Arc`, and shares the plans.
 ///
 /// ```
 /// use anabranch_raptorq::Encoder;
@@ -42,6 +45,7 @@ pub struct Encoder<D> {
     oti: ObjectTransmissionInformation,
     plans: Plans,
     threads: Threads,
+    kernels: Kernels,
 }
 
 impl<D: AsRef<[u8]>> Encoder<D> {
@@ -102,7 +106,7 @@ impl<D: AsRef<[u8]>> Encoder<D> {
     fn build(object: D, oti: ObjectTransmissionInformation, mut plans: Plans) -> Result<Self, EncoderError> {
         check_object(&oti, object.as_ref())?;
         plans.complete(&oti)?;
-        Ok(Self { object, oti, plans, threads: Threads::default() })
+        Ok(Self { object, oti, plans, threads: Threads::default(), kernels: Kernels::best() })
     }
 
     /// Shares the work on each block among up to `threads` threads, the calling one included, which live as long as a call. For
@@ -112,6 +116,21 @@ impl<D: AsRef<[u8]>> Encoder<D> {
     pub fn with_threads(mut self, threads: core::num::NonZeroUsize) -> Self {
         self.threads = Threads::new(threads);
         self
+    }
+
+    /// Encodes blocks with the instructions of `level` instead of the best ones. (Plans are made with the best ones all the same.)
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Level`] when this processor lacks them.
+    pub fn with_level(mut self, level: Level) -> Result<Self, EncoderError> {
+        self.kernels = Kernels::of(level).ok_or(BlockError::Level(level))?;
+        Ok(self)
+    }
+
+    /// Whose instructions it uses.
+    pub fn level(&self) -> Level {
+        self.kernels.level()
     }
 
     /// What receivers must know before the first packet.
@@ -143,7 +162,7 @@ impl<D: AsRef<[u8]>> Encoder<D> {
         Ok(Packets { encoder: self, repair_per_block, blocks: self.oti.blocks(), current: None, loaded: None })
     }
 
-    /// Writes source symbol `esi` of block `number` to `symbol`, straight from the object.
+    /// Writes the source symbol that `id` names to `symbol`, straight from the object.
     ///
     /// # Errors
     ///
@@ -166,17 +185,17 @@ impl<D: AsRef<[u8]>> Encoder<D> {
 
     pub(super) fn block_encoder_on(&self, threads: Threads, number: u8) -> Result<BlockEncoder, EncoderError> {
         let layout = self.layout(number)?;
-        BlockEncoder::on(threads, layout, self.plan(&layout)?, self.block_bytes(&layout)?)
+        BlockEncoder::on((self.kernels, threads), layout, self.plan(&layout)?, self.block_bytes(&layout)?)
     }
 
-    /// Loads another block into an encoder, which keeps its memory.
+    /// Loads another block into an encoder, which keeps its memory, and uses the [level](Self::level) of this one.
     ///
     /// # Errors
     ///
     /// If there is no such block, or it has no symbols. The encoder is as it was then.
     pub fn load_block(&self, number: u8, encoder: &mut BlockEncoder) -> Result<(), EncoderError> {
         let layout = self.layout(number)?;
-        encoder.load(layout, self.plan(&layout)?, self.block_bytes(&layout)?)
+        encoder.load_with(layout, self.plan(&layout)?, self.block_bytes(&layout)?, self.kernels)
     }
 
     pub(super) fn layout(&self, number: u8) -> Result<BlockLayout, EncoderError> {

@@ -21,7 +21,20 @@ use crate::rfc::parameters::MAX_SOURCE_SYMBOLS;
 /// more symbol, then for 2, 4, 8 more, and so on; once the budget is used up, for a fraction of K. Packets that were lost by
 /// chance do not come to that, and a block of which all source symbols arrived is complete without any decoding. The number
 /// of blocks, up to 255, multiplies it; [`SourceBlockDecoder::work`](crate::SourceBlockDecoder::work) counts it.
+///
+/// There may be more limits in later versions, so start from the defaults:
+///
+/// ```
+/// use anabranch_raptorq::DecoderLimits;
+///
+/// let limits = DecoderLimits::default().object_bytes(16 << 20).blocks_in_progress(4);
+/// assert_eq!(limits.max_object_bytes, 16 << 20);
+/// ```
+///
+/// With the feature `serde` a limit that is not named when limits are read has its default, and an unknown name is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct DecoderLimits {
     /// The largest acceptable object (F), in bytes. Default: 1 GiB.
@@ -35,8 +48,18 @@ pub struct DecoderLimits {
     /// have, 255.
     pub max_blocks_in_progress: usize,
     /// How many more symbols than K a block may have without being decodable, for a repair symbol to be kept; source symbols
-    /// always are. Among honest packets it happens once in
-    /// 256 times that K do not suffice, and ever 256 times more rarely that one more does not. Default: 32.
+    /// always are. Default: 32.
+    ///
+    /// Honest packets do not come to that. Of blocks of 10, 100 and 1000 symbols, with ids drawn at random or 10 % lost, K symbols did
+    /// not suffice for one in 157 to 230, and K + 1 for one in 28,000 to 54,000 (K = 10 and 100); of 4 million blocks of 100 symbols
+    /// with 10 % lost none needed more than K + 2. Measured with the crate's example `failure`:
+    ///
+    /// ```text
+    /// cargo run --release --features fountain --example failure -- --seed 1 --code raptorq --k 10 --trials 1e7
+    /// cargo run --release --features fountain --example failure -- --seed 1 --code raptorq --k 100 --trials 1e6
+    /// cargo run --release --features fountain --example failure -- --seed 1 --code raptorq --k 100 --received loss=0.1 --trials 4e6
+    /// cargo run --release --features fountain --example failure -- --seed 1 --code raptorq --k 1000 --received uniform,loss=0.1 --trials 1e5
+    /// ```
     pub max_extra_symbols: u32,
 }
 

@@ -15,8 +15,8 @@ use super::packet::{EncodingPacket, PayloadId};
 /// `E` refers to the [`Encoder`]: `&Encoder<_>`, `Arc<Encoder<_>>`, `Box<Encoder<_>>`. A packet of a block that is not in
 /// memory costs encoding that block, in the place of the one that was not used for the longest. So a sender that goes
 /// round over all blocks needs a capacity of all of them, or should send block by block. Source packets come from the
-/// object and need no block in memory.
-#[derive(Debug)]
+/// object and need no block in memory. A clone copies the blocks in memory; where they are many, make a new one instead.
+#[derive(Clone, Debug)]
 pub struct LoadedBlocks<E> {
     encoder: E,
     capacity: NonZeroUsize,

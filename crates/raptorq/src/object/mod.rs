@@ -20,6 +20,8 @@ mod partition;
 #[cfg(feature = "std")]
 mod plan_cache;
 mod plans;
+#[cfg(feature = "serde")]
+mod serialized;
 mod symbols;
 #[cfg(feature = "std")]
 mod threads;

@@ -86,6 +86,9 @@ pub enum OtiError {
 /// - T, the symbol size in bytes, is positive and a multiple of Al, the symbol alignment;
 /// - Z blocks, at least one, have at most 56 403 symbols each: ceil(ceil(F/T)/Z) <= K'_max;
 /// - N, the number of sub-blocks of each block, is at least one.
+///
+/// With the feature `serde` it is written as `transfer_length`, `symbol_size`, `source_blocks`, `sub_blocks` and `symbol_alignment`;
+/// numbers that break a rule are an error when they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectTransmissionInformation {
     transfer_length: u64,

@@ -170,6 +170,8 @@ impl<'a> PacketRef<'a> {
 /// Those that an encoder makes hold one symbol each. §4.4.2 allows several in a row in one packet, and the padding of the
 /// last source symbol to be left out; the decoder takes these too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct EncodingPacket {
     payload_id: PayloadId,
     data: Vec<u8>,

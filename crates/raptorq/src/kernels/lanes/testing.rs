@@ -9,7 +9,7 @@ use super::super::{Kernels, Level};
 
 /// Does `test` with the kernels of every level of this processor, and says which levels it lacks.
 pub(crate) fn each_kernels(test: impl Fn(Kernels)) {
-    for level in Level::ALL {
+    for &level in Level::ALL {
         match Kernels::of(level) {
             Some(kernels) => test(kernels),
             None => std::eprintln!("not tested: level {level} is not available here"),

@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 use super::super::error::DecoderError;
 use super::super::layout::BlockLayout;
 use super::super::plans::Plans;
+use crate::kernels::Kernels;
 use crate::threads::Threads;
-use crate::{Added, BlockError, Level, SourceBlockDecoder};
+use crate::{Added, BlockError, SourceBlockDecoder};
 
 /// A block on its way.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum State {
     #[default]
     Waiting,
@@ -20,7 +21,7 @@ pub(super) enum State {
 }
 
 /// A block whose symbols are being collected.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Collecting {
     decoder: SourceBlockDecoder,
     /// How many symbols must be there before decoding is tried: more than K after it failed.
@@ -39,6 +40,12 @@ impl State {
         if let Self::Decoded(bytes) = self { bytes } else { Vec::new() }
     }
 
+    pub(super) fn use_kernels(&mut self, kernels: Kernels) {
+        if let Self::Collecting(block) = self {
+            block.decoder.use_kernels(kernels);
+        }
+    }
+
     #[cfg(feature = "std")]
     pub(super) fn is_ready(&self) -> bool {
         matches!(self, Self::Collecting(block) if block.missing() == 0)
@@ -50,23 +57,21 @@ impl Collecting {
     pub(super) fn start(
         layout: &BlockLayout,
         plans: &mut Plans,
-        (level, threads): (Level, Threads),
+        (kernels, threads): (Kernels, Threads),
         spare: Option<Box<Self>>,
     ) -> Result<Box<Self>, DecoderError> {
         let (symbols, size) = (layout.source_symbols(), usize::from(layout.symbol_size()));
         let plan = plans.get(symbols)?;
-        match spare {
-            Some(mut spare) => {
-                spare.decoder.reset(plan, symbols, size)?;
-                (spare.wanted, spare.work) = (0, 0);
-                Ok(spare)
-            }
-            None => {
-                let mut decoder = SourceBlockDecoder::new(plan, symbols, size)?.with_level(level)?;
-                decoder.set_threads(threads);
-                Ok(Box::new(Self { decoder, wanted: 0, work: 0 }))
-            }
-        }
+        let mut block = if let Some(mut spare) = spare {
+            spare.decoder.reset(plan, symbols, size)?;
+            (spare.wanted, spare.work) = (0, 0);
+            spare
+        } else {
+            Box::new(Self { decoder: SourceBlockDecoder::new(plan, symbols, size)?, wanted: 0, work: 0 })
+        };
+        block.decoder.set_threads(threads);
+        block.decoder.use_kernels(kernels);
+        Ok(block)
     }
 
     #[cfg(feature = "std")]
