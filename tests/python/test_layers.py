@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 # From the ground up; a line may import the lines above it, and no others (docs/concepts/architecture.md).
 LAYERS = {
     "raptorq": """
-        memory rfc
+        memory rfc threads
         kernels
         solve
         block

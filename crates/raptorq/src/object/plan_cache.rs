@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::plans::extended_symbols;
+use crate::rfc::Parameters;
 use crate::{BlockError, EncodingPlan};
 
 /// Plans that several objects and threads share.
@@ -72,9 +72,8 @@ impl PlanCache {
 
     /// As [`plan`](Self::plan), but the plan's program may be missing.
     pub(super) fn outline(&self, source_symbols: u32) -> Result<Arc<EncodingPlan>, BlockError> {
-        let extended_symbols =
-            extended_symbols(source_symbols).ok_or(BlockError::SourceSymbols { found: source_symbols })?;
-        let slot = lock(&self.shelf).slot(extended_symbols);
+        let parameters = Parameters::of(source_symbols).ok_or(BlockError::SourceSymbols { found: source_symbols })?;
+        let slot = lock(&self.shelf).slot(parameters.k_prime);
         let mut plan = lock(&slot.plan);
         if let Some(plan) = &*plan {
             return Ok(Arc::clone(plan));

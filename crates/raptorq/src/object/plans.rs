@@ -77,7 +77,7 @@ impl Plans {
 }
 
 /// K' for K source symbols.
-pub(super) fn extended_symbols(source_symbols: u32) -> Option<u32> {
+fn extended_symbols(source_symbols: u32) -> Option<u32> {
     Parameters::of(source_symbols).map(|parameters| parameters.k_prime)
 }
 
