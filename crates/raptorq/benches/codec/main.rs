@@ -2,6 +2,8 @@
 //!
 //! - One thread, and its processor time. The contenders of a measurement take turns; the median of the samples counts.
 //! - A speed is source data (K * T bytes) by time, in Gbit/s of 10^9 bits.
+//! - `Encoder` and `Decoder`, of both codecs, code an object of one block with a new coder each time: from the object to packets,
+//!   and from packets to the object in a vector. Plans are in the process's cache, as they are after the first object of a size.
 //! - Encoding makes the intermediate symbols and one repair symbol. From scratch, it makes the plan too.
 //! - Decoding begins with symbols in memory and ends with a block that the caller can read. The lost symbols are
 //!   random, at least one; two repair symbols more than were lost arrive.
@@ -91,10 +93,11 @@ fn introduction(bench: &Bench) -> String {
          The peer is crates.io `raptorq` 2.0.1. Processor time of one thread; median of {samples} samples of at least \
          {least} s (3 of what takes over 0.1 s), taken in turns, ± half the distance between the fastest and the slowest. Gbit/s are 10^9 bits of \
          source data. Each measurement is done in two fresh processes whose heaps differ by 16 bytes; for each codec the \
-         better one counts. Encoding includes one repair symbol; the peer uses a plan made beforehand, or from scratch makes \
-         it anew. Decoding includes handing over the symbols, {extra} repair symbols more than were lost; ours leaves \
-         the block in the decoder's memory, the peer in a vector. The heap is kept warm, and what the peer allocates is \
-         freed outside the timing. Every result is checked. `crates/raptorq/benches/codec` has the details.\n",
+         better one counts. `Encoder` and `Decoder`: an object of one block, a new coder for each, packets in and out, plans in the \
+         process's cache unless it is the first of its size. Block coders: encoding includes one repair symbol; the peer uses a \
+         plan made beforehand, or makes it anew where it is included. Decoding includes handing over the symbols, {extra} repair \
+         symbols more than were lost; ours leaves the block in the decoder's memory, the peer in a vector. The heap is kept warm, \
+         and what is handed out is freed outside the timing. Every result is checked. `crates/raptorq/benches/codec` has the details.\n",
         pages = if huge_pages { " Huge pages for both codecs." } else { "" },
         least = bench.options.least(),
         extra = tables::EXTRA,
