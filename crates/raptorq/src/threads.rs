@@ -20,9 +20,9 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// Octets that a thread must have to add or multiply to be worth its start: a core takes some 50 microseconds for them.
-    /// Tests have threads for every octet.
-    const LEAST: u64 = if cfg!(test) { 1 } else { 8 << 20 };
+    /// Octets that a thread must have to add or multiply to be worth its start: a core takes some 100 microseconds for them, and
+    /// starting a thread half of that. Tests have threads for every octet.
+    const LEAST: u64 = if cfg!(test) { 1 } else { 16 << 20 };
 
     #[cfg(feature = "std")]
     pub(crate) fn new(threads: NonZeroUsize) -> Self {
@@ -53,15 +53,16 @@ impl Threads {
 
     /// Does `work` on all `shares`, each on a thread of its own.
     pub(crate) fn each<T>(self, shares: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
-        #[cfg(feature = "std")]
-        if self.0.get() > 1 {
-            let Ok(()) = for_each::<T, core::convert::Infallible>(self.0, shares, |share| {
-                work(share);
-                Ok(())
-            });
-            return;
+        match self.count() {
+            #[cfg(feature = "std")]
+            2.. => {
+                let Ok(()) = for_each::<T, core::convert::Infallible>(self.0, shares, |share| {
+                    work(share);
+                    Ok(())
+                });
+            }
+            _ => shares.for_each(work),
         }
-        shares.for_each(work);
     }
 }
 

@@ -141,8 +141,14 @@ impl SourceBlockDecoder {
         self.kernels = kernels;
     }
 
-    /// Forgets all symbols: what comes next is another block of the same shape.
+    /// Forgets all symbols: what comes next is another block of the same shape. If the block before lost more than all before it,
+    /// this makes room for one that is somewhat worse.
     pub fn clear(&mut self) {
+        self.recovery.make_room();
+        self.forget_symbols();
+    }
+
+    fn forget_symbols(&mut self) {
         self.received.clear(self.shape.source_symbols);
         self.sources.clear(self.shape.bytes());
         self.repairs.clear();
@@ -291,7 +297,7 @@ impl SourceBlockDecoder {
             let arrived = Arrived {
                 shape: &self.shape,
                 received: &self.received,
-                block: self.sources.block_mut(),
+                block: self.sources.complete(self.shape.bytes()),
                 repairs: &mut self.repairs,
                 failed: self.attempts.failed > 0,
                 threads: self.threads,
@@ -324,7 +330,7 @@ impl SourceBlockDecoder {
     pub fn take_block(&mut self) -> Result<Vec<u8>, NotYet> {
         self.try_decode()?;
         let block = self.sources.take();
-        self.clear();
+        self.forget_symbols();
         Ok(block)
     }
 

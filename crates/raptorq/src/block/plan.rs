@@ -120,6 +120,7 @@ impl Later {
         Self { made: make(skeleton) }
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "with `std` it may be missing")]
     fn get(&self) -> Option<&Made> {
         Some(&self.made)
     }

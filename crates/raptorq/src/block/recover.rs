@@ -72,8 +72,9 @@ pub(super) struct Recovery {
     line: Vec<u8>,
     /// Repair symbols that syndromes are made of.
     syndromes: Vec<u32>,
-    /// The most losses that there is room for: by the plan, and by solving.
+    /// The most losses that there is room for, or is [going to be](Self::make_room): by the plan, and by solving.
     reserved: [usize; 2],
+    grown: bool,
 }
 
 impl Recovery {
@@ -115,9 +116,17 @@ impl Recovery {
         let most = &mut self.reserved[usize::from(route == Route::Solve)];
         if self.lost.len() > *most {
             *most = self.lost.len();
-            self.reserve_double();
+            self.grown = true;
         }
         result
+    }
+
+    /// Makes room for as much again if the block before took more than those before it: when another comes, and not for the
+    /// last.
+    pub(super) fn make_room(&mut self) {
+        if core::mem::take(&mut self.grown) {
+            self.reserve_double();
+        }
     }
 
     /// Frees all memory.
@@ -127,7 +136,7 @@ impl Recovery {
 
     /// Blocks are going to have another number of symbols: what there is room for says nothing about them.
     pub(super) fn forget_reserved(&mut self) {
-        self.reserved = [0; 2];
+        (self.reserved, self.grown) = ([0; 2], false);
     }
 
     /// Finds out how the first `repairs` repair symbols give the lost symbols. No symbol is touched.
