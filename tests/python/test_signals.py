@@ -59,11 +59,13 @@ def status(folder: Path) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def _hangups_end_programs() -> Iterator[None]:
-    """A program inherits that hang-ups are ignored: these tests may run under nohup, what they start must not."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def _signals_end_programs() -> Iterator[None]:
+    """A program inherits that hang-ups or Ctrl-C are ignored: these tests may run under nohup or in the background, what they start must not."""
+    ours = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in ours.items()}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
