@@ -60,7 +60,10 @@ def status(folder: Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _signals_end_programs() -> Iterator[None]:
-    """A program inherits that hang-ups or Ctrl-C are ignored: these tests may run under nohup or in the background, what they start must not."""
+    """A program inherits that hang-ups or Ctrl-C are ignored: under nohup, and in a background job.
+
+    These tests may run there; what they start must not.
+    """
     ours = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, handler) for number, handler in ours.items()}
     yield
