@@ -64,11 +64,11 @@ def _signals_end_programs() -> Iterator[None]:
 
     These tests may run there; what they start must not.
     """
-    ours = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
-    before = {number: signal.signal(number, handler) for number, handler in ours.items()}
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    signal.signal(signal.SIGHUP, hangup)
+    signal.signal(signal.SIGINT, interrupt)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
