@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -234,6 +235,11 @@ def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.Monk
     results = runner.run(job, progress=hear)
     assert max(told) == 8 - len(missing)
     assert results.manifest.incomplete == ()
+    first, second, *others = results.manifest.runs
+    late, stalled = replace(first, status="time_limit"), replace(second, status="stalled")
+    manifest = replace(results.manifest, runs=(late, stalled, *others))
+    assert EXPERIMENT.incomplete(manifest) == (late, stalled)
+    assert replace(EXPERIMENT, open_ended=True).incomplete(manifest) == (stalled,)
     with pytest.raises(AnabranchError, match="1 of 8 runs are missing"):
         runner.finish(job, _without_one(results, lab))
 
@@ -363,7 +369,6 @@ def test_the_check_fails_for_what_is_unexplained(lab: Path, monkeypatch: pytest.
     assert result.exit_code == 1
     assert "scdp/toy, goodput: " in result.stdout
     assert "unexplained" in result.stdout
-    from dataclasses import replace
 
     explained = replace(EXPERIMENT.claims[0], explanation="Toys are fast.")
     monkeypatch.setattr(registry, "EXPERIMENTS", (replace(EXPERIMENT, claims=(explained,)),))

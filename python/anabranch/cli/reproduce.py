@@ -188,7 +188,9 @@ def _reproduce(
     err.print(f"index: {out / 'index.html'}", markup=False)
     if keep:
         _write_tables(err)
-    incomplete = [(o.job.experiment.name, run) for o in outcomes for run in o.results.manifest.incomplete]
+    incomplete = [
+        (o.job.experiment.name, run) for o in outcomes for run in o.job.experiment.incomplete(o.results.manifest)
+    ]
     for name, run in incomplete:
         err.print(f"{name}, {run.run}: {run.status}" + (f": {run.message}" if run.message else ""), markup=False)
     return 1 if incomplete else 0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from anabranch.figures import Figure
+    from anabranch.manifest import Manifest, RunEntry
     from anabranch.reproduce.claims import Claim
     from anabranch.results import Results
 
@@ -61,6 +62,8 @@ class Experiment:
     calculate
         For an experiment that needs no simulation: makes its tables, which `draw` and the claims find in what they are
         given by `anabranch.reproduce.calculated.table`. It has no scenario then, and no quick size.
+    open_ended
+        Whether runs end at ``run.time_limit`` by intention, with sessions that are not finished.
     """
 
     name: str
@@ -75,6 +78,11 @@ class Experiment:
     notes: str = ""
     reference: str | None = None
     calculate: Callable[[], Mapping[str, pl.DataFrame]] | None = None
+    open_ended: bool = False
+
+    def incomplete(self, manifest: Manifest) -> tuple[RunEntry, ...]:
+        """Runs that did not complete although they should have."""
+        return tuple(run for run in manifest.incomplete if not (self.open_ended and run.status == "time_limit"))
 
     @property
     def paper(self) -> str:

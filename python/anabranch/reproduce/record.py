@@ -147,7 +147,7 @@ def make(experiment: Experiment, results: Results, figures: Sequence[Figure], *,
         seeds=manifest.seeds,
         scenario=fingerprint(experiment, manifest.scenario_toml, quick=quick),
         version=manifest.version,
-        incomplete=len(manifest.incomplete),
+        incomplete=len(experiment.incomplete(manifest)),
         claims={claim.key: measure(claim, results) for claim in experiment.claims},
         figures=[{"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures],
     )

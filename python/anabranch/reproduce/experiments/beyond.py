@@ -166,6 +166,7 @@ COEXISTENCE = Experiment(
         "workload.tcp-short.until=30ms",
         "repeat=3",
     ),
+    open_ended=True,
     notes=(
         "Runs end at a limit of time, by intention: the long flows have no end. A short flow that did not finish "
         "counts as later than every other. The thesis leaves the coexistence open and suggests fair queues."
