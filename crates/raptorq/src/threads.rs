@@ -41,8 +41,12 @@ impl Threads {
 
     /// As many as are worth it for so many octets that are added or multiplied.
     pub(crate) fn for_work(self, octets: u64) -> Self {
-        let most = usize::try_from(octets / Self::LEAST).unwrap_or(usize::MAX);
-        NonZeroUsize::new(self.0.get().min(most)).map_or(Self::default(), Self)
+        self.at_most(usize::try_from(octets / Self::LEAST).unwrap_or(usize::MAX))
+    }
+
+    /// No more than that, and one at least.
+    fn at_most(self, most: usize) -> Self {
+        NonZeroUsize::new(self.count().min(most)).map_or(Self::default(), Self)
     }
 
     /// Cuts `count` items into a share for each thread, as equal as can be, and none of them empty.
@@ -52,11 +56,11 @@ impl Threads {
     }
 
     /// Does `work` on all `shares`, each on a thread of its own.
-    pub(crate) fn each<T>(self, shares: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
-        match self.count() {
+    pub(crate) fn each<T>(self, shares: impl ExactSizeIterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+        match self.at_most(shares.len()).0 {
             #[cfg(feature = "std")]
-            2.. => {
-                let Ok(()) = for_each::<T, core::convert::Infallible>(self.0, shares, |share| {
+            threads if threads.get() > 1 => {
+                let Ok(()) = for_each::<T, core::convert::Infallible>(threads, shares, |share| {
                     work(share);
                     Ok(())
                 });
@@ -83,6 +87,26 @@ mod tests {
                 assert!(shares.into_iter().flatten().eq(0..count), "{count} by {number}");
             }
         }
+    }
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn no_thread_is_started_for_nothing() {
+        use std::collections::HashSet;
+        use std::sync::Barrier;
+        use std::{sync::Mutex, thread};
+
+        // Each share waits for all others, so that each has a thread; a million threads could not be started.
+        let (all, seen) = (Barrier::new(3), Mutex::new(HashSet::new()));
+        threads(1_000_000).each(0..3, |_| {
+            all.wait();
+            seen.lock().unwrap().insert(thread::current().id());
+        });
+        assert_eq!(seen.into_inner().unwrap().len(), 3);
+        assert_eq!(
+            (threads(9).at_most(3), threads(9).at_most(0), threads(2).at_most(3)),
+            (threads(3), threads(1), threads(2))
+        );
     }
 
     #[test]

@@ -61,8 +61,8 @@ const KEPT: u32 = 4096;
 /// The decoder owns all the memory it needs, and keeps it: the next block of the same shape, after [`clear`],
 /// allocates nothing, unless it loses more symbols, or those lost are harder to find, than ever before. A decode that fails frees what
 /// it worked with if K is above 4096. It takes at most three times the block's size when the block has 100 symbols or more, of about a
-/// kilobyte or more; smaller symbols are worked on 64 bytes at a time all the same. Each thread more takes as much again for its strip of 256 bytes of each symbol. It is taken as symbols arrive: up to
-/// an eighth of the block's symbols, about twice theirs; from then on also that of the block. A size that comes from outside
+/// kilobyte or more; smaller symbols are worked on 64 bytes at a time all the same, and each thread more has some 256 bytes of each
+/// symbol for itself. It is taken as symbols arrive: up to an eighth of the block's symbols, about twice theirs; from then on also that of the block. A size that comes from outside
 /// should be compared with a limit all the same. A clone copies all symbols, and what the decoder works with, and shares the plan; it has
 /// no room to spare, so that it allocates again.
 ///
@@ -124,8 +124,8 @@ impl SourceBlockDecoder {
     }
 
     /// Shares the work on each block's symbols among up to `threads` threads, the calling one included, which live as long as a
-    /// call. Finding out what to do with the symbols is not shared: most of the time of large blocks. A block that is too small
-    /// to gain by it has one.
+    /// call. Finding out what to do with the symbols is not shared, which limits the gain: see the crate's benchmarks. A block that is
+    /// too small to gain by it has one.
     #[cfg(feature = "std")]
     #[must_use]
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {

@@ -13,8 +13,8 @@ use crate::{BlockError, EncodingPlan};
 /// Every [`Encoder`](crate::Encoder) and [`Decoder`](crate::Decoder) uses the [global](Self::global) cache unless told
 /// otherwise, so that a process makes a plan once for each K' and not once for each object.
 ///
-/// A clone is another handle to the same plans. The cache holds a limited number of bytes, and drops the plans not asked for
-/// the longest; a plan in use elsewhere lives on there. While one thread makes a plan, others that want the same one wait
+/// A clone is another handle to the same plans. The cache holds a limited number of bytes: whenever a plan is asked for, it drops
+/// those not asked for the longest until the rest has room. A plan in use elsewhere lives on there. While one thread makes a plan, others that want the same one wait
 /// for it, and those that want another do not.
 ///
 /// Without `std`, plans are passed on by hand: see [`Encoder::with_plans`](crate::Encoder::with_plans) and
@@ -74,15 +74,13 @@ impl PlanCache {
     pub(super) fn outline(&self, source_symbols: u32) -> Result<Arc<EncodingPlan>, BlockError> {
         let parameters = Parameters::of(source_symbols).ok_or(BlockError::SourceSymbols { found: source_symbols })?;
         let slot = lock(&self.shelf).slot(parameters.k_prime);
-        let mut plan = lock(&slot.plan);
-        if let Some(plan) = &*plan {
-            return Ok(Arc::clone(plan));
-        }
-        let made = Arc::new(EncodingPlan::outline(source_symbols)?);
-        *plan = Some(Arc::clone(&made));
-        drop(plan);
+        let plan = match &mut *lock(&slot.plan) {
+            Some(plan) => Arc::clone(plan),
+            none => Arc::clone(none.insert(Arc::new(EncodingPlan::outline(source_symbols)?))),
+        };
+        // Also where it was here: plans have grown since if their programs were made.
         lock(&self.shelf).bound();
-        Ok(made)
+        Ok(plan)
     }
 
     /// How many plans are here.
@@ -181,6 +179,21 @@ mod tests {
         assert!(!Arc::ptr_eq(&plan, &cache.plan(10).unwrap()));
         assert!(cache.plan(0).is_err() && cache.plan(56_404).is_err());
         assert_eq!(cache.len(), 1, "a plan that cannot be takes no room");
+    }
+
+    #[test]
+    fn a_plan_whose_program_is_made_later_counts() {
+        let [outline, whole] =
+            [EncodingPlan::outline(300), EncodingPlan::generate(300)].map(|plan| plan.unwrap().bytes());
+        assert!(whole > outline);
+        let cache = PlanCache::with_max_bytes(2 * outline);
+        let plan = cache.outline(300).unwrap();
+        cache.outline(10).unwrap();
+        assert_eq!(cache.len(), 2);
+        plan.program();
+        cache.outline(10).unwrap();
+        assert_eq!(cache.len(), 1, "{whole} bytes of {}", 2 * outline);
+        assert!(cache.bytes() <= 2 * outline);
     }
 
     #[test]
