@@ -32,13 +32,13 @@ pub(crate) fn codec_encode(
     let repair = check_repair(&blocks, 0, repair)?.1;
     let count = u64::from(oti.source_symbols()) + blocks.len() as u64 * u64::from(repair);
     rows(py, &oti, count, |mut packets| {
-        let plans = PlanCache::new();
+        let plans = PlanCache::global();
         let (mut loaded, mut room) = (None, Vec::new());
         for layout in &blocks {
             Python::attach(signals)?;
             let bytes = layout.range().and_then(|range| object.part(range, &mut room));
             let bytes = bytes.ok_or_else(|| CodecError::new_err("the object became shorter while it was encoded"))?;
-            encode_block(layout, bytes, repair, &plans, &mut loaded, &mut packets).map_err(codec_error)?;
+            encode_block(layout, bytes, repair, plans, &mut loaded, &mut packets).map_err(codec_error)?;
         }
         Ok(())
     })
