@@ -63,6 +63,8 @@ pub enum Event {
         /// When the last byte is available.
         at: Time,
     },
+    /// Receiver of symbols that carry bytes: this block of the object is complete, and can be taken.
+    BlockReady(u32),
     /// Sender of a one-to-many session: this receiver has everything.
     PeerCompleted(Peer),
     /// Sender of a one-to-many session: from now on packets to [`GROUP`] are not for this receiver, which the driver takes

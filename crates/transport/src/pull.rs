@@ -19,13 +19,28 @@ pub struct PullQueue<K> {
     /// Bit `u` is set when somebody of urgency `u` waits.
     waiting: u8,
     interval: Duration,
+    /// How many pulls that are late may leave at once besides the one that is due.
+    burst: u32,
     next_at: Time,
 }
 
 impl<K: Copy + PartialEq> PullQueue<K> {
     /// A queue that lets one pull leave every `interval`: the time that a full-size packet takes on the incoming link.
+    /// What a late wake-up misses is lost, as the simulator's wake-ups are never late.
     pub fn new(interval: Duration) -> Self {
-        Self { turns: Default::default(), waiting: 0, interval, next_at: Time::ZERO }
+        Self::with_burst(interval, 0)
+    }
+
+    /// The same for drivers whose timers are coarse: a token bucket of `burst` pulls. Those that should have left before a late
+    /// wake-up leave together, `burst` of them at most and the one that is due, so wake-ups that are late by up to `burst`
+    /// intervals cost no rate. As many may leave at once after a pause.
+    pub fn with_burst(interval: Duration, burst: u32) -> Self {
+        Self { turns: Default::default(), waiting: 0, interval, burst, next_at: Time::ZERO }
+    }
+
+    /// From the next pull on, one may leave every `interval`.
+    pub fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval;
     }
 
     /// `session` wants pulls and is not in the queue yet: it joins at the end of the round of those that are as urgent, 0
@@ -58,19 +73,23 @@ impl<K: Copy + PartialEq> PullQueue<K> {
         if round.is_empty() {
             self.waiting &= self.waiting - 1; // the lowest bit
         }
-        self.next_at = now + self.interval;
+        let late_at_most = Duration(self.interval.ps().saturating_mul(u64::from(self.burst)));
+        let earliest = Time(now.ps().saturating_sub(late_at_most.ps()));
+        self.next_at = self.next_at.max(earliest) + self.interval;
         Some(session)
     }
 
     /// The session just granted a turn had nothing to send: the turn is not spent.
     pub fn refund(&mut self, now: Time) {
-        self.next_at = now;
+        self.next_at = now.min(Time(self.next_at.ps().saturating_sub(self.interval.ps())));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     #[test]
     fn sessions_take_turns_at_the_pace_of_the_link() {
@@ -96,5 +115,77 @@ mod tests {
         let order: Vec<char> = std::iter::from_fn(|| q.poll(Time::ZERO)).collect();
         assert_eq!(order, ['a', 'b', 'd', 'c'], "beyond the last urgency all are alike");
         assert!(q.is_empty());
+    }
+
+    #[test]
+    fn a_turn_that_is_not_used_is_not_spent() {
+        let pace = Duration::from_us(10);
+        let at = |us| Time::ZERO + Duration::from_us(us);
+        for (burst, leaves) in [(0, 1), (3, 4)] {
+            let mut q = PullQueue::with_burst(pace, burst);
+            q.push('a', 0);
+            assert_eq!(q.poll(at(100)), Some('a'));
+            q.refund(at(100));
+            assert_eq!(granted(&mut q, at(100)), leaves);
+            q.set_interval(pace * 3);
+            assert_eq!(granted(&mut q, at(110)), 1);
+            assert_eq!(q.poll_timeout(), Some(at(140)));
+        }
+    }
+
+    /// Turns taken at once by a session that always wants one.
+    fn granted(q: &mut PullQueue<char>, now: Time) -> u64 {
+        if q.is_empty() {
+            q.push('a', 0);
+        }
+        let turns = std::iter::from_fn(|| q.poll(now).inspect(|session| q.push(*session, 0)));
+        turns.take(1_000_000).count() as u64
+    }
+
+    proptest! {
+        #[test]
+        fn late_wake_ups_cost_no_rate(interval in 1u64..10_000, burst in 0u32..40, late in vec(any::<u64>(), 1..300)) {
+            let mut q = PullQueue::with_burst(Duration(interval), burst);
+            let first = granted(&mut q, Time::ZERO);
+            prop_assert_eq!(first, 1, "nothing is owed at the start of time");
+            let (mut now, mut left) = (Time::ZERO, first);
+            for late in late {
+                let due = q.poll_timeout().expect("it wants more");
+                prop_assert!(due > now);
+                now = due + Duration(late % (interval * u64::from(burst) + 1));
+                let turns = granted(&mut q, now);
+                prop_assert!(turns <= u64::from(burst) + 1);
+                left += turns;
+                // Exactly what a queue that is woken in time would have let go until now.
+                prop_assert_eq!(left, now.ps() / interval + 1);
+            }
+        }
+
+        #[test]
+        fn whenever_it_is_woken_no_more_than_its_rate_and_a_burst_leave(
+            interval in 1u64..10_000, burst in 0u32..40, pauses in vec(0u64..1_000_000, 1..200),
+        ) {
+            let mut q = PullQueue::with_burst(Duration(interval), burst);
+            let (mut now, mut left) = (Time::ZERO, 0);
+            for pause in pauses {
+                now += Duration(pause);
+                let turns = granted(&mut q, now);
+                prop_assert!(turns <= u64::from(burst) + 1);
+                left += turns;
+                prop_assert!(left <= now.ps() / interval + 1);
+            }
+        }
+
+        /// Without a burst, a pull leaves an interval after the one before: what was late is lost.
+        #[test]
+        fn without_a_burst_lateness_is_lost(interval in 1u64..10_000, late in vec(0u64..100_000, 1..200)) {
+            let mut q = PullQueue::new(Duration(interval));
+            granted(&mut q, Time::ZERO);
+            for late in late {
+                let now = q.poll_timeout().expect("it wants more") + Duration(late);
+                prop_assert_eq!(granted(&mut q, now), 1);
+                prop_assert_eq!(q.poll_timeout(), Some(now + Duration(interval)));
+            }
+        }
     }
 }

@@ -9,10 +9,24 @@ pub trait BlockDecoder: std::fmt::Debug + Send {
     /// A symbol of [`symbol_bytes`](Self::symbol_bytes), padding included, that had not arrived before, of a block of
     /// `source_symbols` that is not complete. False if it cannot belong to the block: then it does not count.
     fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool;
-    /// Tries to decode a block from the symbols it has. Not called for a block all of whose source symbols arrived.
-    fn try_decode(&mut self, block: u32) -> bool;
+    /// Tries to decode a block from the symbols it has. Not called for a block all of whose source symbols arrived, nor again
+    /// before [`Receiver::decoded`](super::Receiver::decoded) has answered for one that is [`Decode::Pending`]; symbols of such a
+    /// block that still arrive are given to [`symbol`](Self::symbol) as before.
+    fn try_decode(&mut self, block: u32) -> Decode;
     /// The source symbols of a complete block, one after the other, for the driver; the block is then forgotten.
     fn take(&mut self, block: u32) -> Vec<u8>;
+}
+
+/// What came of trying to decode a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decode {
+    /// Its source symbols are there.
+    Decoded,
+    /// Its symbols are too few, or do not tell all source symbols.
+    NeedsMore,
+    /// That is being found out elsewhere, on another thread perhaps: the driver tells when it is known, with
+    /// [`Receiver::decoded`](super::Receiver::decoded). Until then no more symbols of the block are asked for.
+    Pending,
 }
 
 /// What was asked of one sender for a block. Symbols are numbered within the lane.
@@ -42,6 +56,8 @@ pub(super) struct Block {
     extra: u32,
     outstanding: u32,
     complete: bool,
+    /// It is being decoded, from so many symbols.
+    pending: Option<u32>,
     /// One bit for each symbol that has arrived, whole or trimmed, by its place among those of all senders.
     seen: Vec<u64>,
     /// Repair symbols that have arrived whole, where senders draw them independently.
@@ -58,7 +74,7 @@ impl Block {
         self.lanes.clear();
         self.lanes.resize(lanes as usize, BlockLane::default());
         (self.k, self.received, self.source_received, self.extra, self.outstanding) = (k, 0, 0, 0, 0);
-        self.complete = false;
+        (self.complete, self.pending) = (false, None);
     }
 
     pub(super) fn source_symbols(&self) -> u32 {
@@ -76,7 +92,7 @@ impl Block {
 
     /// Symbols still missing, those on their way included.
     pub(super) fn missing(&self) -> u32 {
-        if self.complete { 0 } else { (self.k + self.extra).saturating_sub(self.received) }
+        if self.complete || self.pending.is_some() { 0 } else { (self.k + self.extra).saturating_sub(self.received) }
     }
 
     /// Symbols to ask for.
@@ -170,6 +186,20 @@ impl Block {
     /// Decoding has failed: one more symbol (Algorithm 2, line 53).
     pub(super) fn failed(&mut self) {
         self.extra = self.received - self.k + 1;
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Decoding has begun.
+    pub(super) fn decode_later(&mut self) {
+        self.pending = Some(self.received);
+    }
+
+    /// Decoding is over. Whether symbols have arrived since it began; `None` if it had not.
+    pub(super) fn end_decoding(&mut self) -> Option<bool> {
+        self.pending.take().map(|tried| self.received > tried)
     }
 
     pub(super) fn complete(&mut self) {

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use anabranch_raptorq::{BlockError, PlanCache, SourceBlockDecoder};
 
-use super::BlockDecoder;
+use super::{BlockDecoder, Decode};
 
 /// Decodes the blocks of a session with RaptorQ (RFC 6330), as SCDP §IV does.
 ///
@@ -44,8 +44,9 @@ impl BlockDecoder for RaptorQDecoder {
         decoder.add_symbol(esi, payload).is_ok()
     }
 
-    fn try_decode(&mut self, block: u32) -> bool {
-        self.blocks.get_mut(&block).is_some_and(|decoder| decoder.try_decode().is_ok())
+    fn try_decode(&mut self, block: u32) -> Decode {
+        let decoded = self.blocks.get_mut(&block).is_some_and(|decoder| decoder.try_decode().is_ok());
+        if decoded { Decode::Decoded } else { Decode::NeedsMore }
     }
 
     fn take(&mut self, block: u32) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! Parameters of SCDP.
 
 use super::decode_table::DecodeTable;
+use super::receiver::WindowControl;
 use super::straggler::Straggler;
 use crate::PriorityBy;
 use crate::demotion;
@@ -24,6 +25,12 @@ pub struct ScdpConfig {
     pub initial_window: u32,
     /// The same for each sender of a many-to-one session. SCDP §V: 6.
     pub initial_window_many_to_one: u32,
+    /// How a receiver finds the number of symbols that it has on their way. Both ends of a session must agree.
+    pub window_control: WindowControl,
+    /// Symbols that a receiver has on their way from one sender at most, where it finds their number itself, 4 to 65535.
+    pub window_limit: u32,
+    /// Symbols are ECN-capable (RFC 3168): switches may mark them, which lowers windows that a receiver finds itself.
+    pub ecn: bool,
     /// Symbols of a source block at most, 1 to 56403 (RFC 6330 §5.1.2). SCDP §V: 100.
     pub block_symbols: u32,
     /// Symbols beyond K that a block needs once it has lost one (o). SCDP §IV-C: 2.
@@ -48,8 +55,12 @@ pub struct ScdpConfig {
     pub linger: Duration,
     /// Symbols of a lane that may be overtaken before a missing one counts as lost; 0: only silence tells.
     pub reorder_tolerance: u32,
-    /// Timeouts in a row after which an end gives up, at least 1.
+    /// Timeouts in a row after which an end gives its peer up, at least 1. A one-to-many sender goes on with the others.
     pub retries: u32,
+    /// Silence after which a peer is given up, however few timeouts there were: a receiver by its sender, all senders by their
+    /// receiver. Above 0, and well above both timeouts doubled a few times. Default: only `retries` counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub give_up_after: Option<Duration>,
     /// What a one-to-many sender does about receivers that hold the others back. SCDP §IV-D leaves it to the application.
     pub straggler: Straggler,
     /// Rate at which a block is decoded, if neither table nor polynomial is given. SCDP §V-C: roughly 1.3 Gbps.
@@ -87,6 +98,9 @@ impl Default for ScdpConfig {
             header: Bytes(64),
             initial_window: 12,
             initial_window_many_to_one: 6,
+            window_control: WindowControl::Fixed,
+            window_limit: 8192,
+            ecn: false,
             block_symbols: 100,
             overhead: 2,
             failure_probability: vec![1e-2, 1e-4, 1e-6],
@@ -98,6 +112,7 @@ impl Default for ScdpConfig {
             linger: Duration::from_ms(200),
             reorder_tolerance: 24,
             retries: 1000,
+            give_up_after: None,
             straggler: Straggler::default(),
             decode_rate: Rate::from_mbps(1300),
             decode_table: DecodeTable::default(),
@@ -143,6 +158,9 @@ impl ScdpConfig {
                 return error(field, format!("{window} is not from 1 to 65535"));
             }
         }
+        if !(4..=u32::from(u16::MAX)).contains(&self.window_limit) {
+            return error("window_limit", format!("{} is not from 4 to 65535", self.window_limit));
+        }
         if !(1..=MAX_BLOCK_SYMBOLS).contains(&self.block_symbols) {
             return error("block_symbols", format!("{} is not from 1 to 56403", self.block_symbols));
         }
@@ -166,6 +184,9 @@ impl ScdpConfig {
         }
         if self.retries == 0 {
             return error("retries", "must be at least 1".into());
+        }
+        if self.give_up_after == Some(Duration::ZERO) {
+            return error("give_up_after", "must be above 0".into());
         }
         self.straggler.validate().or_else(|(field, problem)| error(field, problem))?;
         if self.decode_rate.bps() == 0 {
@@ -226,6 +247,8 @@ mod tests {
         assert_eq!(field(|c| c.priority_thresholds = vec![Bytes(2), Bytes(2)]), "priority_thresholds");
         assert_eq!(field(|c| c.priority_thresholds = (0..8).map(Bytes).collect()), "priority_thresholds");
         assert_eq!(field(|c| c.failure_probability = vec![1.5]), "failure_probability");
+        assert_eq!(field(|c| c.window_limit = 3), "window_limit");
+        assert_eq!(field(|c| c.give_up_after = Some(Duration::ZERO)), "give_up_after");
         assert_eq!(field(|c| c.block_symbols = 56_404), "block_symbols");
         assert_eq!(field(|c| c.straggler.symbols = Some(0)), "straggler.symbols");
         assert_eq!(field(|c| c.straggler.quorum = 0), "straggler.quorum");

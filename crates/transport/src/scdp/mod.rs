@@ -20,17 +20,23 @@
 //! when it leaves: the lowest that needs more, or the next one. The pipe thus never drains between blocks, and a repair
 //! symbol for an early block travels between source symbols of a later one.
 //!
+//! Where switches drop instead of trimming, a receiver may find the window itself: [`WindowControl`].
+//!
 //! *Loss.* A trimmed header asks for a replacement, and its block now needs the overhead `o` on top (§IV-C). Without
 //! trimming, loss shows as a gap in a lane, or as silence: then the receiver repeats its pull marked *retry*, and a sender
 //! that has already emitted what the pull asks for emits one more. Silent peers are probed by senders with a repeated
 //! symbol. So drops cost time and nothing else.
+//!
+//! *Dead peers.* A sender gives a receiver up after so many probes, or after [`ScdpConfig::give_up_after`] without a pull; of a
+//! group, the others go on. A receiver fails when all its senders were silent for that long.
 //!
 //! *One-to-many.* A symbol of a block is sent when every receiver that still needs the block has asked for it; receivers
 //! that have the block, or everything, no longer count (§IV-D). What happens to a receiver that holds the others back is a
 //! [`StragglerPolicy`]: wait, detach it from the group, or give it up.
 //!
 //! *Bytes.* The simulator counts symbols and draws decode failures; a session that carries bytes has its blocks decoded by
-//! a [`BlockDecoder`], of which [`RaptorQDecoder`] is the real one.
+//! a [`BlockDecoder`], of which [`RaptorQDecoder`] is the real one. Complete blocks are told one by one, and a reader who does
+//! not take them stops the pulls, if asked: [`Receiver::with_untaken_limit`].
 //!
 //! The two most important types are [`Sender`] and [`Receiver`]; [`Connection`] is either.
 
@@ -47,13 +53,13 @@ mod straggler;
 #[cfg(test)]
 mod tests;
 
-pub use block::BlockDecoder;
+pub use block::{BlockDecoder, Decode};
 pub use codec::RaptorQDecoder;
 pub use config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 pub use decode_table::{DecodeLatency, DecodeTable};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;
-pub use receiver::Receiver;
+pub use receiver::{Receiver, WindowControl};
 pub use sender::Sender;
 pub use straggler::{Straggler, StragglerPolicy};
 

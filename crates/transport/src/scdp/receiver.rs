@@ -1,20 +1,23 @@
 //! The receiving end (SCDP Algorithm 2, with pipelined blocks and several senders).
 
-use super::block::{Block, BlockDecoder};
+use super::block::{Block, BlockDecoder, Decode};
 use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
 use crate::demotion::Demotion;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Transmit};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 mod asking;
 mod choosing;
 mod losing;
 mod timer;
+mod window;
 
 use timer::RetransmissionTimer;
+pub use window::WindowControl;
+use window::{Seen, Window};
 
 /// Blocks under way at once; more are not begun, so that neither end needs more memory.
 pub(super) const LIVE_BLOCKS: usize = 64;
@@ -22,12 +25,15 @@ pub(super) const LIVE_BLOCKS: usize = 64;
 const LEFT_OUT_AFTER: u32 = 1;
 
 /// One sender, as the receiver sees it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Lane {
-    /// Pulls that may be sent: the window less what is on its way.
+    window: Window,
+    /// Pulls that may be sent: the window less what is on its way. None while that is more, as the window has shrunk.
     credits: u32,
     outstanding: u32,
     last_arrival: Time,
+    /// Since when nothing has come that was asked for.
+    silent_since: Time,
     /// Timeouts in a row.
     timeouts: u32,
     timer: RetransmissionTimer,
@@ -36,7 +42,24 @@ struct Lane {
     /// Symbols asked for in all: the order in which they were, across blocks.
     asked: u64,
     retry_due: bool,
-    done_due: bool,
+    /// What its sender is to be told beside what it is asked for.
+    word_due: Option<Word>,
+}
+
+/// What a sender is told that is asked for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    /// Somebody is there, and nothing is asked for now.
+    Sign,
+    /// Everything is there.
+    Done,
+}
+
+/// Complete blocks that the application has not taken.
+#[derive(Debug)]
+struct Untaken {
+    blocks: BTreeSet<u32>,
+    limit: usize,
 }
 
 /// What is known once the first symbol has arrived.
@@ -44,10 +67,19 @@ struct Lane {
 struct Session {
     layout: Layout,
     lanes: u32,
-    /// Initial window of each sender.
-    window: u32,
     symbol_bytes: u64,
     object_bytes: u64,
+    /// From which all this was learnt.
+    options: Options,
+}
+
+impl Session {
+    /// Whether a symbol that shows its options is of this object, cut in this way. Senders may push different windows, and one
+    /// that detaches a receiver goes on in another mode.
+    fn is_of(&self, options: &Options) -> bool {
+        let Options { window, mode, .. } = self.options;
+        self.options == Options { window, mode, ..*options }
+    }
 }
 
 /// The receiving end of a session.
@@ -72,11 +104,14 @@ pub struct Receiver {
     decoder_free: Time,
     completed: bool,
     failed: bool,
+    /// When the application began to wait for the first symbol, if it told.
+    started_at: Option<Time>,
     closed_at: Option<Time>,
     events: VecDeque<Event>,
     stats: Stats,
     seed: u64,
     decoder: Option<Box<dyn BlockDecoder>>,
+    untaken: Option<Untaken>,
     config: Arc<ScdpConfig>,
 }
 
@@ -97,11 +132,13 @@ impl Receiver {
             decoder_free: Time::ZERO,
             completed: false,
             failed: false,
+            started_at: None,
             closed_at: None,
             events: VecDeque::new(),
             stats: Stats::default(),
             seed,
             decoder: None,
+            untaken: None,
             config: config.into(),
         }
     }
@@ -113,6 +150,21 @@ impl Receiver {
         self
     }
 
+    /// The same, for a reader that may be slow: while `limit` complete blocks (at least 1) have not been taken with
+    /// [`take_block`](Self::take_block), no other block is begun. Those that are under way still come, so that the decoder holds
+    /// up to 65 blocks more.
+    #[must_use]
+    pub fn with_untaken_limit(mut self, limit: usize) -> Self {
+        self.untaken = Some(Untaken { blocks: BTreeSet::new(), limit: limit.max(1) });
+        self
+    }
+
+    /// The application begins to wait for the first symbol: if none comes for [`ScdpConfig::give_up_after`], the session fails.
+    /// Never called, a receiver waits for its first symbol for ever.
+    pub fn start(&mut self, now: Time) {
+        self.started_at.get_or_insert(now);
+    }
+
     /// A packet arrived, with these bytes of a symbol: T, or fewer of the object's last source symbol, whose padding need not
     /// be sent (RFC 6330 §4.4.2). A decoder gets them if they are of use. A symbol counts if the decoder accepts it.
     pub fn handle_payload(&mut self, now: Time, arrival: &Arrival<Header>, payload: &[u8]) {
@@ -121,16 +173,50 @@ impl Receiver {
         }
         match &arrival.header {
             Header::Symbol(symbol) => {
-                self.on_symbol(now, u32::from(arrival.from), symbol, arrival.trimmed, payload);
+                self.on_symbol(now, arrival, symbol, payload);
             }
             // A receiver that has everything answers with *done*, as it does to symbols.
-            Header::GivenUp if self.completed => self.lanes[usize::from(arrival.from)].done_due = true,
+            Header::GivenUp if self.completed => {
+                self.lanes[usize::from(arrival.from)].word_due = Some(Word::Done);
+            }
             Header::GivenUp if self.lanes.len() == 1 => self.fail(FailureReason::GivenUp),
             Header::GivenUp | Header::Pull(_) => {}
         }
     }
 
-    /// The decoder, if symbols carry bytes: complete blocks are taken from it.
+    /// Takes the source symbols of a complete block, one after the other, with the padding of the object's last. Empty if the
+    /// block is not complete, has been taken, or if symbols carry no bytes. More pulls may be wanted afterwards.
+    pub fn take_block(&mut self, block: u32) -> Vec<u8> {
+        let under_way = |index: u32| self.blocks.get(index as usize).is_some_and(Block::is_complete);
+        if !block.checked_sub(self.base).is_none_or(under_way) {
+            return Vec::new();
+        }
+        if let Some(untaken) = &mut self.untaken {
+            untaken.blocks.remove(&block);
+        }
+        self.decoder.as_mut().map_or_else(Vec::new, |decoder| decoder.take(block))
+    }
+
+    /// What came of decoding a block for which the decoder had said [`Decode::Pending`]: its source symbols are there, or more
+    /// symbols are needed. Of any other block it says nothing.
+    pub fn decoded(&mut self, now: Time, block: u32, complete: bool) {
+        let Some(session) = self.session.filter(|_| !self.over()) else { return };
+        let Some(index) = block.checked_sub(self.base).map(|index| index as usize) else { return };
+        if !self.blocks.get(index).is_some_and(Block::is_pending) {
+            return;
+        }
+        let more = self.change(index, Block::end_decoding);
+        if complete {
+            self.stats.decoded_blocks += 1;
+            self.complete(now, index, session);
+        } else if more == Some(true) {
+            self.try_complete(now, index, session);
+        } else {
+            self.change(index, Block::failed);
+        }
+    }
+
+    /// The decoder, if symbols carry bytes. [`take_block`](Self::take_block) takes complete blocks from it.
     pub fn decoder(&mut self) -> Option<&mut (dyn BlockDecoder + 'static)> {
         self.decoder.as_deref_mut()
     }
@@ -151,9 +237,9 @@ impl Receiver {
         let session = Session {
             layout,
             lanes: u32::from(options.lanes),
-            window: u32::from(options.window),
             symbol_bytes: u64::from(options.symbol_bytes),
             object_bytes: options.object_bytes,
+            options: *options,
         };
         if session.lanes as usize != self.lanes.len() {
             return None;
@@ -170,7 +256,9 @@ impl Receiver {
                 pushed += count;
             });
             let l = &mut self.lanes[lane as usize];
+            l.window = Window::new(window, &self.config, mix(self.seed ^ u64::from(lane)));
             (l.credits, l.outstanding, l.last_arrival) = (window - pushed, pushed, now);
+            l.silent_since = now;
             self.credits += window - pushed;
         }
         self.events.push_back(Event::Connected);
@@ -214,13 +302,37 @@ impl Receiver {
     /// `count` symbols of a lane are no longer on their way.
     #[inline]
     fn credit(&mut self, lane: u32, count: u32) {
-        let l = &mut self.lanes[lane as usize];
-        l.outstanding -= count;
-        l.credits += count;
-        self.credits += count;
+        self.lanes[lane as usize].outstanding -= count;
+        self.refresh_credits(lane);
     }
 
-    fn on_symbol(&mut self, now: Time, lane: u32, symbol: &Symbol, trimmed: bool, payload: &[u8]) {
+    /// The window of a lane, or what is on its way, has changed.
+    #[inline]
+    fn refresh_credits(&mut self, lane: u32) {
+        let l = &mut self.lanes[lane as usize];
+        let credits = l.window.symbols().saturating_sub(l.outstanding);
+        self.credits = self.credits - l.credits + credits;
+        l.credits = credits;
+    }
+
+    /// A symbol arrived. What is unknown of it is settled by then, and the window follows.
+    fn on_symbol(&mut self, now: Time, arrival: &Arrival<Header>, symbol: &Symbol, payload: &[u8]) {
+        self.take_in(now, arrival, symbol, payload);
+        let lane = u32::from(arrival.from);
+        if self.session.is_none() || self.lanes[lane as usize].window.is_fixed() {
+            return;
+        }
+        self.refresh_credits(lane);
+        let l = &self.lanes[lane as usize];
+        let idle = l.credits > 0 && self.pulls_wanted() == 0;
+        // Others may have been chosen to be asked.
+        if idle || self.lanes.len() > 1 && l.credits > l.window.symbols() / 2 {
+            self.lanes[lane as usize].window.on_limited();
+        }
+    }
+
+    fn take_in(&mut self, now: Time, arrival: &Arrival<Header>, symbol: &Symbol, payload: &[u8]) {
+        let (lane, trimmed) = (u32::from(arrival.from), arrival.trimmed);
         let session = match self.session {
             Some(session) => session,
             None => match self.establish(now, &symbol.options) {
@@ -229,6 +341,9 @@ impl Receiver {
                 None => return,
             },
         };
+        if symbol.syn && !session.is_of(&symbol.options) {
+            return;
+        }
         let lanes = session.lanes;
         let k = session.layout.source_symbols(symbol.block);
         let Some(place) = place(symbol, k, lane, lanes) else { return };
@@ -240,26 +355,36 @@ impl Receiver {
         } else {
             self.stats.data_received += 1;
         }
+        self.stats.marked_received += u64::from(arrival.ce);
         let l = &mut self.lanes[lane as usize];
-        l.last_arrival = now;
+        (l.last_arrival, l.silent_since) = (now, now);
         l.timer.on_symbol(now, symbol.block, symbol.esi / lanes, self.config.pull_timeout);
+        let coming = l.outstanding;
+        let seen = match (trimmed, arrival.ce) {
+            (true, _) => Seen::Trimmed,
+            (false, true) => Seen::Marked,
+            (false, false) => Seen::Whole,
+        };
+        l.window.on_symbol(now, symbol.block, symbol.index, seen, coming);
         // A header shows that the sender is there, but a path that trims all symbols is not asked more often for that.
         l.timeouts = if trimmed { l.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
         if self.completed || symbol.block < self.base {
             self.stats.overhead_symbols += u64::from(!trimmed);
-            self.lanes[lane as usize].done_due |= self.completed;
+            if self.completed {
+                self.lanes[lane as usize].word_due = Some(Word::Done);
+            }
             if let Some(at) = &mut self.closed_at {
                 *at = (*at).max(now + self.config.linger);
             }
-            return;
+            return self.show_sign(lane);
         }
         let index = (symbol.block - self.base) as usize;
         if symbol.block >= session.layout.blocks {
             return;
         }
-        if index > LIVE_BLOCKS {
+        if !self.has_room(index) {
             self.passed = self.passed.max(symbol.block);
-            return;
+            return self.show_sign(lane);
         }
         // A symbol of a block not begun here: another receiver of the group is ahead.
         while index >= self.blocks.len() {
@@ -267,10 +392,10 @@ impl Receiver {
         }
         if self.blocks[index].is_complete() {
             self.stats.overhead_symbols += u64::from(!trimmed);
-            return;
+            return self.show_sign(lane);
         }
         if !self.blocks[index].note(place) {
-            return;
+            return self.show_sign(lane);
         }
         self.account(index, lane, symbol.index, trimmed);
         let overhead = self.config.overhead;
@@ -288,6 +413,16 @@ impl Receiver {
         self.try_complete(now, index, session);
     }
 
+    /// Whether symbols of the `index`-th block can be kept: it is under way, or may be begun.
+    fn has_room(&self, index: usize) -> bool {
+        index < self.blocks.len() || index <= LIVE_BLOCKS && !self.is_full()
+    }
+
+    /// Whether the application has to take blocks before others are begun.
+    fn is_full(&self) -> bool {
+        self.untaken.as_ref().is_some_and(|untaken| untaken.blocks.len() >= untaken.limit)
+    }
+
     fn decodes_symbols_of(&self, session: Session) -> bool {
         self.decoder.as_ref().is_none_or(|decoder| decoder.symbol_bytes() as u64 == session.symbol_bytes)
     }
@@ -302,7 +437,7 @@ impl Receiver {
     fn decoder_takes(&mut self, session: Session, symbol: &Symbol, place: u32, payload: &[u8]) -> bool {
         let Some(index) = symbol.block.checked_sub(self.base).map(|index| index as usize) else { return true };
         let wanted = self.blocks.get(index).is_none_or(|block| block.wants(place, symbol.esi));
-        if self.completed || !wanted || index > LIVE_BLOCKS || symbol.block >= session.layout.blocks {
+        if self.completed || !wanted || !self.has_room(index) || symbol.block >= session.layout.blocks {
             return true;
         }
         let size = session.symbol_bytes as usize;
@@ -323,14 +458,22 @@ impl Receiver {
 
     fn try_complete(&mut self, now: Time, index: usize, session: Session) {
         let block = &self.blocks[index];
+        if block.is_pending() {
+            return;
+        }
         if !block.has_all_source() {
             if !block.can_try() {
                 return;
             }
             let (number, k) = (self.base + index as u32, block.source_symbols());
-            if !self.decodes(number, k, block.received()) {
-                self.change(index, Block::failed);
-                return;
+            match self.try_decode(number, k, block.received()) {
+                Decode::Decoded => {}
+                Decode::NeedsMore => return self.change(index, Block::failed),
+                Decode::Pending => {
+                    self.change(index, Block::decode_later);
+                    // Whether more is needed is not known: nobody waits for what is still on its way.
+                    return self.free_window(index, session);
+                }
             }
             self.stats.decoded_blocks += 1;
             if self.decoder.is_none() {
@@ -338,20 +481,35 @@ impl Receiver {
                 self.decoder_free = self.decoder_free.max(now) + self.config.decode_latency(k);
             }
         }
-        self.stats.overhead_symbols += u64::from(self.blocks[index].received() - self.blocks[index].source_symbols());
-        // What is still on its way will find the block complete: the window is free for others.
+        self.complete(now, index, session);
+    }
+
+    fn free_window(&mut self, index: usize, session: Session) {
         for lane in 0..session.lanes {
             let coming = self.change(index, |b| b.write_off(lane));
             self.credit(lane, coming);
         }
+    }
+
+    fn complete(&mut self, now: Time, index: usize, session: Session) {
+        self.stats.overhead_symbols += u64::from(self.blocks[index].received() - self.blocks[index].source_symbols());
+        // What is still on its way will find the block complete: the window is free for others.
+        self.free_window(index, session);
         self.change(index, Block::complete);
+        if self.decoder.is_some() {
+            let number = self.base + index as u32;
+            self.events.push_back(Event::BlockReady(number));
+            if let Some(untaken) = &mut self.untaken {
+                untaken.blocks.insert(number);
+            }
+        }
         while self.blocks.front().is_some_and(Block::is_complete) {
             self.spare.extend(self.blocks.pop_front());
             self.base += 1;
         }
         if self.base == session.layout.blocks {
             self.completed = true;
-            self.lanes.iter_mut().for_each(|l| l.done_due = true);
+            self.lanes.iter_mut().for_each(|l| l.word_due = Some(Word::Done));
             let at = now.max(self.decoder_free);
             self.closed_at = Some(at + self.config.linger);
             self.events.push_back(Event::Completed { at });
@@ -359,12 +517,13 @@ impl Receiver {
     }
 
     /// Whether a block can be decoded with what there is: a pure function of the seed, without a decoder.
-    fn decodes(&mut self, block: u32, k: u32, received: u32) -> bool {
+    fn try_decode(&mut self, block: u32, k: u32, received: u32) -> Decode {
         if let Some(decoder) = &mut self.decoder {
             return decoder.try_decode(block);
         }
         let draw = mix(self.seed ^ mix(u64::from(block) << 32 | u64::from(received)));
-        (draw >> 11) as f64 / (1u64 << 53) as f64 >= self.config.failure_probability(received - k)
+        let succeeds = (draw >> 11) as f64 / (1u64 << 53) as f64 >= self.config.failure_probability(received - k);
+        if succeeds { Decode::Decoded } else { Decode::NeedsMore }
     }
 
     /// Checks the account, and returns what is on its way and what may be asked for together: the windows.
@@ -375,6 +534,9 @@ impl Receiver {
             assert_eq!(lane.outstanding, outstanding, "lane {i}");
         }
         assert_eq!(self.credits, self.lanes.iter().map(|l| l.credits).sum::<u32>());
+        for l in &self.lanes {
+            assert_eq!(l.credits, l.window.symbols().saturating_sub(l.outstanding));
+        }
         assert_eq!(self.need, self.blocks.iter().map(|b| u64::from(b.need())).sum::<u64>());
         assert!(self.blocks.len() + self.spare.len() <= LIVE_BLOCKS + 1);
         self.credits + self.lanes.iter().map(|l| l.outstanding).sum::<u32>()
@@ -402,6 +564,9 @@ impl Endpoint for Receiver {
             }
             return;
         }
+        if self.give_up_at().is_some_and(|at| at <= now) {
+            return self.fail(FailureReason::TimedOut);
+        }
         for lane in 0..self.lanes.len() {
             if !self.over() && self.timeout_of(&self.lanes[lane]).is_some_and(|at| at <= now) {
                 self.on_timeout(now, lane);
@@ -417,7 +582,7 @@ impl Endpoint for Receiver {
         if self.over() {
             return self.closed_at;
         }
-        self.lanes.iter().filter_map(|l| self.timeout_of(l)).min()
+        self.lanes.iter().filter_map(|l| self.timeout_of(l)).chain(self.give_up_at()).min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

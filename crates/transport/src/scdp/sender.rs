@@ -3,7 +3,7 @@
 use super::config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use super::header::{Header, Mode, Options, Pull, Symbol};
 use super::layout::{Layout, esi_limit, lane_source, repair_start};
-use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
+use super::receiver::{LIVE_BLOCKS, WindowControl, back_off, initial_window};
 use super::straggler::Watch;
 use crate::demotion::Demotion;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
@@ -29,8 +29,8 @@ struct Member {
     tries: u32,
     /// It has everything, or has left the group: it no longer counts.
     done: bool,
-    /// It has left the group for a session of its own.
-    detached: bool,
+    /// It has left the group: for a session of its own, or as it was silent for too long.
+    left: bool,
     probe_due: bool,
 }
 
@@ -95,6 +95,8 @@ pub struct Sender {
     bytes_sent: u64,
     demotion: Demotion,
     not_done: u32,
+    /// Receivers that have everything.
+    completed: u32,
     /// When the next symbol can leave the host, if that is not at once.
     departure: Time,
     /// When a symbol last left the host.
@@ -111,7 +113,7 @@ pub struct Sender {
     header_size: u32,
     repair_seed: u64,
     config: Arc<ScdpConfig>,
-    /// Of a one-to-many session that does not just wait for stragglers.
+    /// Of a one-to-many session that does not just wait for stragglers, or has lost one.
     apart: Option<Box<Apart>>,
 }
 
@@ -192,7 +194,7 @@ impl Sender {
             silent_since: Time::ZERO,
             tries: 0,
             done: false,
-            detached: false,
+            left: false,
             probe_due: false,
         };
         let watch = Watch::new(&config.straggler, window, usize::from(receivers));
@@ -209,18 +211,20 @@ impl Sender {
             bytes_sent: 0,
             demotion: Demotion::new(&config.priority_thresholds, config.priority_by, object_bytes),
             not_done: u32::from(receivers),
+            completed: 0,
             departure: Time::ZERO,
             sent_at: Time::ZERO,
             started: false,
             closed: false,
             events: VecDeque::new(),
             stats: Stats::default(),
-            gap_limit: 4 * window.max(16),
+            gap_limit: Self::gap_limit(&config, window),
             symbol_size: config.packet.0 as u32,
             last_size: (config.header.0 + layout.last_symbol_bytes(object_bytes, symbol_bytes)) as u32,
             header_size: config.header.0 as u32,
             repair_seed: 0,
-            apart: watch.map(|watch| Box::new(Apart::new(watch, config.straggler.quorum(usize::from(receivers))))),
+            apart: watch
+                .map(|watch| Box::new(Apart::new(Some(watch), config.straggler.quorum(usize::from(receivers))))),
             config,
         };
         initial_window(&layout, lane, u32::from(lanes), window, |block, count| {
@@ -230,6 +234,13 @@ impl Sender {
             sender.initial += count;
         });
         sender
+    }
+
+    /// How far a pull may be ahead of what was emitted. Where receivers find their windows themselves, one of a group may be
+    /// ahead of another by a window.
+    fn gap_limit(config: &ScdpConfig, window: u32) -> u32 {
+        let fixed = 4 * window.max(16);
+        if config.window_control == WindowControl::Fixed { fixed } else { fixed.max(config.window_limit) }
     }
 
     /// The receiver that holds back the rest of the group, and when its last pull came: for the application,
@@ -243,6 +254,41 @@ impl Sender {
         );
         let behind = (slowest.1.base, asked(slowest.1)) < (fastest.1.base, asked(fastest.1));
         behind.then_some((slowest.0 as Peer, slowest.1.last_pull))
+    }
+
+    /// All blocks before this one are complete at every receiver that still needs something.
+    pub fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// What symbols of the initial window say of the session.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// How many symbols of the object a receiver of the group has asked for by now; `None` if it needs no more, or has left the group.
+    pub fn asked(&self, receiver: Peer) -> Option<u64> {
+        let member = self.members.get(usize::from(receiver)).filter(|member| !member.done)?;
+        Some(self.layout.symbols_before(member.base) + member.upto.iter().map(|&upto| u64::from(upto)).sum::<u64>())
+    }
+
+    /// A receiver of a group leaves it for symbols of its own, at its own pace, whatever the policy is:
+    /// [`Event::PeerDetached`] follows.
+    pub fn detach_receiver(&mut self, receiver: Peer) {
+        let event = Event::PeerDetached(receiver);
+        if self.options.mode == Mode::OneToMany && self.asked(receiver).is_some() && !self.events.contains(&event) {
+            self.apart.get_or_insert_with(|| Box::new(Apart::new(None, None)));
+            self.events.push_back(event);
+        }
+    }
+
+    /// A receiver does not want the object, or cannot take it: it no longer counts, and the others go on. It is told as one that
+    /// did not answer. Of one that has everything, or left the group for a session of its own, nothing changes.
+    pub fn drop_receiver(&mut self, now: Time, receiver: Peer) {
+        let member = self.members.get(usize::from(receiver));
+        if !self.closed && member.is_some_and(|member| !member.done) {
+            self.lose(now, usize::from(receiver));
+        }
     }
 
     /// Makes room for a block.
@@ -289,6 +335,7 @@ impl Sender {
         if pull.done {
             member.finish();
             self.not_done -= 1;
+            self.completed += 1;
             self.events.push_back(Event::PeerCompleted(from));
             self.close_if_done();
             return self.release();
@@ -307,6 +354,10 @@ impl Sender {
         if pull.block.saturating_sub(self.front).max(pull.block - pull.base) as usize > LIVE_BLOCKS {
             return;
         }
+        // Nor from who asks faster than anything can leave: no receiver has more on its way than a window.
+        if self.due.len() > usize::from(u16::MAX) {
+            return;
+        }
         self.reach(pull.block);
         let emitted = self.emitted[(pull.block - self.base) as usize];
         let member = &mut self.members[usize::from(from)];
@@ -322,9 +373,20 @@ impl Sender {
         if moved {
             self.release();
         }
+        self.show_sign(usize::from(from), pull);
     }
 
-    /// Closes when everybody has everything.
+    /// A receiver of a group has waited for long, and what it asks for waits for others: it is shown that its sender is there,
+    /// lest it gives it up before the sender has given up the others.
+    fn show_sign(&mut self, member: usize, pull: &Pull) {
+        let emitted = pull.block.checked_sub(self.base).and_then(|index| self.emitted.get(index as usize));
+        let held_back = self.due.is_empty() && emitted.is_none_or(|&emitted| emitted < pull.upto);
+        if pull.retry && held_back && self.members.len() > 1 && self.config.give_up_after.is_some() {
+            self.members[member].probe_due = true;
+        }
+    }
+
+    /// Closes when everybody has everything or is lost, and fails if all are lost.
     fn close_if_done(&mut self) {
         if self.not_done > 0 || self.closed {
             return;
@@ -332,8 +394,23 @@ impl Sender {
         self.due.clear();
         if self.apart.as_ref().is_none_or(|apart| !apart.is_busy()) {
             self.closed = true;
-            self.events.push_back(Event::Closed);
+            let failed = Event::Failed(FailureReason::TimedOut);
+            self.events.push_back(if self.completed > 0 { Event::Closed } else { failed });
         }
+    }
+
+    /// A receiver does not answer any more: it no longer counts, and the others go on.
+    fn lose(&mut self, now: Time, index: usize) {
+        let member = &mut self.members[index];
+        member.finish();
+        (member.left, member.probe_due) = (true, false);
+        self.not_done -= 1;
+        if self.options.mode == Mode::OneToMany {
+            self.drop_lost(index as Peer);
+        }
+        self.close_if_done();
+        self.release();
+        self.watch(now);
     }
 
     /// A receiver has completed blocks or everything: it no longer holds the others back, and blocks that all have are
@@ -377,7 +454,7 @@ impl Sender {
             trimmed_size: self.header_size,
             priority,
             control: false,
-            ect: false,
+            ect: self.config.ecn,
             pushed: syn,
             rank: 0,
             subflow: 0,
@@ -400,6 +477,16 @@ impl Sender {
         let timeout = shortest.max((member.gap * 2).min(longest));
         // Nobody can answer what has not left.
         waits.then(|| member.silent_since.max(self.sent_at) + back_off(timeout, member.tries).min(longest))
+    }
+
+    /// When a receiver is given up that stays silent.
+    fn give_up_at(&self, member: &Member) -> Option<Time> {
+        let bound = self.config.give_up_after.filter(|_| !member.done)?;
+        Some(member.last_pull + bound)
+    }
+
+    fn timeout_of(&self, member: &Member) -> Option<Time> {
+        self.probe_at(member).into_iter().chain(self.give_up_at(member)).min()
     }
 
     /// Checks the account.
@@ -431,17 +518,16 @@ impl Endpoint for Sender {
             return;
         }
         for member in 0..self.members.len() {
+            let mut lost = self.give_up_at(&self.members[member]).is_some_and(|at| at <= now);
             if self.probe_at(&self.members[member]).is_some_and(|at| at <= now) {
                 let m = &mut self.members[member];
                 m.tries += 1;
                 (m.silent_since, m.probe_due) = (now, true);
                 self.stats.timeouts += 1;
-                if m.tries > self.config.retries {
-                    self.closed = true;
-                    self.due.clear();
-                    self.events.push_back(Event::Failed(FailureReason::TimedOut));
-                    return;
-                }
+                lost |= m.tries > self.config.retries;
+            }
+            if lost {
+                self.lose(now, member);
             }
         }
         self.timeout_apart(now);
@@ -494,10 +580,10 @@ impl Endpoint for Sender {
             return None;
         }
         match self.members.as_slice() {
-            [only] => self.probe_at(only),
+            [only] => self.timeout_of(only),
             members => {
                 let apart = self.apart.as_ref().and_then(|apart| apart.poll_timeout());
-                members.iter().filter_map(|m| self.probe_at(m)).chain(apart).min()
+                members.iter().filter_map(|m| self.timeout_of(m)).chain(apart).min()
             }
         }
     }

@@ -47,7 +47,7 @@ impl Hosts {
                 hosted.failed = true;
                 false
             }
-            Event::Connected | Event::PeerCompleted(_) => true,
+            Event::Connected | Event::BlockReady(_) | Event::PeerCompleted(_) => true,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a receiver asks for: pulls, pulls repeated after silence, and the word that everything is there.
 
-use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver};
+use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver, Word};
 use crate::scdp::block::Block;
 use crate::scdp::header::{Header, Pull};
 use crate::{FailureReason, Peer, Time, Transmit};
@@ -33,7 +33,7 @@ impl Receiver {
     /// Whether the next block may be begun.
     #[inline]
     pub(super) fn may_open(&self) -> bool {
-        self.future > 0 && self.blocks.len() < LIVE_BLOCKS
+        self.future > 0 && self.blocks.len() < LIVE_BLOCKS && !self.is_full()
     }
 
     /// How many pulls could be sent, the next of them now; 0 if none can.
@@ -66,24 +66,29 @@ impl Receiver {
         self.next_lane = lane + 1;
         let fin = self.lacks_one(index);
         let l = &mut self.lanes[lane];
-        if l.outstanding == 0 {
-            l.last_arrival = now;
+        let coming = l.outstanding;
+        if coming == 0 {
+            (l.last_arrival, l.silent_since) = (now, now);
         }
         l.outstanding += 1;
         l.credits -= 1;
         self.credits -= 1;
         let upto = self.request(index, lane as u32, 1);
         let block = self.base + index as u32;
-        self.lanes[lane].timer.on_pull(now, block, upto - 1);
+        let l = &mut self.lanes[lane];
+        l.timer.on_pull(now, block, upto - 1);
+        l.window.on_pull(now, block, upto - 1, coming);
         Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
     }
 
     /// What does not wait for the host's pull queue.
     pub(super) fn next_at_once(&mut self) -> Option<Transmit<Header>> {
         for lane in 0..self.lanes.len() {
-            if std::mem::take(&mut self.lanes[lane].done_due) {
-                let pull = Pull { block: self.base, upto: 0, base: self.base, fin: true, retry: false, done: true };
-                return Some(self.pull(lane, pull));
+            if let Some(word) = self.lanes[lane].word_due.take() {
+                let done = word == Word::Done;
+                let asked = self.blocks.front().map_or(0, |b| b.lane(lane as u32).requested);
+                let (block, base, upto) = (self.base, self.base, if done { 0 } else { asked });
+                return Some(self.pull(lane, Pull { block, upto, base, fin: done, retry: false, done }));
             }
             if std::mem::take(&mut self.lanes[lane].retry_due) {
                 let waits = |b: &Block| b.lane(lane as u32).outstanding > 0;
@@ -104,6 +109,30 @@ impl Receiver {
         waits.then(|| lane.last_arrival + lane.timer.timeout(self.config.pull_timeout))
     }
 
+    /// A symbol came that is of no use. If nothing is asked of its sender now, it may have been sent to learn whether anybody
+    /// is still there. Where silence is only counted in timeouts, of which there are very many, that is left unsaid, unless the
+    /// application may be slow to take blocks.
+    pub(super) fn show_sign(&mut self, lane: u32) {
+        let l = &mut self.lanes[lane as usize];
+        let asked = self.config.give_up_after.is_some() || self.untaken.is_some();
+        if l.outstanding == 0 && !self.completed && asked {
+            l.word_due = Some(Word::Sign);
+        }
+    }
+
+    /// When the session fails if nothing comes: of several senders each may have been silent for so long.
+    pub(super) fn give_up_at(&self) -> Option<Time> {
+        let bound = self.config.give_up_after.filter(|_| !self.over())?;
+        let since = if self.session.is_none() {
+            self.started_at
+        } else if self.lanes.iter().any(|l| l.outstanding > 0) {
+            self.lanes.iter().map(|l| l.silent_since).max()
+        } else {
+            None
+        };
+        since.map(|since| since + bound)
+    }
+
     pub(super) fn on_timeout(&mut self, now: Time, lane: usize) {
         self.stats.timeouts += 1;
         let in_touch = |(i, l): (usize, &Lane)| i != lane && l.timeouts <= LEFT_OUT_AFTER;
@@ -111,6 +140,7 @@ impl Receiver {
         let l = &mut self.lanes[lane];
         l.timeouts += 1;
         l.timer.on_timeout();
+        l.window.on_timeout(l.timeouts);
         (l.last_arrival, l.retry_due) = (now, true);
         if others && l.timeouts > LEFT_OUT_AFTER {
             // The others do its share. If it speaks again, it has its window back.
@@ -120,6 +150,23 @@ impl Receiver {
             }
         } else if l.timeouts > self.config.retries {
             self.fail(FailureReason::TimedOut);
+        }
+        self.refresh_credits(lane as u32);
+        self.make_room(lane as u32);
+    }
+
+    /// A window that has shrunk may be taken up by later blocks alone, which in a group may wait for receivers that wait for
+    /// this one's first block: some of them are given up for it.
+    fn make_room(&mut self, lane: u32) {
+        let waits = self.blocks.front().is_some_and(|first| first.need() > 0 && first.lane(lane).outstanding == 0);
+        if !waits || self.over() || self.lanes[lane as usize].window.is_fixed() {
+            return;
+        }
+        for index in (1..self.blocks.len()).rev() {
+            if self.lanes[lane as usize].credits > 0 {
+                return;
+            }
+            self.write_off(index, lane);
         }
     }
 }

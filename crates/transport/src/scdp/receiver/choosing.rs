@@ -3,7 +3,7 @@
 //! Every sender holds a share of each block's source symbols, and can send repair symbols instead. A block whose source
 //! symbols all arrive needs no decoding (§IV-G), so these come first: the sender that is furthest behind is asked next,
 //! and one that has given its share of a block goes on to the next block while the others catch up. One that is more
-//! than two initial windows ahead of another does not wait any longer: its repair symbols replace what the slow one holds.
+//! than two windows ahead of another does not wait any longer: its repair symbols replace what the slow one holds.
 
 use super::{Lane, Receiver, Session};
 use crate::scdp::layout::lane_source;
@@ -79,7 +79,7 @@ impl Receiver {
     /// answer, and they are not too far behind.
     fn is_awaited(&self, session: Session, index: usize, lane: usize) -> bool {
         let asked = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
-        let reach = asked(lane).saturating_sub(2 * session.window);
+        let reach = asked(lane).saturating_sub(2 * self.lanes[lane].window.symbols());
         let in_reach = |other| self.in_touch(&self.lanes[other]) && reach <= asked(other);
         let whole = self.blocks.get(index).is_some_and(|b| !b.is_lossy());
         let mut holders = (0..self.lanes.len()).filter(|&other| self.holds(session, index, other)).peekable();

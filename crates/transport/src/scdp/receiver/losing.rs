@@ -33,6 +33,7 @@ impl Receiver {
             }
             lost
         });
+        self.lanes[lane as usize].window.on_lost(lost);
         self.credit(lane, lost);
     }
 

@@ -1,4 +1,4 @@
-//! Receivers that have left the group: those with a session of their own, and those given up.
+//! Receivers that have left the group: those with a session of their own, those given up, and those lost.
 //!
 //! A receiver is detached by *forking* the sender. What was emitted to the group until then the receiver has asked for,
 //! for nothing leaves that it has not asked for; so the fork goes on exactly where the group is, for one receiver only,
@@ -10,10 +10,11 @@ use crate::scdp::straggler::{Standing, Verdict, Watch};
 use crate::{Arrival, Endpoint as _, Event, Peer, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
-/// What a one-to-many sender keeps when it does not just wait for stragglers.
+/// What a one-to-many sender keeps when it does not just wait for stragglers, or has lost a receiver.
 #[derive(Debug)]
 pub(super) struct Apart {
-    watch: Watch,
+    /// `None`: nobody is judged, all that answer are waited for.
+    watch: Option<Watch>,
     /// See [`Sender::quorum`].
     quorum: Option<usize>,
     detached: Vec<(Peer, Sender)>,
@@ -28,7 +29,7 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    pub(super) fn new(watch: Watch, quorum: Option<usize>) -> Self {
+    pub(super) fn new(watch: Option<Watch>, quorum: Option<usize>) -> Self {
         Self {
             watch,
             quorum,
@@ -47,7 +48,7 @@ impl Apart {
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         let senders = self.detached.iter().filter_map(|(_, sender)| sender.poll_timeout());
-        senders.chain(self.watch.due()).chain(self.until).min()
+        senders.chain(self.watch.as_ref().and_then(Watch::due)).chain(self.until).min()
     }
 
     pub(super) fn poll_transmit(&mut self, now: Time, departure: Time, header_size: u32) -> Option<Transmit<Header>> {
@@ -98,6 +99,9 @@ impl Sender {
     /// Whether a receiver is no longer of the group; then what it says is seen to here.
     pub(super) fn handle_apart(&mut self, now: Time, arrival: &Arrival<Header>) -> bool {
         let Some(apart) = &mut self.apart else { return false };
+        if self.closed {
+            return true;
+        }
         if let Some((_, sender)) = apart.detached.iter_mut().find(|(peer, _)| *peer == arrival.from) {
             sender.handle_packet(now, &Arrival { from: 0, ..*arrival });
             self.poll_detached();
@@ -108,6 +112,7 @@ impl Sender {
             // It had everything before it was told.
             Header::Pull(pull) if pull.done => {
                 apart.dropped.swap_remove(at);
+                self.completed += 1;
                 self.events.push_back(Event::PeerCompleted(arrival.from));
                 if self.apart.as_ref().is_some_and(|apart| apart.dropped.is_empty()) {
                     self.end_of_telling();
@@ -140,8 +145,7 @@ impl Sender {
 
     /// How many receivers decide at what pace the group goes, if not all that are left: until so many have everything.
     pub(super) fn quorum(&self) -> Option<usize> {
-        let complete = self.members.len() - self.not_done as usize;
-        self.apart.as_ref()?.quorum.filter(|&quorum| complete < quorum)
+        self.apart.as_ref()?.quorum.filter(|&quorum| (self.completed as usize) < quorum)
     }
 
     /// How many symbols of a block a group shall have been sent at the pace of a quorum.
@@ -150,22 +154,27 @@ impl Sender {
         let needy = self.members.iter().filter(|m| !m.done && m.base <= block);
         apart.reached.clear();
         apart.reached.extend(needy.map(|m| m.asked(block)));
-        let have = self.members.len() - apart.reached.len();
-        // The most that as many have asked for as the quorum lacks. Nothing for those that are not of the quorum.
-        largest(&mut apart.reached, quorum.saturating_sub(have)).unwrap_or(0)
+        let have = self.members.iter().filter(|m| !m.left).count() - apart.reached.len();
+        // The most that as many have asked for as the quorum lacks, or all that are left. Nothing for those that are not of
+        // the quorum.
+        let lacks = quorum.saturating_sub(have).min(apart.reached.len());
+        largest(&mut apart.reached, lacks).unwrap_or(0)
     }
 
     /// The blocks before this one are complete at as many receivers as the quorum has.
     pub(super) fn complete_at(&mut self, quorum: usize) -> u32 {
         let Some(apart) = &mut self.apart else { return 0 };
         apart.reached.clear();
-        apart.reached.extend(self.members.iter().map(|m| if m.done { self.layout.blocks } else { m.base }));
+        let left = self.members.iter().filter(|m| !m.left);
+        apart.reached.extend(left.map(|m| if m.done { self.layout.blocks } else { m.base }));
+        let quorum = quorum.min(apart.reached.len());
         largest(&mut apart.reached, quorum).unwrap_or(0)
     }
 
     /// After a pull: who is behind, and does it matter by now?
     pub(super) fn watch(&mut self, now: Time) {
         let Some(apart) = &mut self.apart else { return };
+        let Some(watch) = &mut apart.watch else { return };
         let layout = &self.layout;
         let standing = |(peer, m): (usize, &Member)| {
             if !m.done {
@@ -173,15 +182,15 @@ impl Sender {
                 return Standing::Asked(layout.symbols_before(m.base) + under_way);
             }
             let gone = apart.dropped.iter().any(|d| usize::from(d.0) == peer);
-            if gone || m.detached { Standing::Gone } else { Standing::Complete }
+            if gone || m.left { Standing::Gone } else { Standing::Complete }
         };
-        apart.watch.observe(now, self.members.iter().enumerate().map(standing));
+        watch.observe(now, self.members.iter().enumerate().map(standing));
         self.judge(now);
     }
 
     fn judge(&mut self, now: Time) {
         while let Some(apart) = &mut self.apart
-            && let Some(verdict) = apart.watch.verdict(now)
+            && let Some(verdict) = apart.watch.as_mut().and_then(|watch| watch.verdict(now))
         {
             match verdict {
                 // Done when the driver learns it: from then on a packet to the group does not go to this receiver.
@@ -213,6 +222,7 @@ impl Sender {
             bytes_sent: self.bytes_sent,
             demotion: self.demotion.clone(),
             not_done: 1,
+            completed: 0,
             departure: self.departure,
             sent_at: self.sent_at,
             started: true,
@@ -228,7 +238,7 @@ impl Sender {
             apart: None,
         };
         member.finish();
-        member.detached = true;
+        member.left = true;
         self.not_done -= 1;
         // It may have asked for more of a later block than the others.
         for block in alone.base..alone.base + alone.emitted.len() as u32 {
@@ -239,6 +249,12 @@ impl Sender {
             apart.detached.push((peer, alone));
         }
         self.release();
+    }
+
+    /// A receiver of the group has been silent for too long. If it speaks again, it is told that it was given up.
+    pub(super) fn drop_lost(&mut self, peer: Peer) {
+        self.apart.get_or_insert_with(|| Box::new(Apart::new(None, None))).dropped.push((peer, false));
+        self.events.push_back(Event::PeerDropped(peer));
     }
 
     /// Those that are not complete are given up.
@@ -262,13 +278,20 @@ impl Sender {
             let mut over = false;
             while let Some(event) = sender.poll_event() {
                 match event {
-                    Event::PeerCompleted(_) => self.events.push_back(Event::PeerCompleted(*peer)),
+                    Event::PeerCompleted(_) => {
+                        self.completed += 1;
+                        self.events.push_back(Event::PeerCompleted(*peer));
+                    }
                     Event::Failed(_) => {
                         self.events.push_back(Event::PeerDropped(*peer));
                         over = true;
                     }
                     Event::Closed => over = true,
-                    Event::Connected | Event::Completed { .. } | Event::PeerDetached(_) | Event::PeerDropped(_) => {}
+                    Event::Connected
+                    | Event::BlockReady(_)
+                    | Event::Completed { .. }
+                    | Event::PeerDetached(_)
+                    | Event::PeerDropped(_) => {}
                 }
             }
             if over {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scdp::layout::Layout;
-use crate::scdp::{BlockDecoder, RaptorQDecoder};
+use crate::scdp::{BlockDecoder, Decode, RaptorQDecoder, WindowControl};
 use crate::{Arrival, Bytes};
 use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use std::collections::BTreeMap;
@@ -33,19 +33,24 @@ pub(super) fn object(bytes: u64) -> Vec<u8> {
 }
 
 /// Plans of all tests.
-static PLANS: LazyLock<PlanCache> = LazyLock::new(PlanCache::new);
+pub(super) static PLANS: LazyLock<PlanCache> = LazyLock::new(PlanCache::new);
 
 /// The symbols that a sender would send.
 #[derive(Debug)]
-struct Symbols {
+pub(super) struct Symbols {
     layout: Layout,
     object: Vec<u8>,
     blocks: BTreeMap<u32, SourceBlockEncoder>,
 }
 
 impl Symbols {
+    pub(super) fn new(config: &ScdpConfig, object: &[u8]) -> Self {
+        let layout = Layout::new(object.len() as u64, SHORT, config.block_symbols).expect("small");
+        Self { layout, object: object.to_vec(), blocks: BTreeMap::new() }
+    }
+
     /// Its bytes as they are sent: the padding of the last is not.
-    fn get(&mut self, block: u32, esi: u32) -> Vec<u8> {
+    pub(super) fn get(&mut self, block: u32, esi: u32) -> Vec<u8> {
         let encoder = self.blocks.entry(block).or_insert_with(|| {
             let k = self.layout.source_symbols(block);
             let first = self.layout.symbols_before(block) as usize * SHORT as usize;
@@ -74,24 +79,34 @@ pub(super) struct Checked {
     /// What has been put together.
     pub(super) received: Vec<u8>,
     taken: u32,
+    /// The sum of the initial windows, and whether it stays that.
     window: u32,
+    fixed: bool,
 }
 
 impl Checked {
     fn new(end: Connection, config: &ScdpConfig, object: &[u8], window: u32) -> Self {
-        let layout = Layout::new(object.len() as u64, SHORT, config.block_symbols).expect("small");
-        let symbols = Symbols { layout, object: object.to_vec(), blocks: BTreeMap::new() };
-        Self { end, symbols, received: Vec::new(), taken: 0, window }
+        let symbols = Symbols::new(config, object);
+        Self {
+            end,
+            symbols,
+            received: Vec::new(),
+            taken: 0,
+            window,
+            fixed: config.window_control == WindowControl::Fixed,
+        }
     }
 
     fn check(&mut self) {
         match &mut self.end {
             Connection::Sender(sender) => sender.check(),
             Connection::Receiver(receiver) => {
-                assert!([0, self.window].contains(&receiver.check()));
+                let windows = receiver.check();
+                assert!(!self.fixed || [0, self.window].contains(&windows));
                 while self.taken < receiver.complete_blocks() {
-                    let decoder = receiver.decoder().expect("has one");
-                    self.received.extend(decoder.take(self.taken));
+                    let block = receiver.take_block(self.taken);
+                    assert!(receiver.take_block(self.taken).is_empty(), "taken once");
+                    self.received.extend(block);
                     self.taken += 1;
                 }
             }
@@ -173,7 +188,7 @@ impl BlockDecoder for Strict {
         assert!(self.given.insert((block, esi)), "symbol {esi} of block {block} twice");
         self.decoder.symbol(block, source_symbols, esi, payload)
     }
-    fn try_decode(&mut self, block: u32) -> bool {
+    fn try_decode(&mut self, block: u32) -> Decode {
         self.decoder.try_decode(block)
     }
     fn take(&mut self, block: u32) -> Vec<u8> {
@@ -282,8 +297,8 @@ fn ends_that_disagree_about_the_size_of_a_symbol_fail_at_once() {
     let (events, _) = told(16, &symbols);
     assert_eq!(events, [Event::Connected, Event::Failed(crate::FailureReason::SymbolSize)]);
     let (events, mut receiver) = told(SHORT as usize, &symbols);
-    assert_eq!(events, [Event::Connected, Event::Completed { at: Time(9) }]);
-    assert_eq!(receiver.decoder().expect("has one").take(0), vec![7; 10 * SHORT as usize]);
+    assert_eq!(events, [Event::Connected, Event::BlockReady(0), Event::Completed { at: Time(9) }]);
+    assert_eq!(receiver.take_block(0), vec![7; 10 * SHORT as usize]);
 }
 
 #[test]

@@ -8,7 +8,10 @@ mod many_to_one;
 mod one_to_many;
 mod property;
 mod random;
+mod silence;
 mod stragglers;
+mod taking;
+mod window;
 
 use super::{Connection, Header, Receiver, ScdpConfig, Sender, Symbol};
 use crate::testing::{Fate, Pair};

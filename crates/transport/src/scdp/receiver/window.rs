@@ -1,0 +1,102 @@
+//! How many symbols of a lane may be on their way.
+//!
+//! By default as many as the sender pushed at first, for ever: SCDP is made for switches that trim. Where they drop, a receiver
+//! may find the window by what it sees ([`bbr`]). It is told what it asks for, what comes and what it takes for lost, and
+//! answers with the window of now; when that shrinks, fewer symbols are asked for than come until it holds.
+
+use crate::scdp::config::ScdpConfig;
+use crate::{Duration, Time};
+use bbr::Bbr;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod bbr;
+mod ceiling;
+
+/// How a receiver finds the number of symbols that it has on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowControl {
+    /// It is the initial window for ever, as in SCDP §IV-C: for switches that trim.
+    #[default]
+    Fixed,
+    /// Twice what is delivered in the least round trip, and less where more than 2 % are lost; after BBR (ACM Queue 14(5), 2016)
+    /// and its second version: for switches that drop.
+    Bbr,
+}
+
+/// How a symbol arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    Whole,
+    /// With the congestion-experienced mark.
+    Marked,
+    Trimmed,
+}
+
+/// The window of a lane.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Window {
+    symbols: u32,
+    bbr: Option<Box<Bbr>>,
+}
+
+impl Window {
+    /// `initial`: symbols that the sender pushes unasked. `seed`: of what it draws by lot.
+    pub(super) fn new(initial: u32, config: &ScdpConfig, seed: u64) -> Self {
+        let bbr = match config.window_control {
+            WindowControl::Fixed => None,
+            WindowControl::Bbr => Some(Box::new(Bbr::new(initial, config.window_limit, seed))),
+        };
+        Self { symbols: initial, bbr }
+    }
+
+    /// Symbols that may be on their way.
+    #[inline]
+    pub(super) fn symbols(&self) -> u32 {
+        self.symbols
+    }
+
+    /// Whether it never changes.
+    #[inline]
+    pub(super) fn is_fixed(&self) -> bool {
+        self.bbr.is_none()
+    }
+
+    #[inline]
+    fn tell(&mut self, what: impl FnOnce(&mut Bbr)) {
+        if let Some(bbr) = &mut self.bbr {
+            what(bbr);
+            self.symbols = bbr.window();
+        }
+    }
+
+    /// The `index`-th symbol of the lane in a block is asked for, while so many are on their way.
+    #[inline]
+    pub(super) fn on_pull(&mut self, now: Time, block: u32, index: u32, on_their_way: u32) {
+        self.tell(|bbr| bbr.on_pull(now, block, index, on_their_way));
+    }
+
+    /// The `index`-th symbol of the lane in a block has arrived, while so many were on their way.
+    #[inline]
+    pub(super) fn on_symbol(&mut self, now: Time, block: u32, index: u32, seen: Seen, on_their_way: u32) {
+        self.tell(|bbr| bbr.on_symbol(now, block, index, seen, on_their_way));
+    }
+
+    /// So many symbols are taken for lost.
+    #[inline]
+    pub(super) fn on_lost(&mut self, count: u32) {
+        self.tell(|bbr| bbr.on_lost(count));
+    }
+
+    /// More could be asked for than there is to ask for.
+    #[inline]
+    pub(super) fn on_limited(&mut self) {
+        self.tell(Bbr::on_limited);
+    }
+
+    /// Nothing came for too long, for the n-th time in a row.
+    pub(super) fn on_timeout(&mut self, timeouts: u32) {
+        self.tell(|bbr| bbr.on_timeout(timeouts));
+    }
+}
