@@ -1,0 +1,204 @@
+//! What a host allows and how it sends.
+
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Mode, ScdpConfig, Straggler, StragglerPolicy, WindowControl};
+use anabranch_transport::{Bytes, ConfigError, Duration, Rate};
+
+use crate::Protection;
+use crate::limits::{LIVE_BLOCKS, Limits};
+use crate::session::HEADERS;
+use crate::wire::{MAX_DATAGRAM_BYTES, MIN_OPEN_BYTES};
+
+/// What a sender does about receivers that hold the others of a group back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stragglers {
+    /// It waits for them: all go at the pace of the slowest.
+    Wait,
+    /// Who is behind for so long on the mean leaves the group, and goes on with symbols of its own.
+    Detach {
+        /// How long.
+        after: Duration,
+    },
+    /// Once so many receivers have the object, the others have some time left, and are then given up.
+    Drop {
+        /// How many, at least 1.
+        quorum: u16,
+        /// How much time.
+        grace: Duration,
+    },
+}
+
+impl Stragglers {
+    /// How long a receiver may be behind before it leaves its group.
+    pub(crate) fn detach_after(self) -> Option<Duration> {
+        if let Self::Detach { after } = self { Some(after) } else { None }
+    }
+}
+
+/// What a host allows, and how it sends.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// How sessions are protected. Both ends must agree.
+    pub protection: Protection,
+    /// Bytes of a UDP datagram at most, 1200 (what every path carries without fragments) to 65507. Default: 1472, for Ethernet with IPv4.
+    pub largest_packet: u16,
+    /// Symbols of a source block at most, 1 to 56403: fewer where blocks under way would take more than `max_session_bytes`.
+    /// Default: 100, as in the papers.
+    pub block_symbols: u32,
+    /// Symbols that are sent before the first answer, 1 to 65535. Default: 32.
+    pub initial_window: u32,
+    /// A sending rate that no session exceeds, above 0. Default: none; receivers find the rate.
+    pub rate: Option<Rate>,
+    /// Silence after which a peer is given up, from 100 ms. Default: 10 s.
+    pub give_up_after: Duration,
+    /// Time without a step forward after which a session ends although its peer shows signs of life, at least `give_up_after`: until the next
+    /// block is complete, or the application has [checked](crate::Host::checked) the object. Time in which `rate` holds a
+    /// sender back does not count. Default: 5 min.
+    pub stall_after: Duration,
+    /// What a sender does about receivers that hold others back. Default: they leave the group after 100 ms.
+    pub stragglers: Stragglers,
+    /// Sessions at once. More are refused. Default: 256.
+    pub max_sessions: usize,
+    /// Sessions that one IPv4 address, or one /64 of IPv6, may have begun at once. Default: 64.
+    pub max_sessions_per_address: usize,
+    /// Requests from addresses that are not validated, before those that come next are answered with a cookie. Default: 32.
+    pub max_unvalidated: usize,
+    /// Bytes of an object that is received, at most. Default: 1 TB.
+    pub max_object_bytes: u64,
+    /// Bytes that the blocks of one session under way may have at an end, and their bytes that the application has not taken.
+    /// Objects that need more are refused. The codec's work areas come on top, and repair symbols, of which there are few unless who has the
+    /// key sends too many: up to four times as much. At least 650 symbols; default: 64 MiB.
+    pub max_session_bytes: u64,
+}
+
+impl HostConfig {
+    /// The defaults.
+    pub fn new(protection: Protection) -> Self {
+        Self {
+            protection,
+            largest_packet: 1472,
+            block_symbols: 100,
+            initial_window: 32,
+            rate: None,
+            give_up_after: Duration::from_secs(10),
+            stragglers: Stragglers::Detach { after: Duration::from_ms(100) },
+            stall_after: Duration::from_secs(300),
+            max_sessions: 256,
+            max_sessions_per_address: 64,
+            max_unvalidated: 32,
+            max_object_bytes: 1_000_000_000_000,
+            max_session_bytes: 64 << 20,
+        }
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is out of range, and what it may be.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let error = |field, problem: String| Err(ConfigError { field, problem });
+        let packet = usize::from(self.largest_packet);
+        if !(MIN_OPEN_BYTES..=MAX_DATAGRAM_BYTES).contains(&packet) {
+            return error("largest_packet", format!("{packet} B is not from {MIN_OPEN_BYTES} to {MAX_DATAGRAM_BYTES}"));
+        }
+        if !(1..=MAX_BLOCK_SYMBOLS).contains(&self.block_symbols) {
+            return error("block_symbols", format!("{} is not from 1 to {MAX_BLOCK_SYMBOLS}", self.block_symbols));
+        }
+        if !(1..=u32::from(u16::MAX)).contains(&self.initial_window) {
+            return error("initial_window", format!("{} is not from 1 to 65535", self.initial_window));
+        }
+        if self.rate.is_some_and(|rate| rate.bps() == 0) {
+            return error("rate", "must be above 0".to_owned());
+        }
+        // Below this the timers of hosts, which are late by milliseconds, would end sessions.
+        if self.give_up_after < Duration::from_ms(100) {
+            return error("give_up_after", "must be at least 100 ms".to_owned());
+        }
+        if self.stall_after < self.give_up_after {
+            return error("stall_after", "must be at least give_up_after".to_owned());
+        }
+        // Blocks of ten of the largest symbols: with fewer to a block, most of what is sent would be overhead.
+        let least = LIVE_BLOCKS * 10 * u64::from(self.symbol_bytes());
+        if self.max_session_bytes < least {
+            return error("max_session_bytes", format!("must be at least {least} for packets of {packet} B"));
+        }
+        self.transport(self.symbol_bytes(), self.initial_window, 1, Mode::OneToMany).validate()
+    }
+
+    /// What of a peer's announcements is acceptable.
+    pub(crate) fn limits(&self) -> Limits {
+        let &Self { max_object_bytes, max_session_bytes, .. } = self;
+        Limits { object: max_object_bytes, session: max_session_bytes, symbol: self.symbol_bytes() }
+    }
+
+    /// T: bytes of a symbol, so that its packet is the largest.
+    pub(crate) fn symbol_bytes(&self) -> u16 {
+        self.largest_packet.max(MIN_OPEN_BYTES as u16) - HEADERS as u16
+    }
+
+    /// How the transport is set for real hosts: their timers are coarse, paths lose packets without trimming them, and peers die.
+    ///
+    /// A receiver finds its window by itself, but for one of a group: there all have the same, so that it can be seen who is slow, and
+    /// nobody is for having less. It is small enough not to be in the way of others.
+    pub(crate) fn transport(&self, symbol_bytes: u16, window: u32, block_symbols: u32, mode: Mode) -> ScdpConfig {
+        let straggler = match self.stragglers {
+            // Who is behind is seen here, where batches and hosts are known.
+            Stragglers::Wait | Stragglers::Detach { .. } => Straggler::default(),
+            Stragglers::Drop { quorum, grace } => {
+                Straggler { policy: StragglerPolicy::Drop, quorum, grace, ..Straggler::default() }
+            }
+        };
+        let grouped = mode == Mode::OneToMany;
+        ScdpConfig {
+            packet: Bytes(u64::from(symbol_bytes) + HEADERS as u64),
+            header: Bytes(HEADERS as u64),
+            initial_window: window,
+            initial_window_many_to_one: window,
+            block_symbols,
+            pull_timeout: Duration::from_ms(4),
+            probe_timeout: Duration::from_ms(16),
+            linger: Duration::from_secs(4),
+            window_control: if grouped { WindowControl::Fixed } else { WindowControl::Bbr },
+            give_up_after: Some(self.give_up_after),
+            straggler,
+            ..ScdpConfig::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_faults_are_named() {
+        assert_eq!(HostConfig::new(Protection::None).validate(), Ok(()));
+        let problem = |change: fn(&mut HostConfig)| {
+            let mut config = HostConfig::new(Protection::None);
+            change(&mut config);
+            config.validate().expect_err("out of range").to_string()
+        };
+        for (change, expected) in [
+            ((|c| c.largest_packet = 1199) as fn(&mut HostConfig), "largest_packet"),
+            (|c| c.largest_packet = 65_508, "largest_packet"),
+            (|c| c.block_symbols = 0, "block_symbols"),
+            (|c| c.block_symbols = 56_404, "block_symbols"),
+            (|c| c.initial_window = 0, "initial_window"),
+            (|c| c.initial_window = 65_536, "initial_window"),
+            (|c| c.rate = Some(Rate::from_mbps(0)), "rate"),
+            (|c| c.give_up_after = Duration::from_ms(99), "give_up_after"),
+            (|c| c.stall_after = Duration::from_secs(9), "stall_after"),
+            (|c| c.stragglers = Stragglers::Drop { quorum: 0, grace: Duration::ZERO }, "straggler.quorum"),
+            (|c| c.max_session_bytes = 650 * 1420 - 1, "max_session_bytes"),
+        ] {
+            assert!(problem(change).contains(expected), "{expected}: {}", problem(change));
+        }
+        let extreme = HostConfig {
+            largest_packet: 65_507,
+            block_symbols: 56_403,
+            max_session_bytes: 43_000_000,
+            ..HostConfig::new(Protection::None)
+        };
+        assert_eq!(extreme.validate(), Ok(()));
+    }
+}

@@ -1,0 +1,150 @@
+//! Which sessions may have something to send, and when the others are due.
+//!
+//! A session is either *ready* or waits for its timer, so that neither a datagram nor a wake-up looks at sessions that it does
+//! not concern, however many a peer has opened.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+
+use anabranch_transport::Time;
+
+use crate::SessionId;
+
+/// Datagrams of one session in a row, before another may send: as many as the kernel takes in one call.
+const BURST: u32 = 64;
+
+/// Sessions that have ended and still stand in the queue, at most, beside as many as there are ready ones.
+const STALE: usize = 64;
+
+/// Sessions by what they wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    /// In turn; those that are not in `ready` have ended.
+    queue: VecDeque<SessionId>,
+    ready: HashSet<SessionId>,
+    /// Datagrams that the first one has sent in a row.
+    burst: u32,
+    timers: BTreeSet<(Time, SessionId)>,
+    due: HashMap<SessionId, Time>,
+}
+
+impl Schedule {
+    /// Something has happened to a session: it may have something to send.
+    pub(crate) fn make_ready(&mut self, id: SessionId) {
+        if self.ready.insert(id) {
+            self.queue.push_back(id);
+            self.clear_timer(id);
+        }
+    }
+
+    /// A session has nothing to send until `due`.
+    pub(crate) fn wait(&mut self, id: SessionId, due: Option<Time>) {
+        self.remove(id);
+        if let Some(due) = due {
+            self.timers.insert((due, id));
+            self.due.insert(id, due);
+        }
+    }
+
+    /// A session has ended.
+    pub(crate) fn remove(&mut self, id: SessionId) {
+        self.clear_timer(id);
+        if self.ready.remove(&id) {
+            if self.queue.front() == Some(&id) {
+                self.queue.pop_front();
+                self.burst = 0;
+            } else if self.queue.len() > 2 * self.ready.len() + STALE {
+                self.queue.retain(|other| self.ready.contains(other));
+            }
+        }
+    }
+
+    fn clear_timer(&mut self, id: SessionId) {
+        if let Some(due) = self.due.remove(&id) {
+            self.timers.remove(&(due, id));
+        }
+    }
+
+    /// The session whose turn it is to send.
+    pub(crate) fn turn(&mut self) -> Option<SessionId> {
+        loop {
+            let first = *self.queue.front()?;
+            if !self.ready.contains(&first) {
+                self.queue.pop_front();
+                self.burst = 0;
+            } else if self.burst >= BURST && self.queue.len() > 1 {
+                self.queue.rotate_left(1);
+                self.burst = 0;
+            } else {
+                return Some(first);
+            }
+        }
+    }
+
+    /// The session whose turn it is has sent a datagram.
+    pub(crate) fn sent(&mut self) {
+        self.burst += 1;
+    }
+
+    /// Sessions that may have something to send, in turn.
+    pub(crate) fn ready(&self) -> impl Iterator<Item = SessionId> + '_ {
+        self.queue.iter().copied().filter(|id| self.ready.contains(id))
+    }
+
+    /// When the first of the others is due.
+    pub(crate) fn next_timer(&self) -> Option<Time> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// Those of the others that are due.
+    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = SessionId> + '_ {
+        self.timers.iter().take_while(move |(due, _)| *due <= now).map(|(_, id)| *id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ps: u64) -> Time {
+        Time(ps)
+    }
+
+    #[test]
+    fn a_session_is_ready_or_waits_and_each_has_its_turn() {
+        let mut schedule = Schedule::default();
+        let ids: Vec<SessionId> = (0..3).map(SessionId).collect();
+        for &id in &ids {
+            schedule.wait(id, Some(at(10 + id.0)));
+        }
+        assert_eq!((schedule.next_timer(), schedule.turn()), (Some(at(10)), None));
+        assert_eq!(schedule.due(at(11)).collect::<Vec<_>>(), ids[..2]);
+        for &id in ids.iter().chain(&ids) {
+            schedule.make_ready(id);
+        }
+        assert_eq!((schedule.next_timer(), schedule.ready().count()), (None, 3), "each once");
+        let mut sent = [0; 3];
+        for _ in 0..3 * BURST {
+            sent[schedule.turn().expect("ready").0 as usize] += 1;
+            schedule.sent();
+        }
+        assert_eq!(sent, [BURST; 3]);
+        schedule.remove(ids[0]);
+        schedule.wait(ids[1], None);
+        assert_eq!((schedule.turn(), schedule.next_timer()), (Some(ids[2]), None));
+    }
+
+    #[test]
+    fn sessions_that_end_before_their_turn_leave_nothing() {
+        let mut schedule = Schedule::default();
+        schedule.make_ready(SessionId(0));
+        for n in 1..10_000 {
+            schedule.make_ready(SessionId(n));
+            schedule.remove(SessionId(n));
+            assert!(schedule.queue.len() <= 2 + STALE + 1);
+        }
+        assert_eq!(schedule.turn(), Some(SessionId(0)));
+        schedule.remove(SessionId(0));
+        assert_eq!(schedule.turn(), None);
+        assert!(schedule.queue.is_empty() && schedule.timers.is_empty() && schedule.due.is_empty());
+    }
+}

@@ -1,0 +1,14 @@
+//! Sessions: what one object's way from or to this host takes.
+
+mod blocks;
+mod incoming;
+mod lag;
+mod outcome;
+mod outgoing;
+mod pace;
+mod repeat;
+
+pub(crate) use incoming::{Incoming, Lane, News, Terms};
+pub use outcome::{Failure, Outcome};
+pub(crate) use outgoing::{AMPLIFICATION, Beginning, HEADERS, Origin, Outgoing, Remote};
+pub(crate) use pace::Pace;

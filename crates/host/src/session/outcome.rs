@@ -1,0 +1,70 @@
+//! How sessions end.
+
+use std::fmt;
+
+use crate::wire::Refusal;
+
+/// What became of one receiver of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It has the object, and has compared its hash.
+    Verified,
+    /// It had the object before.
+    AlreadyThere,
+    /// It does not want it, or could not keep it.
+    Refused(Refusal),
+    /// It will not get it.
+    Failed(Failure),
+}
+
+impl Outcome {
+    /// Whether the receiver has the object.
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Verified | Self::AlreadyThere)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Verified => f.write_str("verified"),
+            Self::AlreadyThere => f.write_str("had it already"),
+            Self::Refused(refusal) => write!(f, "refused: {}", refusal.text()),
+            Self::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+/// Why a session failed, or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The peer has not been heard of for too long, or never.
+    #[error("no answer")]
+    TimedOut,
+    /// The others have it, and this one was too slow to be waited for.
+    #[error("too slow: the others went on without it")]
+    GivenUp,
+    /// The peer has ended the session.
+    #[error("cancelled by the other side")]
+    Cancelled,
+    /// It has all symbols, but did not say whether the object is right.
+    #[error("has received everything, but did not confirm it")]
+    Unconfirmed,
+    /// The object that arrived is not the one that was announced.
+    #[error("the content differs from its announced hash: did the file change while it was sent?")]
+    Hash,
+    /// Servers that were asked for one object have different ones.
+    #[error("the replicas differ")]
+    ReplicasDiffer,
+    /// All that were asked refused.
+    #[error("{0}")]
+    Refused(String),
+    /// The object could not be read.
+    #[error("cannot read the object: {0}")]
+    Read(String),
+    /// What the peer announces is more than this host takes, or makes no sense.
+    #[error("{0}")]
+    Unacceptable(String),
+}

@@ -1,0 +1,84 @@
+//! A message that is repeated until it is answered, with pauses that double.
+
+use anabranch_transport::{Duration, Time};
+
+/// The first pause: some round trips of a data centre, and more than the timers of its hosts are late.
+const FIRST: Duration = Duration::from_ms(20);
+/// The longest pause.
+const LONGEST: Duration = Duration::from_ms(1000);
+
+/// When a message is due.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Repeat {
+    due: Option<Time>,
+    began: Option<Time>,
+    times: u32,
+}
+
+impl Repeat {
+    /// The message is due from now on.
+    pub(super) fn start(&mut self, now: Time) {
+        *self = Self { due: Some(now), began: Some(now), times: 0 };
+    }
+
+    /// There was a sign of life: what is asked may take longer.
+    pub(super) fn extend(&mut self, now: Time) {
+        self.began = self.began.map(|_| now);
+    }
+
+    /// It is answered.
+    pub(super) fn stop(&mut self) {
+        self.due = None;
+    }
+
+    /// When the message is due, if it is.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Whether it is to be sent now; it is then due again after a pause.
+    pub(super) fn take(&mut self, now: Time) -> bool {
+        if self.due.is_none_or(|due| now < due) {
+            return false;
+        }
+        self.due = Some(now + (FIRST * (1 << self.times.min(10))).min(LONGEST));
+        self.times += 1;
+        true
+    }
+
+    /// Whether it has gone unanswered for so long.
+    pub(super) fn lasts(&self, now: Time, limit: Duration) -> bool {
+        self.due.is_some() && self.began.is_some_and(|began| began + limit <= now)
+    }
+
+    /// When that will be.
+    pub(super) fn ends(&self, limit: Duration) -> Option<Time> {
+        self.due.and(self.began).map(|began| began + limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_second_until_the_answer() {
+        let mut repeat = Repeat::default();
+        assert!(!repeat.take(Time::ZERO));
+        repeat.start(Time::ZERO);
+        let (mut now, mut pauses) = (Time::ZERO, Vec::new());
+        for _ in 0..8 {
+            assert!(repeat.take(now) && !repeat.take(now));
+            let next = repeat.due().expect("it is repeated");
+            pauses.push((next - now).ps() / 1_000_000_000);
+            now = next;
+        }
+        assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1000, 1000]);
+        let limit = Duration::from_ms(2000);
+        assert!(repeat.lasts(now, limit) && !repeat.lasts(Time::ZERO + Duration::from_ms(1999), limit));
+        repeat.extend(now);
+        assert!(!repeat.lasts(now + Duration::from_ms(1999), limit) && repeat.lasts(now + limit, limit));
+        repeat.stop();
+        assert!(!repeat.take(now) && !repeat.lasts(now, limit) && repeat.ends(limit).is_none());
+    }
+}

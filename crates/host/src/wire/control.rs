@@ -1,0 +1,94 @@
+//! Control: what the ends of an open session tell each other besides symbols and pulls.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0..8 | [prefix](super::Prefix) |
+//! | 8..16 | number |
+//! | 16..24 | MAC of the whole packet |
+//! | 24.. | the message, sealed: a code and what belongs to it; then the tag of 16 bytes |
+
+use super::prefix::{Kind, Prefix, expect};
+use super::{NUMBER, Reader, WireError, field};
+
+/// Bytes of the header of a control packet.
+pub const CONTROL_HEADER: usize = 24;
+
+/// A control packet of which the lengths are right.
+#[derive(Clone, Copy, Debug)]
+pub struct ControlPacket<'a> {
+    prefix: Prefix,
+    bytes: &'a [u8],
+}
+
+impl<'a> ControlPacket<'a> {
+    /// The control packet in `bytes`.
+    ///
+    /// # Errors
+    /// As of [`Prefix::parse`]; [`WireError::Kind`] for other kinds.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
+        Ok(Self { prefix: expect(bytes, &[Kind::Control])?, bytes })
+    }
+
+    /// What every datagram begins with.
+    pub fn prefix(&self) -> Prefix {
+        self.prefix
+    }
+
+    /// Its number among the datagrams of its direction.
+    pub fn number(&self) -> u64 {
+        u64::from_be_bytes(field(self.bytes, NUMBER.start))
+    }
+}
+
+/// A message of an open session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// The session ends before it is complete, because its user wants so.
+    Cancel,
+    /// The receiver has everything and will say no more.
+    Close {
+        /// Whether the content has the manifest's hash.
+        verified: bool,
+    },
+    /// The sender of a one-to-many session has given this receiver up.
+    GivenUp,
+    /// Still there.
+    KeepAlive,
+    /// The sender of a one-to-many session sends this receiver symbols of its own from now on: what goes to the group is not
+    /// for it any more.
+    Detached,
+    /// Nothing that is sent to the group arrives at this receiver: it asks for copies of its own.
+    Unheard,
+}
+
+impl Control {
+    /// The message in the body of a control packet, after it was opened.
+    ///
+    /// # Errors
+    /// [`WireError::Field`] or [`WireError::Length`].
+    pub fn parse(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = Reader::new(body);
+        let message = match body.u8()? {
+            1 => Self::Cancel,
+            2 => Self::Close { verified: body.bool()? },
+            3 => Self::GivenUp,
+            4 => Self::KeepAlive,
+            5 => Self::Unheard,
+            6 => Self::Detached,
+            _ => return Err(WireError::Field("control message")),
+        };
+        body.end()?;
+        Ok(message)
+    }
+
+    pub(crate) fn emit(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Cancel => out.push(1),
+            Self::Close { verified } => out.extend_from_slice(&[2, u8::from(verified)]),
+            Self::GivenUp => out.push(3),
+            Self::KeepAlive => out.push(4),
+            Self::Unheard => out.push(5),
+            Self::Detached => out.push(6),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Why a datagram is not taken.
+
+use thiserror::Error;
+
+/// Why a datagram is not taken. All of these come from outside: the right answer is to count it and to stay silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum WireError {
+    /// Shorter than the header of its kind.
+    #[error("shorter than its header")]
+    Truncated,
+    /// Of another version of the format.
+    #[error("version {0} of the wire format, not 1")]
+    Version(u8),
+    /// Of an unknown kind, or of another one than expected here.
+    #[error("unexpected kind of packet: {0}")]
+    Kind(u8),
+    /// A flag that its kind does not have.
+    #[error("unknown flags: {0:#04x}")]
+    Flags(u8),
+    /// Its size is not the one that it declares.
+    #[error("not of the declared length")]
+    Length,
+    /// An [`Open`](super::Open) of fewer bytes than its answer may have.
+    #[error("an opening packet of less than 1200 bytes")]
+    Unpadded,
+    /// One end uses a key and the other does not.
+    #[error("{}", if *.sealed { "sealed with a key, and this end has none" } else { "without a key, and this end asks for one" })]
+    Protection {
+        /// Whether the datagram is sealed.
+        sealed: bool,
+    },
+    /// Its MAC does not match: damaged, of another key, or forged.
+    #[error("wrong MAC")]
+    Mac,
+    /// Its number was there before, or is too old to tell.
+    #[error("repeated, or too late")]
+    Replayed,
+    /// Its sealed part does not match the tag.
+    #[error("wrong authentication tag")]
+    Tag,
+    /// A field says what cannot be.
+    #[error("impossible value: {0}")]
+    Field(&'static str),
+}

@@ -1,0 +1,141 @@
+//! The 8 bytes that every datagram begins with.
+
+use super::{
+    CONTROL_HEADER, HANDSHAKE_HEADER, MIN_OPEN_BYTES, PULL_HEADER, RETRY_HEADER, SYMBOL_HEADER, WireError, field,
+};
+
+/// Version of the wire format.
+pub const VERSION: u8 = 1;
+
+/// Bytes of the prefix.
+pub const PREFIX: usize = 8;
+
+/// Bytes of a datagram at most: what UDP over IPv4 can carry.
+pub const MAX_DATAGRAM_BYTES: usize = 65_507;
+
+/// Flags. Each kind has some of them; the others are 0.
+pub mod flag {
+    /// Symbols: of the initial window.
+    pub const SYN: u8 = 0x01;
+    /// All but retries: protected by a key. Without it, MACs are checksums and nothing is encrypted.
+    pub const SEALED: u8 = 0x02;
+    /// Pulls: the symbols asked for are the last ones needed.
+    pub const FIN: u8 = 0x04;
+    /// Pulls: repeated after silence.
+    pub const RETRY: u8 = 0x08;
+    /// Pulls: the receiver has everything.
+    pub const DONE: u8 = 0x10;
+}
+
+/// Kind of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An encoding symbol.
+    Symbol = 1,
+    /// A batch of pulls.
+    Pull = 2,
+    /// A message of an open session.
+    Control = 3,
+    /// Opens a session.
+    Open = 4,
+    /// Asks for a request again, with a cookie.
+    Retry = 5,
+    /// Accepts or refuses a session.
+    Answer = 6,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 6] = [Self::Symbol, Self::Pull, Self::Control, Self::Open, Self::Retry, Self::Answer];
+
+    /// Bytes of its header, prefix included.
+    pub const fn header_bytes(self) -> usize {
+        match self {
+            Self::Symbol => SYMBOL_HEADER,
+            Self::Pull => PULL_HEADER,
+            Self::Control => CONTROL_HEADER,
+            Self::Open | Self::Answer => HANDSHAKE_HEADER,
+            Self::Retry => RETRY_HEADER,
+        }
+    }
+
+    /// The flags that it may have.
+    pub const fn flags(self) -> u8 {
+        match self {
+            Self::Symbol => flag::SYN | flag::SEALED,
+            Self::Pull => flag::SEALED | flag::FIN | flag::RETRY | flag::DONE,
+            Self::Control | Self::Open | Self::Answer => flag::SEALED,
+            Self::Retry => 0,
+        }
+    }
+}
+
+/// What every datagram begins with: enough to find its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    /// What kind of datagram it is.
+    pub kind: Kind,
+    /// The bits of [`flag`] that are set.
+    pub flags: u8,
+    /// Bytes after the kind's header, as they left the sender.
+    pub length: u16,
+    /// The session, by the number that its opener chose. It means something only together with the peer's address.
+    pub session: u32,
+}
+
+impl Prefix {
+    /// Checks what can be checked without a key: version, kind, flags, and that the datagram is as long as it declares.
+    /// Of a symbol the payload may be shorter: then it was trimmed.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`], [`Version`](WireError::Version), [`Kind`](WireError::Kind), [`Flags`](WireError::Flags),
+    /// [`Length`](WireError::Length) or [`Unpadded`](WireError::Unpadded).
+    pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        if bytes.len() < PREFIX {
+            return Err(WireError::Truncated);
+        }
+        let (version, kind) = (bytes[0] >> 4, bytes[0] & 15);
+        if version != VERSION {
+            return Err(WireError::Version(version));
+        }
+        let kind = Kind::ALL.into_iter().find(|&k| k as u8 == kind).ok_or(WireError::Kind(kind))?;
+        let flags = bytes[1];
+        if flags & !kind.flags() != 0 {
+            return Err(WireError::Flags(flags));
+        }
+        let length = u16::from_be_bytes(field(bytes, 2));
+        let present = bytes.len().checked_sub(kind.header_bytes()).ok_or(WireError::Truncated)?;
+        let matches = match kind {
+            Kind::Symbol => length > 0 && present <= usize::from(length),
+            _ => present == usize::from(length),
+        };
+        if !matches {
+            return Err(WireError::Length);
+        }
+        if kind == Kind::Open && bytes.len() < MIN_OPEN_BYTES {
+            return Err(WireError::Unpadded);
+        }
+        Ok(Self { kind, flags, length, session: u32::from_be_bytes(field(bytes, 4)) })
+    }
+
+    /// Whether the datagram is protected by a key.
+    pub fn sealed(&self) -> bool {
+        self.flags & flag::SEALED != 0
+    }
+
+    /// The 8 bytes.
+    pub fn emit(&self) -> [u8; PREFIX] {
+        let mut bytes = [0; PREFIX];
+        bytes[0] = VERSION << 4 | self.kind as u8;
+        bytes[1] = self.flags;
+        bytes[2..4].copy_from_slice(&self.length.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.session.to_be_bytes());
+        bytes
+    }
+}
+
+/// The prefix of a datagram of the given kind.
+pub(crate) fn expect(bytes: &[u8], kinds: &[Kind]) -> Result<Prefix, WireError> {
+    let prefix = Prefix::parse(bytes)?;
+    if kinds.contains(&prefix.kind) { Ok(prefix) } else { Err(WireError::Kind(prefix.kind as u8)) }
+}

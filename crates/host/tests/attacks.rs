@@ -1,0 +1,812 @@
+//! Attacks: by somebody who sees and sends anything and has no key, and by an end that has the key and keeps to no rule.
+//!
+//! Whatever they do, no wrong byte is taken for right, nothing panics or lasts for ever, memory and answers stay bounded, and sessions of
+//! others beside them complete. `docs/concepts/security.md` names these tests.
+
+mod world;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use allocation_counter::measure;
+use anabranch_host::wire::{Answer, Control, Open, Parameters, Reason, RetryRepr, Salt, SymbolRepr};
+use anabranch_host::wire::{Cookie, Datagram};
+use anabranch_host::{Failure, Host, HostConfig, HostEvent, Outcome, Received};
+use anabranch_transport::scdp::{Mode, Pull};
+use anabranch_transport::{Duration, Time};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use world::rogue::{Opener, Records, Responder, manifest_of, parameters, request};
+use world::{Faults, Manner, World, address, bytes, psk};
+
+/// Somebody who is no host of the network.
+fn stranger(n: u32) -> SocketAddr {
+    SocketAddr::from((std::net::Ipv4Addr::from(0xc000_0200 + n), 9000))
+}
+
+fn at(seconds: u64) -> Time {
+    Time::ZERO + Duration::from_secs(seconds)
+}
+
+fn random(seed: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed)
+}
+
+fn received(from: SocketAddr) -> Received {
+    Received { from, ce: false, by_group: false }
+}
+
+/// Takes all that a host has to send; how many bytes.
+fn sent(host: &mut Host, now: Time, keep: &mut Vec<Vec<u8>>) -> usize {
+    let (mut out, mut to, mut bytes) = (Vec::new(), Vec::new(), 0);
+    while host.poll_transmit(now, &mut out, &mut to) {
+        bytes += out.len() * to.len();
+        keep.push(std::mem::take(&mut out));
+    }
+    bytes
+}
+
+/// A pull that asks for nothing that matters.
+fn pull(block: u32, upto: u32) -> Pull {
+    Pull { block, upto, base: 0, fin: false, retry: false, done: false }
+}
+
+// Without the key.
+
+#[test]
+fn datagrams_of_strangers_make_no_state_and_no_answer() {
+    let mut genuine = World::new(1, 2, Faults::default());
+    let records = Records::of(&mut genuine);
+    genuine.send(0, &[1], &bytes(1, 200_000), "object", None);
+    assert!(genuine.run_for(30));
+    let models: Vec<Vec<u8>> = records.take().into_iter().map(|(_, _, bytes)| bytes).collect();
+
+    let mut random = random(1);
+    let mut host = Host::new(HostConfig::new(psk()), [1; 32]);
+    let (mut datagram, mut kept) = (Vec::with_capacity(2000), Vec::new());
+    let counted = measure(|| {
+        for n in 0..100_000_u32 {
+            datagram.clear();
+            datagram.extend_from_slice(&models[random.random_range(0..models.len())]);
+            match n % 3 {
+                0 => random.fill_bytes(&mut datagram[8..]),
+                1 => {
+                    // Any change at all: one bit of a datagram, all of which is covered until a session is open.
+                    let bit = random.random_range(0..datagram.len() * 8);
+                    datagram[bit / 8] ^= 1 << (bit % 8);
+                }
+                _ => datagram.truncate(random.random_range(0..datagram.len())),
+            }
+            host.handle_datagram(Time::ZERO, received(stranger(n % 60_000)), &mut datagram);
+        }
+        assert_eq!(sent(&mut host, Time::ZERO, &mut kept), 0);
+    });
+    assert_eq!((host.sessions(), host.refused_datagrams()), (0, 100_000));
+    assert!(host.poll_event().is_none() && host.poll_timeout().is_none());
+    assert_eq!(counted.bytes_current, 0, "nothing is kept");
+}
+
+#[test]
+fn a_recorded_object_is_not_taken_again_by_a_receiver_that_was_restarted() {
+    let mut genuine = World::new(2, 2, Faults::default());
+    let records = Records::of(&mut genuine);
+    genuine.send(0, &[1], &bytes(2, 300_000), "object", None);
+    assert!(genuine.run_for(30));
+    assert_eq!(genuine.nodes[1].received.len(), 1);
+    let recorded = records.between(address(0), address(1));
+
+    let mut world = World::new(3, 2, Faults::default());
+    world.nodes[0].dead = true;
+    for (n, bytes) in (0..).zip(recorded) {
+        world.inject_at(Time::ZERO + Duration::from_us(n * 100), address(0), 1, bytes);
+    }
+    assert!(world.run_for(60));
+    let node = &world.nodes[1];
+    assert!(node.host.stats(*node.closed.first().expect("it has begun")).is_none());
+    assert!(node.received.is_empty(), "it would be an old version of a file");
+    assert_eq!(node.failures.iter().map(|(_, failure)| failure).collect::<Vec<_>>(), [&Failure::TimedOut]);
+    assert_eq!(node.host.sessions(), 0);
+}
+
+#[test]
+fn a_recorded_request_does_not_make_a_restarted_server_flood_its_victim() {
+    let mut genuine = World::new(4, 2, Faults::default());
+    let records = Records::of(&mut genuine);
+    let object = bytes(4, 2_000_000);
+    genuine.nodes[0].objects.insert("object".to_owned(), object.clone());
+    genuine.fetch(1, &[0], "object");
+    assert!(genuine.run_for(30));
+    let recorded = records.between(address(1), address(0));
+
+    let mut world = World::new(5, 2, Faults::default());
+    world.nodes[0].objects.insert("object".to_owned(), object);
+    world.nodes[1].dead = true;
+    let mut arrived = 0;
+    for (n, bytes) in (0..).zip(recorded) {
+        arrived += if matches!(Datagram::parse(&bytes), Ok(Datagram::Open(_))) { bytes.len() } else { 0 };
+        world.inject_at(Time::ZERO + Duration::from_ms(n), address(1), 0, bytes);
+    }
+    assert!(world.run_for(60));
+    assert!(world.bytes_to[&address(1)] <= 3 * arrived, "{} for {arrived}", world.bytes_to[&address(1)]);
+    assert_eq!(world.nodes[0].host.sessions(), 0);
+}
+
+#[test]
+fn copies_pieces_and_changes_of_all_datagrams_do_no_harm() {
+    for seed in 0..20 {
+        let mut world = World::new(seed, 4, Faults::default());
+        let records = Records::of(&mut world);
+        let object = bytes(seed, 400_000);
+        let id = world.send(0, &[1, 2], &object, "object", None);
+        world.nodes[1].objects.insert("other".to_owned(), object.clone());
+        world.fetch(3, &[1], "other");
+        let mut random = random(seed);
+        for step in 1..400 {
+            world.run_until(Time::ZERO + Duration::from_us(step * 100));
+            for (from, to, bytes) in records.take() {
+                let to = (0..4).find(|&n| address(n) == to).expect("a host");
+                let mut copy = bytes.clone();
+                match random.random_range(0..4) {
+                    0 => copy.truncate(random.random_range(0..copy.len())),
+                    1 => copy[random.random_range(0..bytes.len())] ^= 1 << random.random_range(0..8),
+                    _ => {}
+                }
+                let from = if random.random_bool(0.8) { from } else { stranger(7) };
+                let to = if random.random_bool(0.8) { to } else { random.random_range(0..4) };
+                world.inject_at(world.now + Duration::from_us(random.random_range(0..3000)), from, to, copy);
+            }
+        }
+        world.tap = None;
+        assert!(world.run_for(60));
+        for n in [1, 2, 3] {
+            let genuine: Vec<_> =
+                world.nodes[n].received.iter().filter(|(_, bytes, right)| *right && *bytes == object).collect();
+            assert_eq!((genuine.len(), world.nodes[n].received.len()), (1, 1), "seed {seed}: host {n} has it once");
+        }
+        assert!(world.nodes[0].outcomes[&id].values().all(|outcome| *outcome == Outcome::Verified));
+        assert!(world.nodes.iter().all(|node| node.host.sessions() == 0));
+    }
+}
+
+#[test]
+fn a_host_is_not_offered_what_it_sends_itself() {
+    let mut world = World::new(6, 2, Faults::default());
+    let records = Records::of(&mut world);
+    world.send(0, &[1], &bytes(6, 50_000), "object", None);
+    world.run_until(Time::ZERO + Duration::from_us(1));
+    let offers = records.between(address(0), address(1));
+    assert!(matches!(Datagram::parse(&offers[0]), Ok(Datagram::Open(_))));
+    for offer in offers {
+        world.inject(stranger(1), 0, offer);
+    }
+    world.run_until(Time::ZERO + Duration::from_us(500));
+    assert_eq!(world.nodes[0].host.sessions(), 1, "that which it has begun");
+    assert!(world.run_for(30));
+    assert!(world.nodes[0].received.is_empty() && world.nodes[0].closed.len() == 1);
+    assert_eq!(world.nodes[1].received.len(), 1);
+}
+
+#[test]
+fn offers_that_were_recorded_do_not_keep_others_out() {
+    let mut offers = Vec::new();
+    for n in 0..600 {
+        offers.push(Opener::new(&psk(), n).offer(manifest_of(1 << 20), parameters()));
+    }
+    let mut world = World::new(7, 2, Faults::default());
+    for (n, offer) in (0..).zip(offers) {
+        world.inject_at(Time::ZERO + Duration::from_us(u64::from(n) * 500), stranger(n), 1, offer);
+    }
+    for n in 0..10 {
+        world.run_until(Time::ZERO + Duration::from_ms(20 * n));
+        world.send(0, &[1], &bytes(n, 100_000), &format!("object {n}"), None);
+    }
+    assert!(world.run_for(60));
+    assert_eq!(world.nodes[1].received.iter().filter(|(_, _, right)| *right).count(), 10);
+    assert_eq!(world.nodes[1].host.sessions(), 0);
+}
+
+#[test]
+fn forged_retries_neither_stop_a_request_nor_multiply_it() {
+    let config = |n| HostConfig { max_unvalidated: if n == 1 { 0 } else { 32 }, ..HostConfig::new(psk()) };
+    let mut world = World::with(8, 2, Faults { delay: Duration::from_ms(2), ..Faults::default() }, config);
+    let records = Records::of(&mut world);
+    let object = bytes(8, 100_000);
+    world.nodes[1].objects.insert("object".to_owned(), object.clone());
+    world.fetch(0, &[1], "object");
+    world.run_until(Time::ZERO + Duration::from_us(1));
+    let first = records.between(address(0), address(1)).pop().expect("a request");
+    let Ok(Datagram::Open(packet)) = Datagram::parse(&first) else { panic!("a request") };
+    for n in 0..1000_u32 {
+        let mut forged = Vec::new();
+        let cookie = Cookie::new(&n.to_be_bytes()).expect("a cookie");
+        RetryRepr { session: packet.prefix().session, salt: packet.salt(), cookie }.emit(&mut forged);
+        world.inject(address(1), 0, forged);
+    }
+    world.run_until(Time::ZERO + Duration::from_ms(1));
+    assert!(world.nodes[0].bytes_sent <= 2 * 1200, "{}", world.nodes[0].bytes_sent);
+    assert!(world.run_for(30));
+    assert!(world.nodes[0].received[0].1 == object, "the genuine one counts when it comes");
+}
+
+// With the key.
+
+#[test]
+fn a_hundred_thousand_opening_packets_take_bounded_memory() {
+    for polled in [true, false] {
+        let mut host = Host::new(HostConfig::new(psk()), [2; 32]);
+        let (mut most, mut kept) = (0, Vec::new());
+        let counted = measure(|| {
+            for n in 0..100_000_u32 {
+                let mut opener = Opener::new(&psk(), n);
+                let mut datagram = match n % 2 {
+                    0 => opener.offer(manifest_of(1 << 30), parameters()),
+                    _ => opener.request(request("object", 1472)),
+                };
+                host.handle_datagram(Time::ZERO, received(stranger(n % 10_000)), &mut datagram);
+                most = most.max(host.sessions());
+                if polled {
+                    while let Some((id, event)) = host.poll_event() {
+                        if let HostEvent::Offered { .. } = event {
+                            host.accept(Time::ZERO, id);
+                        }
+                    }
+                    let answers = sent(&mut host, Time::ZERO, &mut kept);
+                    assert!(answers < 3 * 1200, "{answers} bytes of answers");
+                    kept.clear();
+                }
+            }
+        });
+        assert!(most <= host.config().max_sessions && most > 32, "{most}");
+        assert!(counted.bytes_max < 10_000_000, "{} bytes", counted.bytes_max);
+        for second in 0..60 {
+            sent(&mut host, at(second), &mut kept);
+            host.handle_timeout(at(second));
+        }
+        assert_eq!(host.sessions(), 0, "all end");
+    }
+}
+
+#[test]
+fn sessions_that_open_and_end_again_and_again_leave_nothing() {
+    let mut host = Host::new(HostConfig::new(psk()), [3; 32]);
+    let mut kept = Vec::new();
+    let mut round = |from: u32| {
+        for n in from..from + 10_000 {
+            let mut opener = Opener::new(&psk(), n);
+            host.handle_datagram(Time::ZERO, received(stranger(n)), &mut opener.offer(manifest_of(1), parameters()));
+            host.handle_datagram(Time::ZERO, received(stranger(n)), &mut opener.control(Control::Cancel));
+            sent(&mut host, Time::ZERO, &mut kept);
+            kept.clear();
+            while host.poll_event().is_some() {}
+        }
+        assert_eq!(host.sessions(), 0);
+    };
+    round(0);
+    let counted = measure(|| round(10_000));
+    assert!(counted.bytes_current.abs() < 20_000, "{} bytes are kept", counted.bytes_current);
+}
+
+#[test]
+fn an_application_that_asks_for_no_events_is_not_buried_in_them() {
+    let mut host = Host::new(HostConfig::new(psk()), [3; 32]);
+    let mut kept = Vec::new();
+    let counted = measure(|| {
+        for n in 0..50_000 {
+            let mut opener = Opener::new(&psk(), n);
+            host.handle_datagram(Time::ZERO, received(stranger(n)), &mut opener.offer(manifest_of(1), parameters()));
+            host.handle_datagram(Time::ZERO, received(stranger(n)), &mut opener.control(Control::Cancel));
+            sent(&mut host, Time::ZERO, &mut kept);
+            kept.clear();
+        }
+    });
+    assert!(counted.bytes_max < 3_000_000, "{} bytes", counted.bytes_max);
+    assert!((1000..3000).contains(&std::iter::from_fn(|| host.poll_event()).count()));
+    host.handle_datagram(
+        Time::ZERO,
+        received(stranger(0)),
+        &mut Opener::new(&psk(), 60_000).offer(manifest_of(1), parameters()),
+    );
+    assert_eq!(host.sessions(), 1, "it goes on when they are taken");
+}
+
+#[test]
+fn one_address_does_not_take_all_sessions() {
+    let mut world = World::new(9, 2, Faults::default());
+    world.nodes[1].manner = Manner::Ponders;
+    for n in 0..1000 {
+        let offer = Opener::new(&psk(), n).offer(manifest_of(1), parameters());
+        world.inject(SocketAddr::from(([192, 0, 2, 1], 1000 + n as u16)), 1, offer);
+    }
+    world.run_until(Time::ZERO + Duration::from_ms(5));
+    assert_eq!(world.nodes[1].host.sessions(), world.nodes[1].host.config().max_sessions_per_address);
+    world.nodes[1].manner = Manner::Takes;
+    world.send(0, &[1], &bytes(9, 100_000), "object", None);
+    assert!(world.run_for(60));
+    assert_eq!(world.nodes[1].received.len(), 1);
+}
+
+#[test]
+fn no_address_gets_three_times_what_comes_from_it() {
+    let victim = stranger(1);
+    let mut worst: f64 = 0.0;
+    for largest in [1200, 1300, 1472, 9000] {
+        for repeats in [1, 2, 5, 40] {
+            for name in ["object", "nothing of that name"] {
+                for max_unvalidated in [0, 32] {
+                    let config = |_| HostConfig { largest_packet: 9000, max_unvalidated, ..HostConfig::new(psk()) };
+                    let mut world = World::with(10, 1, Faults::default(), config);
+                    world.nodes[0].objects.insert("object".to_owned(), bytes(10, 2_000_000));
+                    let (mut opener, mut arrived) = (Opener::new(&psk(), 7), 0);
+                    for n in 0..repeats {
+                        let request = opener.request(request(name, largest));
+                        arrived += request.len();
+                        world.inject_at(Time::ZERO + Duration::from_ms(n * 50), victim, 0, request);
+                    }
+                    assert!(world.run_for(60));
+                    assert_eq!(world.nodes[0].host.sessions(), 0, "nobody is waited for");
+                    worst = worst.max(world.bytes_to[&victim] as f64 / arrived as f64);
+                }
+            }
+        }
+    }
+    assert!(worst <= 3.0 && worst > 2.0, "{worst}");
+}
+
+#[test]
+fn who_offers_in_the_name_of_another_does_not_make_a_receiver_flood_it() {
+    let victim = stranger(1);
+    for manner in [Manner::Takes, Manner::Refuses, Manner::Has, Manner::Ponders] {
+        for symbols in [0, 1, 10, 1000] {
+            let mut world = World::new(11, 1, Faults::default());
+            world.nodes[0].manner = manner;
+            let mut opener = Opener::new(&psk(), 1);
+            let small = Parameters { symbol_bytes: 1, block_symbols: 1000, window: 65_535, ..parameters() };
+            let offer = opener.offer(manifest_of(100_000), small);
+            let mut arrived = offer.len();
+            world.inject(victim, 0, offer);
+            for esi in 0..symbols {
+                let symbol = SymbolRepr { block: 0, esi, lane: 0, index: esi, syn: true };
+                let datagram = opener.symbol(&symbol, b"x");
+                arrived += datagram.len();
+                world.inject_at(Time::ZERO + Duration::from_ms(u64::from(esi)), victim, 0, datagram);
+            }
+            assert!(world.run_for(60));
+            let sent = world.bytes_to.get(&victim).copied().unwrap_or(0);
+            assert!(sent <= 3 * arrived, "{manner:?} {symbols}: {sent} bytes for {arrived}");
+            assert_eq!(world.nodes[0].host.sessions(), 0);
+        }
+    }
+}
+
+#[test]
+fn offers_that_would_take_too_much_are_refused_with_a_reason() {
+    let mut world = World::new(12, 1, Faults::default());
+    let records = Records::of(&mut world);
+    for (n, size, change, expected) in [
+        (1, 2_000_000_000_000, parameters(), Reason::TooLarge),
+        (2, 1 << 30, Parameters { symbol_bytes: 65_535, ..parameters() }, Reason::Unsupported),
+        (3, 1 << 30, Parameters { block_symbols: 56_403, ..parameters() }, Reason::Unsupported),
+        (4, 1 << 39, Parameters { block_symbols: 56_403, symbol_bytes: 1, ..parameters() }, Reason::Unsupported),
+        (5, 1 << 30, Parameters { lanes: 7, mode: Mode::ManyToOne, ..parameters() }, Reason::Unsupported),
+    ] {
+        let mut opener = Opener::new(&psk(), n);
+        let offer = opener.offer(manifest_of(size), change);
+        world.inject(stranger(n), 0, offer);
+        world.run_until(world.now + Duration::from_ms(5));
+        let answer = opener.read(&records.between(address(0), stranger(n)));
+        assert!(matches!(&answer, Some(Answer::Refuse(refusal)) if refusal.reason == expected), "{n}: {answer:?}");
+        // The answer was lost: it is given again.
+        let offer = opener.offer(manifest_of(size), change);
+        world.inject(stranger(n), 0, offer);
+        world.run_until(world.now + Duration::from_ms(5));
+        assert_eq!(opener.read(&records.between(address(0), stranger(n))), answer);
+    }
+    assert!(world.nodes[0].host.sessions() == 0 && world.nodes[0].closed.is_empty());
+}
+
+#[test]
+fn servers_that_announce_what_was_not_asked_for_are_not_believed() {
+    let asked = manifest_of(1 << 20);
+    let window = |window| Parameters { window, mode: Mode::ManyToOne, ..parameters() };
+    for (size, name, parameters, good) in [
+        (1 << 20, "forged", window(32), true),
+        (1 << 20, "forged", window(33), false),
+        (1 << 20, "other", window(32), false),
+        (1 << 41, "forged", window(32), false),
+        (1 << 30, "forged", Parameters { block_symbols: 56_403, ..window(32) }, false),
+        (1 << 20, "forged", Parameters { symbol_bytes: 1421, ..window(32) }, false),
+        (1 << 20, "forged", Parameters { lanes: 2, ..window(32) }, false),
+    ] {
+        let mut world = World::new(13, 1, Faults::default());
+        world.nodes[0].manner = Manner::Ponders;
+        let records = Records::of(&mut world);
+        let wanted = anabranch_host::wire::Object::Name(asked.name.clone());
+        world.nodes[0].host.fetch(world.now, wanted, &[stranger(1)]).expect("a session");
+        world.run_until(Time::ZERO + Duration::from_ms(1));
+        let asks = records.between(address(0), stranger(1));
+        let Ok(Datagram::Open(packet)) = Datagram::parse(&asks[0]) else { panic!("a request") };
+        let mut sealer = anabranch_host::Sealer::new(psk().responder(packet.salt(), Salt([9; 16]), 0));
+        let manifest = anabranch_host::Manifest {
+            size,
+            name: anabranch_host::ObjectName::new(name).expect("a name"),
+            ..asked.clone()
+        };
+        let mut answer = Vec::new();
+        sealer
+            .answer(packet.prefix().session, &Answer::AcceptRequest { manifest, parameters }, &mut answer)
+            .expect("sealed");
+        world.inject(stranger(1), 0, answer);
+        world.run_until(Time::ZERO + Duration::from_ms(20));
+        assert_eq!(world.nodes[0].failures.is_empty(), good, "{size} {name} {parameters:?}");
+    }
+}
+
+#[test]
+fn forged_symbols_never_make_an_object_and_take_bounded_memory() {
+    for seed in 0..12 {
+        let mut random = random(seed);
+        let most = 10_000_000;
+        let config = HostConfig { max_session_bytes: most, ..HostConfig::new(psk()) };
+        let mut host = Host::new(config, [4; 32]);
+        let mut opener = Opener::new(&psk(), 1);
+        let (from, mut kept) = (received(stranger(1)), Vec::new());
+        let k = [1, 10, 100][seed as usize % 3];
+        let few = Parameters { block_symbols: k, ..parameters() };
+        let size = [1, 1 << 16, 1 << 22, 1 << 39][seed as usize / 3];
+        host.handle_datagram(Time::ZERO, from, &mut opener.offer(manifest_of(size), few));
+        let Some((id, HostEvent::Offered { .. })) = host.poll_event() else { panic!("offered") };
+        host.accept(Time::ZERO, id);
+        let (mut taken, mut complete, mut failed) = (BTreeSet::new(), false, false);
+        let counted = measure(|| {
+            for n in 0..40_000_u64 {
+                let mut any =
+                    |most: u32| if random.random_bool(0.9) { random.random_range(0..most) } else { random.random() };
+                let (block, index) = (any(80), any(400));
+                let esi = if any(2) == 0 { index } else { any(1 << 24) } & 0xff_ffff;
+                let symbol =
+                    SymbolRepr { block, esi, lane: (any(2) == 1 && any(9) == 0).into(), index, syn: any(2) == 1 };
+                let length = if any(20) == 0 { 1 + any(1420) as usize % 1420 } else { 1420 };
+                let mut datagram = opener.symbol(&symbol, &[n as u8; 1420][..length]);
+                if any(10) == 0 {
+                    datagram.truncate(80);
+                }
+                let now = Time::ZERO + Duration::from_us(n * 10);
+                host.handle_datagram(now, from, &mut datagram);
+                host.handle_timeout(now);
+                sent(&mut host, now, &mut kept);
+                kept.clear();
+                while let Some((_, event)) = host.poll_event() {
+                    match event {
+                        HostEvent::Block { offset, bytes } => {
+                            assert!(offset + bytes.len() as u64 <= size && taken.insert(offset), "each once");
+                        }
+                        HostEvent::Complete => complete = true,
+                        HostEvent::Failed(_) => failed = true,
+                        _ => {}
+                    }
+                }
+            }
+        });
+        assert!(!complete, "it has said nothing under the keys of both");
+        assert!(counted.bytes_max < 5 * most, "seed {seed}: {} bytes", counted.bytes_max);
+        for second in 1..700 {
+            host.handle_timeout(at(second));
+            sent(&mut host, at(second), &mut kept);
+        }
+        assert_eq!(host.sessions(), 0, "seed {seed}: it ends, {failed}");
+    }
+}
+
+#[test]
+fn wrong_content_is_complete_and_not_verified() {
+    let mut world = World::new(14, 1, Faults::default());
+    let records = Records::of(&mut world);
+    let mut opener = Opener::new(&psk(), 1);
+    let offer = opener.offer(manifest_of(14_200), parameters());
+    world.inject(stranger(1), 0, offer);
+    world.run_until(Time::ZERO + Duration::from_ms(1));
+    assert!(opener.read(&records.between(address(0), stranger(1))).is_some());
+    let keep_alive = opener.control(Control::KeepAlive);
+    world.inject(stranger(1), 0, keep_alive);
+    for esi in 0..10 {
+        let symbol = SymbolRepr { block: 0, esi, lane: 0, index: esi, syn: true };
+        let symbol = opener.symbol(&symbol, &[7; 1420]);
+        world.inject(stranger(1), 0, symbol);
+    }
+    assert!(world.run_for(60));
+    assert_eq!(world.nodes[0].received.len(), 1);
+    assert!(!world.nodes[0].received[0].2, "the hash tells");
+}
+
+#[test]
+fn an_application_that_takes_no_blocks_is_not_buried_in_them() {
+    let object = bytes(15, 20_000_000);
+    let config = |limit| HostConfig { max_session_bytes: limit, ..HostConfig::new(psk()) };
+    let mut world = World::with(15, 2, Faults::default(), |_| config(1_000_000));
+    let records = Records::of(&mut world);
+    world.nodes[1].dead = true;
+    world.send(0, &[1], &object, "object", None);
+    let mut host = Host::new(config(1_000_000), [5; 32]);
+    let (mut now, mut kept) = (Time::ZERO, Vec::new());
+    let mut accepted = false;
+    let mut blocks = 0;
+    for step in 0..2000 {
+        world.run_until(now);
+        for mut bytes in records.between(address(0), address(1)) {
+            host.handle_datagram(now, received(address(0)), &mut bytes);
+        }
+        if !accepted && let Some((id, HostEvent::Offered { .. })) = host.poll_event() {
+            host.accept(now, id);
+            accepted = true;
+        }
+        host.handle_timeout(now);
+        sent(&mut host, now, &mut kept);
+        for bytes in kept.drain(..) {
+            world.inject(address(1), 0, bytes);
+        }
+        if step == 1000 {
+            while let Some((_, event)) = host.poll_event() {
+                if let HostEvent::Block { bytes, .. } = event {
+                    blocks += bytes.len();
+                }
+            }
+            assert!((900_000..1_500_000).contains(&blocks), "{blocks} bytes were waiting");
+        }
+        now += Duration::from_us(500);
+    }
+    let mut later = 0;
+    while let Some((_, event)) = host.poll_event() {
+        later += if let HostEvent::Block { bytes, .. } = event { bytes.len() } else { 0 };
+    }
+    assert!(later > 900_000, "it goes on when there is room: {later}");
+}
+
+/// A server, and who has asked it for an object of so many bytes.
+fn asked(size: usize) -> (Host, Opener, SocketAddr) {
+    let (from, mut kept) = (stranger(1), Vec::new());
+    let mut host = Host::new(HostConfig::new(psk()), [6; 32]);
+    let mut opener = Opener::new(&psk(), 1);
+    host.handle_datagram(Time::ZERO, received(from), &mut opener.request(request("object", 1472)));
+    let Some((id, HostEvent::Requested { .. })) = host.poll_event() else { panic!("requested") };
+    let object = vec![7_u8; size];
+    let manifest = world::manifest("object", &object);
+    host.serve(Time::ZERO, id, Box::new(object), manifest).expect("served");
+    sent(&mut host, Time::ZERO, &mut kept);
+    assert!(matches!(opener.read(&kept), Some(Answer::AcceptRequest { .. })));
+    (host, opener, from)
+}
+
+#[test]
+fn forged_pulls_make_a_server_neither_grow_nor_stop() {
+    for (taken, moves) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut random = random(16);
+        let (mut host, mut opener, from) = asked(60_000_000);
+        let mut kept = Vec::new();
+        let counted = measure(|| {
+            for n in 0..20_000_u64 {
+                let mut any =
+                    |most: u32| if random.random_bool(0.9) { random.random_range(0..most) } else { random.random() };
+                let base = if moves { (n / 60) as u32 + any(u32::MAX) % 3 / 2 * (any(60) % 60) } else { 0 };
+                let flags = any(8);
+                let pulls: Vec<Pull> = (0..32)
+                    .map(|_| {
+                        let (fin, retry) = (flags & 1 > 0, flags & 2 > 0);
+                        Pull { block: base.saturating_add(any(66)), upto: any(70_000), base, fin, retry, done: false }
+                    })
+                    .collect();
+                let now = Time::ZERO + Duration::from_us(n * 10);
+                host.handle_datagram(now, received(from), &mut opener.pulls(&pulls));
+                if taken && n % 100 == 0 {
+                    let (mut out, mut to) = (Vec::new(), Vec::new());
+                    for _ in 0..200 {
+                        out.clear();
+                        host.poll_transmit(now, &mut out, &mut to);
+                    }
+                }
+            }
+        });
+        assert!(counted.bytes_max < 50_000_000, "{taken}: {} bytes", counted.bytes_max);
+        assert_eq!(host.sessions(), 1);
+        host.handle_datagram(at(1), received(from), &mut opener.control(Control::Close { verified: true }));
+        sent(&mut host, at(1), &mut kept);
+        assert_eq!(host.sessions(), 0);
+    }
+}
+
+#[test]
+fn a_receiver_that_pulls_now_and_then_and_never_comes_further_is_given_up() {
+    let (mut host, mut opener, from) = asked(10_000_000);
+    let mut kept = Vec::new();
+    let mut ended = None;
+    for second in 0..1000 {
+        host.handle_datagram(at(second), received(from), &mut opener.pulls(&[pull(0, 1 + second as u32 % 90)]));
+        host.handle_datagram(at(second), received(from), &mut opener.control(Control::KeepAlive));
+        host.handle_timeout(at(second));
+        sent(&mut host, at(second), &mut kept);
+        if host.sessions() == 0 {
+            ended.get_or_insert(second);
+        }
+    }
+    assert!(ended.is_some_and(|at| (300..=301).contains(&at)), "{ended:?}");
+}
+
+#[test]
+fn a_sender_that_only_says_that_it_is_there_is_given_up() {
+    for manner in [Manner::Takes, Manner::Ponders, Manner::Refuses] {
+        let mut world = World::new(17, 1, Faults::default());
+        world.nodes[0].manner = manner;
+        let records = Records::of(&mut world);
+        let mut opener = Opener::new(&psk(), 1);
+        for second in 0..1000 {
+            let offer = opener.offer(manifest_of(1 << 20), parameters());
+            let symbol = opener.symbol(&SymbolRepr { block: 0, esi: 0, lane: 0, index: 0, syn: true }, &[1; 1420]);
+            opener.read(&records.between(address(0), stranger(1)));
+            let control = opener.control(Control::KeepAlive);
+            for bytes in [offer, symbol, control] {
+                world.inject_at(at(second), stranger(1), 0, bytes);
+            }
+            world.run_until(at(second + 1));
+            if second > 0 && world.nodes[0].host.sessions() == 0 {
+                assert!(second < 320, "{manner:?}");
+                break;
+            }
+        }
+        assert_eq!(world.nodes[0].host.sessions(), 0, "{manner:?}");
+    }
+}
+
+#[test]
+fn applications_that_never_decide_keep_no_session() {
+    for manner in [Manner::Ponders, Manner::Forgets] {
+        let mut world = World::new(18, 2, Faults::default());
+        world.nodes[1].manner = manner;
+        let id = world.send(0, &[1], &bytes(18, 100_000), "object", None);
+        assert!(world.run_for(2000), "{manner:?}");
+        assert!(matches!(world.nodes[0].outcomes[&id][&0], Outcome::Failed(_)));
+        assert!(world.nodes.iter().all(|node| node.host.sessions() == 0));
+    }
+}
+
+#[test]
+fn who_checks_a_hash_for_long_is_waited_for() {
+    let mut world = World::new(19, 2, Faults::default());
+    world.nodes[1].manner = Manner::Forgets;
+    let id = world.send(0, &[1], &bytes(19, 100_000), "object", None);
+    world.run_until(at(60));
+    assert_eq!(world.nodes[1].received.len(), 1);
+    let receiving = world.nodes[1].host.sessions();
+    assert_eq!(receiving, 1, "it is still there");
+    let theirs = world.nodes[1].checking.expect("complete");
+    world.nodes[1].host.checked(world.now, theirs, true);
+    assert!(world.run_for(60));
+    assert_eq!(world.nodes[0].outcomes[&id][&0], Outcome::Verified);
+}
+
+#[test]
+fn a_refusal_that_is_lost_is_told_again() {
+    let mut world = World::new(20, 2, Faults::default());
+    world.nodes[1].manner = Manner::Refuses;
+    let mut lost = 0;
+    world.filter = Some(Box::new(move |_, _, bytes| {
+        let answer = matches!(Datagram::parse(bytes), Ok(Datagram::Answer(_)));
+        lost += u32::from(answer);
+        !answer || lost > 2
+    }));
+    let id = world.send(0, &[1], &bytes(20, 1000), "object", None);
+    world.fetch(0, &[1], "object");
+    assert!(world.run_for(60));
+    assert!(matches!(&world.nodes[0].outcomes[&id][&0], Outcome::Refused(_)));
+    assert!(matches!(&world.nodes[0].failures[0].1, Failure::Refused(why) if why.contains("no such object")));
+}
+
+#[test]
+fn a_receiver_of_a_group_that_says_anything_at_all_does_not_harm_the_others() {
+    for seed in 0..30 {
+        let mut random = random(seed);
+        let mut world = World::new(seed, 3, Faults::default());
+        let records = Records::of(&mut world);
+        let object = bytes(seed, 500_000);
+        let (rogue, now) = (stranger(1), world.now);
+        let receivers = [address(1), rogue, address(2)];
+        let manifest = world::manifest("object", &object);
+        let host = &mut world.nodes[0].host;
+        let id = host.send(now, Box::new(object.clone()), manifest, &receivers, None).expect("a session");
+        world.run_until(Time::ZERO + Duration::from_us(1));
+        let (mut responder, answer) = Responder::to(&psk(), &records.between(address(0), rogue)).expect("an offer");
+        world.inject(rogue, 0, answer);
+        world.tap = None;
+        for n in 0..3000 {
+            let mut any =
+                |most: u32| if random.random_bool(0.9) { random.random_range(0..most) } else { random.random() };
+            let datagram = match any(40) {
+                0 => responder.control(Control::KeepAlive),
+                1 => responder.control(Control::Unheard),
+                2 => responder.control(Control::GivenUp),
+                3 if seed % 3 == 1 && any(20) == 0 => responder.control(Control::Cancel),
+                4 if seed % 3 == 2 && any(20) == 0 => responder.control(Control::Close { verified: true }),
+                _ => {
+                    let (base, flags) = (if any(9) == 0 { any(6) } else { 0 }, any(4));
+                    let (fin, retry) = (flags & 1 > 0, flags & 2 > 0);
+                    responder.pull(&Pull {
+                        block: base.saturating_add(any(6)),
+                        upto: any(200),
+                        base,
+                        fin,
+                        retry,
+                        done: any(900) == 5,
+                    })
+                }
+            };
+            world.inject_at(Time::ZERO + Duration::from_us(n * 20), rogue, 0, datagram);
+        }
+        assert!(world.run_for(400), "seed {seed}");
+        for n in [1, 2] {
+            assert!(world.nodes[n].received.len() == 1 && world.nodes[n].received[0].1 == object, "seed {seed}: {n}");
+        }
+        let outcomes = &world.nodes[0].outcomes[&id];
+        assert_eq!((&outcomes[&0], &outcomes[&2]), (&Outcome::Verified, &Outcome::Verified));
+        assert_eq!(world.nodes[0].host.sessions(), 0);
+    }
+}
+
+#[test]
+fn messages_before_their_time_are_nothing() {
+    for control in
+        [Control::Cancel, Control::Close { verified: true }, Control::GivenUp, Control::KeepAlive, Control::Unheard]
+    {
+        let mut world = World::new(21, 2, Faults::default());
+        let mut opener = Opener::new(&psk(), 5);
+        let offer = opener.offer(manifest_of(1 << 20), parameters());
+        world.inject(stranger(1), 1, offer);
+        for _ in 0..1000 {
+            let control = opener.control(control);
+            world.inject(stranger(1), 1, control);
+        }
+        world.send(0, &[1], &bytes(21, 100_000), "object", None);
+        assert!(world.run_for(60));
+        let right = world.nodes[1].received.iter().filter(|(_, _, right)| *right).count();
+        assert_eq!((right, world.nodes[1].received.len(), world.nodes[1].host.sessions()), (1, 1, 0), "{control:?}");
+    }
+}
+
+#[test]
+fn receivers_are_named_once() {
+    let mut world = World::new(22, 2, Faults::default());
+    let object = bytes(22, 1000);
+    let manifest = world::manifest("object", &object);
+    let twice = [address(1), address(1)];
+    let error = world.nodes[0].host.send(Time::ZERO, Box::new(object), manifest, &twice, None).expect_err("twice");
+    assert_eq!(error, Failure::Unacceptable("a receiver is named twice".to_owned()));
+}
+
+#[test]
+#[should_panic(expected = "HostConfig: initial_window: 0 is not from 1 to 65535")]
+fn a_host_is_not_made_of_nonsense() {
+    Host::new(HostConfig { initial_window: 0, ..HostConfig::new(psk()) }, [0; 32]);
+}
+
+#[test]
+fn requests_of_unknown_kinds_of_objects_are_answered_once_each() {
+    let mut world = World::new(23, 1, Faults::default());
+    let mut opener = Opener::new(&psk(), 1);
+    let hash = anabranch_host::wire::Object::Hash([1; 32]);
+    let request = Open::Request(anabranch_host::wire::Request { object: hash, ..request("object", 1472) });
+    for n in 0..100 {
+        let datagram = opener.open(&request);
+        world.inject_at(Time::ZERO + Duration::from_ms(n), stranger(1), 0, datagram);
+    }
+    assert!(world.run_for(60));
+    assert_eq!(world.nodes[0].closed.len(), 1, "the application is asked once");
+}
+
+#[test]
+fn the_page_on_security_names_tests_that_there_are() {
+    let page = include_str!("../../../docs/concepts/security.md");
+    let tests = include_str!("attacks.rs");
+    let is_name = |text: &&str| text.len() > 20 && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let names: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_name).collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        assert!(tests.contains(&format!("fn {name}()")), "{name}");
+    }
+}

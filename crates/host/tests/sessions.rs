@@ -1,0 +1,243 @@
+//! Sessions between hosts on a network without faults, or with one fault at a time.
+
+mod world;
+
+use anabranch_host::{Failure, HostConfig, Outcome, Protection};
+use anabranch_transport::{Duration, Time};
+use world::{Faults, Manner, World, address, bytes, group};
+
+fn seconds(time: Time) -> f64 {
+    time.ps() as f64 / 1e12
+}
+
+#[test]
+fn an_object_goes_to_one_receiver() {
+    for size in [0, 1, 1000, 1420, 1421, 142_000, 3_000_000] {
+        let mut world = World::new(1, 2, Faults::default());
+        let object = bytes(size as u64, size);
+        let id = world.send(0, &[1], &object, "object", None);
+        assert!(world.run_for(30), "{size} bytes: it ends");
+        assert_eq!(world.nodes[1].received.len(), 1, "{size} bytes");
+        let (manifest, received, right) = &world.nodes[1].received[0];
+        assert!(*right && *received == object && manifest.name.as_str() == "object");
+        assert_eq!(world.nodes[0].outcomes[&id][&0], Outcome::Verified);
+        for node in &world.nodes {
+            assert_eq!((node.host.sessions(), node.closed.len()), (0, 1));
+        }
+    }
+}
+
+#[test]
+fn an_object_goes_to_many_by_a_group_for_the_price_of_one() {
+    let mut world = World::new(2, 5, Faults::default());
+    (1..5).for_each(|n| world.nodes[n].joined.push(group()));
+    let object = bytes(2, 5_000_000);
+    let id = world.send(0, &[1, 2, 3, 4], &object, "object", Some(group()));
+    assert!(world.run_for(30));
+    for n in 1..5 {
+        assert!(world.nodes[n].received[0].1 == object);
+        assert_eq!(world.nodes[0].outcomes[&id][&(n - 1)], Outcome::Verified);
+    }
+    let ratio = world.nodes[0].bytes_sent as f64 / object.len() as f64;
+    assert!(ratio < 1.06, "{ratio}");
+}
+
+#[test]
+fn without_a_group_each_gets_a_copy() {
+    let mut world = World::new(3, 4, Faults::default());
+    let object = bytes(3, 2_000_000);
+    world.send(0, &[1, 2, 3], &object, "object", None);
+    assert!(world.run_for(30));
+    (1..4).for_each(|n| assert!(world.nodes[n].received[0].1 == object));
+    let ratio = world.nodes[0].bytes_sent as f64 / object.len() as f64;
+    assert!((3.0..3.2).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn receivers_that_the_group_does_not_reach_are_sent_copies() {
+    let mut world = World::new(4, 4, Faults::default());
+    world.nodes[1].joined.push(group());
+    let object = bytes(4, 2_000_000);
+    world.send(0, &[1, 2, 3], &object, "object", Some(group()));
+    assert!(world.run_for(30));
+    (1..4).for_each(|n| assert!(world.nodes[n].received[0].1 == object, "receiver {n}"));
+}
+
+#[test]
+fn an_object_comes_from_all_that_have_it() {
+    let mut world = World::new(5, 4, Faults::default());
+    let object = bytes(5, 3_000_000);
+    (1..4).for_each(|n| _ = world.nodes[n].objects.insert("object".to_owned(), object.clone()));
+    world.fetch(0, &[1, 2, 3], "object");
+    assert!(world.run_for(30));
+    assert!(world.nodes[0].received[0].1 == object);
+    for n in 1..4 {
+        let share = world.nodes[n].bytes_sent as f64 / object.len() as f64;
+        assert!((0.1..0.7).contains(&share), "server {n} sent {share} of it");
+        assert_eq!(world.nodes[n].outcomes.values().next().expect("told")[&0], Outcome::Verified);
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_done_without() {
+    let mut world = World::new(6, 4, Faults::default());
+    let object = bytes(6, 2_000_000);
+    (1..3).for_each(|n| _ = world.nodes[n].objects.insert("object".to_owned(), object.clone()));
+    world.nodes[3].dead = true;
+    world.fetch(0, &[1, 2, 3], "object");
+    world.run_for(20);
+    assert!(world.nodes[0].received[0].1 == object);
+}
+
+#[test]
+fn what_nobody_has_is_named() {
+    let mut world = World::new(7, 3, Faults::default());
+    world.fetch(0, &[1, 2], "object");
+    assert!(world.run_for(30));
+    let Failure::Refused(why) = &world.nodes[0].failures[0].1 else { panic!("{:?}", world.nodes[0].failures) };
+    assert!(why.contains("10.0.0.2:7000: no such object; 10.0.0.3:7000"), "{why}");
+}
+
+#[test]
+fn servers_with_different_objects_are_an_error() {
+    let mut world = World::new(8, 3, Faults::default());
+    for n in 1..3 {
+        world.nodes[n].objects.insert("object".to_owned(), bytes(n as u64, 100_000));
+    }
+    world.fetch(0, &[1, 2], "object");
+    world.run_for(30);
+    assert_eq!(world.nodes[0].failures.len(), 1);
+    assert_eq!(world.nodes[0].failures[0].1, Failure::ReplicasDiffer);
+    assert!(world.nodes[0].received.is_empty());
+}
+
+#[test]
+fn who_refuses_or_has_it_does_not_hold_up_the_others() {
+    let mut world = World::new(9, 5, Faults::default());
+    world.nodes[1].manner = Manner::Refuses;
+    world.nodes[2].manner = Manner::Has;
+    let object = bytes(9, 500_000);
+    let id = world.send(0, &[1, 2, 3, 4], &object, "object", None);
+    assert!(world.run_for(30));
+    let outcomes = &world.nodes[0].outcomes[&id];
+    assert!(matches!(&outcomes[&0], Outcome::Refused(refusal) if refusal.text() == "not wanted here"));
+    assert_eq!(outcomes[&1], Outcome::AlreadyThere);
+    assert_eq!((&outcomes[&2], &outcomes[&3]), (&Outcome::Verified, &Outcome::Verified));
+    assert!(seconds(world.now) < 5.0, "nobody was waited for");
+}
+
+#[test]
+fn a_dead_receiver_is_told_and_the_others_have_it() {
+    let mut world = World::new(10, 4, Faults::default());
+    world.nodes[2].dead = true;
+    let object = bytes(10, 1_000_000);
+    let id = world.send(0, &[1, 2, 3], &object, "object", None);
+    assert!(world.run_for(60));
+    let outcomes = &world.nodes[0].outcomes[&id];
+    assert_eq!((&outcomes[&0], &outcomes[&2]), (&Outcome::Verified, &Outcome::Verified));
+    assert!(matches!(outcomes[&1], Outcome::Failed(_)), "{:?}", outcomes[&1]);
+    assert!(seconds(world.now) < 15.0, "given up after 10 s");
+}
+
+#[test]
+fn a_receiver_that_dies_midway_does_not_hold_up_the_others_for_ever() {
+    let mut world = World::new(11, 3, Faults::default());
+    let object = bytes(11, 5_000_000);
+    let id = world.send(0, &[1, 2], &object, "object", None);
+    world.run_until(Time::ZERO + Duration::from_ms(20));
+    assert!(world.nodes[1].received.is_empty());
+    world.nodes[2].dead = true;
+    world.run_for(60);
+    assert_eq!(world.nodes[0].outcomes[&id][&0], Outcome::Verified);
+    assert!(matches!(world.nodes[0].outcomes[&id][&1], Outcome::Failed(_)));
+}
+
+#[test]
+fn a_sender_that_dies_is_given_up() {
+    let mut world = World::new(12, 2, Faults::default());
+    world.send(0, &[1], &bytes(12, 5_000_000), "object", None);
+    world.run_until(Time::ZERO + Duration::from_ms(20));
+    world.nodes[0].dead = true;
+    assert!(world.run_for(60));
+    assert_eq!(world.nodes[1].failures.len(), 1);
+    assert_eq!(world.nodes[1].failures[0].1, Failure::TimedOut);
+    assert_eq!(world.nodes[1].host.sessions(), 0);
+}
+
+#[test]
+fn a_file_that_changed_while_it_was_sent_is_not_taken() {
+    let mut world = World::new(13, 2, Faults::default());
+    let (object, mut manifest) = (bytes(13, 100_000), world::manifest("object", &bytes(13, 100_000)));
+    manifest.hash[0] ^= 1;
+    let id = world.nodes[0].host.send(world.now, Box::new(object), manifest, &[address(1)], None).expect("a session");
+    assert!(world.run_for(30));
+    assert!(!world.nodes[1].received[0].2);
+    assert_eq!(world.nodes[0].outcomes[&id][&0], Outcome::Failed(Failure::Hash));
+}
+
+#[test]
+fn ends_with_different_keys_do_not_speak() {
+    let mut world = World::with(14, 2, Faults::default(), |n| {
+        HostConfig::new(if n == 0 { world::psk() } else { Protection::None })
+    });
+    let id = world.send(0, &[1], &bytes(14, 100_000), "object", None);
+    assert!(world.run_for(60));
+    assert_eq!(world.nodes[0].outcomes[&id][&0], Outcome::Failed(Failure::TimedOut));
+    assert!(world.nodes[1].received.is_empty() && world.nodes[1].host.refused_datagrams() > 0);
+}
+
+#[test]
+fn without_keys_it_works_the_same_way() {
+    let mut world = World::with(15, 2, Faults::default(), |_| HostConfig::new(Protection::None));
+    for size in [0, 1, 1_000_000] {
+        let object = bytes(15, size);
+        world.send(0, &[1], &object, "object", None);
+        assert!(world.run_for(30));
+        assert!(world.nodes[1].received.pop().expect("received").1 == object);
+    }
+}
+
+#[test]
+fn a_cancelled_session_ends_at_both_ends() {
+    let mut world = World::new(16, 2, Faults::default());
+    let id = world.send(0, &[1], &bytes(16, 5_000_000), "object", None);
+    world.run_until(Time::ZERO + Duration::from_ms(10));
+    world.nodes[0].host.cancel(world.now, id);
+    assert!(world.run_for(10));
+    assert_eq!(world.nodes[1].failures[0].1, Failure::Cancelled);
+    assert!(seconds(world.now) < 3.0);
+    assert_eq!(world.nodes[0].outcomes[&id][&0], Outcome::Failed(Failure::Cancelled));
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let mut world = World::with(17, 2, Faults::default(), |_| HostConfig {
+        rate: Some(anabranch_transport::Rate::from_mbps(80)),
+        ..HostConfig::new(world::psk())
+    });
+    let object = bytes(17, 2_000_000);
+    world.send(0, &[1], &object, "object", None);
+    let mut done = Time::ZERO;
+    while world.nodes[1].received.is_empty() {
+        done = world.now;
+        world.run_until(done + Duration::from_ms(1));
+    }
+    let ideal = 2_000_000.0 * (1472.0 / 1420.0) * 8.0 / 80e6;
+    assert!((0.99..1.05).contains(&(seconds(done) / ideal)), "{} of {ideal} s", seconds(done));
+}
+
+#[test]
+fn small_objects_take_a_round_trip_and_no_timer() {
+    let mut world = World::new(18, 3, Faults::default());
+    for round in 0..20 {
+        let began = world.now;
+        let id = world.send(0, &[1, 2], &bytes(round, 10_000), "object", None);
+        while world.nodes[0].outcomes.get(&id).is_none_or(|outcomes| outcomes.len() < 2) {
+            world.run_until(world.now + Duration::from_us(50));
+        }
+        let took = world.now - began;
+        assert!(took < Duration::from_us(1000), "{took}: two ways of 100 us, and 20 kB at 1 Gbit/s");
+    }
+    assert!(world.run_for(1), "both ends know that it is over");
+    assert!(seconds(world.now) < 0.1, "and nothing is repeated: {}", world.now);
+}

@@ -1,0 +1,390 @@
+//! Hosts on a network that loses, repeats, reorders, damages, trims and delays datagrams, all drawn from one seed.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+
+pub mod rogue;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
+use anabranch_host::{
+    Failure, Host, HostConfig, HostEvent, Manifest, ObjectName, Outcome, Protection, Psk, Received, SessionId,
+};
+use anabranch_transport::{Duration, Time};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What the network does to each datagram: probabilities, but for times and sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults {
+    pub loss: f64,
+    /// Once a datagram is lost, the next is with this probability, too.
+    pub burst: f64,
+    pub duplicate: f64,
+    pub damage: f64,
+    pub trim: f64,
+    /// Bytes that trimming leaves.
+    pub trimmed_to: usize,
+    pub delay: Duration,
+    /// Up to so much more, drawn for each datagram: this reorders.
+    pub jitter: Duration,
+    /// Larger datagrams vanish.
+    pub mtu: usize,
+    /// Bits per second of each host's link in each direction.
+    pub rate_mbps: u64,
+    /// Bytes that may wait before a link.
+    pub queue: usize,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            loss: 0.0,
+            burst: 0.0,
+            duplicate: 0.0,
+            damage: 0.0,
+            trim: 0.0,
+            trimmed_to: 80,
+            delay: Duration::from_us(100),
+            jitter: Duration::ZERO,
+            mtu: 65_535,
+            rate_mbps: 1000,
+            queue: 200_000,
+        }
+    }
+}
+
+/// What an object's receiver does about offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    #[default]
+    Takes,
+    Refuses,
+    Has,
+    /// It never decides.
+    Ponders,
+    /// It takes them, and never tells whether the hash is right.
+    Forgets,
+}
+
+/// One host with what its application knows.
+pub struct Node {
+    pub address: SocketAddr,
+    pub host: Host,
+    pub manner: Manner,
+    /// Members of groups.
+    pub joined: Vec<SocketAddr>,
+    /// Objects that it serves, by name.
+    pub objects: BTreeMap<String, Vec<u8>>,
+    /// What it is receiving.
+    receiving: BTreeMap<SessionId, (Manifest, Vec<u8>, Vec<bool>)>,
+    /// What it has received, and whether the hash was right.
+    pub received: Vec<(Manifest, Vec<u8>, bool)>,
+    /// What became of receivers, by session.
+    pub outcomes: BTreeMap<SessionId, BTreeMap<usize, Outcome>>,
+    pub failures: Vec<(SessionId, Failure)>,
+    /// The last that was complete.
+    pub checking: Option<SessionId>,
+    pub closed: Vec<SessionId>,
+    pub bytes_sent: usize,
+    pub bytes_arrived: usize,
+    /// It neither sends nor receives.
+    pub dead: bool,
+    /// Its links are free from then on.
+    out_free: Time,
+    in_free: Time,
+    lost_last: bool,
+}
+
+/// The network.
+pub struct World {
+    pub now: Time,
+    pub nodes: Vec<Node>,
+    pub faults: Faults,
+    /// Datagrams under way: when they arrive, in which order they left, to whom, from whom.
+    flying: BTreeMap<(Time, u64), (usize, Received, Vec<u8>)>,
+    sent: u64,
+    still: u32,
+    random: Xoshiro256PlusPlus,
+    /// Shown each datagram as it leaves: from whom, to whom.
+    pub tap: Option<Tap>,
+    /// Asked of each datagram whether it may go on.
+    pub filter: Option<Filter>,
+    /// Bytes that left for each address, whether there is a host or not.
+    pub bytes_to: BTreeMap<SocketAddr, usize>,
+}
+
+pub type Tap = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8])>;
+pub type Filter = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8]) -> bool>;
+
+pub fn address(n: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, n as u8 + 1], 7000))
+}
+
+pub fn group() -> SocketAddr {
+    SocketAddr::from(([239, 1, 2, 3], 7001))
+}
+
+pub fn psk() -> Protection {
+    Protection::Psk(Psk::new([7; 32]).expect("not zero"))
+}
+
+pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
+pub fn manifest(name: &str, object: &[u8]) -> Manifest {
+    Manifest {
+        hash: *blake3::hash(object).as_bytes(),
+        size: object.len() as u64,
+        name: ObjectName::new(name).expect("a name"),
+        signature: None,
+    }
+}
+
+impl World {
+    /// So many hosts with a shared key.
+    pub fn new(seed: u64, hosts: usize, faults: Faults) -> Self {
+        Self::with(seed, hosts, faults, |_| HostConfig::new(psk()))
+    }
+
+    pub fn with(seed: u64, hosts: usize, faults: Faults, config: impl Fn(usize) -> HostConfig) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let nodes = (0..hosts).map(|n| Node {
+            address: address(n),
+            host: Host::new(config(n), random.random()),
+            manner: Manner::default(),
+            joined: Vec::new(),
+            objects: BTreeMap::new(),
+            receiving: BTreeMap::new(),
+            received: Vec::new(),
+            outcomes: BTreeMap::new(),
+            failures: Vec::new(),
+            checking: None,
+            closed: Vec::new(),
+            bytes_sent: 0,
+            bytes_arrived: 0,
+            dead: false,
+            out_free: Time::ZERO,
+            in_free: Time::ZERO,
+            lost_last: false,
+        });
+        let nodes = nodes.collect();
+        Self {
+            now: Time::ZERO,
+            nodes,
+            faults,
+            flying: BTreeMap::new(),
+            sent: 0,
+            still: 0,
+            random,
+            tap: None,
+            filter: None,
+            bytes_to: BTreeMap::new(),
+        }
+    }
+
+    pub fn send(
+        &mut self,
+        from: usize,
+        to: &[usize],
+        object: &[u8],
+        name: &str,
+        group: Option<SocketAddr>,
+    ) -> SessionId {
+        let receivers: Vec<SocketAddr> = to.iter().map(|&n| address(n)).collect();
+        let (now, host) = (self.now, &mut self.nodes[from].host);
+        host.send(now, Box::new(object.to_vec()), manifest(name, object), &receivers, group).expect("a session")
+    }
+
+    pub fn fetch(&mut self, by: usize, from: &[usize], name: &str) -> SessionId {
+        let servers: Vec<SocketAddr> = from.iter().map(|&n| address(n)).collect();
+        let wanted = Wanted::Name(ObjectName::new(name).expect("a name"));
+        self.nodes[by].host.fetch(self.now, wanted, &servers).expect("a session")
+    }
+
+    /// Puts a datagram on the network.
+    pub fn inject(&mut self, from: SocketAddr, to: usize, bytes: Vec<u8>) {
+        self.sent += 1;
+        let received = Received { from, ce: false, by_group: false };
+        self.flying.insert((self.now, self.sent), (to, received, bytes));
+    }
+
+    /// Puts a datagram on the network that arrives later.
+    pub fn inject_at(&mut self, at: Time, from: SocketAddr, to: usize, bytes: Vec<u8>) {
+        self.sent += 1;
+        let received = Received { from, ce: false, by_group: false };
+        self.flying.insert((at.max(self.now), self.sent), (to, received, bytes));
+    }
+
+    /// Runs until nothing happens any more, or this time; true if nothing happens any more.
+    pub fn run_until(&mut self, limit: Time) -> bool {
+        let (mut out, mut to) = (Vec::new(), Vec::new());
+        loop {
+            for n in 0..self.nodes.len() {
+                if self.nodes[n].dead {
+                    continue;
+                }
+                self.act(n);
+                loop {
+                    out.clear();
+                    if !self.nodes[n].host.poll_transmit(self.now, &mut out, &mut to) {
+                        break;
+                    }
+                    for &to in &to {
+                        self.transmit(n, to, &out);
+                    }
+                    self.act(n);
+                }
+                // What has sent its last word is over.
+                self.act(n);
+            }
+            let timers = self.nodes.iter().filter(|node| !node.dead).filter_map(|node| node.host.poll_timeout());
+            let arrival = self.flying.keys().next().map(|key| key.0);
+            let Some(next) = timers.chain(arrival).min() else { return true };
+            if next > limit {
+                self.now = limit;
+                return false;
+            }
+            // Time must pass: whoever wakes the host again and again for nothing would keep it from anything else.
+            self.still = if next > self.now { 0 } else { self.still + 1 };
+            let waits = || self.nodes.iter().map(|node| node.host.describe()).collect::<Vec<_>>();
+            assert!(self.still < 100_000, "time stands still at {}: {:#?}", self.now, waits());
+            self.now = self.now.max(next);
+            while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (n, received, mut bytes) = entry.remove();
+                if !self.nodes[n].dead {
+                    self.nodes[n].bytes_arrived += bytes.len();
+                    self.nodes[n].host.handle_datagram(self.now, received, &mut bytes);
+                    self.act(n);
+                }
+            }
+            for node in self.nodes.iter_mut().filter(|node| !node.dead) {
+                if node.host.poll_timeout().is_some_and(|at| at <= self.now) {
+                    node.host.handle_timeout(self.now);
+                }
+            }
+        }
+    }
+
+    pub fn run_for(&mut self, seconds: u64) -> bool {
+        self.run_until(self.now + Duration::from_secs(seconds))
+    }
+
+    /// What the network does to a datagram.
+    fn transmit(&mut self, from: usize, to: SocketAddr, bytes: &[u8]) {
+        let source = address(from);
+        if let Some(tap) = &mut self.tap {
+            tap(source, to, bytes);
+        }
+        *self.bytes_to.entry(to).or_default() += bytes.len();
+        if self.filter.as_mut().is_some_and(|filter| !filter(source, to, bytes)) {
+            return;
+        }
+        let faults = self.faults;
+        let node = &mut self.nodes[from];
+        node.bytes_sent += bytes.len();
+        let time = |bytes: usize| Duration::from_ps(bytes as u64 * 8_000_000 / faults.rate_mbps);
+        // The sender's link: what would wait too long is dropped.
+        if node.out_free > self.now + time(faults.queue) {
+            return;
+        }
+        node.out_free = node.out_free.max(self.now) + time(bytes.len() + 42);
+        let left = node.out_free;
+        let targets: Vec<usize> = (0..self.nodes.len())
+            .filter(|&n| self.nodes[n].address == to || (n != from && self.nodes[n].joined.contains(&to)))
+            .collect();
+        for n in targets {
+            let again = self.nodes[n].lost_last && self.random.random_bool(faults.burst);
+            self.nodes[n].lost_last = again || self.random.random_bool(faults.loss);
+            if self.nodes[n].lost_last || bytes.len() > faults.mtu {
+                continue;
+            }
+            let copies = 1 + usize::from(self.random.random_bool(faults.duplicate));
+            for _ in 0..copies {
+                let mut bytes = bytes.to_vec();
+                if self.random.random_bool(faults.damage) {
+                    let at = self.random.random_range(0..bytes.len());
+                    bytes[at] ^= 1 << self.random.random_range(0..8);
+                }
+                if self.random.random_bool(faults.trim) {
+                    bytes.truncate(faults.trimmed_to);
+                }
+                let jitter = Duration::from_ps(self.random.random_range(0..=faults.jitter.ps()));
+                let at = left + faults.delay;
+                let node = &mut self.nodes[n];
+                if node.in_free > at + time(faults.queue) {
+                    continue;
+                }
+                node.in_free = node.in_free.max(at) + time(bytes.len() + 42);
+                self.sent += 1;
+                let received = Received { from: source, ce: false, by_group: to.ip().is_multicast() };
+                self.flying.insert((node.in_free + jitter, self.sent), (n, received, bytes));
+            }
+        }
+    }
+
+    /// The application of a host.
+    fn act(&mut self, n: usize) {
+        let now = self.now;
+        let node = &mut self.nodes[n];
+        while let Some((id, event)) = node.host.poll_event() {
+            match event {
+                HostEvent::Offered { manifest, .. } => match node.manner {
+                    Manner::Takes | Manner::Forgets => {
+                        let size = manifest.size as usize;
+                        node.receiving.insert(id, (manifest, vec![0; size], vec![false; size]));
+                        node.host.accept(now, id);
+                    }
+                    Manner::Refuses => node.host.refuse(now, id, Refusal::new(Reason::NotWanted, "not wanted here")),
+                    Manner::Has => node.host.have(now, id),
+                    Manner::Ponders => {}
+                },
+                HostEvent::Requested { object, .. } => {
+                    let found = node.objects.iter().find(|(name, bytes)| match &object {
+                        Wanted::Name(wanted) => wanted.as_str() == name.as_str(),
+                        Wanted::Hash(hash) => blake3::hash(bytes) == *hash,
+                    });
+                    match found.map(|(name, bytes)| (manifest(name, bytes), bytes.clone())) {
+                        Some((manifest, bytes)) => {
+                            node.host.serve(now, id, Box::new(bytes), manifest).expect("not too large");
+                        }
+                        None => node.host.refuse(now, id, Refusal::new(Reason::NotFound, "no such object")),
+                    }
+                }
+                HostEvent::Block { offset, bytes } => {
+                    let (_, object, written) = node.receiving.get_mut(&id).expect("accepted");
+                    let range = offset as usize..offset as usize + bytes.len();
+                    assert!(written[range.clone()].iter().all(|written| !written), "bytes are handed over once");
+                    written[range.clone()].fill(true);
+                    object[range].copy_from_slice(&bytes);
+                }
+                HostEvent::Complete => {
+                    let (manifest, object, written) = node.receiving.remove(&id).expect("accepted");
+                    assert!(written.iter().all(|written| *written), "all bytes were handed over");
+                    node.checking = Some(id);
+                    let right = blake3::hash(&object) == manifest.hash;
+                    if node.manner != Manner::Forgets {
+                        node.host.checked(now, id, right);
+                    }
+                    node.received.push((manifest, object, right));
+                }
+                HostEvent::Receiver { index, peer, outcome } => {
+                    assert!(peer.ip().is_ipv4());
+                    let old = node.outcomes.entry(id).or_default().insert(index, outcome);
+                    assert_eq!(old, None, "the fate of a receiver is told once");
+                }
+                HostEvent::Failed(failure) => {
+                    node.receiving.remove(&id);
+                    node.failures.push((id, failure));
+                }
+                HostEvent::Closed(_) => node.closed.push(id),
+                HostEvent::Detached => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
