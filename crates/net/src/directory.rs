@@ -1,0 +1,152 @@
+//! A directory that objects are received into.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use anabranch_host::wire::{Reason, Refusal};
+use anabranch_host::{Failure, Host, HostEvent, Manifest, SessionId};
+use anabranch_transport::Time;
+use cap_std::fs::Dir;
+
+use crate::files::{Input, Output, OutputError};
+use crate::programs::Report;
+
+/// What a receiver takes, and where it puts it.
+#[derive(Clone, Debug, Default)]
+pub struct ReceiveOptions {
+    /// A file that exists under a name is replaced by what comes under it.
+    pub overwrite: bool,
+    /// The name under which the object is put, instead of the one that it comes with.
+    pub name: Option<anabranch_host::ObjectName>,
+}
+
+/// An object under way.
+#[derive(Debug)]
+struct Receiving {
+    output: Output,
+    manifest: Manifest,
+    bytes: u64,
+}
+
+/// Receives objects into a directory.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    dir: Dir,
+    options: ReceiveOptions,
+    receiving: BTreeMap<SessionId, Receiving>,
+}
+
+impl Directory {
+    pub(crate) fn new(dir: Dir, options: ReceiveOptions) -> Self {
+        Self { dir, options, receiving: BTreeMap::new() }
+    }
+
+    /// Bytes of the objects under way, received and in all.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        let under_way = self.receiving.values();
+        under_way.fold((0, 0), |(bytes, size), one| (bytes + one.bytes, size + one.manifest.size))
+    }
+
+    /// Objects under way are ended.
+    pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) {
+        for id in std::mem::take(&mut self.receiving).keys() {
+            host.cancel(now, *id);
+        }
+    }
+
+    /// Something has happened to a session. What the user should know is returned.
+    pub(crate) fn handle(&mut self, host: &mut Host, now: Time, id: SessionId, event: HostEvent) -> Option<Report> {
+        match event {
+            HostEvent::Offered { peer, manifest } => {
+                let named = self.named(manifest);
+                match self.open(&named) {
+                    Ok(Some(output)) => {
+                        self.receiving.insert(id, Receiving { output, manifest: named.clone(), bytes: 0 });
+                        host.accept(now, id);
+                        Some(Report::Began { peer, manifest: named })
+                    }
+                    Ok(None) => {
+                        host.have(now, id);
+                        Some(Report::AlreadyThere { manifest: named })
+                    }
+                    Err(error) => {
+                        host.refuse(now, id, refusal(&error));
+                        Some(Report::NotReceived { name: named.name, why: Failure::Refused(error.to_string()) })
+                    }
+                }
+            }
+            HostEvent::Block { offset, bytes } => {
+                let receiving = self.receiving.get_mut(&id)?;
+                receiving.bytes += bytes.len() as u64;
+                let error = receiving.output.write_at(offset, &bytes).err()?;
+                host.cancel(now, id);
+                self.lose(id, Failure::Refused(error.to_string()))
+            }
+            HostEvent::Complete => {
+                let Receiving { output, manifest, .. } = self.receiving.remove(&id)?;
+                match output.finish() {
+                    Ok(()) => {
+                        host.checked(now, id, true);
+                        Some(Report::Received { manifest })
+                    }
+                    Err(OutputError::Hash { .. }) => {
+                        host.checked(now, id, false);
+                        Some(Report::NotReceived { name: manifest.name, why: Failure::Hash })
+                    }
+                    Err(error) => {
+                        host.cancel(now, id);
+                        Some(Report::NotReceived { name: manifest.name, why: Failure::Refused(error.to_string()) })
+                    }
+                }
+            }
+            HostEvent::Failed(failure) => self.lose(id, failure),
+            _ => None,
+        }
+    }
+
+    fn lose(&mut self, id: SessionId, why: Failure) -> Option<Report> {
+        let lost = self.receiving.remove(&id)?;
+        Some(Report::NotReceived { name: lost.manifest.name, why })
+    }
+
+    fn named(&self, manifest: Manifest) -> Manifest {
+        match &self.options.name {
+            Some(name) => Manifest { name: name.clone(), ..manifest },
+            None => manifest,
+        }
+    }
+
+    /// Room for an object; none if it is there already.
+    fn open(&self, manifest: &Manifest) -> Result<Option<Output>, OutputError> {
+        match Output::create(&self.dir, manifest, self.options.overwrite) {
+            Err(OutputError::Exists { name }) => {
+                if self.has(manifest).unwrap_or(false) {
+                    Ok(None)
+                } else {
+                    Err(OutputError::Exists { name })
+                }
+            }
+            created => created.map(Some),
+        }
+    }
+
+    /// Whether the file of that name is the object.
+    fn has(&self, manifest: &Manifest) -> io::Result<bool> {
+        let name = manifest.name.as_str();
+        if self.dir.metadata(name)?.len() != manifest.size {
+            return Ok(false);
+        }
+        let file = self.dir.open(name)?.into_std();
+        Ok(Input::from_file(file, name)?.manifest().hash == manifest.hash)
+    }
+}
+
+/// What the sender is told.
+fn refusal(error: &OutputError) -> Refusal {
+    let reason = match error {
+        OutputError::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => Reason::NoSpace,
+        OutputError::Exists { .. } => Reason::NotWanted,
+        _ => Reason::Other,
+    };
+    Refusal::new(reason, &error.to_string())
+}

@@ -1,0 +1,283 @@
+//! One UDP socket and its sessions: the loop that drives the host layer.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anabranch_host::{Host, HostConfig, HostEvent, Received, SessionId};
+use anabranch_transport::Time;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::NetError;
+use crate::clock::Clock;
+use crate::socket::{Arrivals, Socket};
+
+/// Bytes that leave in one system call, at most: what an IP packet could have, of which the kernel cuts them.
+const BATCH_BYTES: usize = 65_000;
+
+/// Batches that are taken before anything is sent: what arrives faster than it is answered must not keep pulls waiting.
+const BATCHES: usize = 4;
+
+/// A batch that the kernel had no room for.
+#[derive(Debug, Default)]
+struct Batch {
+    contents: Vec<u8>,
+    /// Bytes of each datagram; the last may have fewer.
+    segment: usize,
+    /// Who is still to get it.
+    to: VecDeque<SocketAddr>,
+}
+
+/// A multicast group that the endpoint receives.
+#[derive(Debug)]
+struct Group {
+    address: SocketAddr,
+    interface: IpAddr,
+    /// Not while the endpoint has left it.
+    joined: Option<Socket>,
+}
+
+/// A UDP socket with its sessions.
+#[derive(Debug)]
+pub struct Endpoint {
+    host: Host,
+    socket: Socket,
+    groups: Vec<Group>,
+    clock: Clock,
+    arrivals: Arrivals,
+    batch: Batch,
+    /// The datagram that comes after the batch.
+    next: Vec<u8>,
+    next_to: Vec<SocketAddr>,
+    /// The last thing that the system said about a datagram that was sent. Sessions have timers for that; it explains their failure.
+    send_error: Option<io::Error>,
+    sent_bytes: u64,
+}
+
+impl Endpoint {
+    /// A socket of this address; port 0 picks one.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError::Socket`] and [`NetError::Config`].
+    pub fn bind(address: SocketAddr, config: HostConfig) -> Result<Self, NetError> {
+        config.validate().map_err(NetError::Config)?;
+        let failed = |what: String| move |error| NetError::Socket { what, error };
+        let socket = Socket::bind(address).map_err(failed(format!("bind a UDP socket to {address}")))?;
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|error| failed("draw random bytes".to_owned())(error.into()))?;
+        Ok(Self {
+            host: Host::new(config, seed),
+            socket,
+            groups: Vec::new(),
+            clock: Clock::start(),
+            arrivals: Arrivals::default(),
+            batch: Batch::default(),
+            next: Vec::new(),
+            next_to: Vec::new(),
+            send_error: None,
+            sent_bytes: 0,
+        })
+    }
+
+    /// Receives what is sent to a multicast group, on the interface that has the address `interface` (unspecified: the system chooses).
+    ///
+    /// # Errors
+    ///
+    /// [`NetError::Socket`].
+    pub fn join(&mut self, group: SocketAddr, interface: IpAddr) -> Result<(), NetError> {
+        let joined = Socket::join(group, interface);
+        let joined = joined.map_err(|error| NetError::Socket { what: format!("join the group {group}"), error })?;
+        self.groups.push(Group { address: group, interface, joined: Some(joined) });
+        Ok(())
+    }
+
+    /// Leaves groups while nothing that is sent there is for this host, and joins them again.
+    fn tend_groups(&mut self) {
+        if self.groups.is_empty() {
+            return;
+        }
+        let listens = self.host.listens_to_groups();
+        for group in &mut self.groups {
+            if !listens {
+                group.joined = None;
+            } else if group.joined.is_none() {
+                // If that fails now, the next turn tries again; senders meanwhile send copies.
+                group.joined = Socket::join(group.address, group.interface).ok();
+            }
+        }
+    }
+
+    /// Sends multicast on the interface that has this address.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError::Socket`].
+    pub fn set_multicast_interface(&mut self, interface: Ipv4Addr) -> Result<(), NetError> {
+        let set = self.socket.set_multicast_interface(interface);
+        set.map_err(|error| NetError::Socket { what: format!("send multicast on the interface of {interface}"), error })
+    }
+
+    /// The address that it is bound to.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError::Socket`].
+    pub fn local_address(&self) -> Result<SocketAddr, NetError> {
+        let address = self.socket.local_address();
+        address.map_err(|error| NetError::Socket { what: "tell the address of a socket".to_owned(), error })
+    }
+
+    /// The sessions.
+    pub fn host(&mut self) -> &mut Host {
+        &mut self.host
+    }
+
+    /// The time of the sessions: since the endpoint was made.
+    pub fn now(&self) -> Time {
+        Time(u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000))
+    }
+
+    /// What the system last said about a datagram that it could not send.
+    pub fn send_error(&self) -> Option<&io::Error> {
+        self.send_error.as_ref()
+    }
+
+    /// Bytes of all datagrams that were handed to the system, without the headers of UDP and IP. What goes to a group counts once.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// Waits until something happens, but no longer than `limit`, and handles it. What the sessions have to tell is handed over, with the
+    /// host to answer.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError::Socket`]: the socket does not work any more.
+    pub fn turn(
+        &mut self,
+        limit: Duration,
+        mut take: impl FnMut(&mut Host, Time, SessionId, HostEvent),
+    ) -> Result<(), NetError> {
+        let blocked = !self.flush();
+        self.drain(&mut take);
+        let now = self.now();
+        let timer =
+            self.host.poll_timeout().map_or(limit, |at| Duration::from_nanos(at.since(now).ps().div_ceil(1000)));
+        self.wait(timer.min(limit), blocked)?;
+        self.receive(&mut take)?;
+        let now = self.now();
+        if self.host.poll_timeout().is_some_and(|at| at <= now) {
+            self.host.handle_timeout(now);
+        }
+        self.drain(&mut take);
+        self.flush();
+        self.drain(&mut take);
+        self.tend_groups();
+        Ok(())
+    }
+
+    fn drain(&mut self, take: &mut impl FnMut(&mut Host, Time, SessionId, HostEvent)) {
+        let now = self.now();
+        while let Some((id, event)) = self.host.poll_event() {
+            take(&mut self.host, now, id, event);
+        }
+    }
+
+    /// Waits for a socket, or for so long.
+    fn wait(&self, limit: Duration, blocked: bool) -> Result<(), NetError> {
+        let events = if blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut sockets = vec![PollFd::new(&self.socket, events)];
+        let groups = self.groups.iter().filter_map(|group| group.joined.as_ref());
+        sockets.extend(groups.map(|group| PollFd::new(group, PollFlags::IN)));
+        let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+        match poll(&mut sockets, Some(&limit)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(NetError::Socket { what: "wait for datagrams".to_owned(), error: error.into() }),
+        }
+    }
+
+    /// Takes what has arrived.
+    fn receive(&mut self, take: &mut impl FnMut(&mut Host, Time, SessionId, HostEvent)) -> Result<(), NetError> {
+        let now = self.now();
+        let groups = self.groups.iter().filter_map(|group| group.joined.as_ref());
+        let sockets = std::iter::once((&self.socket, false)).chain(groups.map(|group| (group, true)));
+        for (socket, by_group) in sockets {
+            for _ in 0..BATCHES {
+                let host = &mut self.host;
+                let more = socket.receive(&mut self.arrivals, |from, ce, bytes| {
+                    host.handle_datagram(now, Received { from, ce, by_group }, bytes);
+                    while let Some((id, event)) = host.poll_event() {
+                        take(host, now, id, event);
+                    }
+                });
+                match more {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => return Err(NetError::Socket { what: "receive datagrams".to_owned(), error }),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what there is to send, until the kernel has no room: then false.
+    fn flush(&mut self) -> bool {
+        let now = self.now();
+        loop {
+            if !self.send_batch() {
+                return false;
+            }
+            // Datagrams of one size for the same addresses leave together.
+            let batch = &mut self.batch;
+            batch.contents.clear();
+            batch.contents.append(&mut self.next);
+            batch.segment = batch.contents.len();
+            batch.to = std::mem::take(&mut self.next_to).into();
+            let (mut to, most) = (Vec::new(), self.socket.segments());
+            let mut count = 1;
+            loop {
+                let before = batch.contents.len();
+                if before + batch.segment > BATCH_BYTES || count >= most && before > 0 {
+                    break;
+                }
+                if !self.host.poll_transmit(now, &mut batch.contents, &mut to) {
+                    if before == 0 {
+                        return true;
+                    }
+                    break;
+                }
+                let size = batch.contents.len() - before;
+                if before == 0 {
+                    batch.segment = size;
+                    batch.to = to.iter().copied().collect();
+                    continue;
+                }
+                if size > batch.segment || !batch.to.iter().eq(&to) {
+                    self.next.extend_from_slice(&batch.contents[before..]);
+                    self.next_to.clone_from(&to);
+                    batch.contents.truncate(before);
+                    break;
+                }
+                count += 1;
+                if size < batch.segment {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Sends the batch to those that have not got it.
+    fn send_batch(&mut self) -> bool {
+        while let Some(&to) = self.batch.to.front() {
+            match self.socket.send(to, false, self.batch.segment, &self.batch.contents) {
+                Ok(true) => self.sent_bytes += self.batch.contents.len() as u64,
+                Ok(false) => return false,
+                Err(error) => self.send_error = Some(error),
+            }
+            self.batch.to.pop_front();
+        }
+        true
+    }
+}

@@ -1,0 +1,45 @@
+//! What can go wrong.
+
+use std::io;
+use std::path::PathBuf;
+
+use anabranch_host::{ConfigError, Failure};
+use thiserror::Error;
+
+use crate::OutputError;
+
+/// What can go wrong besides a session's failure for one of several receivers.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NetError {
+    /// A socket cannot be had, or does not work.
+    #[error("cannot {what}: {error}")]
+    Socket {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+    /// The settings are out of range.
+    #[error("{0}")]
+    Config(ConfigError),
+    /// A directory or a file cannot be opened.
+    #[error("cannot open {path}: {error}", path = path.display())]
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+    /// A file could not be kept.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// The session failed.
+    #[error(transparent)]
+    Session(#[from] Failure),
+    /// The caller has stopped it.
+    #[error("stopped")]
+    Stopped,
+}

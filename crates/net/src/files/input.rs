@@ -1,0 +1,86 @@
+//! A file to send.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use anabranch_host::{Manifest, Object, ObjectName};
+
+/// Bytes read at once to hash a file.
+const CHUNK: usize = 4 << 20;
+
+/// A file that is read at the places that are asked for, and must not change meanwhile. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Input {
+    file: Arc<File>,
+    manifest: Manifest,
+}
+
+impl Input {
+    /// Opens a file, and reads it once for its hash. It is offered under its own name, or under `name`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, and [`io::ErrorKind::InvalidInput`] for what is no regular file or has a name that cannot be told.
+    pub fn open(path: &Path, name: Option<&str>) -> io::Result<Self> {
+        let file = regular(File::open(path)?)?;
+        let own = || path.file_name().and_then(|name| name.to_str());
+        let name = name.or_else(own).ok_or_else(|| invalid("has a name that is not UTF-8: give another"))?;
+        Self::from_file(file, name)
+    }
+
+    /// As [`open`](Self::open), of a file that is open.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn from_file(file: File, name: &str) -> io::Result<Self> {
+        let mut file = regular(file)?;
+        let name = ObjectName::new(name).map_err(|error| invalid(&error.to_string()))?;
+        let (mut hasher, mut size, mut chunk) = (blake3::Hasher::new(), 0, vec![0; CHUNK]);
+        loop {
+            match file.read(&mut chunk)? {
+                0 => break,
+                read => {
+                    // On all cores: nothing is sent before the hash is known.
+                    hasher.update_rayon(&chunk[..read]);
+                    size += read as u64;
+                }
+            }
+        }
+        let manifest = Manifest { hash: *hasher.finalize().as_bytes(), size, name, signature: None };
+        Ok(Self { file: Arc::new(file), manifest })
+    }
+
+    /// What it is.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+}
+
+fn regular(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(invalid("is no regular file: pack a directory, with tar for example"))
+    }
+}
+
+fn invalid(problem: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, problem)
+}
+
+impl Object for Input {
+    fn size(&self) -> u64 {
+        self.manifest.size
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was sent"),
+            _ => error,
+        })
+    }
+}

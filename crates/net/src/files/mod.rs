@@ -1,0 +1,7 @@
+//! Files: what is sent is read at any place, what is received appears under its name when it is whole and its hash fits.
+
+mod input;
+mod output;
+
+pub use input::Input;
+pub use output::{Output, OutputError};

@@ -1,0 +1,243 @@
+//! A file that is being received.
+//!
+//! It is written as `.NAME.HASH.part` beside its place, and takes its name when all of it is there, its hash fits and the
+//! disk has it. So nobody ever sees a part of a file under its name, and a name that is taken stays as it is.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use anabranch_host::Manifest;
+use cap_std::fs::{Dir, OpenOptions};
+use rustix::fs::{FallocateFlags, RenameFlags};
+use rustix::io::Errno;
+use thiserror::Error;
+
+/// Why a file could not be received.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// The system refused.
+    #[error("cannot {what} {name}: {error}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// The file's name.
+        name: String,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+    /// There is a file of that name.
+    #[error("{name} exists; it stays as it is unless overwriting is asked for")]
+    Exists {
+        /// The file's name.
+        name: String,
+    },
+    /// The bytes are not those that the sender announced.
+    #[error("{name} does not have the hash that was announced: nothing was kept of it")]
+    Hash {
+        /// The file's name.
+        name: String,
+    },
+}
+
+/// A file under way. Dropped before [`finish`](Self::finish), it leaves nothing.
+#[derive(Debug)]
+pub struct Output {
+    directory: Dir,
+    file: File,
+    part: String,
+    manifest: Manifest,
+    overwrite: bool,
+    /// Of the bytes up to `hashed`: blocks mostly come in order, and are then hashed while they are in the cache.
+    hasher: blake3::Hasher,
+    hashed: u64,
+    finished: bool,
+}
+
+impl Output {
+    /// Makes room for a file in `directory`.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError::Exists`] for a name that is taken, unless `overwrite`, and [`OutputError::Io`], as for a full disk.
+    pub fn create(directory: &Dir, manifest: &Manifest, overwrite: bool) -> Result<Self, OutputError> {
+        let failed = |what, error| OutputError::Io { what, name: manifest.name.to_string(), error };
+        if !overwrite && directory.symlink_metadata(manifest.name.as_str()).is_ok() {
+            return Err(OutputError::Exists { name: manifest.name.to_string() });
+        }
+        let directory = directory.try_clone().map_err(|e| failed("open the directory of", e))?;
+        let hash = blake3::Hash::from_bytes(manifest.hash).to_hex();
+        // The longest names have no room for more: a file system takes 255 bytes.
+        let stem: String = manifest.name.as_str().chars().take(48).collect();
+        let part = format!(".{stem}.{}.part", &hash[..12]);
+        // What a process that was killed has left is begun anew.
+        match directory.remove_file(&part) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("replace the rest of", error)),
+            _ => {}
+        }
+        let options = OpenOptions::new().read(true).write(true).create_new(true).clone();
+        let file = directory.open_with(&part, &options).map_err(|e| failed("create", e))?.into_std();
+        let output = Self {
+            directory,
+            file,
+            part,
+            manifest: manifest.clone(),
+            overwrite,
+            hasher: blake3::Hasher::new(),
+            hashed: 0,
+            finished: false,
+        };
+        if manifest.size > 0 {
+            // A disk that has no room says so now. Not every file system can reserve it.
+            match rustix::fs::fallocate(&output.file, FallocateFlags::empty(), 0, manifest.size) {
+                Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+                Err(error) => return Err(failed("reserve the room for", error.into())),
+            }
+        }
+        Ok(output)
+    }
+
+    /// Writes bytes at their place. Each byte is written once.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError::Io`].
+    pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), OutputError> {
+        self.file.write_all_at(bytes, offset).map_err(|error| self.failed("write", error))?;
+        if offset == self.hashed {
+            self.hasher.update(bytes);
+            self.hashed += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// All bytes are written: the file takes its name if its hash fits.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError::Hash`], [`OutputError::Exists`] if the name was taken meanwhile, and [`OutputError::Io`].
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        let mut chunk = vec![0; 1 << 20];
+        while self.hashed < self.manifest.size {
+            let size = (self.manifest.size - self.hashed).min(chunk.len() as u64) as usize;
+            let read = self.file.read_exact_at(&mut chunk[..size], self.hashed);
+            read.map_err(|error| self.failed("read back", error))?;
+            self.hasher.update(&chunk[..size]);
+            self.hashed += size as u64;
+        }
+        // In constant time: nobody learns from the time it takes how much of a hash fits.
+        if self.hasher.finalize() != blake3::Hash::from_bytes(self.manifest.hash) {
+            return Err(OutputError::Hash { name: self.manifest.name.to_string() });
+        }
+        self.file.sync_data().map_err(|error| self.failed("write to the disk", error))?;
+        let flags = if self.overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let (directory, name) = (&self.directory, self.manifest.name.as_str());
+        match rustix::fs::renameat_with(directory, self.part.as_str(), directory, name, flags) {
+            Ok(()) => {}
+            // The file system cannot do that in one step.
+            Err(Errno::INVAL | Errno::NOSYS) if directory.symlink_metadata(name).is_err() => {
+                let renamed = directory.rename(&self.part, directory, name);
+                renamed.map_err(|error| self.failed("rename", error))?;
+            }
+            Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS) => {
+                return Err(OutputError::Exists { name: self.manifest.name.to_string() });
+            }
+            Err(error) => return Err(self.failed("rename", error.into())),
+        }
+        self.finished = true;
+        // The name, too, should outlive a loss of power; where a directory cannot be synchronised, it will have to do without.
+        let _ = rustix::fs::fsync(&self.directory);
+        Ok(())
+    }
+
+    fn failed(&self, what: &'static str, error: io::Error) -> OutputError {
+        OutputError::Io { what, name: self.manifest.name.to_string(), error }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = self.directory.remove_file(&self.part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cap_std::ambient_authority;
+
+    const CONTENT: &[u8] = b"all that there is to say about anabranches";
+
+    fn manifest() -> Manifest {
+        let name = anabranch_host::ObjectName::new("rivers.txt").expect("a name");
+        Manifest { hash: *blake3::hash(CONTENT).as_bytes(), size: CONTENT.len() as u64, name, signature: None }
+    }
+
+    fn directory() -> (tempfile::TempDir, Dir) {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let opened = Dir::open_ambient_dir(temporary.path(), ambient_authority()).expect("opened");
+        (temporary, opened)
+    }
+
+    fn names(directory: &Dir) -> Vec<String> {
+        let entry = |entry: io::Result<cap_std::fs::DirEntry>| entry.expect("an entry").file_name();
+        directory.entries().expect("entries").map(|e| entry(e).into_string().expect("UTF-8")).collect()
+    }
+
+    #[test]
+    fn a_file_appears_when_it_is_whole() {
+        let (_keep, dir) = directory();
+        let mut output = Output::create(&dir, &manifest(), false).expect("room");
+        output.write_at(20, &CONTENT[20..]).expect("written");
+        assert!(dir.metadata("rivers.txt").is_err());
+        output.write_at(0, &CONTENT[..20]).expect("written");
+        output.finish().expect("the hash fits");
+        assert_eq!(
+            (dir.read("rivers.txt").expect("there"), names(&dir)),
+            (CONTENT.to_vec(), vec!["rivers.txt".into()])
+        );
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_file_that_is_wrong_or_given_up() {
+        let (_keep, dir) = directory();
+        let mut output = Output::create(&dir, &manifest(), false).expect("room");
+        output.write_at(0, &CONTENT[..20]).expect("written");
+        assert!(matches!(output.finish(), Err(OutputError::Hash { .. })), "half of it is missing");
+        drop(Output::create(&dir, &manifest(), false).expect("room"));
+        assert_eq!(names(&dir), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_name_that_is_taken_stays_as_it_is() {
+        let (_keep, dir) = directory();
+        dir.write("rivers.txt", b"old").expect("written");
+        assert!(matches!(Output::create(&dir, &manifest(), false), Err(OutputError::Exists { .. })));
+        dir.rename("rivers.txt", &dir, "away").expect("renamed");
+        let mut output = Output::create(&dir, &manifest(), false).expect("room");
+        output.write_at(0, CONTENT).expect("written");
+        dir.rename("away", &dir, "rivers.txt").expect("renamed");
+        assert!(matches!(output.finish(), Err(OutputError::Exists { .. })), "taken meanwhile");
+        assert_eq!(dir.read("rivers.txt").expect("there"), b"old");
+        let mut output = Output::create(&dir, &manifest(), true).expect("room");
+        output.write_at(0, CONTENT).expect("written");
+        output.finish().expect("overwritten");
+        assert_eq!(dir.read("rivers.txt").expect("there"), CONTENT);
+    }
+
+    #[test]
+    fn links_do_not_lead_out_of_the_directory() {
+        let (outside, _) = directory();
+        let (inside, dir) = directory();
+        std::os::unix::fs::symlink(outside.path().join("target"), inside.path().join("rivers.txt")).expect("a link");
+        assert!(matches!(Output::create(&dir, &manifest(), false), Err(OutputError::Exists { .. })));
+        let mut output = Output::create(&dir, &manifest(), true).expect("room");
+        output.write_at(0, CONTENT).expect("written");
+        output.finish().expect("overwritten");
+        assert!(!outside.path().join("target").exists(), "the link itself was replaced");
+    }
+}

@@ -1,0 +1,55 @@
+//! SCDP over UDP: files to many hosts for the price of one uplink, and from many replicas at once.
+//!
+//! A thin driver of [`anabranch_host`], which is all of the protocol: this crate has sockets, files and a clock, and nothing else.
+//! [`Endpoint`] is one UDP socket with its sessions; [`send_file`], [`receive_dir`], [`serve`] and [`fetch`] are what most programs
+//! want of it. They run in the calling thread until they are done, and their last argument is told what happens and can stop them.
+//!
+//! ```
+//! use anabranch_net::{Endpoint, HostConfig, Input, Protection, ReceiveOptions, Report, receive_dir, send_file};
+//! use std::ops::ControlFlow;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Both ends need the same key: `Protection::Psk`. Without one, anybody can send anything.
+//! let config = || HostConfig::new(Protection::None);
+//! let (source, target) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! std::fs::write(source.path().join("rivers.txt"), "where they meet")?;
+//!
+//! let mut receiver = Endpoint::bind("127.0.0.1:0".parse()?, config())?;
+//! let address = receiver.local_address()?;
+//! let into = target.path().to_owned();
+//! let receiving = std::thread::spawn(move || {
+//!     receive_dir(&mut receiver, &into, &ReceiveOptions::default(), |report| match report {
+//!         Report::Received { .. } => ControlFlow::Break(()),
+//!         _ => ControlFlow::Continue(()),
+//!     })
+//! });
+//!
+//! let mut sender = Endpoint::bind("127.0.0.1:0".parse()?, config())?;
+//! let file = Input::open(&source.path().join("rivers.txt"), None)?;
+//! let outcomes = send_file(&mut sender, &file, &[address], None, |_| ControlFlow::Continue(()))?;
+//! assert!(outcomes[0].is_success());
+//! receiving.join().expect("no panic")?;
+//! assert_eq!(std::fs::read_to_string(target.path().join("rivers.txt"))?, "where they meet");
+//! # Ok(())
+//! # }
+//! ```
+
+mod clock;
+mod directory;
+mod endpoint;
+mod error;
+mod files;
+mod programs;
+mod shelf;
+mod socket;
+
+pub use anabranch_host::{
+    Failure, HostConfig, KeyFileError, Manifest, NameError, ObjectName, Outcome, Protection, Psk, Stragglers,
+};
+pub use directory::ReceiveOptions;
+pub use endpoint::Endpoint;
+pub use error::NetError;
+pub use files::{Input, Output, OutputError};
+pub use programs::{Report, Wanted, fetch, receive_dir, send_file, serve, serve_shelf};
+pub use shelf::Shelf;
+pub use socket::{Arrivals, Socket};

@@ -1,0 +1,144 @@
+//! The files of a directory, for those who ask for them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::SystemTime;
+
+use anabranch_host::wire::{Reason, Refusal};
+use anabranch_host::{Host, HostEvent, Manifest, SessionId};
+use anabranch_transport::Time;
+use cap_std::fs::Dir;
+
+use crate::NetError;
+use crate::files::Input;
+use crate::programs::{Report, Wanted, decline, open};
+
+/// A directory of which the files are served, by name or by hash. Files that begin with a dot are not: some are not complete yet.
+#[derive(Debug)]
+pub struct Shelf {
+    directory: Dir,
+    /// By name, those that were hashed, as they were then.
+    known: BTreeMap<String, (State, Input)>,
+    sending: BTreeMap<SessionId, Manifest>,
+}
+
+/// Size and time of the last change: while they stay, so does the hash.
+type State = (u64, Option<SystemTime>);
+
+impl Shelf {
+    /// The files of a directory, without those below its subdirectories.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError::Open`].
+    pub fn open(directory: &Path) -> Result<Self, NetError> {
+        Ok(Self { directory: open(directory)?, known: BTreeMap::new(), sending: BTreeMap::new() })
+    }
+
+    /// Hashes all files, so that nobody has to wait for it when the first request comes: sessions stand still meanwhile. `report` is
+    /// told each file, or why it is not served, and can stop it.
+    ///
+    /// # Errors
+    ///
+    /// What the system says if the directory cannot be read.
+    pub fn index(
+        &mut self,
+        mut report: impl FnMut(&str, io::Result<&Manifest>) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        for name in self.names()? {
+            let file = self.file(&name);
+            if report(&name, file.as_ref().map(Input::manifest).map_err(clone_error)).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Something has happened to a session. What the user should know is returned.
+    pub(crate) fn handle(&mut self, host: &mut Host, now: Time, id: SessionId, event: HostEvent) -> Option<Report> {
+        match event {
+            HostEvent::Requested { peer, object } => Some(self.answer(host, now, id, peer, &object)),
+            HostEvent::Receiver { peer, outcome, .. } => {
+                let manifest = self.sending.remove(&id)?;
+                Some(Report::Served { peer, manifest, outcome })
+            }
+            other => {
+                decline(host, now, id, &other);
+                None
+            }
+        }
+    }
+
+    /// Sessions are ended.
+    pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) {
+        for id in std::mem::take(&mut self.sending).keys() {
+            host.cancel(now, *id);
+        }
+    }
+
+    fn answer(&mut self, host: &mut Host, now: Time, id: SessionId, peer: SocketAddr, object: &Wanted) -> Report {
+        let found = match object {
+            Wanted::Name(name) => self.file(name.as_str()),
+            Wanted::Hash(hash) => self.file_with(hash),
+        };
+        let file = match found {
+            Ok(file) => file,
+            Err(error) => {
+                // Why it cannot be read is nobody else's business.
+                host.refuse(now, id, Refusal::new(Reason::NotFound, "no such object"));
+                let what = match object {
+                    Wanted::Name(name) => name.to_string(),
+                    Wanted::Hash(hash) => format!("blake3:{}", blake3::Hash::from_bytes(*hash).to_hex()),
+                };
+                return Report::NotServed { peer, why: format!("{what}: {error}") };
+            }
+        };
+        let manifest = file.manifest().clone();
+        match host.serve(now, id, Box::new(file), manifest.clone()) {
+            Ok(()) => {
+                self.sending.insert(id, manifest.clone());
+                Report::Serving { peer, manifest }
+            }
+            Err(failure) => Report::NotServed { peer, why: failure.to_string() },
+        }
+    }
+
+    fn file(&mut self, name: &str) -> io::Result<Input> {
+        if name.starts_with('.') {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "names that begin with a dot are not served"));
+        }
+        let found = self.directory.metadata(name)?;
+        let state = (found.len(), found.modified().ok().map(cap_std::time::SystemTime::into_std));
+        if let Some((before, input)) = self.known.get(name)
+            && *before == state
+        {
+            return Ok(input.clone());
+        }
+        let input = Input::from_file(self.directory.open(name)?.into_std(), name)?;
+        self.known.insert(name.to_owned(), (state, input.clone()));
+        Ok(input)
+    }
+
+    fn file_with(&mut self, hash: &[u8; 32]) -> io::Result<Input> {
+        let names = self.names()?;
+        let mut files = names.iter().filter_map(|name| self.file(name).ok());
+        files.find(|file| file.manifest().hash == *hash).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Of all regular files, in their order.
+    fn names(&self) -> io::Result<Vec<String>> {
+        let files = self.directory.entries()?.filter_map(Result::ok);
+        let files = files.filter(|entry| entry.metadata().is_ok_and(|found| found.is_file()));
+        let mut names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| !name.starts_with('.'));
+        names.sort();
+        Ok(names)
+    }
+}
+
+fn clone_error(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
+}

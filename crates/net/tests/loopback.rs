@@ -1,0 +1,172 @@
+//! Files over real sockets, on the loopback.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use anabranch_net::{
+    Endpoint, Failure, HostConfig, Input, NetError, ObjectName, Outcome, Protection, Psk, ReceiveOptions, Report,
+    Wanted, fetch, receive_dir, send_file, serve,
+};
+use tempfile::TempDir;
+
+fn config() -> HostConfig {
+    HostConfig::new(Protection::Psk(Psk::new([3; 32]).expect("not zero")))
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), config()).expect("a socket")
+}
+
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+/// Bytes that no two files share.
+fn content(seed: u64, size: usize) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+fn file(directory: &Path, name: &str, bytes: &[u8]) -> Input {
+    let path = directory.join(name);
+    fs::write(&path, bytes).expect("written");
+    Input::open(&path, None).expect("read")
+}
+
+/// A thread that receives into a directory until it has so many objects, or was refused or failed so often.
+fn receiver(into: &Path, objects: usize) -> (SocketAddr, JoinHandle<Vec<String>>) {
+    let mut endpoint = endpoint();
+    let (address, into) = (endpoint.local_address().expect("an address"), into.to_owned());
+    let thread = thread::spawn(move || {
+        let mut seen = Vec::new();
+        receive_dir(&mut endpoint, &into, &ReceiveOptions::default(), |report| {
+            match report {
+                Report::Received { manifest } => seen.push(format!("received {}", manifest.name)),
+                Report::AlreadyThere { manifest } => seen.push(format!("has {}", manifest.name)),
+                Report::NotReceived { name, why } => seen.push(format!("lost {name}: {why}")),
+                _ => {}
+            }
+            if seen.len() < objects { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .expect("received");
+        seen
+    });
+    (address, thread)
+}
+
+#[test]
+fn a_file_goes_to_three_hosts() {
+    let (from, into) = (directory(), [directory(), directory(), directory()]);
+    let bytes = content(1, 10_000_000);
+    let file = file(from.path(), "rivers.bin", &bytes);
+    let receivers = into.each_ref().map(|into| receiver(into.path(), 1));
+    let to = receivers.each_ref().map(|(address, _)| *address);
+    let outcomes = send_file(&mut endpoint(), &file, &to, None, |_| ControlFlow::Continue(())).expect("sent");
+    assert_eq!(outcomes, [Outcome::Verified, Outcome::Verified, Outcome::Verified]);
+    for ((_, thread), into) in receivers.into_iter().zip(&into) {
+        assert_eq!(thread.join().expect("no panic"), ["received rivers.bin"]);
+        assert!(fs::read(into.path().join("rivers.bin")).expect("there") == bytes);
+        assert_eq!(fs::read_dir(into.path()).expect("a directory").count(), 1, "nothing else is left");
+    }
+}
+
+#[test]
+fn files_of_all_sizes_one_after_the_other() {
+    let (from, into) = (directory(), directory());
+    let sizes = [0, 1, 1419, 1420, 1421, 142_000, 142_001, 3_000_000];
+    let (address, thread) = receiver(into.path(), sizes.len());
+    let mut endpoint = endpoint();
+    for size in sizes {
+        let file = file(from.path(), &format!("{size}.bin"), &content(size as u64, size));
+        let outcomes = send_file(&mut endpoint, &file, &[address], None, |_| ControlFlow::Continue(())).expect("sent");
+        assert_eq!(outcomes, [Outcome::Verified], "{size} bytes");
+    }
+    assert_eq!(thread.join().expect("no panic").len(), sizes.len());
+    for size in sizes {
+        assert!(fs::read(into.path().join(format!("{size}.bin"))).expect("there") == content(size as u64, size));
+    }
+}
+
+#[test]
+fn a_file_comes_from_three_servers() {
+    let (shelves, into) = ([directory(), directory(), directory()], directory());
+    let bytes = content(2, 10_000_000);
+    let stop = AtomicBool::new(false);
+    let flow = || if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    thread::scope(|scope| {
+        let servers: Vec<SocketAddr> = shelves
+            .iter()
+            .map(|shelf| {
+                fs::write(shelf.path().join("rivers.bin"), &bytes).expect("written");
+                let mut endpoint = endpoint();
+                let address = endpoint.local_address().expect("an address");
+                scope.spawn(move || serve(&mut endpoint, shelf.path(), |_| flow()).expect("served"));
+                address
+            })
+            .collect();
+        let name = Wanted::Name(ObjectName::new("rivers.bin").expect("a name"));
+        let hash = Wanted::Hash(*blake3::hash(&bytes).as_bytes());
+        for wanted in [name, hash] {
+            let options = ReceiveOptions { overwrite: true, name: None };
+            let found = fetch(&mut endpoint(), &wanted, &servers, into.path(), &options, |_| ControlFlow::Continue(()));
+            assert_eq!(found.expect("fetched").size, bytes.len() as u64);
+            assert!(fs::read(into.path().join("rivers.bin")).expect("there") == bytes);
+        }
+        let none = Wanted::Name(ObjectName::new("seas.bin").expect("a name"));
+        let options = ReceiveOptions::default();
+        let error = fetch(&mut endpoint(), &none, &servers, into.path(), &options, |_| ControlFlow::Continue(()));
+        assert!(error.expect_err("nobody has it").to_string().contains("no such object"));
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn what_exists_is_kept_and_the_sender_is_told() {
+    let (from, into) = (directory(), directory());
+    let (old, new) = (content(3, 5000), content(4, 5000));
+    fs::write(into.path().join("other.bin"), &old).expect("written");
+    fs::write(into.path().join("same.bin"), &new).expect("written");
+    let (address, thread) = receiver(into.path(), 2);
+    let mut endpoint = endpoint();
+    let mut send = |name: &str| {
+        let file = file(from.path(), name, &new);
+        send_file(&mut endpoint, &file, &[address], None, |_| ControlFlow::Continue(())).expect("sent").remove(0)
+    };
+    let refused = send("other.bin");
+    assert!(matches!(&refused, Outcome::Refused(why) if why.text().contains("exists")), "{refused}");
+    assert_eq!(send("same.bin"), Outcome::AlreadyThere);
+    assert_eq!(thread.join().expect("no panic").len(), 2);
+    assert!(fs::read(into.path().join("other.bin")).expect("there") == old);
+}
+
+#[test]
+fn nobody_there_is_said_in_time() {
+    let from = directory();
+    let file = file(from.path(), "rivers.bin", &content(5, 100_000));
+    let gone = endpoint().local_address().expect("an address");
+    let impatient = HostConfig { give_up_after: anabranch_transport::Duration::from_ms(300), ..config() };
+    let mut endpoint = Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), impatient).expect("a socket");
+    let outcomes = send_file(&mut endpoint, &file, &[gone], None, |_| ControlFlow::Continue(())).expect("sent");
+    assert_eq!(outcomes, [Outcome::Failed(Failure::TimedOut)]);
+}
+
+#[test]
+fn a_sender_that_is_stopped_leaves_nothing_behind() {
+    let (from, into) = (directory(), directory());
+    let file = file(from.path(), "rivers.bin", &content(6, 5_000_000));
+    let (address, thread) = receiver(into.path(), 1);
+    let slow = HostConfig { rate: Some(anabranch_transport::Rate::from_mbps(10)), ..config() };
+    let mut endpoint = Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), slow).expect("a socket");
+    let stopped = send_file(&mut endpoint, &file, &[address], None, |report| match report {
+        Report::Progress { bytes: 1.., .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    assert!(matches!(stopped, Err(NetError::Stopped)));
+    assert_eq!(thread.join().expect("no panic"), ["lost rivers.bin: cancelled by the other side"]);
+    assert_eq!(fs::read_dir(into.path()).expect("a directory").count(), 0);
+}
