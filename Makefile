@@ -22,7 +22,7 @@ CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES)
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all package msrv miri check format bench bench-codec bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo demo-net readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ setup: $(UV) ## check what is needed, make .venv, build the simulator into it
 
 demo: setup ## run the demonstration: a table, and out/demo/report.html
 	@$(BIN)/anabranch demo --force
+
+demo-net: ## try scdp on this host: a file to three receivers, and from three servers of which one is killed
+	cargo build --locked --release -p scdp-cli
+	@"$(PYTHON)" tools/demo-net target/release/scdp
 
 readme: setup ## run the demonstration and write its table in README.md again
 	@$(BIN)/anabranch demo --resume --force
@@ -60,6 +64,9 @@ test-codec: ## test the RaptorQ codec without std, and with each of its instruct
 
 test-codec-all: ## the codec's long tests: every number of source symbols, and every class with another codec
 	cargo test --locked --release -p anabranch-raptorq --test all_k --test interop -- --ignored --nocapture
+
+test-net-all: ## the long test of SCDP sessions: ten thousand on networks with every fault
+	cargo test --locked --release -p anabranch-host --test faults -- --ignored --nocapture
 
 package: ## make and build the packages of the published crates, and check what is in them; nothing is uploaded
 	@"$(PYTHON)" tools/package
@@ -95,6 +102,9 @@ bench: ## measure the simulator: speed and memory, and append to benches/RESULTS
 
 bench-codec: ## measure the RaptorQ codec next to another one, and put the tables into benches/RESULTS.md
 	cargo bench --locked -p anabranch-raptorq --bench codec -- --record
+
+bench-net: ## measure scdp on network namespaces next to TCP, UFTP, udpcast and aria2, and append to benches/RESULTS.md (needs root)
+	@benches/net
 
 bench-volumes: setup ## measure the statistics of traffic volumes, into benches/RESULTS.md; PEER=PYTHON with powerlaw 1.5
 	$(BIN)/python benches/volumes --record $(if $(PEER),--peer "$(PEER)")

@@ -1,0 +1,284 @@
+//! All that can be asked of the program.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use anabranch_transport::{Duration, Rate};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::addresses::{Group, Host};
+
+/// The UDP port of receivers and servers.
+pub(crate) const PORT: u16 = 7217;
+/// The UDP port of multicast groups.
+pub(crate) const GROUP_PORT: u16 = 7218;
+
+/// Copies files to many hosts at once, and from many replicas at once.
+#[derive(Debug, Parser)]
+#[command(
+    name = "scdp",
+    version,
+    arg_required_else_help = true,
+    after_help = "Start with `scdp key`, and `scdp COMMAND --help` for examples.\n\
+                  Exit codes: 0 done, 1 not done for all, 2 wrong arguments, 130 stopped by Ctrl-C."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Makes a key, which all hosts that exchange files must have
+    #[command(after_help = "Example:\n  scdp key scdp.key && scp -p scdp.key b: && scp -p scdp.key c:")]
+    Key(Key),
+    /// Sends files to hosts that run `scdp receive`, to all of them at once
+    #[command(after_help = "Examples:\n  \
+        scdp send model.bin --to b,c,d --key scdp.key\n  \
+        scdp send model.bin --to b,c,d --key scdp.key --group 239.1.2.3 --rate 900Mbps\n\n\
+        Without --group each receiver gets a copy of its own; with it, the network copies, and the uplink carries the file once.\n\
+        Exit code 0 only if all receivers (or --quorum of them) have compared the hash of every file.")]
+    Send(Send),
+    /// Receives the files that others send, into a folder
+    #[command(after_help = "Examples:\n  \
+        scdp receive --dir incoming --key scdp.key\n  \
+        scdp receive --dir incoming --key scdp.key --group 239.1.2.3 --interface 10.0.0.2 --once\n\n\
+        A file takes its name when it is whole, its hash fits and the disk has it. Until then it is called .NAME.HASH.part.")]
+    Receive(Receive),
+    /// Serves the files of a folder to those who fetch them
+    #[command(after_help = "Example:\n  scdp serve /srv/models --key scdp.key\n\n\
+        Files in subfolders and files that begin with a dot are not served.")]
+    Serve(Serve),
+    /// Fetches a file from all hosts that serve it, of each a share
+    #[command(after_help = "Examples:\n  \
+        scdp fetch model.bin --from b,c,d --key scdp.key\n  \
+        scdp fetch blake3:0f3c... --from b,c,d --key scdp.key -o model.bin\n\n\
+        A server that is slow or dies is made up for by the others. By its hash, a file is found under any name.")]
+    Fetch(Fetch),
+    /// Checks what this host and its network offer, and says what to change
+    #[command(
+        after_help = "Example:\n  scdp doctor\n\nNeeds no rights, changes nothing. Exit code 0 whatever it finds."
+    )]
+    Doctor(Doctor),
+    /// Prints the completions of a shell
+    #[command(after_help = "Example:\n  scdp completions bash > ~/.local/share/bash-completion/completions/scdp")]
+    Completions {
+        /// For which shell
+        shell: Shell,
+    },
+    /// Writes the manual pages into a folder
+    #[command(after_help = "Example:\n  scdp man ~/.local/share/man/man1 && man scdp-send")]
+    Man {
+        /// The folder; it must exist
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+}
+
+impl Command {
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Send(Send { json, .. })
+            | Self::Receive(Receive { json, .. })
+            | Self::Serve(Serve { json, .. })
+            | Self::Fetch(Fetch { json, .. })
+            | Self::Doctor(Doctor { json }) => json.json,
+            Self::Key(_) | Self::Completions { .. } | Self::Man { .. } => false,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Key {
+    /// Where to put it, readable by its owner only; `-` prints it. A file that exists is never replaced
+    #[arg(default_value = "scdp.key")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// Files; of a folder, make an archive first
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Who gets them, separated by commas: names or addresses, of IPv6 in brackets before a port [default port: 7217]
+    #[arg(long, required = true, value_delimiter = ',', value_name = "HOST[:PORT],...")]
+    pub(crate) to: Vec<Host>,
+    /// Send by way of this multicast group [default port: 7218]
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(crate) group: Option<Group>,
+    /// Send multicast on the interface with this IPv4 address [default: the system chooses]
+    #[arg(long, value_name = "ADDRESS", requires = "group")]
+    pub(crate) interface: Option<IpAddr>,
+    /// The most to send, such as 900Mbps or 9.5Gbps [default: as fast as receivers ask]
+    #[arg(long)]
+    pub(crate) rate: Option<Rate>,
+    /// What to do about receivers that hold the others back
+    #[arg(long, value_enum, default_value_t = Stragglers::Detach, value_name = "WHAT")]
+    pub(crate) stragglers: Stragglers,
+    /// How many receivers must have every file for this to be a success [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) quorum: Option<u16>,
+    #[command(flatten)]
+    pub(crate) secret: Secret,
+    /// Send from this address [default: any, any port]
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = bind_any_port)]
+    pub(crate) bind: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) mtu: Mtu,
+    #[command(flatten)]
+    pub(crate) timeout: Timeout,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Receive {
+    /// The folder to put files into
+    #[arg(long, default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Receive what is sent to this multicast group, too [default port: 7218]
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(crate) group: Option<Group>,
+    /// Join the group on the interface with this IPv4 address [default: the system chooses]
+    #[arg(long, value_name = "ADDRESS", requires = "group")]
+    pub(crate) interface: Option<IpAddr>,
+    /// Replace files that exist; without, a file of the same name is kept and the sender is told
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Stop after one file: --count 1
+    #[arg(long, conflicts_with = "count")]
+    pub(crate) once: bool,
+    /// Stop after so many files, received or failed; exit code 1 if one failed [default: never]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) secret: Secret,
+    /// The address to be reached at; port 0 picks one, `[::]` is for IPv6 and IPv4
+    #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "0.0.0.0:7217", value_parser = bind)]
+    pub(crate) bind: SocketAddr,
+    #[command(flatten)]
+    pub(crate) mtu: Mtu,
+    #[command(flatten)]
+    pub(crate) timeout: Timeout,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The folder to serve
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The most to send for each request, such as 900Mbps [default: as fast as receivers ask]
+    #[arg(long)]
+    pub(crate) rate: Option<Rate>,
+    #[command(flatten)]
+    pub(crate) secret: Secret,
+    /// The address to be reached at; port 0 picks one, `[::]` is for IPv6 and IPv4
+    #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "0.0.0.0:7217", value_parser = bind)]
+    pub(crate) bind: SocketAddr,
+    #[command(flatten)]
+    pub(crate) mtu: Mtu,
+    #[command(flatten)]
+    pub(crate) timeout: Timeout,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fetch {
+    /// What: a name, or `blake3:` and the 64 hexadecimal digits of a hash
+    #[arg(value_name = "NAME|blake3:HEX")]
+    pub(crate) object: String,
+    /// Who has it, separated by commas: names or addresses, of IPv6 in brackets before a port [default port: 7217]
+    #[arg(long, required = true, value_delimiter = ',', value_name = "HOST[:PORT],...")]
+    pub(crate) from: Vec<Host>,
+    /// Where to put it: a file, or a folder that exists [default: this folder, under the name that servers have for it]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) secret: Secret,
+    /// Ask from this address [default: any, any port]
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = bind_any_port)]
+    pub(crate) bind: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) mtu: Mtu,
+    #[command(flatten)]
+    pub(crate) timeout: Timeout,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Secret {
+    #[arg(help = "The file with the key that both ends have, made by `scdp key` [env: SCDP_KEY_FILE]")]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) key: Option<PathBuf>,
+    /// Without a key: anybody can read the files, and send and fetch others. Both ends must say so
+    #[arg(long)]
+    pub(crate) insecure: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mtu {
+    /// Bytes of an IP packet that all paths carry, 1280 to 9000; for jumbo frames 9000, at both ends
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=9000))]
+    pub(crate) mtu: u16,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Timeout {
+    /// How long to wait for a host that says nothing, such as 500ms or 10s, before it counts as dead
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = timeout)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Json {
+    /// Print what happens as JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stragglers {
+    /// Go at the pace of the slowest
+    Wait,
+    /// Send to those that stay behind separately
+    Detach,
+    /// Go at the pace of --quorum receivers, and give the others up a second after these have the file
+    Drop,
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let found: Duration = text.parse().map_err(|error| format!("{error}"))?;
+    let allowed = Duration::from_ms(100)..=Duration::from_secs(86_400);
+    if allowed.contains(&found) { Ok(found) } else { Err("expected 100ms to 86400s".to_owned()) }
+}
+
+fn bind(text: &str) -> Result<SocketAddr, String> {
+    bind_with(text, PORT)
+}
+
+fn bind_any_port(text: &str) -> Result<SocketAddr, String> {
+    bind_with(text, 0)
+}
+
+fn bind_with(text: &str, port: u16) -> Result<SocketAddr, String> {
+    let host: Host = text.parse()?;
+    let address = host
+        .name
+        .parse()
+        .map_err(|_| "expected an address of this host, such as 10.0.0.1 or 10.0.0.1:7217".to_owned())?;
+    Ok(SocketAddr::new(address, host.port.unwrap_or(port)))
+}

@@ -1,0 +1,272 @@
+//! All that the program says while it works: one JSON object a line, or a line for a person.
+//!
+//! The descriptions of the fields are those of docs/reference/scdp.md.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::figures;
+
+/// Something that happened. `--json` prints one a line; times are seconds, sizes bytes, hashes 64 hexadecimal digits of BLAKE3.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// `receive` and `serve`: ready for others.
+    Listening {
+        /// Address and port.
+        address: String,
+        /// The multicast group, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
+        /// The folder that is received into, or served.
+        directory: String,
+        /// False with `--insecure`.
+        protected: bool,
+    },
+    /// `serve`: a file is ready to be fetched.
+    Indexed {
+        /// Its name.
+        name: String,
+        /// Its hash.
+        hash: String,
+        /// Its size.
+        size_bytes: u64,
+    },
+    /// `send`: a file is offered to the receivers.
+    Sending {
+        /// Its name.
+        name: String,
+        /// Its hash.
+        hash: String,
+        /// Its size.
+        size_bytes: u64,
+        /// How many receivers.
+        receivers: usize,
+    },
+    /// `receive` and `fetch`: a file is coming.
+    Began {
+        /// Its name.
+        name: String,
+        /// Its hash.
+        hash: String,
+        /// Its size.
+        size_bytes: u64,
+        /// From whom; with `fetch`, the first server that answered.
+        peer: String,
+    },
+    /// Ten times a second while files are under way.
+    Progress {
+        /// What is here (`receive`, `fetch`, of all files under way), or with the slowest receiver (`send`).
+        bytes: u64,
+        /// Of how much.
+        size_bytes: u64,
+    },
+    /// `send`: what became of one receiver of one file.
+    Receiver {
+        /// The file's name.
+        name: String,
+        /// The receiver as it was named in `--to`.
+        host: String,
+        /// Its address and port.
+        address: String,
+        /// `verified`: it has compared the hash; `already_there`: it had the file; `refused`; `failed`; `skipped`: it had not
+        /// answered before.
+        outcome: Verdict,
+        /// Why it does not have the file.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// `send`: a file is done.
+    Sent {
+        /// Its name.
+        name: String,
+        /// Its hash.
+        hash: String,
+        /// Its size.
+        size_bytes: u64,
+        /// How many receivers were to have it.
+        receivers: usize,
+        /// How many have it.
+        verified: usize,
+        /// From the offer to the last receiver's answer.
+        seconds: f64,
+        /// Bytes of all datagrams sent for it, without headers of UDP and IP.
+        sent_bytes: u64,
+    },
+    /// `receive` and `fetch`: a file is here: whole, its hash compared, on the disk.
+    Received {
+        /// Its name.
+        name: String,
+        /// Its hash.
+        hash: String,
+        /// Its size.
+        size_bytes: u64,
+        /// From its beginning on.
+        seconds: f64,
+    },
+    /// `receive` and `fetch`: the same file was here before.
+    AlreadyThere {
+        /// Its name.
+        name: String,
+        /// Its hash.
+        hash: String,
+        /// Its size.
+        size_bytes: u64,
+    },
+    /// `receive`: a file did not come. Nothing of it is left.
+    NotReceived {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// `serve`: a file is sent to somebody.
+    Serving {
+        /// To whom.
+        peer: String,
+        /// Its name.
+        name: String,
+        /// Its size.
+        size_bytes: u64,
+    },
+    /// `serve`: somebody has got what was sent.
+    Served {
+        /// Who.
+        peer: String,
+        /// The file's name.
+        name: String,
+        /// Whether that host has the whole file now, from here or from others, too.
+        complete: bool,
+        /// Why not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// `serve`: a request was declined, or a file in the folder cannot be served.
+    NotServed {
+        /// Who asked, if anybody did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        peer: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// `doctor`: something was looked at.
+    Check {
+        /// What.
+        check: &'static str,
+        /// False: a warning.
+        ok: bool,
+        /// What was found, with its figure.
+        found: String,
+        /// What to change.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+    /// Something is wrong, and the program goes on.
+    Warning {
+        /// What, and where.
+        message: String,
+        /// What to do about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+    /// The program ends without having done what it should. The last line.
+    Error {
+        /// What, and where.
+        message: String,
+        /// What to do about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+}
+
+/// What became of a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Verified,
+    AlreadyThere,
+    Refused,
+    Failed,
+    Skipped,
+}
+
+impl Event {
+    /// Whether it is what the user asked for, and not how it goes: the first belongs to stdout.
+    pub(crate) fn is_result(&self) -> bool {
+        matches!(self, Self::Sent { .. } | Self::Received { .. } | Self::AlreadyThere { .. } | Self::Check { .. })
+    }
+
+    /// Whether a person reads it as a line: the rest is in tables and bars.
+    pub(crate) fn is_line(&self) -> bool {
+        match self {
+            Self::Progress { .. } | Self::Sending { .. } | Self::Began { .. } | Self::Indexed { .. } => false,
+            Self::Receiver { outcome, .. } => !matches!(outcome, Verdict::Verified | Verdict::AlreadyThere),
+            _ => true,
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listening { address, group, directory, protected } => {
+                write!(f, "listening on {address}")?;
+                if let Some(group) = group {
+                    write!(f, " and {group}")?;
+                }
+                write!(f, ", folder {directory}")?;
+                if *protected { Ok(()) } else { f.write_str(", without a key") }
+            }
+            Self::Indexed { name, size_bytes, .. }
+            | Self::Sending { name, size_bytes, .. }
+            | Self::Began { name, size_bytes, .. } => write!(f, "{name}: {}", figures::size(*size_bytes)),
+            Self::Progress { bytes, size_bytes } => {
+                write!(f, "{} of {}", figures::size(*bytes), figures::size(*size_bytes))
+            }
+            Self::Receiver { name, host, outcome, reason, .. } => {
+                let reason = reason.as_deref().unwrap_or("has it");
+                match outcome {
+                    Verdict::Refused => write!(f, "{name}: {host} refuses it: {reason}"),
+                    _ => write!(f, "{name}: {host}: {reason}"),
+                }
+            }
+            Self::Sent { name, size_bytes, receivers, verified, seconds, sent_bytes, .. } => {
+                // Nobody has it: there is no rate at which it went.
+                let transfer = match verified {
+                    0 => figures::size(*size_bytes),
+                    _ => figures::transfer(*size_bytes, *seconds),
+                };
+                let sent = figures::size(*sent_bytes);
+                write!(f, "{name}: {transfer}; verified by {verified} of {receivers} receivers; {sent} sent")
+            }
+            Self::Received { name, size_bytes, seconds, .. } => {
+                write!(f, "{name}: {}", figures::transfer(*size_bytes, *seconds))
+            }
+            Self::AlreadyThere { name, .. } => write!(f, "{name}: was here already"),
+            Self::NotReceived { name, reason } => write!(f, "{name}: not received: {reason}"),
+            Self::Serving { peer, name, size_bytes } => {
+                write!(f, "{name}: sending {} to {peer}", figures::size(*size_bytes))
+            }
+            Self::Served { peer, name, complete: true, .. } => write!(f, "{name}: {peer} has it"),
+            Self::Served { peer, name, reason, .. } => {
+                write!(f, "{name}: {peer}: {}", reason.as_deref().unwrap_or("does not have it"))
+            }
+            Self::NotServed { peer: Some(peer), reason } => write!(f, "{peer} asks in vain: {reason}"),
+            Self::NotServed { peer: None, reason } => write!(f, "not served: {reason}"),
+            Self::Check { check, ok, found, hint } => {
+                write!(f, "{:7}  {check}: {found}", if *ok { "ok" } else { "warning" })?;
+                hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n         hint: {hint}"))
+            }
+            Self::Warning { message, hint } => said(f, "warning", message, hint.as_deref()),
+            Self::Error { message, hint } => said(f, "error", message, hint.as_deref()),
+        }
+    }
+}
+
+fn said(f: &mut fmt::Formatter<'_>, kind: &str, message: &str, hint: Option<&str>) -> fmt::Result {
+    write!(f, "{kind}: {message}")?;
+    hint.map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
+}

@@ -1,0 +1,66 @@
+//! Why the program stops: what and where, what to do about it, and the exit code.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use anabranch_net::NetError;
+
+/// Something was not done as asked: not all receivers have a file, an object could not be fetched, the system refused.
+pub(crate) const FAILED: u8 = 1;
+/// What was asked makes no sense: arguments, addresses, keys, files that are not there. The code of the argument parser, too.
+pub(crate) const USAGE: u8 = 2;
+
+/// An error as a person reads it.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    /// What is wrong, and where.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+    /// The exit code of the program.
+    pub(crate) code: u8,
+}
+
+impl CliError {
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self { message: message.to_string(), hint: None, code: USAGE }
+    }
+
+    pub(crate) fn failed(message: impl Display) -> Self {
+        Self { message: message.to_string(), hint: None, code: FAILED }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// A file or folder that cannot be used.
+    pub(crate) fn of_path(path: &Path, what: impl Display) -> Self {
+        Self::usage(format!("{}: {what}", path.display()))
+    }
+}
+
+impl From<NetError> for CliError {
+    fn from(error: NetError) -> Self {
+        match &error {
+            NetError::Socket { what, error: system } => {
+                let hint = match system.kind() {
+                    std::io::ErrorKind::AddrInUse => Some(
+                        "another program has that port, perhaps another `scdp`: choose one with --bind ADDRESS:PORT",
+                    ),
+                    std::io::ErrorKind::AddrNotAvailable => {
+                        Some("--bind takes an address of this host: `ip address` lists them")
+                    }
+                    _ if what.starts_with("join") || what.starts_with("send multicast") => Some(
+                        "--interface takes the address of an interface of this host; `scdp doctor` tells which carry multicast",
+                    ),
+                    _ => None,
+                };
+                let failed = Self::failed(&error);
+                hint.map_or(Self::failed(&error), |hint| failed.hint(hint))
+            }
+            NetError::Open { path, error } => Self::of_path(path, error),
+            _ => Self::failed(error),
+        }
+    }
+}

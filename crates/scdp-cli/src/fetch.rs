@@ -1,0 +1,121 @@
+//! `scdp fetch`: one file from all hosts that serve it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anabranch_net::{Endpoint, Failure, NetError, ObjectName, ReceiveOptions, Report, Wanted, fetch};
+
+use crate::arguments::Fetch;
+use crate::failure::CliError;
+use crate::output::Output;
+use crate::receive::can_write;
+use crate::session::{self, Watches};
+use crate::signals::Signals;
+use crate::{addresses, key};
+
+pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliError> {
+    let mut output = Output::new(!output.is_text());
+    let protection = key::protection(&arguments.secret, &output)?;
+    let wanted = wanted(&arguments.object)?;
+    let (directory, name) = target(arguments.output.as_deref())?;
+    can_write(&directory)?;
+    let peers = addresses::resolve(&arguments.from, arguments.bind)?;
+    let bind = arguments.bind.unwrap_or_else(|| addresses::any(&peers));
+    let config = session::config(protection, &arguments.timeout, &arguments.mtu, None, bind);
+    let mut endpoint = Endpoint::bind(bind, config)?;
+    let from: Vec<_> = peers.iter().map(|peer| peer.address).collect();
+    let signals = Signals::catch()?;
+    signals.busy();
+    let options = ReceiveOptions { overwrite: arguments.force, name };
+    let mut watches = Watches::default();
+    let fetched = fetch(&mut endpoint, &wanted, &from, &directory, &options, |report| {
+        match report {
+            Report::Progress { bytes, size } if size > 0 => output.progress(bytes, size),
+            Report::Began { peer, manifest } => {
+                watches.start(&manifest);
+                output.begin(manifest.name.as_str(), manifest.size);
+                output.tell(&session::began(&manifest, peer));
+            }
+            Report::Received { manifest } => {
+                output.end();
+                output.tell(&session::received(&manifest, watches.stop(&manifest)));
+            }
+            Report::AlreadyThere { manifest } => output.tell(&session::already_there(&manifest)),
+            _ => {}
+        }
+        signals.flow()
+    });
+    output.end();
+    match fetched {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(NetError::Stopped) => Err(signals.stopped().unwrap_or_else(|| NetError::Stopped.into())),
+        Err(NetError::Session(failure)) => Err(explain(&failure, arguments, &endpoint)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn explain(failure: &Failure, arguments: &Fetch, endpoint: &Endpoint) -> CliError {
+    let error = CliError::failed(format!("{}: {failure}", arguments.object));
+    match failure {
+        Failure::TimedOut => error.hint(session::silence(endpoint, "serve")),
+        Failure::ReplicasDiffer => error.hint("fetch it by its hash, blake3:HEX: `scdp serve --json` tells it"),
+        Failure::Refused(reason) if reason.contains("exists") => {
+            error.hint("--force replaces it; -o FILE puts it elsewhere")
+        }
+        Failure::Refused(reason) if reason.contains("no such") => {
+            error.hint("names are those of files in the folder that is served, without subfolders")
+        }
+        _ => error,
+    }
+}
+
+/// What is asked for.
+fn wanted(object: &str) -> Result<Wanted, CliError> {
+    let Some(digits) = object.strip_prefix("blake3:") else {
+        let name = ObjectName::new(object).map_err(|error| CliError::usage(format!("{object:?}: {error}")))?;
+        return Ok(Wanted::Name(name));
+    };
+    let hash = blake3::Hash::from_hex(digits).map_err(|_| {
+        CliError::usage(format!("{object}: expected 64 hexadecimal digits after `blake3:`, found {}", digits.len()))
+            .hint("`b3sum FILE` and `scdp serve --json` tell a file's hash")
+    })?;
+    Ok(Wanted::Hash(*hash.as_bytes()))
+}
+
+/// The folder to put it into, and its name there unless it is the servers'.
+fn target(output: Option<&Path>) -> Result<(PathBuf, Option<ObjectName>), CliError> {
+    let Some(path) = output else { return Ok((PathBuf::from("."), None)) };
+    if path.is_dir() {
+        return Ok((path.to_owned(), None));
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name =
+        path.file_name().and_then(|name| name.to_str()).ok_or("expected the name of a file, in UTF-8".to_owned());
+    let name = name.and_then(|name| ObjectName::new(name).map_err(|error| error.to_string()));
+    Ok((parent.to_owned(), Some(name.map_err(|error| CliError::of_path(path, error))?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_a_name_or_a_hash() {
+        let digits = "ab".repeat(32);
+        assert_eq!(wanted(&format!("blake3:{digits}")).expect("a hash"), Wanted::Hash([0xab; 32]));
+        assert!(matches!(wanted("a b.bin").expect("a name"), Wanted::Name(name) if name.as_str() == "a b.bin"));
+        for bad in ["blake3:", "blake3:xy", &format!("blake3:{digits}0"), "", "a/b", "..", "a\nb"] {
+            assert!(wanted(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn where_it_goes() {
+        let name = |text: &str| Some(ObjectName::new(text).expect("a name"));
+        assert_eq!(target(None).expect("here"), (".".into(), None));
+        assert_eq!(target(Some(Path::new("x.bin"))).expect("a file"), (".".into(), name("x.bin")));
+        assert_eq!(target(Some(Path::new("/tmp/x.bin"))).expect("a file"), ("/tmp".into(), name("x.bin")));
+        assert_eq!(target(Some(Path::new("/tmp"))).expect("a folder"), ("/tmp".into(), None));
+        assert!(target(Some(Path::new("no/.."))).is_err());
+    }
+}

@@ -1,0 +1,56 @@
+//! `scdp`: files to many hosts for the price of one uplink, and from many replicas at once.
+//!
+//! What people touch of [`anabranch_net`], which does the work: arguments, keys, progress, errors, exit codes. [`arguments::Cli`] is all that
+//! can be asked of it, and [`events::Event`] all that it says.
+
+mod addresses;
+mod arguments;
+mod doctor;
+mod events;
+mod failure;
+mod fetch;
+mod figures;
+mod key;
+mod output;
+mod pages;
+mod receive;
+#[cfg(test)]
+mod reference;
+mod send;
+mod serve;
+mod session;
+mod signals;
+mod table;
+
+use std::process::ExitCode;
+
+use arguments::{Cli, Command};
+use clap::Parser;
+use events::Event;
+use failure::CliError;
+use output::Output;
+
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    let output = Output::new(command.json());
+    match run(&command, &output) {
+        Ok(code) => code,
+        Err(CliError { message, hint, code }) => {
+            output.tell(&Event::Error { message, hint });
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn run(command: &Command, output: &Output) -> Result<ExitCode, CliError> {
+    match command {
+        Command::Key(arguments) => key::run(arguments),
+        Command::Send(arguments) => send::run(arguments, output),
+        Command::Receive(arguments) => receive::run(arguments, output),
+        Command::Serve(arguments) => serve::run(arguments, output),
+        Command::Fetch(arguments) => fetch::run(arguments, output),
+        Command::Doctor(_) => Ok(doctor::run(output)),
+        Command::Completions { shell } => pages::completions(*shell),
+        Command::Man { directory } => pages::man(directory),
+    }
+}

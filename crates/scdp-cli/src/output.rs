@@ -1,0 +1,96 @@
+//! Where things are said: results on stdout, what happens meanwhile on stderr; with `--json`, all of it on stdout.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::events::Event;
+use crate::figures;
+
+/// Says what happens, and shows a bar on a terminal.
+#[derive(Debug)]
+pub(crate) struct Output {
+    json: bool,
+    /// Hidden where there is no terminal, or nothing to show.
+    bar: ProgressBar,
+    on_terminal: bool,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json, bar: ProgressBar::hidden(), on_terminal: !json && std::io::stderr().is_terminal() }
+    }
+
+    /// Whether a person reads it.
+    pub(crate) fn is_text(&self) -> bool {
+        !self.json
+    }
+
+    /// Says what has happened.
+    pub(crate) fn tell(&self, event: &Event) {
+        if self.json {
+            let line = serde_json::to_string(event).expect("events have texts and numbers");
+            print(&(line + "\n"));
+        } else if event.is_line() {
+            self.bar.suspend(|| {
+                let line = format!("{event}\n");
+                if event.is_result() {
+                    print(&line);
+                } else {
+                    // Where nobody reads it, nobody misses it.
+                    let _ = std::io::stderr().write_all(line.as_bytes());
+                }
+            });
+        }
+    }
+
+    /// Says text that JSON has in its events.
+    pub(crate) fn text(&self, text: &str) {
+        if self.is_text() {
+            self.bar.suspend(|| print(text));
+        }
+    }
+
+    /// Shows that something takes its time.
+    pub(crate) fn waiting(&mut self, what: String) {
+        if self.on_terminal {
+            self.bar.finish_and_clear();
+            self.bar = ProgressBar::new_spinner().with_message(what);
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+        }
+    }
+
+    /// Shows a bar for so many bytes from now on.
+    pub(crate) fn begin(&mut self, name: &str, size: u64) {
+        if self.on_terminal {
+            self.bar.finish_and_clear();
+            let style = ProgressStyle::with_template("{msg} [{bar:30}] {percent}% {prefix}, {eta} left");
+            self.bar = ProgressBar::new(size).with_message(name.to_owned());
+            self.bar.set_style(style.expect("the template is right").progress_chars("=> "));
+        }
+    }
+
+    /// How far it is.
+    pub(crate) fn progress(&self, bytes: u64, size: u64) {
+        if self.json {
+            self.tell(&Event::Progress { bytes, size_bytes: size });
+        } else if !self.bar.is_hidden() {
+            self.bar.set_length(size);
+            self.bar.set_position(bytes);
+            self.bar.set_prefix(figures::rate(bytes, self.bar.elapsed()));
+        }
+    }
+
+    /// The bar goes.
+    pub(crate) fn end(&mut self) {
+        self.bar.finish_and_clear();
+        self.bar = ProgressBar::hidden();
+    }
+}
+
+/// Prints to stdout. Who reads it may have left, as `head` does: then the program goes on without.
+pub(crate) fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}

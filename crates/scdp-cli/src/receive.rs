@@ -1,0 +1,89 @@
+//! `scdp receive`: files that others send, into a folder.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anabranch_net::{Endpoint, NetError, Protection, ReceiveOptions, Report, receive_dir};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use crate::arguments::Receive;
+use crate::events::Event;
+use crate::failure::CliError;
+use crate::key;
+use crate::output::Output;
+use crate::session::{self, Watches};
+use crate::signals::Signals;
+
+pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliError> {
+    let mut output = Output::new(!output.is_text());
+    let protection = key::protection(&arguments.secret, &output)?;
+    let protected = matches!(protection, Protection::Psk(_));
+    can_write(&arguments.dir)?;
+    let config = session::config(protection, &arguments.timeout, &arguments.mtu, None, arguments.bind);
+    let mut endpoint = Endpoint::bind(arguments.bind, config)?;
+    let group = arguments.group.map(|group| group.0);
+    if let Some(group) = group {
+        endpoint.join(group, arguments.interface.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))?;
+    }
+    let signals = Signals::catch()?;
+    signals.busy();
+    output.tell(&Event::Listening {
+        address: endpoint.local_address()?.to_string(),
+        group: group.map(|group| group.to_string()),
+        directory: arguments.dir.display().to_string(),
+        protected,
+    });
+    let most = if arguments.once { Some(1) } else { arguments.count };
+    let (mut watches, mut ended, mut failed) = (Watches::default(), 0, 0);
+    let options = ReceiveOptions { overwrite: arguments.force, name: None };
+    receive_dir(&mut endpoint, &arguments.dir, &options, |report| {
+        let event = match report {
+            Report::Progress { bytes, size } => {
+                if size > 0 {
+                    output.progress(bytes, size);
+                }
+                return signals.flow();
+            }
+            Report::Began { peer, manifest } => {
+                watches.start(&manifest);
+                output.begin(manifest.name.as_str(), manifest.size);
+                output.tell(&session::began(&manifest, peer));
+                return signals.flow();
+            }
+            Report::Received { manifest } => session::received(&manifest, watches.stop(&manifest)),
+            Report::AlreadyThere { manifest } => session::already_there(&manifest),
+            Report::NotReceived { name, why } => {
+                failed += 1;
+                Event::NotReceived { name: name.to_string(), reason: why.to_string() }
+            }
+            _ => return signals.flow(),
+        };
+        output.end();
+        output.tell(&event);
+        ended += 1;
+        if most.is_some_and(|most| ended >= most) { ControlFlow::Break(()) } else { signals.flow() }
+    })?;
+    output.end();
+    match (most, signals.stopped()) {
+        (Some(most), _) if ended >= most && failed == 0 => Ok(ExitCode::SUCCESS),
+        (Some(most), _) if ended >= most => {
+            Err(CliError::failed(format!("{failed} of {ended} files were not received")))
+        }
+        (_, Some(stopped)) => Err(stopped),
+        (_, None) => Err(NetError::Stopped.into()),
+    }
+}
+
+/// That files can be made in a folder is better known before the first one comes.
+pub(crate) fn can_write(directory: &Path) -> Result<(), CliError> {
+    if !directory.is_dir() {
+        return Err(CliError::of_path(directory, "no such folder").hint(format!("mkdir -p {}", directory.display())));
+    }
+    let access = accessat(CWD, directory, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+    access.map_err(|error| {
+        CliError::of_path(directory, format!("files cannot be put there: {error}"))
+            .hint("give another folder, or its owner's rights")
+    })
+}

@@ -1,0 +1,87 @@
+//! What the commands with sessions have in common.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anabranch_net::{Endpoint, HostConfig, Manifest, Protection};
+use anabranch_transport::Rate;
+
+use crate::arguments::{Mtu, Timeout};
+use crate::events::Event;
+
+/// The host layer's settings. `address` tells the size of the IP header.
+pub(crate) fn config(
+    protection: Protection,
+    timeout: &Timeout,
+    mtu: &Mtu,
+    rate: Option<Rate>,
+    address: SocketAddr,
+) -> HostConfig {
+    // RFC 791 §3.1, RFC 8200 §3: headers without options. RFC 768: 8 bytes.
+    let headers = if address.is_ipv4() { 20 } else { 40 } + 8;
+    HostConfig {
+        give_up_after: timeout.timeout,
+        largest_packet: mtu.mtu - headers,
+        rate,
+        ..HostConfig::new(protection)
+    }
+}
+
+/// The hash of an object as text.
+pub(crate) fn hash(manifest: &Manifest) -> String {
+    blake3::Hash::from_bytes(manifest.hash).to_hex().to_string()
+}
+
+pub(crate) fn received(manifest: &Manifest, seconds: f64) -> Event {
+    Event::Received { name: manifest.name.to_string(), hash: hash(manifest), size_bytes: manifest.size, seconds }
+}
+
+pub(crate) fn already_there(manifest: &Manifest) -> Event {
+    Event::AlreadyThere { name: manifest.name.to_string(), hash: hash(manifest), size_bytes: manifest.size }
+}
+
+pub(crate) fn began(manifest: &Manifest, peer: SocketAddr) -> Event {
+    let (name, hash, size_bytes) = (manifest.name.to_string(), hash(manifest), manifest.size);
+    Event::Began { name, hash, size_bytes, peer: peer.to_string() }
+}
+
+/// What to do where nobody answers. What the system last said about sending often explains it.
+pub(crate) fn silence(endpoint: &Endpoint, command: &str) -> String {
+    match endpoint.send_error() {
+        Some(error) => format!("the system says: {error}"),
+        None => {
+            format!("is `scdp {command}` running there with the same key, and does its UDP port pass the firewalls?")
+        }
+    }
+}
+
+/// A watch for a person's eyes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch(Instant);
+
+impl Watch {
+    #[allow(clippy::disallowed_methods, reason = "a program, which people look at")]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Since when objects are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Watches(HashMap<[u8; 32], Watch>);
+
+impl Watches {
+    pub(crate) fn start(&mut self, manifest: &Manifest) {
+        self.0.insert(manifest.hash, Watch::start());
+    }
+
+    /// Seconds since then.
+    pub(crate) fn stop(&mut self, manifest: &Manifest) -> f64 {
+        self.0.remove(&manifest.hash).map_or(0.0, |watch| watch.elapsed().as_secs_f64())
+    }
+}

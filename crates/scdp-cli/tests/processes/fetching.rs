@@ -1,0 +1,68 @@
+//! `scdp fetch` from `scdp serve`.
+
+use std::fs;
+
+use crate::program::{Place, Program, content, names, run};
+
+/// Three servers of `rivers.bin`, in the folders `a`, `b` and `c`.
+fn servers(place: &Place, options: &str) -> [(Program, String); 3] {
+    ["a", "b", "c"].map(|folder| {
+        fs::write(place.file(folder).join("rivers.bin"), &place.content).expect("written");
+        Program::listen(place.path(), &format!("serve {folder} --key k --json {options}"))
+    })
+}
+
+fn list(servers: &[(Program, String)]) -> String {
+    servers.iter().map(|(_, address)| address.as_str()).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn a_file_is_fetched_by_name_and_by_hash() {
+    let place = Place::new(3_000_000);
+    let servers = servers(&place, "");
+    let from = list(&servers);
+    let by_name = run(place.path(), &format!("fetch rivers.bin --from {from} --key k -o fetched.bin"));
+    assert_eq!(by_name.code, Some(0), "{by_name:?}");
+    assert!(by_name.text.starts_with("fetched.bin: 2.86 MiB in "), "{by_name:?}");
+    assert!(fs::read(place.file("fetched.bin")).expect("there") == place.content);
+    let hash = blake3::hash(&place.content).to_hex();
+    assert!(servers[0].0.said().iter().any(|line| line.contains("\"indexed\"") && line.contains(hash.as_str())));
+    fs::create_dir(place.file("d")).expect("made");
+    let by_hash = run(place.path(), &format!("fetch blake3:{hash} --from {from} --key k -o d"));
+    assert_eq!(by_hash.code, Some(0), "{by_hash:?}");
+    assert!(place.has("d"));
+    let nobody = run(place.path(), &format!("fetch seas.bin --from {from} --key k"));
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    assert!(
+        nobody.text.starts_with("error: seas.bin: ") && nobody.text.matches(": no such object").count() == 3,
+        "{nobody:?}"
+    );
+}
+
+#[test]
+fn the_others_make_up_for_a_server_that_is_killed() {
+    let place = Place::new(6_000_000);
+    let mut servers = servers(&place, "--rate 10Mbps");
+    fs::create_dir(place.file("d")).expect("made");
+    let fetch = format!("fetch rivers.bin --from {} --key k -o d --json --timeout 1s", list(&servers));
+    let mut fetching = Program::start(place.path(), &fetch);
+    servers[1].0.wait_for("\"serving\"");
+    fetching.wait_for_progress();
+    let [_a, (b, _), _c] = servers;
+    b.kill();
+    let ended = fetching.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(place.has("d"));
+}
+
+#[test]
+fn replicas_that_differ_are_not_mixed() {
+    let place = Place::new(200_000);
+    let first = servers(&place, "");
+    fs::write(place.file("b/rivers.bin"), content(99, 200_000)).expect("written");
+    fs::create_dir(place.file("d")).expect("made");
+    let fetched = run(place.path(), &format!("fetch rivers.bin --from {} --key k -o d", list(&first)));
+    assert_eq!(fetched.code, Some(1), "{fetched:?}");
+    assert!(fetched.text.contains("the replicas differ\nhint: fetch it by its hash"), "{fetched:?}");
+    assert_eq!(names(&place.file("d")), Vec::<String>::new());
+}

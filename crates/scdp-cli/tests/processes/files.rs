@@ -1,0 +1,144 @@
+//! Files that exist, folders that cannot be written, disks that are full.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::program::{Place, Program, names, run};
+
+/// `nobody`, who may write nothing of the one who runs the tests.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn a_file_that_exists_is_kept_unless_force_is_asked_for() {
+    let place = Place::new(50_000);
+    fs::write(place.file("a/rivers.bin"), "old").expect("written");
+    let (receiver, to) = Program::listen(place.path(), "receive --dir a --key k --once");
+    let send = |to: &str| run(place.path(), &format!("send rivers.bin --key k --to {to}"));
+    let refused = send(&to);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.text.contains(&format!("rivers.bin: {to} refuses it: rivers.bin exists")), "{refused:?}");
+    assert!(refused.text.contains("\nhint: `scdp receive --force` replaces files"), "{refused:?}");
+    let ended = receiver.end();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(fs::read_to_string(place.file("a/rivers.bin")).expect("there"), "old");
+
+    let (receiver, to) = Program::listen(place.path(), "receive --dir a --key k --once --force");
+    assert_eq!((send(&to).code, receiver.end().code), (Some(0), Some(0)));
+    assert!(place.has("a"));
+
+    let (server, from) = Program::listen(place.path(), "serve a --key k");
+    fs::write(place.file("b/rivers.bin"), "old").expect("written");
+    let kept = run(place.path(), &format!("fetch rivers.bin --from {from} --key k -o b"));
+    assert_eq!(kept.code, Some(1), "{kept:?}");
+    assert!(kept.text.contains("exists") && kept.text.contains("hint: --force replaces it"), "{kept:?}");
+    assert_eq!(run(place.path(), &format!("fetch rivers.bin --from {from} --key k -o b --force")).code, Some(0));
+    assert!(place.has("b"));
+    drop(server);
+}
+
+/// The program for a user who may not write everywhere: root may.
+fn powerless(place: &Place, arguments: &str) -> Option<Command> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scdp"));
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+        if Command::new(env!("CARGO_BIN_EXE_scdp")).uid(NOBODY).gid(NOBODY).arg("--version").output().is_err() {
+            eprintln!("skipped: another user than root cannot run {}", env!("CARGO_BIN_EXE_scdp"));
+            return None;
+        }
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("changed");
+        std::os::unix::fs::chown(place.file("a"), Some(NOBODY), Some(NOBODY)).expect("changed");
+    }
+    command.args(arguments.split_whitespace()).current_dir(place.path());
+    Some(command)
+}
+
+fn set_mode(folder: &Path, mode: u32) {
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("changed");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_found_early_and_told_later() {
+    let place = Place::new(50_000);
+    let receive = "receive --dir a --insecure --once --bind 127.0.0.1:0";
+    let Some(mut command) = powerless(&place, receive) else { return };
+    let mut receiver = Program::spawn(&mut command);
+    let to = receiver.address();
+    set_mode(&place.file("a"), 0o555);
+    let sent = run(place.path(), &format!("send rivers.bin --insecure --to {to}"));
+    assert_eq!(sent.code, Some(1), "{sent:?}");
+    assert!(sent.text.contains("refuses it: cannot create rivers.bin: "), "{sent:?}");
+    assert_eq!(receiver.end().code, Some(1));
+
+    let early = Program::spawn(&mut powerless(&place, receive).expect("as before")).end();
+    assert_eq!(early.code, Some(2), "{early:?}");
+    assert!(early.text.contains("error: a: files cannot be put there: Permission denied"), "{early:?}");
+    set_mode(&place.file("a"), 0o755);
+    assert_eq!(names(&place.file("a")), Vec::<String>::new());
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_leaves_nothing() {
+    let place = Place::new(3_000_000);
+    // A limit of the shell stands for a full disk: the system refuses to make the file longer than 1 MiB.
+    let script = r#"trap "" XFSZ; ulimit -f 1024; exec "$0" receive --dir a --key k --once --bind 127.0.0.1:0"#;
+    let mut receiver =
+        Program::spawn(Command::new("bash").args(["-c", script, env!("CARGO_BIN_EXE_scdp")]).current_dir(place.path()));
+    let to = receiver.address();
+    let sent = run(place.path(), &format!("send rivers.bin --key k --to {to}"));
+    assert_eq!(sent.code, Some(1), "{sent:?}");
+    assert!(
+        sent.text.contains(&format!("rivers.bin: {to} refuses it: ")) && sent.text.contains("too large"),
+        "{sent:?}"
+    );
+    assert_eq!(receiver.end().code, Some(1));
+    assert_eq!(names(&place.file("a")), Vec::<String>::new());
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let place = Place::new(3_000_000);
+    let disk = place.file("a");
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "scdp-test"]).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no small file system can be mounted here (it takes root)");
+        return;
+    }
+    let unmount = Unmount(&disk);
+    let (receiver, to) = Program::listen(place.path(), "receive --dir a --key k --once");
+    let sent = run(place.path(), &format!("send rivers.bin --key k --to {to}"));
+    assert_eq!(sent.code, Some(1), "{sent:?}");
+    assert!(sent.text.contains("No space left on device"), "{sent:?}");
+    assert_eq!(receiver.end().code, Some(1));
+    assert_eq!(names(&disk), Vec::<String>::new());
+    drop(unmount);
+}
+
+struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_server_shows_neither_hidden_files_nor_subfolders() {
+    let place = Place::new(1000);
+    fs::write(place.file("a/.hidden"), "secret").expect("written");
+    fs::create_dir(place.file("a/sub")).expect("made");
+    let (server, from) = Program::listen(place.path(), "serve a --key k --timeout 1s");
+    for name in [".hidden", "sub"] {
+        let fetched = run(place.path(), &format!("fetch {name} --from {from} --key k"));
+        assert_eq!(fetched.code, Some(1), "{fetched:?}");
+        assert!(fetched.text.contains("no such object"), "{fetched:?}");
+    }
+    server.signal(Signal::TERM);
+    let ended = server.end();
+    assert_eq!(ended.code, Some(143), "{ended:?}");
+    assert_eq!(ended.text.matches("asks in vain").count(), 2, "{ended:?}");
+}

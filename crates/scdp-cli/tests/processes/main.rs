@@ -1,0 +1,9 @@
+//! The program as others see it: real processes on the loopback, that are killed and interrupted.
+
+mod fetching;
+mod files;
+mod keys;
+mod program;
+mod sending;
+mod stopping;
+mod tutorial;
