@@ -1,7 +1,6 @@
 //! Parameters of SCDP.
 
 use super::decode_table::DecodeTable;
-use super::receiver::WindowControl;
 use super::straggler::Straggler;
 use crate::PriorityBy;
 use crate::demotion;
@@ -71,6 +70,18 @@ pub struct ScdpConfig {
     pub decode_table: DecodeTable,
     /// Coefficients of the decode latency in microseconds as a polynomial of K, constant first.
     pub decode_polynomial: Vec<f64>,
+}
+
+/// How a receiver finds the number of symbols that it has on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowControl {
+    /// It is the initial window for ever, as in SCDP §IV-C: for switches that trim.
+    #[default]
+    Fixed,
+    /// Twice what is delivered in the least round trip, and less where more than 2 % are lost; after BBR (ACM Queue 14(5), 2016)
+    /// and its second version: for switches that drop.
+    Bbr,
 }
 
 /// How senders that have the same object share out repair symbols. Source symbols are always shared out evenly.

@@ -55,11 +55,11 @@ mod tests;
 
 pub use block::{BlockDecoder, Decode};
 pub use codec::RaptorQDecoder;
-pub use config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
+pub use config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, WindowControl};
 pub use decode_table::{DecodeLatency, DecodeTable};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;
-pub use receiver::{Receiver, WindowControl};
+pub use receiver::Receiver;
 pub use sender::Sender;
 pub use straggler::{Straggler, StragglerPolicy};
 

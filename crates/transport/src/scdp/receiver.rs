@@ -16,7 +16,6 @@ mod timer;
 mod window;
 
 use timer::RetransmissionTimer;
-pub use window::WindowControl;
 use window::{Seen, Window};
 
 /// Blocks under way at once; more are not begun, so that neither end needs more memory.

@@ -1,9 +1,9 @@
 //! The sending end (SCDP Algorithm 1, with pipelined blocks and several receivers).
 
-use super::config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
+use super::config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, WindowControl};
 use super::header::{Header, Mode, Options, Pull, Symbol};
 use super::layout::{Layout, esi_limit, lane_source, repair_start};
-use super::receiver::{LIVE_BLOCKS, WindowControl, back_off, initial_window};
+use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
 use super::straggler::Watch;
 use crate::demotion::Demotion;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};

@@ -4,26 +4,12 @@
 //! may find the window by what it sees ([`bbr`]). It is told what it asks for, what comes and what it takes for lost, and
 //! answers with the window of now; when that shrinks, fewer symbols are asked for than come until it holds.
 
-use crate::scdp::config::ScdpConfig;
+use crate::scdp::config::{ScdpConfig, WindowControl};
 use crate::{Duration, Time};
 use bbr::Bbr;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 mod bbr;
 mod ceiling;
-
-/// How a receiver finds the number of symbols that it has on their way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum WindowControl {
-    /// It is the initial window for ever, as in SCDP §IV-C: for switches that trim.
-    #[default]
-    Fixed,
-    /// Twice what is delivered in the least round trip, and less where more than 2 % are lost; after BBR (ACM Queue 14(5), 2016)
-    /// and its second version: for switches that drop.
-    Bbr,
-}
 
 /// How a symbol arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
