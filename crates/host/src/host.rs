@@ -393,7 +393,7 @@ impl Host {
     /// Ends a session, whatever it does. The peers are told.
     pub fn cancel(&mut self, now: Time, id: SessionId) {
         match self.sessions.get_mut(&id) {
-            Some(Session::Outgoing(outgoing)) => outgoing.cancel(now, &Failure::Cancelled),
+            Some(Session::Outgoing(outgoing)) => outgoing.cancel(&Failure::Cancelled),
             Some(Session::Incoming(incoming)) => incoming.cancel(now),
             Some(Session::Pending(_)) => return self.refuse(now, id, Refusal::new(Reason::Other, "cancelled")),
             None => {}
@@ -623,7 +623,7 @@ impl Host {
                 Some(Session::Outgoing(outgoing)) => {
                     let sent = outgoing.poll_transmit(now, out, to);
                     sent.unwrap_or_else(|failure| {
-                        outgoing.cancel(now, &failure);
+                        outgoing.cancel(&failure);
                         outgoing.poll_transmit(now, out, to).unwrap_or(false)
                     })
                 }

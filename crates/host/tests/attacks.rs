@@ -720,7 +720,7 @@ fn a_receiver_of_a_group_that_says_anything_at_all_does_not_harm_the_others() {
                 |most: u32| if random.random_bool(0.9) { random.random_range(0..most) } else { random.random() };
             let datagram = match any(40) {
                 0 => responder.control(Control::KeepAlive),
-                1 => responder.control(Control::Unheard),
+                1 => responder.control(Control::NoMulticast),
                 2 => responder.control(Control::GivenUp),
                 3 if seed % 3 == 1 && any(20) == 0 => responder.control(Control::Cancel),
                 4 if seed % 3 == 2 && any(20) == 0 => responder.control(Control::Close { verified: true }),
@@ -752,7 +752,7 @@ fn a_receiver_of_a_group_that_says_anything_at_all_does_not_harm_the_others() {
 #[test]
 fn messages_before_their_time_are_nothing() {
     for control in
-        [Control::Cancel, Control::Close { verified: true }, Control::GivenUp, Control::KeepAlive, Control::Unheard]
+        [Control::Cancel, Control::Close { verified: true }, Control::GivenUp, Control::KeepAlive, Control::NoMulticast]
     {
         let mut world = World::new(21, 2, Faults::default());
         let mut opener = Opener::new(&psk(), 5);

@@ -221,7 +221,7 @@ impl World {
                     1 => Control::Close { verified: true },
                     2 => Control::GivenUp,
                     3 => Control::KeepAlive,
-                    4 => Control::Unheard,
+                    4 => Control::NoMulticast,
                     _ => Control::Close { verified: false },
                 };
                 sealer.control(session, control, &mut out)

@@ -20,7 +20,7 @@ const BATCH: usize = 512;
 
 /// How long a receiver of a group waits for its first symbol before it asks for copies of its own: some round trips of a data
 /// centre, and less than anybody notices.
-const UNHEARD: Duration = Duration::from_ms(10);
+const FIRST_SYMBOL_WITHIN: Duration = Duration::from_ms(10);
 
 /// More symbols than this that come to one receiver alone are not only to learn whether it is there: it is sent copies.
 const PROBES: u32 = 16;
@@ -150,7 +150,7 @@ pub(crate) struct Incoming {
     config: Arc<ScdpConfig>,
     largest_packet: u16,
     /// Of a session that has a group, until something has come: when to say that nothing does.
-    unheard: Repeat,
+    no_multicast: Repeat,
     grouped: bool,
     detached: bool,
     /// Symbols that came to this receiver alone.
@@ -218,7 +218,7 @@ impl Incoming {
             receiver: None,
             config,
             largest_packet,
-            unheard: Repeat::default(),
+            no_multicast: Repeat::default(),
             grouped: false,
             detached: false,
             copies: 0,
@@ -327,7 +327,7 @@ impl Incoming {
             self.lanes[0].answer_due = true;
         }
         if self.grouped {
-            self.unheard.start(now + UNHEARD);
+            self.no_multicast.start(now + FIRST_SYMBOL_WITHIN);
         }
     }
 
@@ -363,10 +363,10 @@ impl Incoming {
         self.receiver = None;
         self.pulls.iter_mut().for_each(Vec::clear);
         self.forget_at = Some(now + self.config.linger);
-        self.forget_by = now + self.config.linger + self.patience();
+        self.forget_by = now + self.config.linger + self.give_up_after();
         for lane in 0..self.lanes.len() {
             self.lanes[lane].repeat.stop();
-            self.unheard.stop();
+            self.no_multicast.stop();
             // It may have been complete before its answer has left.
             self.lanes[lane].answer_due |= by_answer;
             if !by_answer {
@@ -507,7 +507,7 @@ impl Incoming {
         // Single ones are sent to it alone to learn whether it is there.
         self.copies += u32::from(!arrival.by_group);
         if arrival.by_group || self.copies > PROBES {
-            self.unheard.stop();
+            self.no_multicast.stop();
         }
         let ce = arrival.ce;
         let (trimmed, payload) = match payload {
@@ -536,7 +536,7 @@ impl Incoming {
                 self.drain(now);
             }
             Control::Detached => {
-                self.unheard.stop();
+                self.no_multicast.stop();
                 self.detached = true;
                 if std::mem::take(&mut self.grouped) {
                     self.news.push(News::Detached);
@@ -552,7 +552,7 @@ impl Incoming {
                     self.forget_at = Some(now);
                 }
             }
-            Control::Close { .. } | Control::Unheard => {}
+            Control::Close { .. } | Control::NoMulticast => {}
         }
     }
 
@@ -602,7 +602,7 @@ impl Incoming {
             receiver.handle_timeout(now);
             self.drain(now);
         }
-        let limit = self.patience();
+        let limit = self.give_up_after();
         if self.deadline().is_some_and(|at| at <= now) {
             self.fail(now, Failure::TimedOut);
         }
@@ -621,8 +621,8 @@ impl Incoming {
         let stalled = self.progress + self.stall_after;
         match self.phase {
             Phase::Closed(_) | Phase::Failed => None,
-            Phase::Offered if self.wanted.is_none() => Some(stalled.min(self.offered_at + self.patience())),
-            Phase::Confirming => Some(self.progress + self.patience()),
+            Phase::Offered if self.wanted.is_none() => Some(stalled.min(self.offered_at + self.give_up_after())),
+            Phase::Confirming => Some(self.progress + self.give_up_after()),
             _ => Some(stalled),
         }
     }
@@ -632,16 +632,16 @@ impl Incoming {
         self.fail(now, Failure::TimedOut);
     }
 
-    fn patience(&self) -> Duration {
+    fn give_up_after(&self) -> Duration {
         self.config.give_up_after.unwrap_or(Duration::from_secs(10))
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        let limit = self.patience();
+        let limit = self.give_up_after();
         let asking = self.lanes.iter().filter(|lane| !lane.ended);
         let repeats = asking.filter_map(|lane| lane.repeat.due().into_iter().chain(lane.repeat.ends(limit)).min());
         let receiver = self.receiver.as_ref().and_then(Endpoint::poll_timeout);
-        repeats.chain(self.unheard.due()).chain(receiver).chain(self.forget_at).chain(self.deadline()).min()
+        repeats.chain(self.no_multicast.due()).chain(receiver).chain(self.forget_at).chain(self.deadline()).min()
     }
 
     /// The next datagram, appended to `out`, and where it goes.
@@ -705,8 +705,8 @@ impl Incoming {
             lane.sealer.control(lane.session, control, out)?;
             return Ok(true);
         }
-        if index == 0 && self.unheard.take(now) {
-            lane.sealer.control(lane.session, Control::Unheard, out)?;
+        if index == 0 && self.no_multicast.take(now) {
+            lane.sealer.control(lane.session, Control::NoMulticast, out)?;
             return Ok(true);
         }
         let Some(wanted) = self.wanted.as_ref().filter(|_| lane.repeat.take(now)) else { return Ok(false) };

@@ -40,7 +40,7 @@ impl fmt::Display for Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The peer has not been heard of for too long, or never.
+    /// Nothing has come from the peer for too long, or ever.
     #[error("no answer")]
     TimedOut,
     /// The others have it, and this one was too slow to be waited for.

@@ -244,17 +244,16 @@ impl Outgoing {
             // it is asked how it ended.
             Answer::AcceptOffer { held: Held::None, .. } => remote.due = Some(Control::KeepAlive),
             Answer::AcceptOffer { held: Held::All, .. } => {
-                self.settle(now, index, Outcome::AlreadyThere);
+                self.set_outcome(index, Outcome::AlreadyThere);
                 self.on_pulls(now, index, [DONE]);
             }
             Answer::Refuse(refusal) => {
-                self.settle(now, index, Outcome::Refused(refusal));
+                self.set_outcome(index, Outcome::Refused(refusal));
                 self.sender.drop_receiver(now, index as Peer);
             }
             // It was not asked for anything.
             Answer::AcceptRequest { .. } => {
-                self.settle(
-                    now,
+                self.set_outcome(
                     index,
                     Outcome::Failed(Failure::Unacceptable("it answers an offer as if it were a request".to_owned())),
                 );
@@ -283,7 +282,7 @@ impl Outgoing {
     }
 
     /// Something authentic has come from a receiver.
-    fn on_sign(&mut self, index: usize) {
+    fn on_authentic(&mut self, index: usize) {
         if let Origin::Requested { allowance, .. } = &mut self.origin {
             *allowance = None;
         }
@@ -295,7 +294,7 @@ impl Outgoing {
 
     /// Pulls of a receiver have come.
     pub(crate) fn on_pulls(&mut self, now: Time, index: usize, pulls: impl IntoIterator<Item = Pull>) {
-        self.on_sign(index);
+        self.on_authentic(index);
         for pull in pulls {
             let (header, from) = (Header::Pull(pull), index as Peer);
             self.sender.handle_packet(now, &Arrival { header, from, trimmed: false, ce: false, returned: false });
@@ -311,21 +310,21 @@ impl Outgoing {
 
     /// A message of a receiver has come.
     pub(crate) fn on_control(&mut self, now: Time, index: usize, control: Control) {
-        self.on_sign(index);
+        self.on_authentic(index);
         match control {
             Control::Close { verified } => {
                 // The receiver can forget the session when it knows that its word has arrived.
                 self.remotes[index].due = Some(control);
                 let wrong = Outcome::Failed(Failure::Hash);
-                self.settle(now, index, if verified { Outcome::Verified } else { wrong });
+                self.set_outcome(index, if verified { Outcome::Verified } else { wrong });
                 self.on_pulls(now, index, [DONE]);
             }
             Control::Cancel => {
-                self.settle(now, index, Outcome::Failed(Failure::Cancelled));
+                self.set_outcome(index, Outcome::Failed(Failure::Cancelled));
                 self.sender.drop_receiver(now, index as Peer);
                 self.drain(now);
             }
-            Control::Unheard => self.remotes[index].by_unicast = true,
+            Control::NoMulticast => self.remotes[index].by_unicast = true,
             // It is still checking the hash.
             Control::KeepAlive if matches!(self.remotes[index].phase, Phase::Complete) => {
                 self.remotes[index].repeat.extend(now);
@@ -335,7 +334,7 @@ impl Outgoing {
     }
 
     /// What became of a receiver is known.
-    fn settle(&mut self, _now: Time, index: usize, outcome: Outcome) {
+    fn set_outcome(&mut self, index: usize, outcome: Outcome) {
         let remote = &mut self.remotes[index];
         if !remote.is_over() {
             remote.phase = Phase::Over;
@@ -359,9 +358,9 @@ impl Outgoing {
                 }
                 Event::PeerDropped(peer) => {
                     let failure = if self.drops_stragglers { Failure::GivenUp } else { Failure::TimedOut };
-                    self.settle(now, usize::from(peer), Outcome::Failed(failure));
+                    self.set_outcome(usize::from(peer), Outcome::Failed(failure));
                 }
-                Event::Failed(_) => self.settle_all(now, &Failure::TimedOut),
+                Event::Failed(_) => self.set_all_outcomes(&Failure::TimedOut),
                 Event::PeerDetached(peer) => {
                     let remote = &mut self.remotes[usize::from(peer)];
                     (remote.detached, remote.due) = (true, Some(Control::Detached));
@@ -401,23 +400,23 @@ impl Outgoing {
 
     /// A receiver is given up.
     fn end(&mut self, now: Time, index: usize, failure: Failure) {
-        self.settle(now, index, Outcome::Failed(failure));
+        self.set_outcome(index, Outcome::Failed(failure));
         self.sender.drop_receiver(now, index as Peer);
         self.drain(now);
     }
 
-    fn settle_all(&mut self, now: Time, failure: &Failure) {
+    fn set_all_outcomes(&mut self, failure: &Failure) {
         for index in 0..self.remotes.len() {
-            self.settle(now, index, Outcome::Failed(failure.clone()));
+            self.set_outcome(index, Outcome::Failed(failure.clone()));
         }
     }
 
     /// Ends the session. The receivers are told.
-    pub(crate) fn cancel(&mut self, now: Time, failure: &Failure) {
+    pub(crate) fn cancel(&mut self, failure: &Failure) {
         for remote in &mut self.remotes {
             remote.due = (!remote.is_over()).then_some(Control::Cancel);
         }
-        self.settle_all(now, failure);
+        self.set_all_outcomes(failure);
     }
 
     /// What became of receivers, since the last call.

@@ -58,7 +58,7 @@ pub enum Control {
     /// for it any more.
     Detached,
     /// Nothing that is sent to the group arrives at this receiver: it asks for copies of its own.
-    Unheard,
+    NoMulticast,
 }
 
 impl Control {
@@ -73,7 +73,7 @@ impl Control {
             2 => Self::Close { verified: body.bool()? },
             3 => Self::GivenUp,
             4 => Self::KeepAlive,
-            5 => Self::Unheard,
+            5 => Self::NoMulticast,
             6 => Self::Detached,
             _ => return Err(WireError::Field("control message")),
         };
@@ -87,7 +87,7 @@ impl Control {
             Self::Close { verified } => out.extend_from_slice(&[2, u8::from(verified)]),
             Self::GivenUp => out.push(3),
             Self::KeepAlive => out.push(4),
-            Self::Unheard => out.push(5),
+            Self::NoMulticast => out.push(5),
             Self::Detached => out.push(6),
         }
     }

@@ -25,7 +25,7 @@ fn a_key_is_for_its_owner_and_never_replaced() {
 }
 
 #[test]
-fn who_has_another_key_is_not_heard() {
+fn who_has_another_key_gets_no_answer() {
     let place = Place::new(1000);
     let (receiver, to) = Program::listen(place.path(), "receive --dir a --key k");
     assert_eq!(run(place.path(), "key other").code, Some(0));

@@ -314,7 +314,7 @@ impl Receiver {
         l.credits = credits;
     }
 
-    /// A symbol arrived. What is unknown of it is settled by then, and the window follows.
+    /// A symbol arrived. What was unknown of it is known by then, and the window follows.
     fn on_symbol(&mut self, now: Time, arrival: &Arrival<Header>, symbol: &Symbol, payload: &[u8]) {
         self.take_in(now, arrival, symbol, payload);
         let lane = u32::from(arrival.from);
@@ -375,7 +375,7 @@ impl Receiver {
             if let Some(at) = &mut self.closed_at {
                 *at = (*at).max(now + self.config.linger);
             }
-            return self.show_sign(lane);
+            return self.answer_probe(lane);
         }
         let index = (symbol.block - self.base) as usize;
         if symbol.block >= session.layout.blocks {
@@ -383,7 +383,7 @@ impl Receiver {
         }
         if !self.has_room(index) {
             self.passed = self.passed.max(symbol.block);
-            return self.show_sign(lane);
+            return self.answer_probe(lane);
         }
         // A symbol of a block not begun here: another receiver of the group is ahead.
         while index >= self.blocks.len() {
@@ -391,10 +391,10 @@ impl Receiver {
         }
         if self.blocks[index].is_complete() {
             self.stats.overhead_symbols += u64::from(!trimmed);
-            return self.show_sign(lane);
+            return self.answer_probe(lane);
         }
         if !self.blocks[index].note(place) {
-            return self.show_sign(lane);
+            return self.answer_probe(lane);
         }
         self.account(index, lane, symbol.index, trimmed);
         let overhead = self.config.overhead;

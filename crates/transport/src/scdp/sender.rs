@@ -373,12 +373,12 @@ impl Sender {
         if moved {
             self.release();
         }
-        self.show_sign(usize::from(from), pull);
+        self.send_keepalive(usize::from(from), pull);
     }
 
     /// A receiver of a group has waited for long, and what it asks for waits for others: it is shown that its sender is there,
     /// lest it gives it up before the sender has given up the others.
-    fn show_sign(&mut self, member: usize, pull: &Pull) {
+    fn send_keepalive(&mut self, member: usize, pull: &Pull) {
         let emitted = pull.block.checked_sub(self.base).and_then(|index| self.emitted.get(index as usize));
         let held_back = self.due.is_empty() && emitted.is_none_or(|&emitted| emitted < pull.upto);
         if pull.retry && held_back && self.members.len() > 1 && self.config.give_up_after.is_some() {

@@ -112,7 +112,7 @@ impl Receiver {
     /// A symbol came that is of no use. If nothing is asked of its sender now, it may have been sent to learn whether anybody
     /// is still there. Where silence is only counted in timeouts, of which there are very many, that is left unsaid, unless the
     /// application may be slow to take blocks.
-    pub(super) fn show_sign(&mut self, lane: u32) {
+    pub(super) fn answer_probe(&mut self, lane: u32) {
         let l = &mut self.lanes[lane as usize];
         let asked = self.config.give_up_after.is_some() || self.untaken.is_some();
         if l.outstanding == 0 && !self.completed && asked {

@@ -38,7 +38,7 @@ impl Joined {
     }
 
     /// Whatever can happen without time; `lose` tells of each symbol whether it is lost.
-    fn settle(&mut self, mut lose: impl FnMut(&Symbol) -> bool) {
+    fn exchange(&mut self, mut lose: impl FnMut(&Symbol) -> bool) {
         loop {
             let mut quiet = true;
             while let Some(sent) = self.sender.poll_transmit(self.now) {
@@ -72,7 +72,7 @@ impl Joined {
     /// Lets all timers run that are due within `time`.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
-        self.settle(|_| false);
+        self.exchange(|_| false);
         loop {
             let timers = [self.sender.poll_timeout(), self.receiver.poll_timeout()];
             match timers.into_iter().flatten().min().filter(|&at| at <= end) {
@@ -81,7 +81,7 @@ impl Joined {
             }
             self.sender.handle_timeout(self.now);
             self.receiver.handle_timeout(self.now);
-            self.settle(|_| false);
+            self.exchange(|_| false);
         }
         self.now = end;
     }
@@ -113,7 +113,7 @@ fn a_reader_that_takes_nothing_stops_the_pulls_and_one_that_does_gets_everything
     let bytes = 800 * SHORT;
     for limit in [1, 5, 100] {
         let mut joined = Joined::new(&cfg, bytes, |r| r.with_decoder(Box::new(decoder())).with_untaken_limit(limit));
-        joined.settle(|_| false);
+        joined.exchange(|_| false);
         let stopped = joined.ready().len();
         // Those that were under way when the limit was reached.
         assert!((limit..=limit.max(3) + 4).contains(&stopped), "{stopped} of {limit}");
@@ -126,7 +126,7 @@ fn a_reader_that_takes_nothing_stops_the_pulls_and_one_that_does_gets_everything
             assert_eq!(taken, Joined::expected(bytes, block, 4));
             assert!(joined.receiver.take_block(block).is_empty());
             received.extend(taken);
-            joined.settle(|_| false);
+            joined.exchange(|_| false);
         }
         assert!(joined.completed() && received == object(bytes));
         assert_eq!(joined.ready(), (0..200).collect::<Vec<_>>());
@@ -136,7 +136,7 @@ fn a_reader_that_takes_nothing_stops_the_pulls_and_one_that_does_gets_everything
 #[test]
 fn without_a_limit_nothing_waits_for_the_reader() {
     let mut joined = Joined::new(&short(|c| c.block_symbols = 4), 800 * SHORT, |r| r.with_decoder(Box::new(decoder())));
-    joined.settle(|_| false);
+    joined.exchange(|_| false);
     assert!(joined.completed());
     assert_eq!(joined.receiver.take_block(77), Joined::expected(800 * SHORT, 77, 4));
     assert!(joined.receiver.take_block(200).is_empty() && joined.receiver.take_block(u32::MAX).is_empty());
@@ -145,7 +145,7 @@ fn without_a_limit_nothing_waits_for_the_reader() {
 #[test]
 fn blocks_are_told_to_those_who_can_take_them_only() {
     let mut joined = Joined::new(&short(|_| {}), 800 * SHORT, |r| r);
-    joined.settle(|_| false);
+    joined.exchange(|_| false);
     assert!(joined.completed() && joined.ready().is_empty());
     assert!(joined.receiver.take_block(0).is_empty());
 }
@@ -154,7 +154,7 @@ fn blocks_are_told_to_those_who_can_take_them_only() {
 fn a_sender_does_not_give_up_whose_receiver_s_reader_is_slow() {
     let cfg = short(|c| (c.block_symbols, c.give_up_after) = (4, Some(Duration::from_secs(2))));
     let mut joined = Joined::new(&cfg, 800 * SHORT, |r| r.with_decoder(Box::new(decoder())).with_untaken_limit(5));
-    joined.settle(|_| false);
+    joined.exchange(|_| false);
     joined.pass(Duration::from_secs(60));
     assert!(!joined.failed && !joined.completed());
     for block in 0..200 {
@@ -212,7 +212,7 @@ fn blocks_may_be_decoded_elsewhere() {
     let mut joined = Joined::new(&cfg, bytes, |r| r.with_decoder(Box::new(later.clone())));
     let mut refused = BTreeSet::new();
     // The fourth symbol of each block is lost.
-    joined.settle(|s| s.esi == 3);
+    joined.exchange(|s| s.esi == 3);
     for round in 0.. {
         assert!(round < 100);
         let pending = later.pending();
@@ -232,7 +232,7 @@ fn blocks_may_be_decoded_elsewhere() {
             joined.receiver.decoded(joined.now, block, !complete);
             joined.receiver.check();
         }
-        joined.settle(|s| s.esi == 3);
+        joined.exchange(|s| s.esi == 3);
     }
     assert!(joined.completed() && refused.len() == 20);
     // Two beyond K, and one as the first try failed.
