@@ -40,6 +40,25 @@ LAYERS = {
         ndp scdp tcp udp
         multipath
     """,
+    "host": """
+        key_file object random received
+        signature
+        wire
+        keys limits replay
+        seal unseal
+        session
+        event config
+        admission schedule
+        host
+    """,
+    "net": """
+        clock files socket
+        error report
+        endpoint
+        directory
+        shelf
+        programs
+    """,
     "sim": """
         input random stopwatch
         engine

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::SessionId;
+use crate::event::SessionId;
 use crate::wire::{Refusal, Salt};
 
 /// Opening packets that are remembered, so that a copy of one opens nothing.

@@ -13,16 +13,15 @@ use anabranch_transport::{Stats, Time};
 
 use crate::admission::{Admission, Known, Opening};
 use crate::config::HostConfig;
+use crate::event::{HostEvent, SessionId};
 use crate::random::Random;
 use crate::schedule::Schedule;
-use crate::session::{
-    AMPLIFICATION, Beginning, Failure, Incoming, Lane, News, Origin, Outcome, Outgoing, Pace, Remote, Terms,
-};
+use crate::session::{AMPLIFICATION, Beginning, Failure, Incoming, Lane, News, Origin, Outgoing, Pace, Remote, Terms};
 use crate::wire::{
     Answer, Cookie, HandshakePacket, Kind, Object as Wanted, Offer, Open, Prefix, Reason, Refusal, Request,
     RetryPacket, RetryRepr, Salt,
 };
-use crate::{Manifest, Object, Sealer, Unsealer};
+use crate::{Manifest, Object, Received, Sealer, Unsealer};
 
 /// Events that the application has not taken, beside four of each session: while there are more, nobody opens a session.
 const WAITING_EVENTS: usize = 1024;
@@ -32,68 +31,6 @@ const ENDINGS: usize = 1024;
 
 /// Answers to packets that open nothing, at most: more are not given.
 const STRAY_ANSWERS: usize = 64;
-
-/// A session of a host. Never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(pub(crate) u64);
-
-/// How a datagram came.
-#[derive(Clone, Copy, Debug)]
-pub struct Received {
-    /// From whom.
-    pub from: SocketAddr,
-    /// A switch marked congestion experienced (RFC 3168).
-    pub ce: bool,
-    /// It was sent to a multicast group.
-    pub by_group: bool,
-}
-
-/// What happened.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum HostEvent {
-    /// An object is offered, or one that was asked for has been found: [`Host::accept`] or [`Host::refuse`] it, or say that
-    /// it is [already here](Host::have).
-    Offered {
-        /// By whom, of several servers the first to answer.
-        peer: SocketAddr,
-        /// What it is.
-        manifest: Manifest,
-    },
-    /// Somebody wants an object: [`Host::serve`] it, or [`Host::refuse`].
-    Requested {
-        /// Who.
-        peer: SocketAddr,
-        /// What.
-        object: Wanted,
-    },
-    /// Bytes of an object that is received. Each comes once, in any order.
-    Block {
-        /// Where they belong.
-        offset: u64,
-        /// The bytes.
-        bytes: Vec<u8>,
-    },
-    /// All bytes were handed over, and their sender is there now: compare the hash, and tell with [`Host::checked`]. Bytes of a session
-    /// that ends without this are to be thrown away.
-    Complete,
-    /// This receiver was too slow for its group, and is sent symbols of its own. Leaving the group frees the link of what is sent there:
-    /// see [`Host::listens_to_groups`].
-    Detached,
-    /// What became of one receiver of an object that is sent.
-    Receiver {
-        /// Its place in the list of receivers.
-        index: usize,
-        /// Its address.
-        peer: SocketAddr,
-        /// What became of it.
-        outcome: Outcome,
-    },
-    /// An object will not be received.
-    Failed(Failure),
-    /// The session is over: its number means nothing any more.
-    Closed(Stats),
-}
 
 /// A request that the application has not answered yet.
 #[derive(Debug)]

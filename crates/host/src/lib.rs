@@ -42,13 +42,14 @@
 
 mod admission;
 mod config;
+mod event;
 mod host;
 mod key_file;
 mod keys;
 mod limits;
-mod manifest;
 mod object;
 mod random;
+mod received;
 mod replay;
 mod schedule;
 mod seal;
@@ -59,12 +60,14 @@ pub mod wire;
 
 pub use anabranch_transport::ConfigError;
 pub use config::{HostConfig, Stragglers};
-pub use host::{Host, HostEvent, Received, SessionId};
+pub use event::{HostEvent, SessionId};
+pub use host::Host;
 pub use key_file::KeyFileError;
 pub use keys::{DirectionKeys, Protection, Psk};
-pub use manifest::{Manifest, NameError, ObjectName, Signature};
 pub use object::Object;
+pub use received::Received;
 pub use seal::{MAX_DATAGRAMS, SealError, Sealer};
 pub use session::{Failure, Outcome};
 pub use signature::{BadSignature, PublicKey, SigningKey};
 pub use unseal::{Payload, Unsealer};
+pub use wire::{Manifest, NameError, ObjectName, Signature};

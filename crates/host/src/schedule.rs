@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use anabranch_transport::Time;
 
-use crate::SessionId;
+use crate::event::SessionId;
 
 /// Datagrams of one session in a row, before another may send: as many as the kernel takes in one call.
 const BURST: u32 = 64;

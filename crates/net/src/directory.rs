@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use anabranch_host::wire::{Reason, Refusal};
 use anabranch_host::{Failure, Host, HostEvent, Manifest, SessionId};
 use anabranch_transport::Time;
+use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
+use crate::NetError;
 use crate::files::{Input, Output, OutputError};
-use crate::programs::Report;
+use crate::report::Report;
 
 /// What a receiver takes, and where it puts it.
 #[derive(Clone, Debug, Default)]
@@ -149,4 +152,17 @@ fn refusal(error: &OutputError) -> Refusal {
         _ => Reason::Other,
     };
     Refusal::new(reason, &error.to_string())
+}
+
+/// A directory that is named by its path.
+pub(crate) fn open(directory: &Path) -> Result<Dir, NetError> {
+    let opened = Dir::open_ambient_dir(directory, ambient_authority());
+    opened.map_err(|error| NetError::Open { path: directory.to_owned(), error })
+}
+
+/// What this program has no use for.
+pub(crate) fn decline(host: &mut Host, now: Time, id: SessionId, event: &HostEvent) {
+    if let HostEvent::Offered { .. } | HostEvent::Requested { .. } = event {
+        host.refuse(now, id, Refusal::new(Reason::NotWanted, "this host takes nothing now"));
+    }
 }

@@ -40,6 +40,7 @@ mod endpoint;
 mod error;
 mod files;
 mod programs;
+mod report;
 mod shelf;
 mod socket;
 
@@ -50,6 +51,7 @@ pub use directory::ReceiveOptions;
 pub use endpoint::Endpoint;
 pub use error::NetError;
 pub use files::{Input, Output, OutputError};
-pub use programs::{Report, Wanted, fetch, receive_dir, send_file, serve, serve_shelf};
+pub use programs::{Wanted, fetch, receive_dir, send_file, serve, serve_shelf};
+pub use report::Report;
 pub use shelf::Shelf;
 pub use socket::{Arrivals, Socket};

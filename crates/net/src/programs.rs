@@ -6,16 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anabranch_host::wire::{Reason, Refusal};
-use anabranch_host::{Failure, Host, HostEvent, Manifest, ObjectName, Outcome, SessionId};
-use anabranch_transport::Time;
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use anabranch_host::{Failure, HostEvent, Manifest, Outcome};
 
 pub use anabranch_host::wire::Object as Wanted;
 
 use crate::clock::Clock;
-use crate::directory::{Directory, ReceiveOptions};
+use crate::directory::{Directory, ReceiveOptions, decline, open};
 use crate::files::Input;
+use crate::report::Report;
 use crate::shelf::Shelf;
 use crate::{Endpoint, NetError};
 
@@ -24,73 +22,6 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// For how long the last word is repeated to who asks for it.
 const LINGER: Duration = Duration::from_millis(50);
-
-/// What happened, for the caller, who answers whether to go on.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Report {
-    /// An object is received from now on.
-    Began {
-        /// From whom, of several the first to answer.
-        peer: SocketAddr,
-        /// What.
-        manifest: Manifest,
-    },
-    /// Ten times a second: how far it is.
-    Progress {
-        /// Bytes that are written, or acknowledged by the slowest receiver.
-        bytes: u64,
-        /// Bytes in all.
-        size: u64,
-    },
-    /// An object is complete, right, and on the disk.
-    Received {
-        /// What.
-        manifest: Manifest,
-    },
-    /// The object that was offered is there already.
-    AlreadyThere {
-        /// What.
-        manifest: Manifest,
-    },
-    /// An object could not be received. Nothing of it is left.
-    NotReceived {
-        /// What it was called.
-        name: ObjectName,
-        /// Why.
-        why: Failure,
-    },
-    /// What became of one receiver.
-    Receiver {
-        /// Its place in the list of receivers.
-        index: usize,
-        /// What became of it.
-        outcome: Outcome,
-    },
-    /// An object is served.
-    Serving {
-        /// To whom.
-        peer: SocketAddr,
-        /// What.
-        manifest: Manifest,
-    },
-    /// A request was declined.
-    NotServed {
-        /// Of whom.
-        peer: SocketAddr,
-        /// Why.
-        why: String,
-    },
-    /// A session that sent something is over.
-    Served {
-        /// To whom.
-        peer: SocketAddr,
-        /// What.
-        manifest: Manifest,
-        /// What became of it.
-        outcome: Outcome,
-    },
-}
 
 /// Sends a file to receivers, all at once: by way of a multicast group, or to each its own copy. What became of each is returned in their
 /// order.
@@ -273,13 +204,6 @@ pub fn serve_shelf(
     linger(endpoint)
 }
 
-/// What this program has no use for.
-pub(crate) fn decline(host: &mut Host, now: Time, id: SessionId, event: &HostEvent) {
-    if let HostEvent::Offered { .. } | HostEvent::Requested { .. } = event {
-        host.refuse(now, id, Refusal::new(Reason::NotWanted, "this host takes nothing now"));
-    }
-}
-
 /// Senders that have not seen the last word ask for it: it is repeated for a little while.
 fn linger(endpoint: &mut Endpoint) -> Result<(), NetError> {
     let clock = Clock::start();
@@ -287,11 +211,6 @@ fn linger(endpoint: &mut Endpoint) -> Result<(), NetError> {
         endpoint.turn(Duration::from_millis(10), |host, now, id, event| decline(host, now, id, &event))?;
     }
     Ok(())
-}
-
-pub(crate) fn open(directory: &Path) -> Result<Dir, NetError> {
-    let opened = Dir::open_ambient_dir(directory, ambient_authority());
-    opened.map_err(|error| NetError::Open { path: directory.to_owned(), error })
 }
 
 /// Tells when to report.

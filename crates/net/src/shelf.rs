@@ -7,14 +7,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::SystemTime;
 
-use anabranch_host::wire::{Reason, Refusal};
+use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
 use anabranch_host::{Host, HostEvent, Manifest, SessionId};
 use anabranch_transport::Time;
 use cap_std::fs::Dir;
 
 use crate::NetError;
+use crate::directory::{decline, open};
 use crate::files::Input;
-use crate::programs::{Report, Wanted, decline, open};
+use crate::report::Report;
 
 /// A directory of which the files are served, by name or by hash. Files that begin with a dot are not: some are not complete yet.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! What a responder answers to the packet that opens a session.
 
+use super::manifest::Manifest;
 use super::open::check_largest_packet;
 use super::{Parameters, Reader, WireError, put_string};
-use crate::manifest::Manifest;
 
 /// The answer to an [`Open`](super::Open). Its packet carries the responder's salt: until it has arrived, the opener can
 /// read nothing else from that responder.

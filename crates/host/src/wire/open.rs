@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::manifest::{Manifest, ObjectName};
 use super::{Cookie, Parameters, Reader, WireError, put_string};
-use crate::manifest::{Manifest, ObjectName};
 
 /// Bytes of an opening packet at least, padding included. No answer that is sent before the opener's address is
 /// validated may be longer, so that nobody can make a responder flood a third party (RFC 9000 §8.1 has the same bound).

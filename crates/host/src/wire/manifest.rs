@@ -4,8 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::{Reader, WireError, put_string};
 use crate::signature::{BadSignature, PublicKey, SigningKey};
-use crate::wire::{Reader, WireError, put_string};
 
 /// What the signed bytes begin with, so that a signature means nothing elsewhere.
 const SIGNED: &[u8] = b"anabranch scdp 1 manifest\0";

@@ -1,0 +1,60 @@
+//! What a host tells its application.
+
+use std::net::SocketAddr;
+
+use anabranch_transport::Stats;
+
+use crate::Manifest;
+use crate::session::{Failure, Outcome};
+use crate::wire::Object as Wanted;
+
+/// A session of a host. Never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub(crate) u64);
+
+/// What happened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum HostEvent {
+    /// An object is offered, or one that was asked for has been found: [`Host::accept`](crate::Host::accept) or [`Host::refuse`](crate::Host::refuse) it, or say that
+    /// it is [already here](crate::Host::have).
+    Offered {
+        /// By whom, of several servers the first to answer.
+        peer: SocketAddr,
+        /// What it is.
+        manifest: Manifest,
+    },
+    /// Somebody wants an object: [`Host::serve`](crate::Host::serve) it, or [`Host::refuse`](crate::Host::refuse).
+    Requested {
+        /// Who.
+        peer: SocketAddr,
+        /// What.
+        object: Wanted,
+    },
+    /// Bytes of an object that is received. Each comes once, in any order.
+    Block {
+        /// Where they belong.
+        offset: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// All bytes were handed over, and their sender is there now: compare the hash, and tell with [`Host::checked`](crate::Host::checked). Bytes of a session
+    /// that ends without this are to be thrown away.
+    Complete,
+    /// This receiver was too slow for its group, and is sent symbols of its own. Leaving the group frees the link of what is sent there:
+    /// see [`Host::listens_to_groups`](crate::Host::listens_to_groups).
+    Detached,
+    /// What became of one receiver of an object that is sent.
+    Receiver {
+        /// Its place in the list of receivers.
+        index: usize,
+        /// Its address.
+        peer: SocketAddr,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// An object will not be received.
+    Failed(Failure),
+    /// The session is over: its number means nothing any more.
+    Closed(Stats),
+}

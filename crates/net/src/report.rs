@@ -1,0 +1,72 @@
+//! What the programs tell their caller.
+
+use std::net::SocketAddr;
+
+use anabranch_host::{Failure, Manifest, ObjectName, Outcome};
+
+/// What happened, for the caller, who answers whether to go on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Report {
+    /// An object is received from now on.
+    Began {
+        /// From whom, of several the first to answer.
+        peer: SocketAddr,
+        /// What.
+        manifest: Manifest,
+    },
+    /// Ten times a second: how far it is.
+    Progress {
+        /// Bytes that are written, or acknowledged by the slowest receiver.
+        bytes: u64,
+        /// Bytes in all.
+        size: u64,
+    },
+    /// An object is complete, right, and on the disk.
+    Received {
+        /// What.
+        manifest: Manifest,
+    },
+    /// The object that was offered is there already.
+    AlreadyThere {
+        /// What.
+        manifest: Manifest,
+    },
+    /// An object could not be received. Nothing of it is left.
+    NotReceived {
+        /// What it was called.
+        name: ObjectName,
+        /// Why.
+        why: Failure,
+    },
+    /// What became of one receiver.
+    Receiver {
+        /// Its place in the list of receivers.
+        index: usize,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// An object is served.
+    Serving {
+        /// To whom.
+        peer: SocketAddr,
+        /// What.
+        manifest: Manifest,
+    },
+    /// A request was declined.
+    NotServed {
+        /// Of whom.
+        peer: SocketAddr,
+        /// Why.
+        why: String,
+    },
+    /// A session that sent something is over.
+    Served {
+        /// To whom.
+        peer: SocketAddr,
+        /// What.
+        manifest: Manifest,
+        /// What became of it.
+        outcome: Outcome,
+    },
+}
