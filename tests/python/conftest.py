@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from anabranch import Results
+
+
+def pytest_configure() -> None:
+    """A job in the background starts with Ctrl-C ignored, and so would its children, to which tests send it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
