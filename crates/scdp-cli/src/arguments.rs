@@ -44,7 +44,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
         scdp receive --dir incoming --key scdp.key\n  \
         scdp receive --dir incoming --key scdp.key --group 239.1.2.3 --interface 10.0.0.2 --once\n\n\
-        A file takes its name when it is whole, its hash fits and the disk has it. Until then it is called .NAME.HASH.part.")]
+        A file takes its name when it is whole, its hash fits and the disk has it. Until then it is called .NAME.HASH.N.part.")]
     Receive(Receive),
     /// Serves the files of a folder to those who fetch them
     #[command(after_help = "Example:\n  scdp serve /srv/models --key scdp.key\n\n\

@@ -1,6 +1,6 @@
 //! A file that is being received.
 //!
-//! It is written as `.NAME.HASH.part` beside its place, and takes its name when all of it is there, its hash fits and the
+//! It is written as `.NAME.HASH.N.part` beside its place, and takes its name when all of it is there, its hash fits and the
 //! disk has it. So nobody ever sees a part of a file under its name, and a name that is taken stays as it is.
 
 use std::fs::File;
@@ -8,8 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use anabranch_host::Manifest;
-use cap_std::fs::{Dir, OpenOptions};
-use rustix::fs::{FallocateFlags, RenameFlags};
+use cap_std::fs::{Dir, MetadataExt, OpenOptions};
+use rustix::fs::{FallocateFlags, FlockOperation, RenameFlags};
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -31,6 +31,12 @@ pub enum OutputError {
     /// There is a file of that name.
     #[error("{name} exists; it stays as it is unless overwriting is asked for")]
     Exists {
+        /// The file's name.
+        name: String,
+    },
+    /// A file of that name could be taken for one that is being received.
+    #[error("{name} is a name of files that are being received: send it under another")]
+    Name {
         /// The file's name.
         name: String,
     },
@@ -61,24 +67,18 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// [`OutputError::Exists`] for a name that is taken, unless `overwrite`, and [`OutputError::Io`], as for a full disk.
+    /// [`OutputError::Exists`] for a name that is taken, unless `overwrite`, [`OutputError::Name`], and [`OutputError::Io`], as for a full
+    /// disk.
     pub fn create(directory: &Dir, manifest: &Manifest, overwrite: bool) -> Result<Self, OutputError> {
         let failed = |what, error| OutputError::Io { what, name: manifest.name.to_string(), error };
+        if is_part(manifest.name.as_str()) {
+            return Err(OutputError::Name { name: manifest.name.to_string() });
+        }
         if !overwrite && directory.symlink_metadata(manifest.name.as_str()).is_ok() {
             return Err(OutputError::Exists { name: manifest.name.to_string() });
         }
         let directory = directory.try_clone().map_err(|e| failed("open the directory of", e))?;
-        let hash = blake3::Hash::from_bytes(manifest.hash).to_hex();
-        // The longest names have no room for more: a file system takes 255 bytes.
-        let stem: String = manifest.name.as_str().chars().take(48).collect();
-        let part = format!(".{stem}.{}.part", &hash[..12]);
-        // What a process that was killed has left is begun anew.
-        match directory.remove_file(&part) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("replace the rest of", error)),
-            _ => {}
-        }
-        let options = OpenOptions::new().read(true).write(true).create_new(true).clone();
-        let file = directory.open_with(&part, &options).map_err(|e| failed("create", e))?.into_std();
+        let (part, file) = part(&directory, manifest).map_err(|e| failed("create", e))?;
         let output = Self {
             directory,
             file,
@@ -131,6 +131,10 @@ impl Output {
         if self.hasher.finalize() != blake3::Hash::from_bytes(self.manifest.hash) {
             return Err(OutputError::Hash { name: self.manifest.name.to_string() });
         }
+        if !is_at(&self.directory, &self.part, &self.file) {
+            // Somebody has moved it, or put another file in its place.
+            return Err(self.failed("find", io::ErrorKind::NotFound.into()));
+        }
         self.file.sync_data().map_err(|error| self.failed("write to the disk", error))?;
         let flags = if self.overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let (directory, name) = (&self.directory, self.manifest.name.as_str());
@@ -159,10 +163,50 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if !self.finished {
+        if !self.finished && is_at(&self.directory, &self.part, &self.file) {
             let _ = self.directory.remove_file(&self.part);
         }
     }
+}
+
+/// Sessions that may receive the same object under the same name at once: of more, the last ones are refused.
+const PARTS: usize = 64;
+
+/// A file for what comes of an object, and its name. It is locked as long as it is open: what is not is left by a process that was
+/// killed, and is begun anew.
+fn part(directory: &Dir, manifest: &Manifest) -> io::Result<(String, File)> {
+    let hash = blake3::Hash::from_bytes(manifest.hash).to_hex();
+    // The longest names have no room for more: a file system takes 255 bytes.
+    let stem: String = manifest.name.as_str().chars().take(48).collect();
+    let options = OpenOptions::new().read(true).write(true).create(true).clone();
+    for number in 0..PARTS {
+        let name = format!(".{stem}.{}.{number}.part", &hash[..12]);
+        let file = directory.open_with(&name, &options)?.into_std();
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // Whoever had it may have given it its name, or removed it, since it was opened here.
+            Ok(()) if is_at(directory, &name, &file) => {
+                file.set_len(0)?;
+                return Ok((name, file));
+            }
+            Ok(()) | Err(Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is being received too often at once"))
+}
+
+/// Whether files under way may have such a name.
+fn is_part(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".part")
+}
+
+/// Whether that name is the name of this file.
+fn is_at(directory: &Dir, name: &str, file: &File) -> bool {
+    let found = directory.symlink_metadata(name).map(|found| (found.dev(), found.ino()));
+    let own = file
+        .metadata()
+        .map(|own| (std::os::unix::fs::MetadataExt::dev(&own), std::os::unix::fs::MetadataExt::ino(&own)));
+    matches!((found, own), (Ok(found), Ok(own)) if found == own)
 }
 
 #[cfg(test)]
@@ -227,6 +271,55 @@ mod tests {
         output.write_at(0, CONTENT).expect("written");
         output.finish().expect("overwritten");
         assert_eq!(dir.read("rivers.txt").expect("there"), CONTENT);
+    }
+
+    #[test]
+    fn two_that_receive_the_same_object_are_not_in_each_others_way() {
+        let (_keep, dir) = directory();
+        let mut first = Output::create(&dir, &manifest(), true).expect("room");
+        first.write_at(0, CONTENT).expect("written");
+        let mut second = Output::create(&dir, &manifest(), true).expect("room");
+        second.write_at(0, &CONTENT[..5]).expect("written");
+        first.finish().expect("the hash fits");
+        assert_eq!(dir.read("rivers.txt").expect("there"), CONTENT, "and not what the other has until now");
+        second.write_at(5, &CONTENT[5..]).expect("written");
+        second.finish().expect("the hash fits");
+        assert_eq!(
+            (dir.read("rivers.txt").expect("there"), names(&dir)),
+            (CONTENT.to_vec(), vec!["rivers.txt".into()])
+        );
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_begun_anew() {
+        let (_keep, dir) = directory();
+        let mut killed = Output::create(&dir, &manifest(), false).expect("room");
+        killed.write_at(0, b"garbage").expect("written");
+        let part = killed.part.clone();
+        // Its lock goes with it, and its file stays.
+        rustix::fs::flock(&killed.file, FlockOperation::Unlock).expect("unlocked");
+        std::mem::forget(killed);
+        let mut output = Output::create(&dir, &manifest(), false).expect("room");
+        assert_eq!((&output.part, names(&dir).len()), (&part, 1));
+        output.write_at(0, CONTENT).expect("written");
+        output.finish().expect("the hash fits");
+        assert_eq!(names(&dir), ["rivers.txt"]);
+    }
+
+    #[test]
+    fn an_object_cannot_take_the_place_of_one_that_is_under_way() {
+        let (_keep, dir) = directory();
+        let mut output = Output::create(&dir, &manifest(), false).expect("room");
+        let name = anabranch_host::ObjectName::new(&output.part).expect("a name");
+        let other = Manifest { name, ..manifest() };
+        assert!(matches!(Output::create(&dir, &other, true), Err(OutputError::Name { .. })));
+        // Somebody at this host can: that is seen.
+        output.write_at(0, CONTENT).expect("written");
+        dir.write("other", b"other").expect("written");
+        dir.rename("other", &dir, &output.part).expect("renamed");
+        let part = output.part.clone();
+        assert!(output.finish().is_err() && dir.read("rivers.txt").is_err());
+        assert_eq!(dir.read(part).expect("left as it is"), b"other");
     }
 
     #[test]
