@@ -27,6 +27,11 @@ pub enum Stragglers {
     },
 }
 
+/// T: bytes of a symbol whose packet has so many.
+pub(crate) fn symbol_bytes(largest_packet: u16) -> u16 {
+    largest_packet.max(MIN_OPEN_BYTES as u16) - HEADERS as u16
+}
+
 impl Stragglers {
     /// How long a receiver may be behind before it leaves its group.
     pub(crate) fn detach_after(self) -> Option<Duration> {
@@ -133,7 +138,7 @@ impl HostConfig {
 
     /// T: bytes of a symbol, so that its packet is the largest.
     pub(crate) fn symbol_bytes(&self) -> u16 {
-        self.largest_packet.max(MIN_OPEN_BYTES as u16) - HEADERS as u16
+        symbol_bytes(self.largest_packet)
     }
 
     /// How the transport is set for real hosts: their timers are coarse, paths lose packets without trimming them, and peers die.

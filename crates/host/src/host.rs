@@ -12,7 +12,7 @@ use anabranch_transport::scdp::{Layout, Mode, ScdpConfig, Sender};
 use anabranch_transport::{Stats, Time};
 
 use crate::admission::{Admission, Known, Opening};
-use crate::config::HostConfig;
+use crate::config::{HostConfig, symbol_bytes};
 use crate::event::{HostEvent, SessionId};
 use crate::random::Random;
 use crate::schedule::Schedule;
@@ -212,6 +212,7 @@ impl Host {
             pace: self.config.rate.map(Pace::new),
             detach_after: self.config.stragglers.detach_after(),
             config,
+            give_up_after: self.config.give_up_after,
             stall_after: self.config.stall_after,
         };
         self.insert(id, Session::Outgoing(Box::new(Outgoing::new(now, beginning))));
@@ -260,14 +261,24 @@ impl Host {
 
     /// Declines what was offered or requested.
     pub fn refuse(&mut self, now: Time, id: SessionId, refusal: Refusal) {
-        if matches!(self.sessions.get(&id), Some(Session::Pending(_))) {
-            let Some(Session::Pending(pending)) = self.sessions.remove(&id) else { return };
+        if let Some(pending) = self.take_pending(id) {
             self.forget_ends(id, &[(pending.peer, pending.session)]);
             self.refuse_stray(pending.peer, pending.session, pending.opener, 0, refusal);
             self.events.push_back((id, HostEvent::Closed(Stats::default())));
             return;
         }
         self.with_incoming(now, id, |incoming| incoming.refuse(now, refusal));
+    }
+
+    /// A request that waits for an answer, taken out.
+    fn take_pending(&mut self, id: SessionId) -> Option<Box<Pending>> {
+        match self.sessions.remove(&id)? {
+            Session::Pending(pending) => Some(pending),
+            other => {
+                self.sessions.insert(id, other);
+                None
+            }
+        }
     }
 
     /// Sends an object that was [requested](HostEvent::Requested).
@@ -282,14 +293,11 @@ impl Host {
         object: Box<dyn Object>,
         manifest: Manifest,
     ) -> Result<(), Failure> {
-        if !matches!(self.sessions.get(&id), Some(Session::Pending(_))) {
-            return Ok(());
-        }
-        let Some(Session::Pending(pending)) = self.sessions.remove(&id) else { return Ok(()) };
+        let Some(pending) = self.take_pending(id) else { return Ok(()) };
         let Pending { peer, session, opener, unsealer, request, bytes, validated, .. } = *pending;
         // What fits the path at both ends; and no more at once than may go to an address that is not validated.
         let largest = self.config.largest_packet.min(request.largest_packet);
-        let symbol_bytes = HostConfig { largest_packet: largest, ..self.config.clone() }.symbol_bytes();
+        let symbol_bytes = symbol_bytes(largest);
         let window = u32::from(request.window).min(self.config.initial_window);
         let allowance = (!validated).then_some(AMPLIFICATION * bytes);
         let pushed = if validated { window } else { window.min(UNVALIDATED_WINDOW) };
@@ -321,6 +329,7 @@ impl Host {
             pace: self.config.rate.map(Pace::new),
             detach_after: self.config.stragglers.detach_after(),
             config,
+            give_up_after: self.config.give_up_after,
             stall_after: self.config.stall_after,
         };
         self.insert(id, Session::Outgoing(Box::new(Outgoing::new(now, beginning))));
@@ -603,8 +612,8 @@ impl Host {
 
     /// What sessions that receive are held to.
     fn terms(&self) -> Terms {
-        let &HostConfig { largest_packet, stall_after, .. } = &self.config;
-        Terms { largest_packet, limits: self.config.limits(), stall_after }
+        let &HostConfig { largest_packet, give_up_after, stall_after, .. } = &self.config;
+        Terms { largest_packet, limits: self.config.limits(), give_up_after, stall_after }
     }
 
     fn next_id(&mut self) -> SessionId {
@@ -653,9 +662,6 @@ impl Host {
                     self.admission.leave(id);
                 }
                 self.gather_incoming(id);
-                if let Some(&oldest) = self.endings.first().filter(|_| self.endings.len() > ENDINGS) {
-                    self.forget(oldest);
-                }
                 (over, stats)
             }
             Some(Session::Pending(_)) | None => return,
@@ -663,6 +669,11 @@ impl Host {
         if over {
             self.forget(id);
             self.events.push_back((id, HostEvent::Closed(stats)));
+        }
+        if let Some(&oldest) = self.endings.first().filter(|_| self.endings.len() > ENDINGS) {
+            let stats = self.stats(oldest).unwrap_or_default();
+            self.forget(oldest);
+            self.events.push_back((oldest, HostEvent::Closed(stats)));
         }
     }
 

@@ -33,6 +33,7 @@ const NEWS: u64 = 128;
 pub(crate) struct Terms {
     pub(crate) largest_packet: u16,
     pub(crate) limits: Limits,
+    pub(crate) give_up_after: Duration,
     pub(crate) stall_after: Duration,
 }
 
@@ -164,6 +165,7 @@ pub(crate) struct Incoming {
     forget_by: Time,
     /// When it last came a step further.
     progress: Time,
+    give_up_after: Duration,
     stall_after: Duration,
     /// When the offer last came.
     offered_at: Time,
@@ -207,7 +209,7 @@ impl Incoming {
     }
 
     fn new(now: Time, lanes: Vec<Lane>, terms: &Terms, config: Arc<ScdpConfig>, phase: Phase) -> Self {
-        let &Terms { largest_packet, limits, stall_after } = terms;
+        let &Terms { largest_packet, limits, give_up_after, stall_after } = terms;
         let pulls = vec![Vec::new(); lanes.len()];
         Self {
             phase,
@@ -227,6 +229,7 @@ impl Incoming {
             last_stats: Stats::default(),
             forget_by: now,
             progress: now,
+            give_up_after,
             stall_after,
             offered_at: now,
             untaken: 0,
@@ -363,7 +366,7 @@ impl Incoming {
         self.receiver = None;
         self.pulls.iter_mut().for_each(Vec::clear);
         self.forget_at = Some(now + self.config.linger);
-        self.forget_by = now + self.config.linger + self.give_up_after();
+        self.forget_by = now + self.config.linger + self.give_up_after;
         for lane in 0..self.lanes.len() {
             self.lanes[lane].repeat.stop();
             self.no_multicast.stop();
@@ -565,12 +568,12 @@ impl Incoming {
     /// What the receiver has to tell.
     fn drain(&mut self, now: Time) {
         let (Some(receiver), Some(options)) = (&mut self.receiver, &self.options) else { return };
-        let layout = Layout::from_options(options).expect("checked when they came");
         let mut failed = None;
         while let Some(event) = receiver.poll_event() {
             match event {
                 Event::BlockReady(block) => {
                     let mut bytes = receiver.take_block(block);
+                    let layout = Layout::from_options(options).expect("checked when they came");
                     let offset = layout.symbols_before(block) * u64::from(options.symbol_bytes);
                     let left = self.manifest.as_ref().map_or(0, |manifest| manifest.size.saturating_sub(offset));
                     bytes.truncate(left.min(bytes.len() as u64) as usize);
@@ -602,7 +605,7 @@ impl Incoming {
             receiver.handle_timeout(now);
             self.drain(now);
         }
-        let limit = self.give_up_after();
+        let limit = self.give_up_after;
         if self.deadline().is_some_and(|at| at <= now) {
             self.fail(now, Failure::TimedOut);
         }
@@ -621,8 +624,8 @@ impl Incoming {
         let stalled = self.progress + self.stall_after;
         match self.phase {
             Phase::Closed(_) | Phase::Failed => None,
-            Phase::Offered if self.wanted.is_none() => Some(stalled.min(self.offered_at + self.give_up_after())),
-            Phase::Confirming => Some(self.progress + self.give_up_after()),
+            Phase::Offered if self.wanted.is_none() => Some(stalled.min(self.offered_at + self.give_up_after)),
+            Phase::Confirming => Some(self.progress + self.give_up_after),
             _ => Some(stalled),
         }
     }
@@ -632,12 +635,8 @@ impl Incoming {
         self.fail(now, Failure::TimedOut);
     }
 
-    fn give_up_after(&self) -> Duration {
-        self.config.give_up_after.unwrap_or(Duration::from_secs(10))
-    }
-
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        let limit = self.give_up_after();
+        let limit = self.give_up_after;
         let asking = self.lanes.iter().filter(|lane| !lane.ended);
         let repeats = asking.filter_map(|lane| lane.repeat.due().into_iter().chain(lane.repeat.ends(limit)).min());
         let receiver = self.receiver.as_ref().and_then(Endpoint::poll_timeout);

@@ -14,6 +14,7 @@ use super::lag::Lag;
 use super::outcome::{Failure, Outcome};
 pub(crate) use super::pace::Pace;
 use super::repeat::Repeat;
+use crate::keys::TAG;
 use crate::wire::{Answer, Control, Held, Offer, Open, Parameters, Salt, SymbolRepr};
 use crate::{Manifest, Object, SealError, Sealer, Unsealer, wire};
 
@@ -115,6 +116,7 @@ pub(crate) struct Beginning {
     /// How long a receiver may be behind before it leaves its group.
     pub(crate) detach_after: Option<Duration>,
     pub(crate) config: Arc<ScdpConfig>,
+    pub(crate) give_up_after: Duration,
     pub(crate) stall_after: Duration,
 }
 
@@ -130,6 +132,12 @@ pub(crate) struct Outgoing {
     blocks: Blocks,
     sealer: Sealer,
     remotes: Vec<Remote>,
+    /// Something about a receiver has changed: a message may be due, and symbols may go elsewhere. Not looked for with each symbol.
+    changed: bool,
+    /// Where symbols go that are for all.
+    targets: Vec<SocketAddr>,
+    /// Nobody needs anything more.
+    over: bool,
     pace: Option<Pace>,
     /// It has asked for the next packet too early: when it may.
     paced_until: Option<Time>,
@@ -150,7 +158,7 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     pub(crate) fn new(now: Time, beginning: Beginning) -> Self {
         let Beginning { session, origin, manifest, object, sender, options, lane, sealer, .. } = beginning;
-        let Beginning { mut remotes, pace, detach_after, config, stall_after, .. } = beginning;
+        let Beginning { mut remotes, pace, detach_after, config, give_up_after, stall_after, .. } = beginning;
         let layout = Layout::from_options(&options).expect("the sender made them");
         for remote in &mut remotes {
             match origin {
@@ -159,7 +167,6 @@ impl Outgoing {
             }
         }
         let blocks = Blocks::new(object, layout, options.object_bytes, usize::from(options.symbol_bytes));
-        let give_up_after = config.give_up_after.unwrap_or(Duration::from_secs(10));
         let (symbol, outcomes) = (Vec::new(), Vec::new());
         let lag = detach_after.filter(|_| remotes.len() > 1);
         let lag = lag.map(|time| Lag::new(now, u32::from(options.window), time, remotes.len()));
@@ -173,6 +180,9 @@ impl Outgoing {
             blocks,
             sealer,
             remotes,
+            changed: true,
+            targets: Vec::new(),
+            over: false,
             pace,
             paced_until: None,
             give_up_after,
@@ -236,6 +246,7 @@ impl Outgoing {
         if !matches!(remote.phase, Phase::Opening) {
             return;
         }
+        self.changed = true;
         (remote.unsealer, remote.sealer) = (Some(unsealer), Some(sealer));
         remote.repeat.stop();
         remote.phase = Phase::Active;
@@ -268,7 +279,7 @@ impl Outgoing {
         if let Origin::Requested { allowance: Some(allowance), .. } = &mut self.origin {
             *allowance += AMPLIFICATION * bytes;
         }
-        self.remotes[0].answer_due = true;
+        (self.remotes[0].answer_due, self.changed) = (true, true);
     }
 
     /// The keys for a request that comes again.
@@ -311,6 +322,7 @@ impl Outgoing {
     /// A message of a receiver has come.
     pub(crate) fn on_control(&mut self, now: Time, index: usize, control: Control) {
         self.on_authentic(index);
+        self.changed = true;
         match control {
             Control::Close { verified } => {
                 // The receiver can forget the session when it knows that its word has arrived.
@@ -339,6 +351,7 @@ impl Outgoing {
         if !remote.is_over() {
             remote.phase = Phase::Over;
             remote.repeat.stop();
+            self.changed = true;
             self.outcomes.push((index, outcome));
         }
     }
@@ -346,6 +359,7 @@ impl Outgoing {
     /// What the sender has to tell.
     fn drain(&mut self, now: Time) {
         while let Some(event) = self.sender.poll_event() {
+            self.changed = true;
             match event {
                 Event::PeerCompleted(peer) => {
                     let remote = &mut self.remotes[usize::from(peer)];
@@ -413,6 +427,7 @@ impl Outgoing {
 
     /// Ends the session. The receivers are told.
     pub(crate) fn cancel(&mut self, failure: &Failure) {
+        self.changed = true;
         for remote in &mut self.remotes {
             remote.due = (!remote.is_over()).then_some(Control::Cancel);
         }
@@ -431,6 +446,8 @@ impl Outgoing {
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         self.paced_until = self.paced_until.filter(|until| *until > now);
+        // Whatever is repeated may be due.
+        self.changed = true;
         self.sender.handle_timeout(now);
         self.drain(now);
         if self.deadline().is_some_and(|at| at <= now) {
@@ -468,20 +485,25 @@ impl Outgoing {
         to: &mut Vec<SocketAddr>,
     ) -> Result<bool, Failure> {
         to.clear();
-        for index in 0..self.remotes.len() {
-            let before = out.len();
-            if self.poll_message(now, index, out)? {
-                self.pay(out.len() - before);
-                to.push(self.remotes[index].peer);
-                return Ok(true);
+        if self.changed {
+            for index in 0..self.remotes.len() {
+                let before = out.len();
+                if self.poll_message(now, index, out)? {
+                    self.pay(out.len() - before);
+                    to.push(self.remotes[index].peer);
+                    return Ok(true);
+                }
             }
+            self.set_targets();
+            self.over = self.remotes.iter().all(Remote::is_over);
+            self.changed = false;
         }
         self.paced_until = self.pace.map(|pace| pace.next()).filter(|next| *next > now);
         if self.paced_until.is_some() {
             // It is this end that makes the others wait.
             self.progress = now;
         }
-        if self.paced_until.is_some() || self.remotes.iter().all(Remote::is_over) {
+        if self.paced_until.is_some() || self.over {
             return Ok(false);
         }
         if let Origin::Requested { allowance: Some(left), .. } = self.origin
@@ -493,7 +515,10 @@ impl Outgoing {
             let before = out.len();
             match transmit.header {
                 Header::Symbol(symbol) => {
-                    self.destinations(transmit.to, to);
+                    match transmit.to {
+                        GROUP => to.extend_from_slice(&self.targets),
+                        peer => to.push(self.remotes[usize::from(peer)].peer),
+                    }
                     if to.is_empty() {
                         continue;
                     }
@@ -556,26 +581,23 @@ impl Outgoing {
         Ok(true)
     }
 
-    /// Where a symbol goes.
-    fn destinations(&self, peer: Peer, to: &mut Vec<SocketAddr>) {
-        if peer != GROUP {
-            to.push(self.remotes[usize::from(peer)].peer);
-            return;
-        }
+    /// Where symbols go that are for all who still need some: to the group once, and to each whom it does not reach.
+    fn set_targets(&mut self) {
         let group = match self.origin {
             Origin::Offered { group, .. } => group,
             Origin::Requested { .. } => None,
         };
         let waits = |r: &&Remote| !r.detached && !matches!(r.phase, Phase::Complete | Phase::Over);
-        let waiting = self.remotes.iter().filter(waits);
-        match group {
-            None => to.extend(waiting.map(|remote| remote.peer)),
-            Some(group) => {
-                let (copies, listening): (Vec<&Remote>, Vec<&Remote>) = waiting.partition(|remote| remote.by_unicast);
-                to.extend((!listening.is_empty()).then_some(group));
-                to.extend(copies.iter().map(|remote| remote.peer));
+        self.targets.clear();
+        let mut listening = false;
+        for remote in self.remotes.iter().filter(waits) {
+            if group.is_some() && !remote.by_unicast {
+                listening = true;
+            } else {
+                self.targets.push(remote.peer);
             }
         }
+        self.targets.extend(group.filter(|_| listening));
     }
 
     fn seal(&mut self, symbol: &Symbol, out: &mut Vec<u8>) -> Result<(), Failure> {
@@ -587,7 +609,7 @@ impl Outgoing {
 }
 
 /// Bytes of a symbol packet besides the symbol.
-pub(crate) const HEADERS: usize = wire::SYMBOL_HEADER + 16;
+pub(crate) const HEADERS: usize = wire::SYMBOL_HEADER + TAG;
 
 /// Bytes of a message such as the one that a session is cancelled.
 const LAST_WORD: usize = 64;
