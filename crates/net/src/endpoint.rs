@@ -36,6 +36,7 @@ struct Group {
     interface: IpAddr,
     /// Not while the endpoint has left it.
     joined: Option<Socket>,
+    arrivals: Arrivals,
 }
 
 /// A UDP socket with its sessions.
@@ -44,6 +45,8 @@ pub struct Endpoint {
     host: Host,
     socket: Socket,
     groups: Vec<Group>,
+    /// A session has begun or ended, or left its group: groups may have to be left, or joined again.
+    groups_change: bool,
     clock: Clock,
     arrivals: Arrivals,
     batch: Batch,
@@ -71,6 +74,7 @@ impl Endpoint {
             host: Host::new(config, seed),
             socket,
             groups: Vec::new(),
+            groups_change: false,
             clock: Clock::start(),
             arrivals: Arrivals::default(),
             batch: Batch::default(),
@@ -89,13 +93,14 @@ impl Endpoint {
     pub fn join(&mut self, group: SocketAddr, interface: IpAddr) -> Result<(), NetError> {
         let joined = Socket::join(group, interface);
         let joined = joined.map_err(|error| NetError::Socket { what: format!("join the group {group}"), error })?;
-        self.groups.push(Group { address: group, interface, joined: Some(joined) });
+        self.groups.push(Group { address: group, interface, joined: Some(joined), arrivals: Arrivals::default() });
         Ok(())
     }
 
     /// Leaves groups while nothing that is sent there is for this host, and joins them again.
     fn tend_groups(&mut self) {
-        if self.groups.is_empty() {
+        let missing = self.groups.iter().any(|group| group.joined.is_none());
+        if self.groups.is_empty() || !std::mem::take(&mut self.groups_change) && !missing {
             return;
         }
         let listens = self.host.listens_to_groups();
@@ -181,6 +186,7 @@ impl Endpoint {
     fn drain(&mut self, take: &mut impl FnMut(&mut Host, Time, SessionId, HostEvent)) {
         let now = self.now();
         while let Some((id, event)) = self.host.poll_event() {
+            self.groups_change |= concerns_groups(&event);
             take(&mut self.host, now, id, event);
         }
     }
@@ -199,25 +205,35 @@ impl Endpoint {
     }
 
     /// Takes what has arrived.
+    ///
+    /// An offer precedes the symbols that are sent to its group, but comes to another socket. So what has come to groups is taken out of
+    /// the kernel first and handled last: the offers of all these symbols are there by then.
     fn receive(&mut self, take: &mut impl FnMut(&mut Host, Time, SessionId, HostEvent)) -> Result<(), NetError> {
+        let failed = |error| NetError::Socket { what: "receive datagrams".to_owned(), error };
         let now = self.now();
-        let groups = self.groups.iter().filter_map(|group| group.joined.as_ref());
-        let sockets = std::iter::once((&self.socket, false)).chain(groups.map(|group| (group, true)));
-        for (socket, by_group) in sockets {
-            for _ in 0..BATCHES {
-                let host = &mut self.host;
-                let more = socket.receive(&mut self.arrivals, |from, ce, bytes| {
-                    host.handle_datagram(now, Received { from, ce, by_group }, bytes);
-                    while let Some((id, event)) = host.poll_event() {
-                        take(host, now, id, event);
-                    }
-                });
-                match more {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => return Err(NetError::Socket { what: "receive datagrams".to_owned(), error }),
-                }
+        let Self { host, socket, groups, groups_change, arrivals, .. } = self;
+        for group in groups.iter_mut() {
+            if let Some(joined) = &group.joined {
+                joined.receive(&mut group.arrivals).map_err(failed)?;
             }
+        }
+        let mut handle = |arrivals: &mut Arrivals, by_group| {
+            arrivals.take(|from, ce, bytes| {
+                host.handle_datagram(now, Received { from, ce, by_group }, bytes);
+                while let Some((id, event)) = host.poll_event() {
+                    *groups_change |= concerns_groups(&event);
+                    take(host, now, id, event);
+                }
+            });
+        };
+        for _ in 0..BATCHES {
+            if !socket.receive(arrivals).map_err(failed)? {
+                break;
+            }
+            handle(arrivals, false);
+        }
+        for group in groups.iter_mut() {
+            handle(&mut group.arrivals, true);
         }
         Ok(())
     }
@@ -280,4 +296,16 @@ impl Endpoint {
         }
         true
     }
+}
+
+/// Whether what happened may change which groups are of use.
+fn concerns_groups(event: &HostEvent) -> bool {
+    matches!(
+        event,
+        HostEvent::Offered { .. }
+            | HostEvent::Detached
+            | HostEvent::Failed(_)
+            | HostEvent::Closed(_)
+            | HostEvent::Complete
+    )
 }

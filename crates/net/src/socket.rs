@@ -147,31 +147,21 @@ impl Socket {
         }
     }
 
-    /// Takes what has arrived, and hands over each datagram: from whom, whether congestion was experienced, and its bytes. False if
-    /// nothing had.
+    /// Takes a batch of what has arrived out of the kernel, in place of what was taken before. False if nothing had.
     ///
     /// # Errors
     ///
     /// What the system says.
-    pub fn receive(
-        &self,
-        arrivals: &mut Arrivals,
-        mut take: impl FnMut(SocketAddr, bool, &mut [u8]),
-    ) -> io::Result<bool> {
+    pub fn receive(&self, arrivals: &mut Arrivals) -> io::Result<bool> {
+        arrivals.count = 0;
         let mut buffers = arrivals.buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
-        let count = match self.state.recv(UdpSockRef::from(&self.socket), &mut buffers, &mut arrivals.meta) {
+        arrivals.count = match self.state.recv(UdpSockRef::from(&self.socket), &mut buffers, &mut arrivals.meta) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             // An earlier datagram found nobody (ICMP): that is not this socket's fault.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(true),
             Err(error) => return Err(error),
         };
-        for (meta, buffer) in arrivals.meta[..count].iter().zip(&mut arrivals.buffers) {
-            let congested = meta.ecn == Some(EcnCodepoint::Ce);
-            for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                take(meta.addr, congested, datagram);
-            }
-        }
         Ok(true)
     }
 }
@@ -182,9 +172,11 @@ impl AsFd for Socket {
     }
 }
 
-/// Memory for what arrives, some 2 MB.
+/// What has arrived, and memory for it: some 2 MB.
 #[derive(Debug)]
 pub struct Arrivals {
+    /// Buffers in use.
+    count: usize,
     buffers: [Box<[u8]>; BATCH_SIZE],
     meta: [RecvMeta; BATCH_SIZE],
 }
@@ -192,7 +184,20 @@ pub struct Arrivals {
 impl Default for Arrivals {
     fn default() -> Self {
         let buffers = std::array::from_fn(|_| vec![0; LARGEST].into_boxed_slice());
-        Self { buffers, meta: [RecvMeta::default(); BATCH_SIZE] }
+        Self { count: 0, buffers, meta: [RecvMeta::default(); BATCH_SIZE] }
+    }
+}
+
+impl Arrivals {
+    /// Hands over each datagram, once: from whom, whether congestion was experienced, and its bytes.
+    pub fn take(&mut self, mut take: impl FnMut(SocketAddr, bool, &mut [u8])) {
+        let count = std::mem::take(&mut self.count);
+        for (meta, buffer) in self.meta[..count].iter().zip(&mut self.buffers) {
+            let congested = meta.ecn == Some(EcnCodepoint::Ce);
+            for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
+                take(meta.addr, congested, datagram);
+            }
+        }
     }
 }
 
@@ -234,7 +239,8 @@ mod tests {
             if rustix::event::poll(&mut poll, Some(&limit)).expect("poll") == 0 {
                 break;
             }
-            socket.receive(&mut arrivals, |_, ce, bytes| found.push((ce, bytes.to_vec()))).expect("datagrams");
+            socket.receive(&mut arrivals).expect("datagrams");
+            arrivals.take(|_, ce, bytes| found.push((ce, bytes.to_vec())));
         }
         found
     }
@@ -251,7 +257,7 @@ mod tests {
     #[test]
     fn nothing_to_receive_is_no_error() {
         let (a, b) = pair();
-        assert!(!a.receive(&mut Arrivals::default(), |_, _, _| panic!("nothing was sent")).expect("no error"));
+        assert!(!a.receive(&mut Arrivals::default()).expect("no error"));
         // Port 9 of the loopback discards, or answers that nobody is there; the next call must not fail for it.
         let gone = b.local_address().expect("an address");
         drop(b);

@@ -197,7 +197,8 @@ fn part(directory: &Dir, manifest: &Manifest) -> io::Result<(String, File)> {
 
 /// Whether files under way may have such a name.
 fn is_part(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(".part")
+    let extension = std::path::Path::new(name).extension();
+    name.starts_with('.') && extension.is_some_and(|extension| extension.eq_ignore_ascii_case("part"))
 }
 
 /// Whether that name is the name of this file.

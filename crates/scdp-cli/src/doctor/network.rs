@@ -113,7 +113,8 @@ fn echo() -> io::Result<bool> {
         if poll(&mut [PollFd::new(&receiver, PollFlags::IN)], Some(&limit))? == 0 {
             break;
         }
-        receiver.receive(&mut arrivals, |_, _, bytes| came |= *bytes == word)?;
+        receiver.receive(&mut arrivals)?;
+        arrivals.take(|_, _, bytes| came |= *bytes == word);
         if came {
             break;
         }
