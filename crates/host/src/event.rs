@@ -56,5 +56,10 @@ pub enum HostEvent {
     /// An object will not be received.
     Failed(Failure),
     /// The session is over: its number means nothing any more.
-    Closed(Stats),
+    Closed {
+        /// Its counters.
+        stats: Stats,
+        /// Bytes of the datagrams that it has sent, once for each address: of a group, once.
+        sent_bytes: u64,
+    },
 }

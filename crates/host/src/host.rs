@@ -264,7 +264,7 @@ impl Host {
         if let Some(pending) = self.take_pending(id) {
             self.forget_ends(id, &[(pending.peer, pending.session)]);
             self.refuse_stray(pending.peer, pending.session, pending.opener, 0, refusal);
-            self.events.push_back((id, HostEvent::Closed(Stats::default())));
+            self.events.push_back((id, unopened()));
             return;
         }
         self.with_incoming(now, id, |incoming| incoming.refuse(now, refusal));
@@ -308,7 +308,7 @@ impl Host {
                 self.forget_ends(id, &[(peer, session)]);
                 let refusal = Refusal::new(Reason::TooLarge, &failure.to_string());
                 self.refuse_stray(peer, session, opener, 0, refusal);
-                self.events.push_back((id, HostEvent::Closed(Stats::default())));
+                self.events.push_back((id, unopened()));
                 return Err(failure);
             }
         };
@@ -641,7 +641,7 @@ impl Host {
 
     /// Tells what happened to a session, and forgets it if it is over.
     fn after_transmit(&mut self, now: Time, id: SessionId) {
-        let (over, stats) = match self.sessions.get_mut(&id) {
+        let over = match self.sessions.get_mut(&id) {
             Some(Session::Outgoing(outgoing)) => {
                 for (index, outcome) in outgoing.take_outcomes() {
                     let peer = outgoing.peer(index);
@@ -650,41 +650,42 @@ impl Host {
                 if !outgoing.is_unvalidated() {
                     self.admission.prove(id);
                 }
-                (outgoing.is_over(), outgoing.stats())
+                outgoing.is_over()
             }
             Some(Session::Incoming(incoming)) => {
                 if incoming.is_proven() {
                     self.admission.prove(id);
                 }
-                let (over, stats) = (incoming.is_over(now), incoming.stats());
+                let over = incoming.is_over(now);
                 if incoming.is_closed() && self.endings.insert(id) {
                     // It takes nobody's place any more.
                     self.admission.leave(id);
                 }
                 self.gather_incoming(id);
-                (over, stats)
+                over
             }
             Some(Session::Pending(_)) | None => return,
         };
         if over {
-            self.forget(id);
-            self.events.push_back((id, HostEvent::Closed(stats)));
+            self.close(id);
         }
         if let Some(&oldest) = self.endings.first().filter(|_| self.endings.len() > ENDINGS) {
-            let stats = self.stats(oldest).unwrap_or_default();
-            self.forget(oldest);
-            self.events.push_back((oldest, HostEvent::Closed(stats)));
+            self.close(oldest);
         }
     }
 
-    /// A session is over.
-    fn forget(&mut self, id: SessionId) {
-        let ends: Vec<(SocketAddr, u32)> = match self.sessions.remove(&id) {
-            Some(Session::Outgoing(outgoing)) => outgoing.peers().map(|peer| (peer, outgoing.session())).collect(),
-            Some(Session::Incoming(incoming)) => incoming.peers().collect(),
-            Some(Session::Pending(_)) | None => Vec::new(),
+    /// A session is over, and forgotten.
+    fn close(&mut self, id: SessionId) {
+        let (stats, sent_bytes, ends): (_, _, Vec<(SocketAddr, u32)>) = match self.sessions.remove(&id) {
+            Some(Session::Outgoing(outgoing)) => {
+                let ends = outgoing.peers().map(|peer| (peer, outgoing.session())).collect();
+                (outgoing.stats(), outgoing.sent_bytes(), ends)
+            }
+            Some(Session::Incoming(incoming)) => (incoming.stats(), incoming.sent_bytes(), incoming.peers().collect()),
+            Some(Session::Pending(_)) | None => return,
         };
         self.forget_ends(id, &ends);
+        self.events.push_back((id, HostEvent::Closed { stats, sent_bytes }));
     }
 
     fn forget_ends(&mut self, id: SessionId, ends: &[(SocketAddr, u32)]) {
@@ -740,6 +741,11 @@ impl Host {
 
 /// Symbols for an address that is not validated: with the answer they are less than three times the request.
 const UNVALIDATED_WINDOW: u32 = 2;
+
+/// A request that was not served is over.
+fn unopened() -> HostEvent {
+    HostEvent::Closed { stats: Stats::default(), sent_bytes: 0 }
+}
 
 /// When something is due in a session.
 fn timeout(session: &Session) -> Option<Time> {

@@ -11,8 +11,9 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use crate::NetError;
-use crate::files::{Input, Output, OutputError};
+use crate::files::{Finisher, Input, Output, OutputError};
 use crate::report::Report;
+use crate::waker::Waker;
 
 /// What a receiver takes, and where it puts it.
 #[derive(Clone, Debug, Default)]
@@ -37,20 +38,26 @@ pub(crate) struct Directory {
     dir: Dir,
     options: ReceiveOptions,
     receiving: BTreeMap<SessionId, Receiving>,
+    /// Those that are complete: their hashes are compared, and the disk takes them.
+    finishing: BTreeMap<SessionId, Manifest>,
+    finisher: Finisher,
 }
 
 impl Directory {
-    pub(crate) fn new(dir: Dir, options: ReceiveOptions) -> Self {
-        Self { dir, options, receiving: BTreeMap::new() }
+    /// `waker` wakes whoever asks what is [finished](Self::finished).
+    pub(crate) fn new(dir: Dir, options: ReceiveOptions, waker: Waker) -> Self {
+        let (receiving, finishing) = (BTreeMap::new(), BTreeMap::new());
+        Self { dir, options, receiving, finishing, finisher: Finisher::new(waker) }
     }
 
     /// Bytes of the objects under way, received and in all.
     pub(crate) fn progress(&self) -> (u64, u64) {
-        let under_way = self.receiving.values();
-        under_way.fold((0, 0), |(bytes, size), one| (bytes + one.bytes, size + one.manifest.size))
+        let receiving = self.receiving.values().map(|one| (one.bytes, one.manifest.size));
+        let finishing = self.finishing.values().map(|manifest| (manifest.size, manifest.size));
+        receiving.chain(finishing).fold((0, 0), |(bytes, size), one| (bytes + one.0, size + one.1))
     }
 
-    /// Objects under way are ended.
+    /// Objects that are not complete are ended.
     pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) {
         for id in std::mem::take(&mut self.receiving).keys() {
             host.cancel(now, *id);
@@ -87,24 +94,38 @@ impl Directory {
             }
             HostEvent::Complete => {
                 let Receiving { output, manifest, .. } = self.receiving.remove(&id)?;
-                match output.finish() {
-                    Ok(()) => {
-                        host.checked(now, id, true);
-                        Some(Report::Received { manifest })
-                    }
-                    Err(OutputError::Hash { .. }) => {
-                        host.checked(now, id, false);
-                        Some(Report::NotReceived { name: manifest.name, why: Failure::Hash })
-                    }
-                    Err(error) => {
-                        host.cancel(now, id);
-                        Some(Report::NotReceived { name: manifest.name, why: Failure::Refused(error.to_string()) })
-                    }
-                }
+                self.finishing.insert(id, manifest);
+                self.finisher.start(id, output);
+                None
             }
             HostEvent::Failed(failure) => self.lose(id, failure),
             _ => None,
         }
+    }
+
+    /// Whether there are files that are complete and not yet [finished](Self::finished).
+    pub(crate) fn is_finishing(&self) -> bool {
+        !self.finishing.is_empty()
+    }
+
+    /// A file that has been finished since the last call, or could not be. The sender is told, and the user should know.
+    pub(crate) fn finished(&mut self, host: &mut Host, now: Time) -> Option<Report> {
+        let (id, result) = self.finisher.take()?;
+        let manifest = self.finishing.remove(&id)?;
+        Some(match result {
+            Ok(()) => {
+                host.checked(now, id, true);
+                Report::Received { manifest }
+            }
+            Err(OutputError::Hash { .. }) => {
+                host.checked(now, id, false);
+                Report::NotReceived { name: manifest.name, why: Failure::Hash }
+            }
+            Err(error) => {
+                host.cancel(now, id);
+                Report::NotReceived { name: manifest.name, why: Failure::Refused(error.to_string()) }
+            }
+        })
     }
 
     fn lose(&mut self, id: SessionId, why: Failure) -> Option<Report> {

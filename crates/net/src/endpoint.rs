@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::socket::{Arrivals, Socket};
+use crate::waker::{Waker, Wakes};
 
 /// Bytes that leave in one system call, at most: what an IP packet could have, of which the kernel cuts them.
 const BATCH_BYTES: usize = 65_000;
@@ -56,6 +57,7 @@ pub struct Endpoint {
     /// The last thing that the system said about a datagram that was sent. Sessions have timers for that; it explains their failure.
     send_error: Option<io::Error>,
     sent_bytes: u64,
+    wakes: Wakes,
 }
 
 impl Endpoint {
@@ -82,6 +84,7 @@ impl Endpoint {
             next_to: Vec::new(),
             send_error: None,
             sent_bytes: 0,
+            wakes: Wakes::new().map_err(failed("make a pipe".to_owned()))?,
         })
     }
 
@@ -154,6 +157,11 @@ impl Endpoint {
         self.sent_bytes
     }
 
+    /// Ends a [turn](Self::turn)'s wait from another thread.
+    pub fn waker(&self) -> Waker {
+        self.wakes.waker()
+    }
+
     /// Waits until something happens, but no longer than `limit`, and handles it. What the sessions have to tell is handed over, with the
     /// host to answer.
     ///
@@ -194,13 +202,15 @@ impl Endpoint {
     /// Waits for a socket, or for so long.
     fn wait(&self, limit: Duration, blocked: bool) -> Result<(), NetError> {
         let events = if blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let mut sockets = vec![PollFd::new(&self.socket, events)];
+        let mut sockets = vec![PollFd::new(&self.wakes, PollFlags::IN), PollFd::new(&self.socket, events)];
         let groups = self.groups.iter().filter_map(|group| group.joined.as_ref());
         sockets.extend(groups.map(|group| PollFd::new(group, PollFlags::IN)));
         let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+        let failed = |error| NetError::Socket { what: "wait for datagrams".to_owned(), error };
         match poll(&mut sockets, Some(&limit)) {
+            Ok(_) if sockets[0].revents().contains(PollFlags::IN) => self.wakes.take().map_err(failed),
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(NetError::Socket { what: "wait for datagrams".to_owned(), error: error.into() }),
+            Err(error) => Err(failed(error.into())),
         }
     }
 
@@ -305,7 +315,7 @@ fn concerns_groups(event: &HostEvent) -> bool {
         HostEvent::Offered { .. }
             | HostEvent::Detached
             | HostEvent::Failed(_)
-            | HostEvent::Closed(_)
+            | HostEvent::Closed { .. }
             | HostEvent::Complete
     )
 }

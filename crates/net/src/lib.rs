@@ -1,7 +1,7 @@
 //! SCDP over UDP: files to many hosts for the price of one uplink, and from many replicas at once.
 //!
 //! A thin driver of [`anabranch_host`], which is all of the protocol: this crate has sockets, files and a clock, and nothing else.
-//! [`Endpoint`] is one UDP socket with its sessions; [`send_file`], [`receive_dir`], [`serve`] and [`fetch`] are what most programs
+//! [`Endpoint`] is one UDP socket with its sessions; [`send_files`], [`receive_dir`], [`serve`] and [`fetch`] are what most programs
 //! want of it. They run in the calling thread until they are done, and their last argument is told what happens and can stop them.
 //!
 //! ```
@@ -41,8 +41,10 @@ mod error;
 mod files;
 mod programs;
 mod report;
+mod send;
 mod shelf;
 mod socket;
+mod waker;
 
 pub use anabranch_host::{
     Failure, HostConfig, KeyFileError, Manifest, NameError, ObjectName, Outcome, Protection, Psk, Stragglers,
@@ -51,7 +53,9 @@ pub use directory::ReceiveOptions;
 pub use endpoint::Endpoint;
 pub use error::NetError;
 pub use files::{Input, Output, OutputError};
-pub use programs::{Wanted, fetch, receive_dir, send_file, serve, serve_shelf};
-pub use report::Report;
+pub use programs::{Wanted, fetch, receive_dir, serve, serve_shelf};
+pub use report::{Outcomes, Report};
+pub use send::{send_file, send_files};
 pub use shelf::Shelf;
 pub use socket::{Arrivals, Socket};
+pub use waker::Waker;

@@ -1,4 +1,4 @@
-//! What most programs want: send a file, receive into a directory, serve a directory, fetch an object.
+//! What most programs want, besides [sending](crate::send_file): receive into a directory, serve a directory, fetch an object.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -6,69 +6,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use anabranch_host::wire::{Reason, Refusal};
-use anabranch_host::{Failure, HostEvent, Manifest, Outcome};
+use anabranch_host::{HostEvent, Manifest};
 
 pub use anabranch_host::wire::Object as Wanted;
 
 use crate::clock::Clock;
 use crate::directory::{Directory, ReceiveOptions, decline, open};
-use crate::files::Input;
 use crate::report::Report;
 use crate::shelf::Shelf;
 use crate::{Endpoint, NetError};
 
 /// How often a caller is told how far it is.
-const TICK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// For how long the last word is repeated to who asks for it.
 const LINGER: Duration = Duration::from_millis(50);
-
-/// Sends a file to receivers, all at once: by way of a multicast group, or to each its own copy. What became of each is returned in their
-/// order.
-///
-/// # Errors
-///
-/// [`NetError::Stopped`] if `report` stops it, [`NetError::Session`] if the session cannot begin, and [`NetError::Socket`]. That
-/// receivers fail is no error.
-pub fn send_file(
-    endpoint: &mut Endpoint,
-    file: &Input,
-    to: &[SocketAddr],
-    group: Option<SocketAddr>,
-    mut report: impl FnMut(Report) -> ControlFlow<()>,
-) -> Result<Vec<Outcome>, NetError> {
-    let now = endpoint.now();
-    let id = endpoint.host().send(now, Box::new(file.clone()), file.manifest().clone(), to, group)?;
-    let mut outcomes: Vec<Option<Outcome>> = vec![None; to.len()];
-    let (mut over, mut ticker, mut stopped) = (false, Ticker::new(), false);
-    while !over {
-        let mut flow = ControlFlow::Continue(());
-        endpoint.turn(TICK, |host, now, of, event| match event {
-            HostEvent::Receiver { index, outcome, .. } if of == id => {
-                outcomes[index] = Some(outcome.clone());
-                if flow.is_continue() {
-                    flow = report(Report::Receiver { index, outcome });
-                }
-            }
-            HostEvent::Closed(_) if of == id => over = true,
-            other => decline(host, now, of, &other),
-        })?;
-        if flow.is_continue() && ticker.is_due() {
-            let size = file.manifest().size;
-            let bytes = endpoint.host().acknowledged(id).unwrap_or(size);
-            flow = report(Report::Progress { bytes, size });
-        }
-        if flow.is_break() && !stopped {
-            stopped = true;
-            let now = endpoint.now();
-            endpoint.host().cancel(now, id);
-        }
-    }
-    if stopped {
-        return Err(NetError::Stopped);
-    }
-    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Failed(Failure::TimedOut))).collect())
-}
 
 /// Receives what is offered into a directory, until `report` stops it.
 ///
@@ -81,7 +33,7 @@ pub fn receive_dir(
     options: &ReceiveOptions,
     mut report: impl FnMut(Report) -> ControlFlow<()>,
 ) -> Result<(), NetError> {
-    let mut directory = Directory::new(open(directory)?, options.clone());
+    let mut directory = Directory::new(open(directory)?, options.clone(), endpoint.waker());
     let mut ticker = Ticker::new();
     let mut flow = ControlFlow::Continue(());
     while flow.is_continue() {
@@ -95,6 +47,12 @@ pub fn receive_dir(
                 flow = report(news);
             }
         })?;
+        let now = endpoint.now();
+        while flow.is_continue()
+            && let Some(news) = directory.finished(endpoint.host(), now)
+        {
+            flow = report(news);
+        }
         let (bytes, size) = directory.progress();
         if flow.is_continue() && ticker.is_due() {
             flow = report(Report::Progress { bytes, size });
@@ -102,6 +60,12 @@ pub fn receive_dir(
     }
     let now = endpoint.now();
     directory.cancel(endpoint.host(), now);
+    // What is complete is kept, and its sender told.
+    while directory.is_finishing() {
+        endpoint.turn(TICK, |host, now, id, event| decline(host, now, id, &event))?;
+        let now = endpoint.now();
+        while directory.finished(endpoint.host(), now).is_some() {}
+    }
     linger(endpoint)
 }
 
@@ -118,10 +82,10 @@ pub fn fetch(
     options: &ReceiveOptions,
     mut report: impl FnMut(Report) -> ControlFlow<()>,
 ) -> Result<Manifest, NetError> {
-    let mut directory = Directory::new(open(directory)?, options.clone());
+    let mut directory = Directory::new(open(directory)?, options.clone(), endpoint.waker());
     let now = endpoint.now();
     let id = endpoint.host().fetch(now, object.clone(), from)?;
-    let mut ticker = Ticker::new();
+    let (mut ticker, mut said) = (Ticker::new(), Vec::new());
     let mut result = None;
     while result.is_none() {
         let mut flow = ControlFlow::Continue(());
@@ -129,25 +93,27 @@ pub fn fetch(
             if of != id {
                 return decline(host, now, of, &event);
             }
-            let failed = if let HostEvent::Failed(failure) = &event { Some(failure.clone()) } else { None };
-            let news = directory.handle(host, now, of, event);
+            if let HostEvent::Failed(failure) = &event
+                && !directory.is_finishing()
+            {
+                result = Some(Err(NetError::Session(failure.clone())));
+            }
+            said.extend(directory.handle(host, now, of, event));
+        })?;
+        let now = endpoint.now();
+        said.extend(directory.finished(endpoint.host(), now));
+        for news in said.drain(..) {
             match &news {
-                Some(Report::Received { manifest } | Report::AlreadyThere { manifest }) => {
+                Report::Received { manifest } | Report::AlreadyThere { manifest } => {
                     result = Some(Ok(manifest.clone()));
                 }
-                Some(Report::NotReceived { why, .. }) => result = Some(Err(NetError::Session(why.clone()))),
-                _ => {
-                    if let Some(failure) = failed {
-                        result = Some(Err(NetError::Session(failure)));
-                    }
-                }
+                Report::NotReceived { why, .. } => result = Some(Err(NetError::Session(why.clone()))),
+                _ => {}
             }
-            if let Some(news) = news
-                && flow.is_continue()
-            {
+            if flow.is_continue() {
                 flow = report(news);
             }
-        })?;
+        }
         let (bytes, size) = directory.progress();
         if flow.is_continue() && result.is_none() && ticker.is_due() {
             flow = report(Report::Progress { bytes, size });
@@ -214,14 +180,14 @@ fn linger(endpoint: &mut Endpoint) -> Result<(), NetError> {
 }
 
 /// Tells when to report.
-struct Ticker(Clock);
+pub(crate) struct Ticker(Clock);
 
 impl Ticker {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Clock::start())
     }
 
-    fn is_due(&mut self) -> bool {
+    pub(crate) fn is_due(&mut self) -> bool {
         let due = self.0.elapsed() >= TICK;
         if due {
             self.0 = Clock::start();

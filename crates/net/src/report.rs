@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 
 use anabranch_host::{Failure, Manifest, ObjectName, Outcome};
 
+/// What became of each receiver of a file; of one that was not tried, since it did not answer before, none.
+pub type Outcomes = Vec<Option<Outcome>>;
+
 /// What happened, for the caller, who answers whether to go on.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -17,7 +20,7 @@ pub enum Report {
     },
     /// Ten times a second: how far it is.
     Progress {
-        /// Bytes that are written, or acknowledged by the slowest receiver.
+        /// Bytes that are written, or acknowledged by the slowest receiver, of all files.
         bytes: u64,
         /// Bytes in all.
         size: u64,
@@ -39,12 +42,28 @@ pub enum Report {
         /// Why.
         why: Failure,
     },
-    /// What became of one receiver.
+    /// A file is offered to its receivers.
+    Sending {
+        /// Its place in the list of files.
+        file: usize,
+    },
+    /// What became of one receiver of a file.
     Receiver {
-        /// Its place in the list of receivers.
+        /// The file's place in the list of files.
+        file: usize,
+        /// The receiver's place in the list of receivers.
         index: usize,
         /// What became of it.
         outcome: Outcome,
+    },
+    /// A file is done with.
+    Sent {
+        /// Its place in the list of files.
+        file: usize,
+        /// What became of its receivers.
+        outcomes: Outcomes,
+        /// Bytes of all datagrams that were sent for it, without the headers of UDP and IP. What goes to a group counts once.
+        sent_bytes: u64,
     },
     /// An object is served.
     Serving {

@@ -1,10 +1,10 @@
 //! `scdp send`: files to many hosts at once.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
-use anabranch_net::{Endpoint, Failure, HostConfig, Input, NetError, Outcome, Report, send_file};
+use anabranch_net::{Endpoint, Failure, HostConfig, Input, NetError, Outcome, Report, send_files};
 use anabranch_transport::Duration;
 
 use crate::addresses::{self, Peer};
@@ -12,7 +12,7 @@ use crate::arguments::{Send, Stragglers};
 use crate::events::{Event, Verdict};
 use crate::failure::CliError;
 use crate::output::Output;
-use crate::session::{self, Watch};
+use crate::session::{self, Watches};
 use crate::signals::Signals;
 use crate::{key, table};
 
@@ -52,14 +52,20 @@ pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliErro
     }
 
     signals.busy();
-    let (mut rows, mut silent) = (Vec::new(), BTreeSet::new());
-    for file in &files {
-        let sent = send(&mut endpoint, file, &peers, group, &mut silent, &signals, &mut output);
-        rows.extend(match sent {
-            Err(NetError::Stopped) => return Err(signals.stopped().unwrap_or_else(|| CliError::failed("stopped"))),
-            sent => sent?,
-        });
-    }
+    let to: Vec<SocketAddr> = peers.iter().map(|peer| peer.address).collect();
+    output.begin(&title(&files), files.iter().map(|file| file.manifest().size).sum());
+    let mut telling = Telling { files: &files, peers: &peers, watches: Watches::default(), output: &output };
+    let sent = send_files(&mut endpoint, &files, &to, group, |report| {
+        telling.tell(report);
+        signals.flow()
+    });
+    output.end();
+    let outcomes = match sent {
+        Err(NetError::Stopped) => return Err(signals.stopped().unwrap_or_else(|| CliError::failed("stopped"))),
+        sent => sent?,
+    };
+    let rows: Vec<Row> =
+        files.iter().zip(&outcomes).flat_map(|(file, outcomes)| rows(file, &peers, outcomes)).collect();
     verdict(&files, &rows, quorum, &endpoint, &output)
 }
 
@@ -91,12 +97,12 @@ fn stragglers(arguments: &Send, quorum: usize) -> anabranch_net::Stragglers {
 
 /// All files, hashed, before anything is sent: what is wrong is said early.
 fn open(arguments: &Send, output: &mut Output) -> Result<Vec<Input>, CliError> {
-    let mut files: Vec<Input> = Vec::new();
+    let (mut files, mut names) = (Vec::new(), HashSet::new());
     for path in &arguments.files {
         output.waiting(format!("hashing {}", path.display()));
         let file = Input::open(path, None).map_err(|error| CliError::of_path(path, error))?;
         let name = &file.manifest().name;
-        if files.iter().any(|other| other.manifest().name == *name) {
+        if !names.insert(name.clone()) {
             return Err(CliError::of_path(path, format!("a second file with the name {name}"))
                 .hint("receivers put all files into one folder: rename it, or send it separately"));
         }
@@ -106,58 +112,64 @@ fn open(arguments: &Send, output: &mut Output) -> Result<Vec<Input>, CliError> {
     Ok(files)
 }
 
-/// Sends one file to those that answer.
-fn send(
-    endpoint: &mut Endpoint,
-    file: &Input,
-    peers: &[Peer],
-    group: Option<SocketAddr>,
-    silent: &mut BTreeSet<usize>,
-    signals: &Signals,
-    output: &mut Output,
-) -> Result<Vec<Row>, NetError> {
-    let manifest = file.manifest();
-    let (name, hash, size_bytes) = (manifest.name.to_string(), session::hash(manifest), manifest.size);
-    // Who did not answer in time would cost that time again for each file.
-    let asked: Vec<usize> = (0..peers.len()).filter(|index| !silent.contains(index)).collect();
-    let to: Vec<_> = asked.iter().map(|&index| peers[index].address).collect();
-    let (watch, sent_before) = (Watch::start(), endpoint.sent_bytes());
-    output.tell(&Event::Sending { name: name.clone(), hash: hash.clone(), size_bytes, receivers: peers.len() });
-    output.begin(&name, size_bytes);
-    let skipped = || (Verdict::Skipped, Some("not tried: it did not answer before".to_owned()));
-    let mut verdicts: Vec<(Verdict, Option<String>)> = peers.iter().map(|_| skipped()).collect();
-    let tell = |output: &Output, index: usize, (outcome, reason): (Verdict, Option<String>)| {
-        let (host, address) = (peers[index].host.clone(), peers[index].address.to_string());
-        output.tell(&Event::Receiver { name: name.clone(), host, address, outcome, reason });
-    };
-    for &index in silent.iter() {
-        tell(output, index, skipped());
+/// What is under way, for a person.
+fn title(files: &[Input]) -> String {
+    match files {
+        [file] => file.manifest().name.to_string(),
+        files => format!("{} files", files.len()),
     }
-    if !to.is_empty() {
-        let shown: &Output = output;
-        let outcomes = send_file(endpoint, file, &to, group, |report| {
-            match report {
-                Report::Progress { bytes, size } => shown.progress(bytes, size),
-                Report::Receiver { index, outcome } => tell(shown, asked[index], judge(&outcome)),
-                _ => {}
+}
+
+/// Tells what happens to files.
+struct Telling<'a> {
+    files: &'a [Input],
+    peers: &'a [Peer],
+    watches: Watches,
+    output: &'a Output,
+}
+
+impl Telling<'_> {
+    fn tell(&mut self, report: Report) {
+        let output = self.output;
+        match report {
+            Report::Progress { bytes, size } => output.progress(bytes, size),
+            Report::Sending { file } => {
+                let (manifest, receivers) = (self.files[file].manifest(), self.peers.len());
+                self.watches.start(manifest);
+                let (name, hash) = (manifest.name.to_string(), session::hash(manifest));
+                output.tell(&Event::Sending { name, hash, size_bytes: manifest.size, receivers });
             }
-            signals.flow()
-        })?;
-        for (&index, outcome) in asked.iter().zip(&outcomes) {
-            verdicts[index] = judge(outcome);
-            if *outcome == Outcome::Failed(Failure::TimedOut) {
-                silent.insert(index);
+            Report::Receiver { file, index, outcome } => self.receiver(file, index, Some(&outcome)),
+            Report::Sent { file, outcomes, sent_bytes } => {
+                for index in (0..outcomes.len()).filter(|&index| outcomes[index].is_none()) {
+                    self.receiver(file, index, None);
+                }
+                let (manifest, receivers) = (self.files[file].manifest(), self.peers.len());
+                let (name, hash, size_bytes) = (manifest.name.to_string(), session::hash(manifest), manifest.size);
+                let verified = outcomes.iter().flatten().filter(|outcome| outcome.is_success()).count();
+                let seconds = self.watches.stop(manifest);
+                output.tell(&Event::Sent { name, hash, size_bytes, receivers, verified, seconds, sent_bytes });
             }
+            _ => {}
         }
     }
-    output.end();
-    let row =
-        |(peer, (verdict, reason)): (&Peer, _)| Row { name: name.clone(), host: peer.host.clone(), verdict, reason };
-    let rows: Vec<Row> = peers.iter().zip(verdicts).map(row).collect();
-    let verified = rows.iter().filter(|row| row.has_it()).count();
-    let (seconds, sent_bytes) = (watch.elapsed().as_secs_f64(), endpoint.sent_bytes() - sent_before);
-    output.tell(&Event::Sent { name, hash, size_bytes, receivers: peers.len(), verified, seconds, sent_bytes });
-    Ok(rows)
+
+    /// What became of one receiver.
+    fn receiver(&self, file: usize, index: usize, outcome: Option<&Outcome>) {
+        let (peer, name) = (&self.peers[index], self.files[file].manifest().name.to_string());
+        let (outcome, reason) = judge(outcome);
+        let (host, address) = (peer.host.clone(), peer.address.to_string());
+        self.output.tell(&Event::Receiver { name, host, address, outcome, reason });
+    }
+}
+
+/// What became of a file at each receiver.
+fn rows<'a>(file: &Input, peers: &'a [Peer], outcomes: &'a [Option<Outcome>]) -> impl Iterator<Item = Row> + 'a {
+    let name = file.manifest().name.to_string();
+    peers.iter().zip(outcomes).map(move |(peer, outcome)| {
+        let (verdict, reason) = judge(outcome.as_ref());
+        Row { name: name.clone(), host: peer.host.clone(), verdict, reason }
+    })
 }
 
 impl Row {
@@ -176,12 +188,13 @@ impl Row {
     }
 }
 
-fn judge(outcome: &Outcome) -> (Verdict, Option<String>) {
+fn judge(outcome: Option<&Outcome>) -> (Verdict, Option<String>) {
     match outcome {
-        Outcome::Verified => (Verdict::Verified, None),
-        Outcome::AlreadyThere => (Verdict::AlreadyThere, None),
-        Outcome::Refused(refusal) => (Verdict::Refused, Some(refusal.text().to_owned())),
-        other => (Verdict::Failed, Some(other.to_string())),
+        None => (Verdict::Skipped, Some("not tried: it did not answer before".to_owned())),
+        Some(Outcome::Verified) => (Verdict::Verified, None),
+        Some(Outcome::AlreadyThere) => (Verdict::AlreadyThere, None),
+        Some(Outcome::Refused(refusal)) => (Verdict::Refused, Some(refusal.text().to_owned())),
+        Some(other) => (Verdict::Failed, Some(other.to_string())),
     }
 }
 

@@ -73,15 +73,15 @@ impl Watch {
 
 /// Since when objects are under way.
 #[derive(Debug, Default)]
-pub(crate) struct Watches(HashMap<[u8; 32], Watch>);
+pub(crate) struct Watches(HashMap<String, Watch>);
 
 impl Watches {
     pub(crate) fn start(&mut self, manifest: &Manifest) {
-        self.0.insert(manifest.hash, Watch::start());
+        self.0.insert(manifest.name.to_string(), Watch::start());
     }
 
     /// Seconds since then.
     pub(crate) fn stop(&mut self, manifest: &Manifest) -> f64 {
-        self.0.remove(&manifest.hash).map_or(0.0, |watch| watch.elapsed().as_secs_f64())
+        self.0.remove(manifest.name.as_str()).map_or(0.0, |watch| watch.elapsed().as_secs_f64())
     }
 }

@@ -280,7 +280,7 @@ impl World {
                     assert!(right || self.forged, "nobody has forged anything");
                     application.complete.push(id);
                 }
-                HostEvent::Closed(_) => {
+                HostEvent::Closed { .. } => {
                     application.receiving.retain(|(other, ..)| *other != id);
                     application.waiting.retain(|other| *other != id);
                     application.complete.retain(|other| *other != id);

@@ -173,6 +173,7 @@ pub(crate) struct Incoming {
     untaken: u64,
     limits: Limits,
     news: Vec<News>,
+    sent_bytes: u64,
 }
 
 impl Incoming {
@@ -235,6 +236,7 @@ impl Incoming {
             untaken: 0,
             limits,
             news: Vec::new(),
+            sent_bytes: 0,
         }
     }
 
@@ -286,6 +288,11 @@ impl Incoming {
 
     pub(crate) fn stats(&self) -> Stats {
         self.receiver.as_ref().map_or(self.last_stats, Endpoint::stats)
+    }
+
+    /// Bytes of all datagrams.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
     }
 
     /// The salt with which this end asked a server, if it did.
@@ -649,6 +656,13 @@ impl Incoming {
     ///
     /// [`SealError`]: the session has gone on for too long.
     pub(crate) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
+        let before = out.len();
+        let to = self.poll_datagram(now, out)?;
+        self.sent_bytes += (out.len() - before) as u64;
+        Ok(to)
+    }
+
+    fn poll_datagram(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
         for index in 0..self.lanes.len() {
             if self.poll_message(now, index, out)? {
                 return Ok(Some(self.lanes[index].peer));

@@ -153,6 +153,7 @@ pub(crate) struct Outgoing {
     symbol: Vec<u8>,
     /// Receivers whose fate is new to the application.
     outcomes: Vec<(usize, Outcome)>,
+    sent_bytes: u64,
 }
 
 impl Outgoing {
@@ -194,6 +195,7 @@ impl Outgoing {
             drops_stragglers: config.straggler.policy == StragglerPolicy::Drop,
             symbol,
             outcomes,
+            sent_bytes: 0,
         }
     }
 
@@ -229,6 +231,11 @@ impl Outgoing {
 
     pub(crate) fn stats(&self) -> Stats {
         self.sender.stats()
+    }
+
+    /// Bytes of all datagrams, once for each address.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
     }
 
     /// The salt with which this end opened the session, if it did.
@@ -542,6 +549,7 @@ impl Outgoing {
 
     /// Bytes leave, perhaps to an address that is not validated.
     fn pay(&mut self, bytes: usize) {
+        self.sent_bytes += bytes as u64;
         if let Origin::Requested { allowance: Some(left), .. } = &mut self.origin {
             *left = left.saturating_sub(bytes);
         }

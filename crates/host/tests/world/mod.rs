@@ -381,7 +381,7 @@ impl World {
                     node.receiving.remove(&id);
                     node.failures.push((id, failure));
                 }
-                HostEvent::Closed(_) => node.closed.push(id),
+                HostEvent::Closed { .. } => node.closed.push(id),
                 HostEvent::Detached => {}
                 other => panic!("{other:?}"),
             }

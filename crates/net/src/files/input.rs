@@ -28,7 +28,7 @@ impl Input {
         let file = regular(File::open(path)?)?;
         let own = || path.file_name().and_then(|name| name.to_str());
         let name = name.or_else(own).ok_or_else(|| invalid("has a name that is not UTF-8: give another"))?;
-        Self::from_file(file, name)
+        Self::hashed(file, name)
     }
 
     /// As [`open`](Self::open), of a file that is open.
@@ -37,9 +37,14 @@ impl Input {
     ///
     /// Those of [`open`](Self::open).
     pub fn from_file(file: File, name: &str) -> io::Result<Self> {
-        let mut file = regular(file)?;
+        Self::hashed(regular(file)?, name)
+    }
+
+    fn hashed(mut file: File, name: &str) -> io::Result<Self> {
         let name = ObjectName::new(name).map_err(|error| invalid(&error.to_string()))?;
-        let (mut hasher, mut size, mut chunk) = (blake3::Hasher::new(), 0, vec![0; CHUNK]);
+        // A byte more, so that one read has a small file.
+        let chunk = file.metadata()?.len().min(CHUNK as u64 - 1) as usize + 1;
+        let (mut hasher, mut size, mut chunk) = (blake3::Hasher::new(), 0, vec![0; chunk]);
         loop {
             match file.read(&mut chunk)? {
                 0 => break,

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 
 use anabranch_host::Manifest;
 use cap_std::fs::{Dir, MetadataExt, OpenOptions};
-use rustix::fs::{FallocateFlags, FlockOperation, RenameFlags};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -119,7 +119,7 @@ impl Output {
     ///
     /// [`OutputError::Hash`], [`OutputError::Exists`] if the name was taken meanwhile, and [`OutputError::Io`].
     pub fn finish(mut self) -> Result<(), OutputError> {
-        let mut chunk = vec![0; 1 << 20];
+        let mut chunk = vec![0; (self.manifest.size - self.hashed).min(1 << 20) as usize];
         while self.hashed < self.manifest.size {
             let size = (self.manifest.size - self.hashed).min(chunk.len() as u64) as usize;
             let read = self.file.read_exact_at(&mut chunk[..size], self.hashed);
@@ -152,7 +152,12 @@ impl Output {
         }
         self.finished = true;
         // The name, too, should outlive a loss of power; where a directory cannot be synchronised, it will have to do without.
-        let _ = rustix::fs::fsync(&self.directory);
+        // What stands for the directory here can only be used for looking names up.
+        if let Ok(directory) =
+            rustix::fs::openat(&self.directory, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        {
+            let _ = rustix::fs::fsync(directory);
+        }
         Ok(())
     }
 

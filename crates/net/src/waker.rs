@@ -1,0 +1,56 @@
+//! Ends an endpoint's wait for datagrams from another thread.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ends the wait of an [`Endpoint`](crate::Endpoint) in another thread.
+#[derive(Clone, Debug)]
+pub struct Waker {
+    pipe: Arc<PipeWriter>,
+    /// There is a byte in the pipe, or will be at once: it never has more than one.
+    pending: Arc<AtomicBool>,
+}
+
+impl Waker {
+    /// The endpoint's wait ends now; the next one at once if it does not wait.
+    pub fn wake(&self) {
+        if !self.pending.swap(true, Ordering::AcqRel) {
+            // It fails only if the endpoint is gone.
+            let _ = (&*self.pipe).write(&[0]);
+        }
+    }
+}
+
+/// The endpoint's end.
+#[derive(Debug)]
+pub(crate) struct Wakes {
+    pipe: PipeReader,
+    waker: Waker,
+}
+
+impl Wakes {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let waker = Waker { pipe: Arc::new(writer), pending: Arc::new(AtomicBool::new(false)) };
+        Ok(Self { pipe: reader, waker })
+    }
+
+    pub(crate) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// The pipe can be read: whoever wakes it from now on means a later wait.
+    pub(crate) fn take(&self) -> io::Result<()> {
+        (&self.pipe).read_exact(&mut [0])?;
+        self.waker.pending.swap(false, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+impl AsFd for Wakes {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
