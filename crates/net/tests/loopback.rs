@@ -6,10 +6,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anabranch_net::{
     Endpoint, Failure, HostConfig, Input, NetError, ObjectName, Outcome, Protection, Psk, ReceiveOptions, Report,
-    Wanted, fetch, receive_dir, send_file, serve,
+    Wanted, fetch, receive_dir, send_file, send_files, serve,
 };
 use tempfile::TempDir;
 
@@ -169,4 +170,58 @@ fn a_sender_that_is_stopped_leaves_nothing_behind() {
     assert!(matches!(stopped, Err(NetError::Stopped)));
     assert_eq!(thread.join().expect("no panic"), ["lost rivers.bin: cancelled by the other side"]);
     assert_eq!(fs::read_dir(into.path()).expect("a directory").count(), 0);
+}
+
+#[test]
+fn small_files_go_several_at_once() {
+    let (from, into) = (directory(), [directory(), directory()]);
+    // Two have the same content.
+    let contents: Vec<Vec<u8>> = (0..40).map(|n| content(n / 2 * 2, 5000 + n as usize / 2)).collect();
+    let files: Vec<Input> =
+        contents.iter().enumerate().map(|(n, bytes)| file(from.path(), &format!("{n}.bin"), bytes)).collect();
+    let receivers = into.each_ref().map(|into| receiver(into.path(), files.len()));
+    let to = receivers.each_ref().map(|(address, _)| *address);
+    let (mut sending, mut sent, mut most, mut bytes_sent) = (0, 0, 0, 0);
+    let outcomes = send_files(&mut endpoint(), &files, &to, None, |report| {
+        match report {
+            Report::Sending { file } => {
+                assert_eq!(file, sending, "in order");
+                sending += 1;
+            }
+            Report::Sent { outcomes, sent_bytes, .. } => {
+                assert_eq!(outcomes, [Some(Outcome::Verified), Some(Outcome::Verified)]);
+                sent += 1;
+                bytes_sent += sent_bytes;
+            }
+            _ => {}
+        }
+        most = most.max(sending - sent);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(outcomes.expect("sent"), vec![vec![Some(Outcome::Verified); 2]; files.len()]);
+    assert_eq!((sending, sent), (files.len(), files.len()));
+    assert!((2..=16).contains(&most), "{most} at once");
+    let size: u64 = contents.iter().map(|bytes| bytes.len() as u64).sum();
+    assert!((2 * size..4 * size).contains(&bytes_sent), "{bytes_sent} bytes for {size} to two");
+    for ((_, thread), into) in receivers.into_iter().zip(&into) {
+        assert_eq!(thread.join().expect("no panic").len(), files.len());
+        for (n, bytes) in contents.iter().enumerate() {
+            assert!(fs::read(into.path().join(format!("{n}.bin"))).expect("there") == *bytes);
+        }
+        assert_eq!(fs::read_dir(into.path()).expect("a directory").count(), files.len(), "nothing else is left");
+    }
+}
+
+#[test]
+fn a_waker_ends_a_wait_before_it_and_during_it() {
+    let mut endpoint = endpoint();
+    let waker = endpoint.waker();
+    waker.wake();
+    waker.wake();
+    let none = |_: &mut _, _, _, event| panic!("{event:?}");
+    // Whoever waits for an hour here was not woken.
+    endpoint.turn(Duration::from_secs(3600), none).expect("a turn");
+    let thread = thread::spawn(move || waker.wake());
+    endpoint.turn(Duration::from_secs(3600), none).expect("a turn");
+    thread.join().expect("no panic");
 }
