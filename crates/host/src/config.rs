@@ -8,6 +8,9 @@ use crate::limits::{LIVE_BLOCKS, Limits};
 use crate::session::HEADERS;
 use crate::wire::{MAX_DATAGRAM_BYTES, MIN_OPEN_BYTES};
 
+/// Bytes that a system call or a network card may handle at once: what an IP packet can have (generic segmentation offload).
+const OFFLOAD: u32 = 65_536;
+
 /// What a sender does about receivers that hold the others of a group back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stragglers {
@@ -164,6 +167,7 @@ impl HostConfig {
             probe_timeout: Duration::from_ms(16),
             linger: Duration::from_secs(4),
             window_control: if grouped { WindowControl::Fixed } else { WindowControl::Bbr },
+            host_batch: (OFFLOAD / u32::from(symbol_bytes)).max(1),
             give_up_after: Some(self.give_up_after),
             straggler,
             ..ScdpConfig::default()

@@ -28,6 +28,9 @@ pub struct ScdpConfig {
     pub window_control: WindowControl,
     /// Symbols that a receiver has on their way from one sender at most, where it finds their number itself, 4 to 65535.
     pub window_limit: u32,
+    /// Symbols that hosts send and receive at once (offloads, coarse timers), 1 to 65535: a receiver that finds their number itself has up to
+    /// three times as many on their way, whatever the round trip seems to be.
+    pub host_batch: u32,
     /// Symbols are ECN-capable (RFC 3168): switches may mark them, which lowers windows that a receiver finds itself.
     pub ecn: bool,
     /// Symbols of a source block at most, 1 to 56403 (RFC 6330 §5.1.2). SCDP §V: 100.
@@ -111,6 +114,7 @@ impl Default for ScdpConfig {
             initial_window_many_to_one: 6,
             window_control: WindowControl::Fixed,
             window_limit: 8192,
+            host_batch: 1,
             ecn: false,
             block_symbols: 100,
             overhead: 2,
@@ -171,6 +175,9 @@ impl ScdpConfig {
         }
         if !(4..=u32::from(u16::MAX)).contains(&self.window_limit) {
             return error("window_limit", format!("{} is not from 4 to 65535", self.window_limit));
+        }
+        if !(1..=u32::from(u16::MAX)).contains(&self.host_batch) {
+            return error("host_batch", format!("{} is not from 1 to 65535", self.host_batch));
         }
         if !(1..=MAX_BLOCK_SYMBOLS).contains(&self.block_symbols) {
             return error("block_symbols", format!("{} is not from 1 to 56403", self.block_symbols));
@@ -259,6 +266,7 @@ mod tests {
         assert_eq!(field(|c| c.priority_thresholds = (0..8).map(Bytes).collect()), "priority_thresholds");
         assert_eq!(field(|c| c.failure_probability = vec![1.5]), "failure_probability");
         assert_eq!(field(|c| c.window_limit = 3), "window_limit");
+        assert_eq!(field(|c| c.host_batch = 0), "host_batch");
         assert_eq!(field(|c| c.give_up_after = Some(Duration::ZERO)), "give_up_after");
         assert_eq!(field(|c| c.block_symbols = 56_404), "block_symbols");
         assert_eq!(field(|c| c.straggler.symbols = Some(0)), "straggler.symbols");

@@ -32,7 +32,7 @@ impl Window {
     pub(super) fn new(initial: u32, config: &ScdpConfig, seed: u64) -> Self {
         let bbr = match config.window_control {
             WindowControl::Fixed => None,
-            WindowControl::Bbr => Some(Box::new(Bbr::new(initial, config.window_limit, seed))),
+            WindowControl::Bbr => Some(Box::new(Bbr::new(initial, config.window_limit, config.host_batch, seed))),
         };
         Self { symbols: initial, bbr }
     }

@@ -22,6 +22,10 @@ use crate::scdp::layout::mix;
 
 /// The window is never less: enough to see a gap, and to keep two ends busy (ibid. §2.7: `BBRMinPipeCwnd`).
 const FLOOR: f64 = 4.0;
+/// Nor is it less than so many batches of what hosts handle at once, which is what comes in so long a time at most (ibid.
+/// §4.4.2.1 and §4.6.3: `BBR.offload_budget`, `BBR.send_quantum`).
+const BATCHES: f64 = 3.0;
+const BATCH_TIME: Duration = Duration::from_ms(1);
 /// Window gain when the rate is not known to be all there is: 2 / ln 2 (ibid. §2.4: `BBRStartupPacingGain`).
 const STARTUP_GAIN: f64 = 2.885;
 /// Start-up ends when the rate has grown by less than this in so many round trips in a row (ibid. §4.3.1.2).
@@ -105,6 +109,7 @@ pub(in crate::scdp::receiver) struct Bbr {
     goal: f64,
     initial: f64,
     limit: f64,
+    batch: f64,
     state: State,
     /// Symbols that have arrived whole, and when the last did.
     delivered: u64,
@@ -132,13 +137,14 @@ pub(in crate::scdp::receiver) struct Bbr {
 }
 
 impl Bbr {
-    /// Begins with the sender's initial window; the window is `limit` at most.
-    pub(super) fn new(initial: u32, limit: u32, seed: u64) -> Self {
+    /// Begins with the sender's initial window; the window is `limit` at most. Hosts handle `batch` symbols at once.
+    pub(super) fn new(initial: u32, limit: u32, batch: u32, seed: u64) -> Self {
         Self {
             window: f64::from(initial),
             goal: f64::from(initial),
             initial: f64::from(initial),
             limit: f64::from(limit),
+            batch: f64::from(batch),
             state: State::Startup,
             delivered: 0,
             last_delivery: Time::ZERO,
@@ -211,7 +217,11 @@ impl Bbr {
         (self.timed, self.last_round_trip) = (None, None);
         if timeouts > 1 {
             let (delivered, last_delivery) = (self.delivered, self.last_delivery);
-            *self = Self { delivered, last_delivery, ..Self::new(self.initial as u32, self.limit as u32, self.seed) };
+            *self = Self {
+                delivered,
+                last_delivery,
+                ..Self::new(self.initial as u32, self.limit as u32, self.batch as u32, self.seed)
+            };
         }
     }
 
@@ -245,7 +255,14 @@ impl Bbr {
     fn wanted(&self, product: f64) -> f64 {
         let (window, rounds) = self.crowded;
         let held = self.state == State::Steady && rounds >= CROWDED_ROUNDS;
-        (product * self.gain()).max(if held { window } else { 0.0 })
+        let wanted = (product * self.gain()).max(if held { window } else { 0.0 });
+        if matches!(self.state, State::Probe(_)) { wanted } else { wanted.max(self.batches()) }
+    }
+
+    /// What keeps two hosts busy that handle symbols in batches: one that is sent, one on its way, one that is received. Where they
+    /// are late by more than the least round trip, the product alone would make the window smaller and smaller.
+    fn batches(&self) -> f64 {
+        BATCHES * (self.rate() * BATCH_TIME.ps() as f64).min(self.batch)
     }
 
     fn judge_crowd(&mut self, taken: f64) {
@@ -384,7 +401,7 @@ mod tests {
         }
 
         fn batched(limit: u32, batch: u64) -> Self {
-            let (bbr, coming) = (Bbr::new(10, limit, 7), std::collections::VecDeque::new());
+            let (bbr, coming) = (Bbr::new(10, limit, 1, 7), std::collections::VecDeque::new());
             let mut path = Self { bbr, now: 0, asked: 0, coming, idle_at: 0, batch, asks_at: 0 };
             path.ask();
             path
@@ -475,6 +492,19 @@ mod tests {
         let timed = path.bbr.timed.expect("one always is");
         path.bbr.on_symbol(Time(timed.at.ps() + ROUND / 50), timed.block, timed.index, Seen::Whole, 100);
         assert!(path.bbr.round_trip.expect("known").0 >= before);
+    }
+
+    #[test]
+    fn hosts_that_are_late_keep_as_much_on_its_way_as_they_handle_at_once() {
+        // 100 symbols come in a millisecond. Once both ends were awake, and a round trip took a fiftieth of that.
+        for (batch, expected) in [(1, 3.0..5.1), (45, 135.0..135.1), (1000, 300.0..306.0)] {
+            let mut path = Path::new(8192);
+            path.run(3_000);
+            path.bbr.batch = f64::from(batch);
+            assert_eq!(path.bbr.state, State::Steady);
+            let wanted = path.bbr.wanted(2.0);
+            assert!(expected.contains(&wanted), "{batch} at once: {wanted}");
+        }
     }
 
     #[test]
