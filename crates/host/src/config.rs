@@ -167,6 +167,8 @@ impl HostConfig {
             probe_timeout: Duration::from_ms(16),
             linger: Duration::from_secs(4),
             window_control: if grouped { WindowControl::Fixed } else { WindowControl::Bbr },
+            // The fixed window of a group takes no notice of marks.
+            ecn: !grouped,
             host_batch: (OFFLOAD / u32::from(symbol_bytes)).max(1),
             give_up_after: Some(self.give_up_after),
             straggler,

@@ -21,7 +21,7 @@ use crate::wire::{
     Answer, Cookie, HandshakePacket, Kind, Object as Wanted, Offer, Open, Prefix, Reason, Refusal, Request,
     RetryPacket, RetryRepr, Salt,
 };
-use crate::{Manifest, Object, Received, Sealer, Unsealer};
+use crate::{Ecn, Manifest, Object, Received, Sealer, Unsealer};
 
 /// Events that the application has not taken, beside four of each session: while there are more, nobody opens a session.
 const WAITING_EVENTS: usize = 1024;
@@ -556,13 +556,13 @@ impl Host {
         Some((id, event))
     }
 
-    /// The next datagram, appended to `out`, and the addresses that it goes to, each: in `to`. False if there is none now.
-    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> bool {
+    /// The next datagram, appended to `out`, and the addresses that it goes to, each: in `to`. How it is to be sent; none if there is none now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Ecn> {
         to.clear();
         if let Some((peer, datagram)) = self.stray.pop_front() {
             out.extend_from_slice(&datagram);
             to.push(peer);
-            return true;
+            return Some(Ecn::NotEct);
         }
         while let Some(id) = self.schedule.turn() {
             let sent = match self.sessions.get_mut(&id) {
@@ -570,7 +570,7 @@ impl Host {
                     let sent = outgoing.poll_transmit(now, out, to);
                     sent.unwrap_or_else(|failure| {
                         outgoing.cancel(&failure);
-                        outgoing.poll_transmit(now, out, to).unwrap_or(false)
+                        outgoing.poll_transmit(now, out, to).unwrap_or(None)
                     })
                 }
                 Some(Session::Incoming(incoming)) => {
@@ -580,18 +580,18 @@ impl Host {
                         None
                     });
                     to.extend(peer);
-                    peer.is_some()
+                    peer.map(|_| Ecn::NotEct)
                 }
-                Some(Session::Pending(_)) | None => false,
+                Some(Session::Pending(_)) | None => None,
             };
-            if sent {
+            if sent.is_some() {
                 self.schedule.sent();
-                return true;
+                return sent;
             }
             self.after_transmit(now, id);
             self.schedule.wait(id, self.sessions.get(&id).and_then(timeout));
         }
-        false
+        None
     }
 
     /// A number for a session with these peers that none of their sessions has.

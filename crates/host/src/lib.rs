@@ -65,7 +65,7 @@ pub use host::Host;
 pub use key_file::KeyFileError;
 pub use keys::{DirectionKeys, Protection, Psk};
 pub use object::Object;
-pub use received::Received;
+pub use received::{Ecn, Received};
 pub use seal::{MAX_DATAGRAMS, SealError, Sealer};
 pub use session::{Failure, Outcome};
 pub use signature::{BadSignature, PublicKey, SigningKey};

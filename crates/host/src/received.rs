@@ -1,6 +1,16 @@
-//! How a datagram came, besides its bytes.
+//! How datagrams come and go, besides their bytes.
 
 use std::net::SocketAddr;
+
+/// The ECN codepoint of a datagram that leaves (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// A switch whose queue is too long drops it.
+    #[default]
+    NotEct,
+    /// A switch may mark it instead: the receiver finds its window by itself, and takes notice.
+    Ect0,
+}
 
 /// How a datagram came.
 #[derive(Clone, Copy, Debug)]

@@ -39,7 +39,7 @@ fn received(from: SocketAddr) -> Received {
 /// Takes all that a host has to send; how many bytes.
 fn sent(host: &mut Host, now: Time, keep: &mut Vec<Vec<u8>>) -> usize {
     let (mut out, mut to, mut bytes) = (Vec::new(), Vec::new(), 0);
-    while host.poll_transmit(now, &mut out, &mut to) {
+    while host.poll_transmit(now, &mut out, &mut to).is_some() {
         bytes += out.len() * to.len();
         keep.push(std::mem::take(&mut out));
     }

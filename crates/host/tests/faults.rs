@@ -26,6 +26,7 @@ fn faults(random: &mut Xoshiro256PlusPlus) -> Faults {
         mtu: if random.random_bool(0.05) { 1400 } else { 65_535 },
         rate_mbps: [10, 100, 1000, 10_000][random.random_range(0..4)],
         queue: random.random_range(5_000..500_000),
+        mark: random.random_range(0..1_000_000),
     }
 }
 

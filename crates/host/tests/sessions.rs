@@ -28,6 +28,28 @@ fn an_object_goes_to_one_receiver() {
 }
 
 #[test]
+fn marks_keep_the_queue_of_one_receiver_short_and_are_not_put_on_what_goes_to_groups() {
+    let mean_wait = |receivers: usize, mark: usize| {
+        let faults =
+            Faults { rate_mbps: 200, queue: 1_000_000, mark, delay: Duration::from_ms(2), ..Faults::default() };
+        let mut world = World::new(2, receivers + 1, faults);
+        (1..=receivers).for_each(|n| world.nodes[n].joined.push(group()));
+        let object = bytes(2, 20_000_000);
+        let to: Vec<usize> = (1..=receivers).collect();
+        world.send(0, &to, &object, "object", (receivers > 1).then(group));
+        assert!(world.run_for(30));
+        assert!(world.nodes[1].received[0].1 == object);
+        // 20 MB at 200 Mbit/s take 0.8 s.
+        assert!(seconds(world.now) < 6.0, "{receivers} receivers, marks beyond {mark} B: {}", seconds(world.now));
+        let (waited, datagrams) = world.nodes[0].waited;
+        waited.ps() as f64 / 1e9 / f64::from(datagrams)
+    };
+    let (drops, marks) = (mean_wait(1, usize::MAX), mean_wait(1, 30_000));
+    assert!(marks < 0.6 * drops, "{drops} ms without marks, {marks} ms with");
+    assert_eq!(mean_wait(2, usize::MAX).to_bits(), mean_wait(2, 0).to_bits());
+}
+
+#[test]
 fn an_object_goes_to_many_by_a_group_for_the_price_of_one() {
     let mut world = World::new(2, 5, Faults::default());
     (1..5).for_each(|n| world.nodes[n].joined.push(group()));

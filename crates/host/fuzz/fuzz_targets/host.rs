@@ -296,7 +296,7 @@ impl World {
         for n in 0..2 {
             for _ in 0..200 {
                 out.clear();
-                if !self.hosts[n].poll_transmit(self.now, &mut out, &mut to) {
+                if self.hosts[n].poll_transmit(self.now, &mut out, &mut to).is_none() {
                     break;
                 }
                 for &to in &to {

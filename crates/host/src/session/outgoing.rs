@@ -16,7 +16,7 @@ pub(crate) use super::pace::Pace;
 use super::repeat::Repeat;
 use crate::keys::TAG;
 use crate::wire::{Answer, Control, Held, Offer, Open, Parameters, Salt, SymbolRepr};
-use crate::{Manifest, Object, SealError, Sealer, Unsealer, wire};
+use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer, wire};
 
 /// Bytes that may go to an address before it has shown that it receives them, for each byte that came from it (RFC 9000 §8.1).
 pub(crate) const AMPLIFICATION: usize = 3;
@@ -490,7 +490,7 @@ impl Outgoing {
         now: Time,
         out: &mut Vec<u8>,
         to: &mut Vec<SocketAddr>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<Ecn>, Failure> {
         to.clear();
         if self.changed {
             for index in 0..self.remotes.len() {
@@ -498,7 +498,7 @@ impl Outgoing {
                 if self.poll_message(now, index, out)? {
                     self.pay(out.len() - before);
                     to.push(self.remotes[index].peer);
-                    return Ok(true);
+                    return Ok(Some(Ecn::NotEct));
                 }
             }
             self.set_targets();
@@ -511,12 +511,12 @@ impl Outgoing {
             self.progress = now;
         }
         if self.paced_until.is_some() || self.over {
-            return Ok(false);
+            return Ok(None);
         }
         if let Origin::Requested { allowance: Some(left), .. } = self.origin
             && left < usize::from(self.options.symbol_bytes) + HEADERS + LAST_WORD
         {
-            return Ok(false);
+            return Ok(None);
         }
         while let Some(transmit) = self.sender.poll_transmit(now) {
             let before = out.len();
@@ -542,9 +542,9 @@ impl Outgoing {
             if let Some(pace) = &mut self.pace {
                 pace.spend(now, bytes as u64);
             }
-            return Ok(true);
+            return Ok(Some(if transmit.ect { Ecn::Ect0 } else { Ecn::NotEct }));
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Bytes leave, perhaps to an address that is not validated.

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
 use anabranch_host::{
-    Failure, Host, HostConfig, HostEvent, Manifest, ObjectName, Outcome, Protection, Psk, Received, SessionId,
+    Ecn, Failure, Host, HostConfig, HostEvent, Manifest, ObjectName, Outcome, Protection, Psk, Received, SessionId,
 };
 use anabranch_transport::{Duration, Time};
 use rand::{Rng, RngExt, SeedableRng};
@@ -35,6 +35,8 @@ pub struct Faults {
     pub rate_mbps: u64,
     /// Bytes that may wait before a link.
     pub queue: usize,
+    /// Behind more than so many bytes, datagrams that are ECN-capable are marked.
+    pub mark: usize,
 }
 
 impl Default for Faults {
@@ -51,6 +53,7 @@ impl Default for Faults {
             mtu: 65_535,
             rate_mbps: 1000,
             queue: 200_000,
+            mark: usize::MAX,
         }
     }
 }
@@ -88,6 +91,8 @@ pub struct Node {
     pub checking: Option<SessionId>,
     pub closed: Vec<SessionId>,
     pub bytes_sent: usize,
+    /// For how long all datagrams together have waited before the link, and how many they were.
+    pub waited: (Duration, u32),
     pub bytes_arrived: usize,
     /// It neither sends nor receives.
     pub dead: bool,
@@ -166,6 +171,7 @@ impl World {
             checking: None,
             closed: Vec::new(),
             bytes_sent: 0,
+            waited: (Duration::ZERO, 0),
             bytes_arrived: 0,
             dead: false,
             out_free: Time::ZERO,
@@ -231,11 +237,9 @@ impl World {
                 self.act(n);
                 loop {
                     out.clear();
-                    if !self.nodes[n].host.poll_transmit(self.now, &mut out, &mut to) {
-                        break;
-                    }
+                    let Some(ecn) = self.nodes[n].host.poll_transmit(self.now, &mut out, &mut to) else { break };
                     for &to in &to {
-                        self.transmit(n, to, &out);
+                        self.transmit(n, to, ecn, &out);
                     }
                     self.act(n);
                 }
@@ -275,7 +279,7 @@ impl World {
     }
 
     /// What the network does to a datagram.
-    fn transmit(&mut self, from: usize, to: SocketAddr, bytes: &[u8]) {
+    fn transmit(&mut self, from: usize, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
         let source = address(from);
         if let Some(tap) = &mut self.tap {
             tap(source, to, bytes);
@@ -287,11 +291,14 @@ impl World {
         let faults = self.faults;
         let node = &mut self.nodes[from];
         node.bytes_sent += bytes.len();
-        let time = |bytes: usize| Duration::from_ps(bytes as u64 * 8_000_000 / faults.rate_mbps);
+        let time = |bytes: usize| Duration::from_ps((bytes as u64).saturating_mul(8_000_000) / faults.rate_mbps);
         // The sender's link: what would wait too long is dropped.
         if node.out_free > self.now + time(faults.queue) {
             return;
         }
+        let waits = node.out_free.since(self.now);
+        let ce = ecn == Ecn::Ect0 && waits > time(faults.mark);
+        node.waited = (node.waited.0 + waits, node.waited.1 + 1);
         node.out_free = node.out_free.max(self.now) + time(bytes.len() + 42);
         let left = node.out_free;
         let targets: Vec<usize> = (0..self.nodes.len())
@@ -321,7 +328,7 @@ impl World {
                 }
                 node.in_free = node.in_free.max(at) + time(bytes.len() + 42);
                 self.sent += 1;
-                let received = Received { from: source, ce: false, by_group: to.ip().is_multicast() };
+                let received = Received { from: source, ce, by_group: to.ip().is_multicast() };
                 self.flying.insert((node.in_free + jitter, self.sent), (n, received, bytes));
             }
         }
