@@ -29,7 +29,10 @@ impl Limits {
     /// The answer to who announces them.
     pub(crate) fn check(&self, manifest: &Manifest, parameters: &Parameters) -> Result<Options, Refusal> {
         if manifest.size > self.object {
-            return Err(Refusal::new(Reason::TooLarge, "larger than this host takes"));
+            return Err(Refusal::new(
+                Reason::TooLarge,
+                &format!("larger than the {} B that this host takes", self.object),
+            ));
         }
         if parameters.symbol_bytes > self.symbol {
             return Err(Refusal::new(Reason::Unsupported, "packets larger than this host takes"));

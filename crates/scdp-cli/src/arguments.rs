@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use anabranch_transport::{Duration, Rate};
+use anabranch_transport::{Bytes, Duration, Rate};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -146,6 +146,9 @@ pub(crate) struct Receive {
     /// Replace files that exist; without, a file of the same name is kept and the sender is told
     #[arg(long)]
     pub(crate) force: bool,
+    /// Refuse larger files; the room for a file is reserved when it is offered
+    #[arg(long, value_name = "SIZE", default_value = "1TB")]
+    pub(crate) max_size: Bytes,
     /// Stop after one file: --count 1
     #[arg(long, conflicts_with = "count")]
     pub(crate) once: bool,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anabranch_net::{Endpoint, NetError, Protection, ReceiveOptions, Report, receive_dir};
+use anabranch_net::{Endpoint, HostConfig, NetError, Protection, ReceiveOptions, Report, receive_dir};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::arguments::Receive;
@@ -22,7 +22,8 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     let protected = matches!(protection, Protection::Psk(_));
     can_write(&arguments.dir)?;
     let config = session::config(protection, &arguments.timeout, &arguments.mtu, None, arguments.bind);
-    let mut endpoint = Endpoint::bind(arguments.bind, config)?;
+    let max_object_bytes = arguments.max_size.0;
+    let mut endpoint = Endpoint::bind(arguments.bind, HostConfig { max_object_bytes, ..config })?;
     let group = arguments.group.map(|group| group.0);
     if let Some(group) = group {
         endpoint.join(group, arguments.interface.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))?;
