@@ -132,7 +132,7 @@ impl<'a> Sending<'a> {
             tell(Report::Sending { file });
             let receivers: Vec<usize> = (0..self.to.len()).filter(|&index| !self.silent[index]).collect();
             if receivers.is_empty() {
-                tell(Report::Sent { file, outcomes: self.outcomes[file].clone(), sent_bytes: 0 });
+                tell(Report::Sent { file, outcomes: self.outcomes[file].clone(), sent_bytes: 0, symbols: 0 });
                 continue;
             }
             let addresses: Vec<SocketAddr> = receivers.iter().map(|&index| self.to[index]).collect();
@@ -169,11 +169,12 @@ impl<'a> Sending<'a> {
                 self.outcomes[file][index] = Some(outcome.clone());
                 tell(Report::Receiver { file, index, outcome });
             }
-            HostEvent::Closed { sent_bytes, .. } => {
+            HostEvent::Closed { stats, sent_bytes } => {
                 let file = one.file;
                 self.under_way.remove(&id);
                 self.done_bytes += self.files[file].manifest().size;
-                tell(Report::Sent { file, outcomes: self.outcomes[file].clone(), sent_bytes });
+                let (outcomes, symbols) = (self.outcomes[file].clone(), stats.data_sent);
+                tell(Report::Sent { file, outcomes, sent_bytes, symbols });
             }
             _ => {}
         }

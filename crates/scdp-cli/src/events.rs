@@ -94,6 +94,8 @@ pub(crate) enum Event {
         seconds: f64,
         /// Bytes of all datagrams sent for it, without headers of UDP and IP.
         sent_bytes: u64,
+        /// Encoding symbols sent for it, to a group or to one receiver.
+        symbols: u64,
     },
     /// `receive` and `fetch`: a file is here: whole, its hash compared, on the disk.
     Received {

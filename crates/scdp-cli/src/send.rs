@@ -140,7 +140,7 @@ impl Telling<'_> {
                 output.tell(&Event::Sending { name, hash, size_bytes: manifest.size, receivers });
             }
             Report::Receiver { file, index, outcome } => self.receiver(file, index, Some(&outcome)),
-            Report::Sent { file, outcomes, sent_bytes } => {
+            Report::Sent { file, outcomes, sent_bytes, symbols } => {
                 for index in (0..outcomes.len()).filter(|&index| outcomes[index].is_none()) {
                     self.receiver(file, index, None);
                 }
@@ -148,7 +148,7 @@ impl Telling<'_> {
                 let (name, hash, size_bytes) = (manifest.name.to_string(), session::hash(manifest), manifest.size);
                 let verified = outcomes.iter().flatten().filter(|outcome| outcome.is_success()).count();
                 let seconds = self.watches.stop(manifest);
-                output.tell(&Event::Sent { name, hash, size_bytes, receivers, verified, seconds, sent_bytes });
+                output.tell(&Event::Sent { name, hash, size_bytes, receivers, verified, seconds, sent_bytes, symbols });
             }
             _ => {}
         }
