@@ -8,6 +8,7 @@ use anabranch_transport::scdp::{Header, Layout, Options, Pull, RaptorQDecoder, R
 use anabranch_transport::{Arrival, Duration, Endpoint, Event, Peer, Stats, Time};
 
 use super::outcome::Failure;
+use super::pull_pace::PullPace;
 use super::repeat::Repeat;
 use crate::limits::Limits;
 use crate::wire::{
@@ -174,6 +175,9 @@ pub(crate) struct Incoming {
     limits: Limits,
     news: Vec<News>,
     sent_bytes: u64,
+    pull_pace: PullPace,
+    /// There may be pulls that leave later.
+    paced_until: Option<Time>,
 }
 
 impl Incoming {
@@ -237,6 +241,8 @@ impl Incoming {
             limits,
             news: Vec::new(),
             sent_bytes: 0,
+            pull_pace: PullPace::default(),
+            paced_until: None,
         }
     }
 
@@ -524,6 +530,7 @@ impl Incoming {
             Payload::Whole(bytes) => (false, bytes),
             Payload::Trimmed => (true, &[][..]),
         };
+        self.pull_pace.on_symbol(now, trimmed);
         let header = Header::Symbol(symbol.symbol(options));
         let arrival = Arrival { header, from: lane as Peer, trimmed, ce, returned: false };
         receiver.handle_payload(now, &arrival, payload);
@@ -608,6 +615,7 @@ impl Incoming {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
+        self.paced_until = self.paced_until.filter(|until| *until > now);
         if let Some(receiver) = &mut self.receiver {
             receiver.handle_timeout(now);
             self.drain(now);
@@ -647,7 +655,13 @@ impl Incoming {
         let asking = self.lanes.iter().filter(|lane| !lane.ended);
         let repeats = asking.filter_map(|lane| lane.repeat.due().into_iter().chain(lane.repeat.ends(limit)).min());
         let receiver = self.receiver.as_ref().and_then(Endpoint::poll_timeout);
-        repeats.chain(self.no_multicast.due()).chain(receiver).chain(self.forget_at).chain(self.deadline()).min()
+        repeats
+            .chain(self.no_multicast.due())
+            .chain(receiver)
+            .chain(self.forget_at)
+            .chain(self.deadline())
+            .chain(self.paced_until)
+            .min()
     }
 
     /// The next datagram, appended to `out`, and where it goes.
@@ -686,7 +700,12 @@ impl Incoming {
         let is_full = self.is_full();
         let Some(receiver) = self.receiver.as_mut().filter(|_| !is_full) else { return };
         for _ in 0..BATCH {
-            let Some(transmit) = receiver.poll_transmit(now).or_else(|| receiver.poll_pull(now)) else { return };
+            let transmit = receiver.poll_transmit(now).or_else(|| {
+                self.paced_until = self.pull_pace.until(now);
+                let pull = if self.paced_until.is_none() { receiver.poll_pull(now) } else { None };
+                pull.inspect(|_| self.pull_pace.spend(now))
+            });
+            let Some(transmit) = transmit else { return };
             let Header::Pull(pull) = transmit.header else { continue };
             let pulls = &mut self.pulls[usize::from(transmit.to)];
             let alike = |other: &&mut Pull| {

@@ -6,6 +6,7 @@ mod lag;
 mod outcome;
 mod outgoing;
 mod pace;
+mod pull_pace;
 mod repeat;
 
 pub(crate) use incoming::{Incoming, Lane, News, Terms};
