@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::addresses::{Group, Host};
+use crate::lab::{self, Lab};
 
 /// The UDP port of receivers and servers.
 pub(crate) const PORT: u16 = 7217;
@@ -61,6 +62,9 @@ pub(crate) enum Command {
         after_help = "Example:\n  scdp doctor\n\nNeeds no rights, changes nothing. Exit code 0 whatever it finds."
     )]
     Doctor(Doctor),
+    /// Runs commands in hosts around one switch, made of network namespaces of this machine
+    #[command(after_help = lab::EXAMPLES)]
+    Lab(Lab),
     /// Prints the completions of a shell
     #[command(after_help = "Example:\n  scdp completions bash > ~/.local/share/bash-completion/completions/scdp")]
     Completions {
@@ -83,6 +87,7 @@ impl Command {
             | Self::Receive(Receive { json, .. })
             | Self::Serve(Serve { json, .. })
             | Self::Fetch(Fetch { json, .. })
+            | Self::Lab(Lab { json, .. })
             | Self::Doctor(Doctor { json }) => json.json,
             Self::Key(_) | Self::Completions { .. } | Self::Man { .. } => false,
         }

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::figures;
 
@@ -151,7 +152,74 @@ pub(crate) enum Event {
         /// Why.
         reason: String,
     },
-    /// `doctor`: something was looked at.
+    /// `lab --dry-run`: a run that would be.
+    Planned {
+        /// Its number, from 1.
+        run: usize,
+        /// What varies, and its values.
+        values: Map<String, Value>,
+        /// Its seed.
+        seed: u64,
+    },
+    /// `lab`: a run is done.
+    Run {
+        /// Its number, from 1.
+        run: usize,
+        /// What varies, and its values.
+        values: Map<String, Value>,
+        /// Its seed.
+        seed: u64,
+        /// Whether all steps and checks succeeded.
+        ok: bool,
+        /// Wall time of the steps that are measured.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        seconds: Option<f64>,
+        /// Wall time of each step.
+        steps: Vec<f64>,
+        /// Bytes that each host has sent while the steps ran, headers of Ethernet included.
+        sent_bytes: Map<String, Value>,
+        /// What the switch has counted, in its own words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        switch: Option<Value>,
+        /// What failed, and the last lines of its output.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
+    },
+    /// `lab`: all runs with the same values are done.
+    Combination {
+        /// What varies, and its values.
+        values: Map<String, Value>,
+        /// How many runs.
+        runs: usize,
+        /// How many of them succeeded: what follows is of these.
+        ok: usize,
+        /// Median of their times.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        median_seconds: Option<f64>,
+        /// The shortest.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        least_seconds: Option<f64>,
+        /// The longest.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        most_seconds: Option<f64>,
+        /// Median of the bytes that each host has sent.
+        sent_bytes: Map<String, Value>,
+    },
+    /// `lab --hold` and `--shell`: a host is there.
+    Host {
+        /// Its name.
+        host: String,
+        /// Its address.
+        address: String,
+        /// What runs a command in it.
+        enter: String,
+    },
+    /// `lab --clean`: something that a lab had left is gone.
+    Removed {
+        /// The network namespace, or the folder.
+        name: String,
+    },
+    /// `doctor`: something was looked at; `lab --check`: the file is right.
     Check {
         /// What.
         check: &'static str,
@@ -196,13 +264,22 @@ pub(crate) enum Verdict {
 impl Event {
     /// Whether it is what the user asked for, and not how it goes: the first belongs to stdout.
     pub(crate) fn is_result(&self) -> bool {
-        matches!(self, Self::Sent { .. } | Self::Received { .. } | Self::AlreadyThere { .. } | Self::Check { .. })
+        matches!(
+            self,
+            Self::Sent { .. }
+                | Self::Received { .. }
+                | Self::AlreadyThere { .. }
+                | Self::Check { .. }
+                | Self::Host { .. }
+                | Self::Removed { .. }
+        )
     }
 
     /// Whether a person reads it as a line: the rest is in tables and bars.
     pub(crate) fn is_line(&self) -> bool {
         match self {
             Self::Progress { .. } | Self::Sending { .. } | Self::Began { .. } | Self::Indexed { .. } => false,
+            Self::Planned { .. } | Self::Combination { .. } => false,
             Self::Receiver { outcome, .. } => !matches!(outcome, Verdict::Verified | Verdict::AlreadyThere),
             _ => true,
         }
@@ -256,6 +333,18 @@ impl fmt::Display for Event {
             }
             Self::NotServed { peer: Some(peer), reason } => write!(f, "{peer} asks in vain: {reason}"),
             Self::NotServed { peer: None, reason } => write!(f, "not served: {reason}"),
+            Self::Planned { run, values, .. } => write!(f, "run {run}{}", shown(values)),
+            Self::Run { run, values, seconds, failure, .. } => {
+                write!(f, "run {run}{}: ", shown(values))?;
+                match (failure, seconds) {
+                    (Some(failure), _) => f.write_str(failure),
+                    (None, Some(seconds)) => write!(f, "{seconds:.2} s"),
+                    (None, None) => f.write_str("done"),
+                }
+            }
+            Self::Combination { values, runs, ok, .. } => write!(f, "{ok} of {runs} runs{}", shown(values)),
+            Self::Host { host, address, enter } => write!(f, "{host}  {address}  {enter}"),
+            Self::Removed { name } => write!(f, "removed {name}"),
             Self::Check { check, ok, found, hint } => {
                 write!(f, "{:7}  {check}: {found}", if *ok { "ok" } else { "warning" })?;
                 hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n         hint: {hint}"))
@@ -269,4 +358,9 @@ impl fmt::Display for Event {
 fn said(f: &mut fmt::Formatter<'_>, kind: &str, message: &str, hint: Option<&str>) -> fmt::Result {
     write!(f, "{kind}: {message}")?;
     hint.map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
+}
+
+/// What varies, behind something else: `, loss 1%, trim 128B`.
+fn shown(values: &Map<String, Value>) -> String {
+    values.iter().map(|(key, value)| format!(", {key} {}", value.as_str().unwrap_or_default())).collect()
 }
