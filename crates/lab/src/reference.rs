@@ -91,8 +91,7 @@ fn kind(schema: &Value) -> String {
         let named = match name {
             "Duration" => "time",
             "Bytes" => "bytes",
-            "Hosts" => "text or list",
-            "Words" => "text or list",
+            "Hosts" | "Words" => "text or list",
             _ => "table",
         };
         return named.to_owned();
