@@ -278,8 +278,12 @@ impl Event {
     /// Whether a person reads it as a line: the rest is in tables and bars.
     pub(crate) fn is_line(&self) -> bool {
         match self {
-            Self::Progress { .. } | Self::Sending { .. } | Self::Began { .. } | Self::Indexed { .. } => false,
-            Self::Planned { .. } | Self::Combination { .. } => false,
+            Self::Progress { .. }
+            | Self::Sending { .. }
+            | Self::Began { .. }
+            | Self::Indexed { .. }
+            | Self::Planned { .. }
+            | Self::Combination { .. } => false,
             Self::Receiver { outcome, .. } => !matches!(outcome, Verdict::Verified | Verdict::AlreadyThere),
             _ => true,
         }
@@ -362,5 +366,6 @@ fn said(f: &mut fmt::Formatter<'_>, kind: &str, message: &str, hint: Option<&str
 
 /// What varies, behind something else: `, loss 1%, trim 128B`.
 fn shown(values: &Map<String, Value>) -> String {
-    values.iter().map(|(key, value)| format!(", {key} {}", value.as_str().unwrap_or_default())).collect()
+    let each = values.iter().map(|(key, value)| format!(", {key} {}", value.as_str().unwrap_or_default()));
+    each.collect::<Vec<_>>().concat()
 }
