@@ -134,11 +134,13 @@ impl Network {
         }
     }
 
-    /// Ends the switch, and returns the last that it said in JSON: what it counted.
+    /// Ends the switch, and returns what it counted: in its own words, by the hosts that its ports lead to.
     pub(crate) fn end_switch(&mut self) -> Option<Value> {
         let process = self.process.as_mut()?;
         process.end();
-        process.json().pop()
+        let lines = process.json().into_iter();
+        let counters = lines.filter_map(|mut line| Some((line["port"].as_str()?.to_owned(), line["counters"].take())));
+        Some(Value::Object(counters.collect()))
     }
 }
 

@@ -204,7 +204,10 @@ fn hosts(source: &Source, file: &LabFile, bridge: bool, bad: &Bad<'_>) -> Result
         if bridge {
             only_rate(link, &path, bad)?;
         }
-        hosts.push(Host { rate: rate(link, &path, bad)?.or(default), address, name });
+        // The switch that has its own idea of what comes from a host needs no help.
+        let uplink = link.contains_key("uplink") || file.switch.contains_key("uplink");
+        let rate = rate(link, &path, bad)?.or(default).filter(|_| !uplink);
+        hosts.push(Host { rate, address, name });
     }
     Ok(hosts)
 }

@@ -27,6 +27,7 @@ pub(crate) const EXAMPLES: &str = "Examples:\n  \
     Exit code 0 only if every run succeeded.";
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "flags of a command line, of which one is given")]
 pub(crate) struct Lab {
     /// The lab file
     #[arg(value_name = "FILE", required_unless_present = "clean")]

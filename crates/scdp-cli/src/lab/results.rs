@@ -48,7 +48,7 @@ pub(super) fn combinations(outcomes: &[Outcome]) -> Vec<Event> {
 /// Of sorted values.
 fn median(sorted: &[f64]) -> Option<f64> {
     let upper = *sorted.get(sorted.len() / 2)?;
-    Some(if sorted.len() % 2 == 0 { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) } else { upper })
+    Some(if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) } else { upper })
 }
 
 /// The combinations as a person reads them.
