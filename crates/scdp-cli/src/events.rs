@@ -26,6 +26,20 @@ pub(crate) enum Event {
         /// False with `--insecure`.
         protected: bool,
     },
+    /// `switch`: frames pass from now on.
+    #[serde(rename = "listening")]
+    Forwarding {
+        /// The interfaces that are its ports.
+        ports: Vec<String>,
+    },
+    /// `switch`: what was counted at a port, at the end.
+    Counters {
+        /// Its interface.
+        port: String,
+        /// Numbers in `port`, `data_queue`, `header_queue` and `link`, by the names that the Switch Abstraction Interface has for them.
+        #[cfg_attr(test, schemars(with = "serde_json::Value"))]
+        counters: Box<anabranch_switch::Counters>,
+    },
     /// `serve`: a file is ready to be fetched.
     Indexed {
         /// Its name.
@@ -283,7 +297,8 @@ impl Event {
             | Self::Began { .. }
             | Self::Indexed { .. }
             | Self::Planned { .. }
-            | Self::Combination { .. } => false,
+            | Self::Combination { .. }
+            | Self::Counters { .. } => false,
             Self::Receiver { outcome, .. } => !matches!(outcome, Verdict::Verified | Verdict::AlreadyThere),
             _ => true,
         }
@@ -301,6 +316,8 @@ impl fmt::Display for Event {
                 write!(f, ", folder {directory}")?;
                 if *protected { Ok(()) } else { f.write_str(", without a key") }
             }
+            Self::Forwarding { ports } => write!(f, "forwarding between {}", ports.join(", ")),
+            Self::Counters { port, .. } => write!(f, "{port}: see the table"),
             Self::Indexed { name, size_bytes, .. }
             | Self::Sending { name, size_bytes, .. }
             | Self::Began { name, size_bytes, .. } => write!(f, "{name}: {}", figures::size(*size_bytes)),
