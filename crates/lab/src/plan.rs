@@ -81,8 +81,9 @@ impl Plan {
     /// [`LabError::Path`] if it cannot be read, [`LabError::File`] if something in it is wrong: the first such thing.
     pub fn load(path: &Path) -> Result<Self, LabError> {
         let text = std::fs::read_to_string(path).map_err(LabError::path(path))?;
-        let folder = path.parent().unwrap_or(Path::new("")).join("");
-        let folder = std::path::absolute(&folder).map_err(LabError::path(&folder))?;
+        let whole = std::path::absolute(path).map_err(LabError::path(path))?;
+        // With a slash at its end.
+        let folder = whole.parent().unwrap_or(Path::new("/")).join("");
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Self::parse(&path.display().to_string(), &text, &stem, &folder)?)
     }
@@ -207,7 +208,7 @@ fn hosts(source: &Source, file: &LabFile, bridge: bool, bad: &Bad<'_>) -> Result
         // The switch that has its own idea of what comes from a host needs no help.
         let uplink = link.contains_key("uplink") || file.switch.contains_key("uplink");
         let rate = rate(link, &path, bad)?.or(default).filter(|_| !uplink);
-        hosts.push(Host { rate, address, name });
+        hosts.push(Host { name, address, rate });
     }
     Ok(hosts)
 }

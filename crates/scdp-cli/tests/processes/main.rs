@@ -3,6 +3,7 @@
 mod fetching;
 mod files;
 mod keys;
+mod lab;
 mod program;
 mod sending;
 mod stopping;
