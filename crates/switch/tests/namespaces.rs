@@ -207,3 +207,23 @@ fn a_trimmed_datagram_arrives_shortened() {
     let counters = lab.stop()[1].data_queue;
     assert_eq!((counters.trimmed_packets, counters.sent_trimmed_packets), (trimmed as u64, trimmed as u64));
 }
+
+#[test]
+fn nothing_arrives_before_its_delay() {
+    let Some(lab) = Lab::start("delay = '20ms'\nrate = '1Mbps'") else { return };
+    let (one, two) = (lab.udp(1), lab.udp(2));
+    one.send_to(b"who are you?", address(2)).expect("sent");
+    received(&two, 1);
+    // Both links have been idle for a while: that must not be taken for time in which they could have carried the datagram.
+    two.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+    two.recv(&mut [0]).expect_err("nothing comes");
+    two.set_read_timeout(Some(LIMIT)).expect("a timeout");
+    #[allow(clippy::disallowed_methods, reason = "only how long it takes at least is looked at")]
+    let sent = std::time::Instant::now();
+    one.send_to(&payload(958), address(2)).expect("sent");
+    received(&two, 1);
+    two.send_to(&payload(958), address(1)).expect("sent");
+    received(&one, 1);
+    // Twice 20 ms, and twice 1000 bytes at 1 Mbit/s.
+    assert!(sent.elapsed() >= Duration::from_millis(56), "{:?}", sent.elapsed());
+}
