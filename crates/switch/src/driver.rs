@@ -5,20 +5,32 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anabranch_transport::{Duration, Time};
+use nix::sys::time::TimeSpec;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::error::SwitchError;
 use crate::interface::{Arrival, Buffer, Interface};
+use crate::offload::Offload;
 use crate::switch::Switch;
 
 /// Frames that are read of one port before the others have their turn.
 const FRAMES_IN_ROW: usize = 32;
 /// How often the caller is asked whether to go on, at least.
-const PATIENCE: Duration = Duration::from_ms(100);
+const LONGEST_WAIT: Duration = Duration::from_ms(100);
 /// How much later than asked for the kernel may wake the switch; its default is 50 us (`PR_SET_TIMERSLACK`).
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).unwrap();
+
+/// A frame that came in.
+#[derive(Debug)]
+struct Came {
+    at: Time,
+    port: usize,
+    frame: Vec<u8>,
+    offload: Offload,
+}
 
 /// A switch between interfaces of this network namespace.
 #[derive(Debug)]
@@ -66,16 +78,13 @@ impl Driver {
         // Without it the switch wakes a little later, and sends what was due until then.
         let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK));
         let mut buffer = Buffer::new();
-        // When each port was found empty last.
-        let mut looked = vec![self.now(); self.interfaces.len()];
         while flow().is_continue() {
             let ready = self.wait()?;
-            for (port, ready) in ready.into_iter().enumerate() {
-                let now = self.now();
-                if !ready || self.read(port, looked[port], &mut buffer) {
-                    looked[port] = now;
-                }
+            let mut arrivals = Vec::new();
+            for (port, _) in ready.into_iter().enumerate().filter(|(_, ready)| *ready) {
+                self.read(port, &mut buffer, &mut arrivals);
             }
+            self.receive(arrivals);
             self.send();
         }
         for (port, interface) in self.interfaces.iter().enumerate() {
@@ -90,7 +99,7 @@ impl Driver {
 
     /// Waits for frames or until one is to be sent; which ports have some.
     fn wait(&self) -> Result<Vec<bool>, SwitchError> {
-        let due = self.switch.poll_timeout().map_or(PATIENCE, |due| due.since(self.now()).min(PATIENCE));
+        let due = self.switch.poll_timeout().map_or(LONGEST_WAIT, |due| due.since(self.now()).min(LONGEST_WAIT));
         // A nanosecond late is better than one early.
         let nanoseconds = due.ps().div_ceil(1000);
         let limit = Timespec { tv_sec: 0, tv_nsec: nanoseconds as i64 };
@@ -103,30 +112,35 @@ impl Driver {
         Ok(sockets.iter().map(|socket| !socket.revents().is_empty()).collect())
     }
 
-    /// Reads some frames of a port; whether these were all.
-    fn read(&mut self, port: usize, since: Time, buffer: &mut Buffer) -> bool {
+    /// Reads some frames of a port.
+    fn read(&mut self, port: usize, buffer: &mut Buffer, arrivals: &mut Vec<Came>) {
         for _ in 0..FRAMES_IN_ROW {
-            let arrival = match self.interfaces[port].receive(buffer) {
-                Ok(Some(arrival)) => arrival,
-                Ok(None) => return true,
+            match self.interfaces[port].receive(buffer) {
+                Ok(Some(Arrival::Frame(frame, offload, stamp))) => {
+                    // By the wall clock, which may be set: how long ago is what counts.
+                    let age = stamp.map_or(Duration::ZERO, |stamp| age(stamp).min(LONGEST_WAIT));
+                    let at = Time(self.now().ps().saturating_sub(age.ps()));
+                    arrivals.push(Came { at, port, frame, offload });
+                }
+                Ok(Some(Arrival::TooLarge)) => self.switch.counters_mut(port).port.in_errors += 1,
+                Ok(None) => return,
                 // It went down, or is gone. If it comes back, so do its frames.
                 Err(_) => {
                     self.switch.counters_mut(port).port.in_errors += 1;
-                    return true;
+                    return;
                 }
-            };
-            let now = self.now();
-            let done = match arrival {
-                Arrival::Frame(frame, offload) => {
-                    offload.finish(frame, |frame| self.switch.receive(port, frame, since, now)).is_ok()
-                }
-                Arrival::TooLarge => false,
-            };
-            if !done {
+            }
+        }
+    }
+
+    /// Gives the frames of all ports to the switch, in the order in which they came.
+    fn receive(&mut self, mut arrivals: Vec<Came>) {
+        arrivals.sort_by_key(|came| came.at);
+        for Came { at, port, frame, offload } in arrivals {
+            if offload.finish(frame, |frame| self.switch.receive(port, frame, at)).is_err() {
                 self.switch.counters_mut(port).port.in_errors += 1;
             }
         }
-        false
     }
 
     fn send(&mut self) {
@@ -137,4 +151,11 @@ impl Driver {
             }
         }
     }
+}
+
+/// How long ago that was, by the wall clock.
+fn age(stamp: TimeSpec) -> Duration {
+    let now = clock_gettime(ClockId::Realtime);
+    let nanoseconds = (now.tv_sec - stamp.tv_sec()) * 1_000_000_000 + (now.tv_nsec - stamp.tv_nsec());
+    Duration::from_ps(u64::try_from(nanoseconds).unwrap_or(0).saturating_mul(1000))
 }

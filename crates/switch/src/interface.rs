@@ -3,7 +3,7 @@
 //! Two packet sockets (packet(7)): the one that reads says with each frame what its sender left to the network card; the one that writes
 //! has no protocol, so that nothing arrives there. The interface is promiscuous while it is open.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
@@ -11,10 +11,11 @@ use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::sockopt::{self, GetStruct, SetBool, SetStruct};
 use nix::sys::socket::{
-    AddressFamily, LinkAddr, SetSockOpt, SockFlag, SockProtocol, SockType, SockaddrLike, bind, getsockopt, setsockopt,
-    socket,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SetSockOpt, SockFlag, SockProtocol, SockType, SockaddrLike,
+    bind, getsockopt, recvmsg, setsockopt, socket,
 };
-use nix::{getsockopt_impl, setsockopt_impl};
+use nix::sys::time::TimeSpec;
+use nix::{cmsg_space, getsockopt_impl, setsockopt_impl};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::error::SwitchError;
@@ -64,8 +65,8 @@ pub(crate) struct Interface {
 /// A frame that came in.
 #[derive(Debug)]
 pub(crate) enum Arrival {
-    /// It, and what is left to do about it.
-    Frame(Vec<u8>, Offload),
+    /// It, what is left to do about it, and when the kernel got it, by the wall clock.
+    Frame(Vec<u8>, Offload, Option<TimeSpec>),
     /// It was larger than anything that makes sense.
     TooLarge,
 }
@@ -90,6 +91,7 @@ impl Interface {
         set(&receiver, OffloadHeader, &true).map_err(refused("learn of offloads (PACKET_VNET_HDR)"))?;
         set(&receiver, IgnoreOutgoing, &true).map_err(refused("ignore what leaves (Linux 4.20 and later can)"))?;
         bind(receiver.as_raw_fd(), &address).map_err(refused("bind a packet socket"))?;
+        set(&receiver, sockopt::ReceiveTimestampns, &true).map_err(refused("learn when frames came"))?;
         // Until it was bound it had frames of all interfaces.
         drain(&receiver);
         let promiscuous = libc::packet_mreq {
@@ -119,14 +121,20 @@ impl Interface {
 
     /// The next frame that came in; none if there is no more now.
     pub(crate) fn receive(&self, buffer: &mut Buffer) -> io::Result<Option<Arrival>> {
-        match recv(&self.receiver, &mut buffer.0[..], RecvFlags::TRUNC) {
-            Ok((_, length)) => Ok(Some(match buffer.0.get(..length).and_then(|bytes| bytes.split_first_chunk()) {
-                Some((header, frame)) => Arrival::Frame(frame.to_vec(), Offload::of_header(header)),
-                None => Arrival::TooLarge,
-            })),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let mut room = [IoSliceMut::new(&mut buffer.frame)];
+        let received =
+            recvmsg::<()>(self.receiver.as_raw_fd(), &mut room, Some(&mut buffer.control), MsgFlags::MSG_TRUNC);
+        let (length, stamp) = match received {
+            Ok(message) => {
+                (message.bytes, message.cmsgs().ok().and_then(|mut all| all.find_map(|message| stamp(&message))))
+            }
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Some(match buffer.frame.get(..length).and_then(|bytes| bytes.split_first_chunk()) {
+            Some((header, frame)) => Arrival::Frame(frame.to_vec(), Offload::of_header(header), stamp),
+            None => Arrival::TooLarge,
+        }))
     }
 
     /// Sends a frame.
@@ -142,11 +150,21 @@ impl Interface {
 
 /// Room for one frame.
 #[derive(Debug)]
-pub(crate) struct Buffer(Box<[u8]>);
+pub(crate) struct Buffer {
+    frame: Box<[u8]>,
+    control: Vec<u8>,
+}
 
 impl Buffer {
     pub(crate) fn new() -> Self {
-        Self(vec![0; LARGEST].into())
+        Self { frame: vec![0; LARGEST].into(), control: cmsg_space!(TimeSpec) }
+    }
+}
+
+fn stamp(message: &ControlMessageOwned) -> Option<TimeSpec> {
+    match message {
+        ControlMessageOwned::ScmTimestampns(stamp) => Some(*stamp),
+        _ => None,
     }
 }
 

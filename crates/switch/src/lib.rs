@@ -15,7 +15,7 @@
 //! // To all, from 02:00:00:00:00:01: 100 bytes, which take 8 us at 100 Mbit/s.
 //! let mut frame = vec![0xff; 100];
 //! frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
-//! switch.receive(0, frame.clone(), Time::ZERO, Time::ZERO);
+//! switch.receive(0, frame.clone(), Time::ZERO);
 //! assert_eq!(switch.poll_transmit(Time::ZERO), None);
 //! let wake = switch.poll_timeout().expect("a frame is under way");
 //! assert_eq!(wake.ps(), 58_000_000);

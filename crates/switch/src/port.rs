@@ -74,11 +74,11 @@ impl Port {
         }
     }
 
-    /// Takes a frame at `now` that may have come as early as `since`: a link that was idle begins with it then.
-    pub(crate) fn enqueue(&mut self, frame: Vec<u8>, since: Time, now: Time) {
-        self.advance(now);
-        self.queue.enqueue(frame, since, &mut self.counters);
-        self.advance(now);
+    /// Takes a frame that came then, which may be a while ago: a link that was idle began with it at that time.
+    pub(crate) fn enqueue(&mut self, frame: Vec<u8>, arrival: Time) {
+        self.advance(arrival);
+        self.queue.enqueue(frame, arrival, &mut self.counters);
+        self.advance(arrival);
     }
 
     /// Puts on the link what its rate allows until `now`.
@@ -88,7 +88,7 @@ impl Port {
             let mut frame = waiting.frame;
             let bytes = frame.len() as u64 + self.link.overhead;
             let time = self.link.rate.map_or(Duration::ZERO, |rate| rate.transmit_time(bytes));
-            self.free = self.free.max(waiting.since) + time;
+            self.free = self.free.max(waiting.arrival) + time;
             self.counters.port.count_out(&frame);
             if let Some(fate) = self.impair.judge(&mut frame, &mut self.counters.link) {
                 let late = if fate.late { self.link.reorder_delay } else { Duration::ZERO };
@@ -174,7 +174,7 @@ mod tests {
     fn frames_leave_at_the_rate_of_the_link() {
         let mut port = port(Link { delay: Duration::from_ms(10), ..LINK }, Odds::default());
         for _ in 0..3 {
-            port.enqueue(frame(), ms(5), ms(5));
+            port.enqueue(frame(), ms(5));
         }
         assert_eq!(port.next(), Some(ms(6)), "the second one begins");
         assert_eq!(arrivals(&mut port, ms(15)), []);
@@ -187,24 +187,25 @@ mod tests {
     #[test]
     fn overhead_takes_time_as_well() {
         let mut port = port(Link { overhead: 1000, ..LINK }, Odds::default());
-        port.enqueue(frame(), ms(0), ms(0));
+        port.enqueue(frame(), ms(0));
         assert_eq!(arrivals(&mut port, ms(9)), [ms(2)]);
         assert_eq!(port.counters().port.out_octets, 1000);
     }
 
     #[test]
     fn a_late_driver_loses_no_rate() {
-        // Every 10 ms the driver finds 10 frames that have come since it looked last: a link of one frame a millisecond is always busy.
-        let mut port = port(LINK, Odds::default());
+        // Every 10 ms the driver finds 10 frames, one of each millisecond: the link of one frame a millisecond has always been busy.
+        let (mut port, mut seen) = (port(LINK, Odds::default()), Vec::new());
         for now in (10..=100).step_by(10) {
-            for _ in 0..10 {
-                port.enqueue(frame(), ms(now - 10), ms(now));
+            for came in now - 10..now {
+                port.enqueue(frame(), ms(came));
             }
+            seen.extend(arrivals(&mut port, ms(now)));
         }
-        assert_eq!(arrivals(&mut port, ms(100)), (1..=100).map(ms).collect::<Vec<_>>());
+        assert_eq!(seen, (1..=100).map(ms).collect::<Vec<_>>());
         // An idle link saves nothing up.
         for _ in 0..3 {
-            port.enqueue(frame(), ms(500), ms(500));
+            port.enqueue(frame(), ms(500));
         }
         assert_eq!(arrivals(&mut port, ms(502)), [ms(501), ms(502)]);
     }
@@ -214,7 +215,7 @@ mod tests {
         let odds = Odds { reorder: "30%".parse().expect("a probability"), ..Odds::default() };
         let mut port = port(Link { reorder_delay: Duration::from_ms(5), ..LINK }, odds);
         for _ in 0..50 {
-            port.enqueue(frame(), ms(0), ms(0));
+            port.enqueue(frame(), ms(0));
         }
         let seen = arrivals(&mut port, ms(100));
         assert_eq!(seen.len(), 50);
@@ -224,7 +225,7 @@ mod tests {
         assert!(counted > 5 && seen.windows(2).any(|pair| pair[0] == pair[1]), "{counted} of {seen:?}");
         let always = Odds { duplicate: crate::Probability::ALWAYS, ..Odds::default() };
         let mut port = Port::new(LINK, LIMITS, Impair::new(always, 1, "a"));
-        port.enqueue(frame(), ms(0), ms(0));
+        port.enqueue(frame(), ms(0));
         assert_eq!(arrivals(&mut port, ms(100)), [ms(1), ms(1)]);
     }
 
@@ -235,7 +236,7 @@ mod tests {
         let mut port = Port::new(link, limits, Impair::new(Odds::default(), 1, "a"));
         let large = udp(Family::V4, 1, 2, 60_000);
         for _ in 0..1500 {
-            port.enqueue(large.clone(), ms(0), ms(0));
+            port.enqueue(large.clone(), ms(0));
         }
         assert!(port.bytes_under_way() < MOST_UNDER_WAY + 65_536);
         let counters = port.counters();

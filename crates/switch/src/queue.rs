@@ -35,8 +35,8 @@ pub(crate) struct Limits {
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) frame: Vec<u8>,
-    /// When it may have come, at the earliest.
-    pub(crate) since: Time,
+    /// When it came.
+    pub(crate) arrival: Time,
     trimmed: bool,
 }
 
@@ -88,16 +88,16 @@ impl Queue {
     }
 
     /// Takes a frame, or what is left of it after trimming, or drops it.
-    pub(crate) fn enqueue(&mut self, mut frame: Vec<u8>, since: Time, counters: &mut Counters) {
+    pub(crate) fn enqueue(&mut self, mut frame: Vec<u8>, arrival: Time, counters: &mut Counters) {
         if let Some(keep) = self.limits.trim {
             if goes_first(&frame, keep) {
-                return self.enqueue_header(Waiting { frame, since, trimmed: false }, counters);
+                return self.enqueue_header(Waiting { frame, arrival, trimmed: false }, counters);
             }
             let whole = frame.len();
             if !self.data.admits(&frame, self.limits.data) && trim(&mut frame, keep, self.limits.trim_dscp) {
                 counters.data_queue.trimmed_packets += 1;
                 counters.data_queue.trimmed_bytes += (whole - frame.len()) as u64;
-                return self.enqueue_header(Waiting { frame, since, trimmed: true }, counters);
+                return self.enqueue_header(Waiting { frame, arrival, trimmed: true }, counters);
             }
         }
         if !self.data.admits(&frame, self.limits.data) {
@@ -110,7 +110,7 @@ impl Queue {
         if self.limits.ecn.is_some_and(|threshold| self.data.bytes >= threshold) && mark(&mut frame) {
             counters.data_queue.marked_packets += 1;
         }
-        self.data.push(Waiting { frame, since, trimmed: false }, &mut counters.data_queue.queue.watermark_bytes);
+        self.data.push(Waiting { frame, arrival, trimmed: false }, &mut counters.data_queue.queue.watermark_bytes);
     }
 
     fn enqueue_header(&mut self, waiting: Waiting, counters: &mut Counters) {

@@ -51,24 +51,24 @@ impl Switch {
         Ok(switch)
     }
 
-    /// A frame has come in at a port by `now`, and not before `since`, when nothing was there yet: a link that has been idle takes it
-    /// from then on, so that a driver that looks late loses no rate. The checksums of the frame are those that it has on the cable.
+    /// A frame came in at a port at that time. The driver may tell of it later, in any case before it asks what leaves later than that: queues
+    /// and links are as they would have been. The checksums of the frame are those that it has on the cable.
     ///
     /// Bytes that are no Ethernet frame are counted and dropped.
     ///
     /// # Panics
     ///
     /// If there is no such port.
-    pub fn receive(&mut self, port: usize, frame: Vec<u8>, since: Time, now: Time) {
-        self.take_from_uplinks(now);
+    pub fn receive(&mut self, port: usize, frame: Vec<u8>, at: Time) {
+        self.take_from_uplinks(at);
         let counters = &mut self.ports[port].counters.port;
         if frame.len() < frame::ETHERNET {
             counters.in_errors += 1;
             return;
         }
         match &mut self.uplinks[port] {
-            Some(uplink) => uplink.enqueue(frame, since, now),
-            None => self.forward(port, frame, since, now),
+            Some(uplink) => uplink.enqueue(frame, at),
+            None => self.forward(port, frame, at),
         }
     }
 
@@ -109,14 +109,14 @@ impl Switch {
             let Some((at, port)) = next.min().filter(|(at, _)| *at <= now) else { return };
             let uplink = self.uplinks[port].as_mut().expect("it has a next event");
             if let Some((arrival, frame)) = uplink.transmit(at) {
-                self.forward(port, frame, arrival, arrival);
+                self.forward(port, frame, arrival);
             }
         }
     }
 
-    fn forward(&mut self, port: usize, frame: Vec<u8>, since: Time, now: Time) {
+    fn forward(&mut self, port: usize, frame: Vec<u8>, at: Time) {
         self.ports[port].counters.port.count_in(&frame);
-        let wanted = self.destinations(port, &frame, now).without(port);
+        let wanted = self.destinations(port, &frame, at).without(port);
         let mut left = wanted.iter().count();
         if left == 0 {
             self.ports[port].counters.port.in_discards += 1;
@@ -126,7 +126,7 @@ impl Switch {
         for out in wanted.iter() {
             left -= 1;
             let copy = if left == 0 { frame.take() } else { frame.clone() };
-            self.ports[out].enqueue(copy.expect("the last one takes it"), since, now);
+            self.ports[out].enqueue(copy.expect("the last one takes it"), at);
         }
     }
 

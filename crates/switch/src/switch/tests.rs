@@ -17,7 +17,7 @@ fn sent(switch: &mut Switch, now: Time) -> Vec<(usize, Vec<u8>)> {
 
 /// The ports that one frame leaves by, at once.
 fn ways(switch: &mut Switch, port: usize, frame: &[u8]) -> Vec<usize> {
-    switch.receive(port, frame.to_vec(), Time::ZERO, Time::ZERO);
+    switch.receive(port, frame.to_vec(), Time::ZERO);
     let sent = sent(switch, Time::ZERO);
     assert!(sent.iter().all(|(_, sent)| sent == frame));
     sent.iter().map(|(port, _)| *port).collect()
@@ -52,7 +52,7 @@ fn what_no_bridge_forwards_stays() {
     let mut pause = vec![0; 60];
     pause[..6].copy_from_slice(&[1, 0x80, 0xc2, 0, 0, 1]);
     assert_eq!(ways(&mut switch, 0, &pause), [0; 0]);
-    switch.receive(0, vec![0; 13], Time::ZERO, Time::ZERO);
+    switch.receive(0, vec![0; 13], Time::ZERO);
     assert_eq!((switch.counters(0).port.in_discards, switch.counters(0).port.in_errors), (1, 1));
 }
 
@@ -82,7 +82,7 @@ fn each_port_has_its_rate() {
     let mut all = udp(Family::V4, 1, 2, 958);
     all[..6].fill(0xff);
     for _ in 0..50 {
-        switch.receive(0, all.clone(), Time::ZERO, Time::ZERO);
+        switch.receive(0, all.clone(), Time::ZERO);
     }
     let until = Time::ZERO + Duration::from_ms(4);
     let mut octets = [0; 4];
@@ -103,7 +103,7 @@ fn an_uplink_spaces_what_a_host_sends_at_once() {
     let later = Time::ZERO + Duration::from_ms(1);
     sent(&mut switch, later);
     for _ in 0..10 {
-        switch.receive(0, udp(Family::V4, 1, 4, 958), later, later);
+        switch.receive(0, udp(Family::V4, 1, 4, 958), later);
     }
     let end = Time::ZERO + Duration::from_ms(100);
     let alone = sent(&mut switch, end);
@@ -111,7 +111,7 @@ fn an_uplink_spaces_what_a_host_sends_at_once() {
     assert_eq!(alone.len(), 10);
     for _ in 0..10 {
         for port in 0..3 {
-            switch.receive(port, udp(Family::V4, 1 + port as u8, 4, 958), end, end);
+            switch.receive(port, udp(Family::V4, 1 + port as u8, 4, 958), end);
         }
     }
     let together = sent(&mut switch, end + Duration::from_ms(100));
@@ -126,7 +126,7 @@ fn an_uplink_spaces_what_a_host_sends_at_once() {
 fn a_full_uplink_drops() {
     let mut switch = switch("uplink = '1Mbps'\nuplink_queue = '3kB'");
     for _ in 0..5 {
-        switch.receive(0, udp(Family::V4, 1, 2, 958), Time::ZERO, Time::ZERO);
+        switch.receive(0, udp(Family::V4, 1, 2, 958), Time::ZERO);
     }
     let seen = sent(&mut switch, Time::ZERO + Duration::from_secs(1));
     assert_eq!(seen.len(), 4 * 3, "one on the uplink, three waiting, and flooded to three ports");
@@ -171,7 +171,7 @@ fn run(config: &str, inputs: &[Input]) -> (Switch, Vec<(Time, usize, Vec<u8>)>) 
         while let Some(at) = switch.poll_timeout().filter(|at| *at <= now) {
             out.extend(sent(&mut switch, at).into_iter().map(|(port, frame)| (at, port, frame)));
         }
-        switch.receive(input.port, input.frame.clone(), now, now);
+        switch.receive(input.port, input.frame.clone(), now);
     }
     (switch, out)
 }
