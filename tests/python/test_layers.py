@@ -59,6 +59,14 @@ LAYERS = {
         shelf
         programs
     """,
+    "lab": """
+        clock error file files suggest
+        process reference source template tools
+        names sweep
+        plan
+        network
+        execute
+    """,
     "sim": """
         input random stopwatch
         engine

@@ -131,6 +131,14 @@ pub enum LabError {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// The switch does not take its settings.
+    #[error("{what}")]
+    Settings {
+        /// In its own words.
+        what: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
     /// A command of the lab file failed.
     #[error("{0}")]
     Failed(Failure),
@@ -150,14 +158,14 @@ impl LabError {
         match self {
             Self::File(error) => error.hint.clone(),
             Self::NotPermitted { hint, .. } | Self::Missing { hint, .. } => Some(hint.clone()),
-            Self::Switch { hint, .. } => hint.clone(),
+            Self::Switch { hint, .. } | Self::Settings { hint, .. } => hint.clone(),
             _ => None,
         }
     }
 
     /// Whether what was asked makes no sense, as opposed to something that went wrong.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::File(_))
+        matches!(self, Self::File(_) | Self::Settings { .. })
     }
 }
 

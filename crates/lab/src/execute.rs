@@ -212,7 +212,7 @@ impl Executor {
     /// Has `scdp switch` check its settings at every point of the sweep.
     ///
     /// # Errors
-    /// [`LabError::Switch`] in the words of the switch.
+    /// [`LabError::Settings`] in the words of the switch.
     pub fn check_switches(program: &Path, plan: &Plan, stop: &dyn Fn() -> bool) -> Result<(), LabError> {
         let work = WorkFolder::new(None)?;
         let entry = Entry { program: program.to_owned(), pdeathsig: false };
@@ -238,10 +238,11 @@ impl Executor {
                     let at: Vec<String> =
                         plan.columns.iter().zip(&run.values).map(|(key, value)| format!("{key} = {value}")).collect();
                     let at = if at.is_empty() { String::new() } else { format!(" with {}", at.join(", ")) };
-                    return Err(network::switch_error(
-                        &format!("the switch does not take its settings{at}"),
-                        &process.tail(),
-                    ));
+                    // The file is the lab's own: it is gone when somebody reads this.
+                    let path = path.display().to_string();
+                    let tail: Vec<String> = process.tail().iter().map(|line| line.replace(&path, "[switch]")).collect();
+                    let (what, hint) = network::quoted(&format!("the switch does not take its settings{at}"), &tail);
+                    return Err(LabError::Settings { what, hint });
                 }
             }
         }
@@ -251,14 +252,15 @@ impl Executor {
 
 fn make_files(scope: &ScopeOf<'_>, entry: &Entry, stop: Stop<'_>) -> Result<(), Stopped> {
     for (name, file) in &scope.run.lab.file.files {
-        let path = scope.scope().file(name);
+        let (path, own) = (scope.scope().file(name), scope.scope().file_dir(name));
+        fs::create_dir_all(&own).map_err(LabError::path(&own))?;
         if let Some(size) = file.size {
             files::write_random(&path, name, scope.run.seed, size.0).map_err(LabError::path(&path))?;
         }
         if let Some(command) = &file.command {
             let words = entry.resolved(&scope.scope().words(command, None).expect("the plan has checked it"));
             let mut made = Command::new(&words[0]);
-            made.args(&words[1..]).current_dir(scope.folder.join("files"));
+            made.args(&words[1..]).current_dir(own);
             let what = format!("the command of file {name}: {:?}", words.join(" "));
             let log = scope.folder.join("output").join(format!("file-{name}.log"));
             let mut process = started(&what, &mut made, &log)?;

@@ -243,9 +243,15 @@ pub(crate) fn switch_words(file: &Path, lab: &Lab, more: &[&str]) -> Vec<String>
 }
 
 /// An error of the switch in its own words.
-pub(crate) fn switch_error(what: &str, tail: &[String]) -> LabError {
+fn switch_error(what: &str, tail: &[String]) -> LabError {
+    let (what, hint) = quoted(what, tail);
+    LabError::Switch { what, hint }
+}
+
+/// What the switch said below what happened, and a hint.
+pub(crate) fn quoted(what: &str, tail: &[String]) -> (String, Option<String>) {
     let none = tail.iter().any(|line| line.contains("unrecognized subcommand"));
     let hint = none.then(|| "this `scdp` has no switch: kind = \"bridge\" is the kernel's".to_owned());
     let said = tail.iter().map(|line| format!("\n  | {line}")).collect::<Vec<_>>().concat();
-    LabError::Switch { what: format!("{what}{said}"), hint }
+    (format!("{what}{said}"), hint)
 }

@@ -339,9 +339,14 @@ impl Scope<'_> {
         self.folder.join(host)
     }
 
+    /// The folder of a file of the lab, where it is alone.
+    pub(crate) fn file_dir(&self, name: &str) -> PathBuf {
+        self.folder.join("files").join(name)
+    }
+
     /// Where a file of the lab is.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.folder.join("files").join(name)
+        self.file_dir(name).join(name)
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -362,10 +367,12 @@ impl Scope<'_> {
         if let Some(host) = host(name) {
             return Some(host.address.to_string());
         }
-        if let Some(host) = name.strip_suffix(".dir").and_then(host) {
-            return Some(shown(self.dir(&host.name)));
+        let is_file = |name: &str| self.lab.file.files.contains_key(name);
+        match name.strip_suffix(".dir") {
+            Some(name) if host(name).is_some() => Some(shown(self.dir(name))),
+            Some(name) if is_file(name) => Some(shown(self.file_dir(name))),
+            _ => is_file(name).then(|| shown(self.file(name))),
         }
-        self.lab.file.files.contains_key(name).then(|| shown(self.file(name)))
     }
 
     /// The words of a command on a host, or of none.
@@ -381,7 +388,8 @@ impl Scope<'_> {
     fn names(&self) -> Vec<String> {
         let fixed = ["address", "dir", "host", "lab", "seed"].map(str::to_owned).into_iter();
         let hosts = self.lab.hosts.iter().flat_map(|host| [host.name.clone(), format!("{}.dir", host.name)]);
-        let others = self.lab.file.files.keys().chain(self.lab.file.variables.keys()).cloned();
+        let files = self.lab.file.files.keys().flat_map(|name| [name.clone(), format!("{name}.dir")]);
+        let others = files.chain(self.lab.file.variables.keys().cloned());
         fixed.chain(hosts).chain(others).map(|name| format!("{{{name}}}")).collect()
     }
 }

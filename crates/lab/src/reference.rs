@@ -54,7 +54,7 @@ In commands and checks. A brace that is meant is written twice: `{{`.
 | `{address}`, `{host}` | address and name of the host that the command runs in |
 | `{dir}` | a folder of that host, empty at the beginning of each run. Commands start in it |
 | `{NAME}`, `{NAME.dir}` | for a host: its address, and its folder |
-| `{NAME}` | for a file: its path |
+| `{NAME}`, `{NAME.dir}` | for a file: its path, and the folder that it is alone in |
 | `{NAME}` | for a variable: its text, which is split into words with the command |
 | `{seed}` | the seed of the run |
 | `{lab}` | the folder of the lab file, with a slash at its end |

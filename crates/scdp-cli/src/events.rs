@@ -218,6 +218,12 @@ pub(crate) enum Event {
         most_seconds: Option<f64>,
         /// Median of the bytes that each host has sent.
         sent_bytes: Map<String, Value>,
+        /// Median of the packets that the switch has trimmed, at all ports. Not known of the kernel's bridge.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trimmed_packets: Option<u64>,
+        /// Median of the packets that found no room in the switch, or that a link has lost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dropped_packets: Option<u64>,
     },
     /// `lab --hold` and `--shell`: a host is there.
     Host {

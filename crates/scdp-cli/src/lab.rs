@@ -71,7 +71,9 @@ pub(crate) fn run(arguments: &Lab, output: &Output) -> Result<ExitCode, CliError
         if removed.is_empty() {
             output.text("nothing was left\n");
         }
-        removed.into_iter().for_each(|name| output.tell(&Event::Removed { name }));
+        for name in removed {
+            output.tell(&Event::Removed { name });
+        }
         return Ok(ExitCode::SUCCESS);
     };
     let plan = Plan::load(file)?;
@@ -130,7 +132,9 @@ fn run_all(
         }
     }
     let combinations = results::combinations(&outcomes);
-    combinations.iter().for_each(|combination| output.tell(combination));
+    for combination in &combinations {
+        output.tell(combination);
+    }
     output.text(&results::table(plan, &combinations));
     if let Some(path) = file {
         results::write(path, plan, &outcomes, &combinations).map_err(|error| CliError::of_path(path, error))?;

@@ -86,8 +86,21 @@ fn placeholders_mean_what_the_reference_says() {
     let scope = Scope { lab: &run.lab, seed: 5, folder: Path::new("/w") };
     let words = |text: &str| scope.words(&Words::Text(text.to_owned()), Some("b")).expect("it is right");
     assert_eq!(
-        words("{host} {address} {dir} {c} {c.dir} {data} {how} {seed} {lab}x"),
-        ["b", "10.0.0.1", "/w/b", "10.0.0.3", "/w/c", "/w/files/data", "--to", "10.0.0.2", "x", "5", "/labs/x"]
+        words("{host} {address} {dir} {c} {c.dir} {data} {data.dir} {how} {seed} {lab}x"),
+        [
+            "b",
+            "10.0.0.1",
+            "/w/b",
+            "10.0.0.3",
+            "/w/c",
+            "/w/files/data/data",
+            "/w/files/data",
+            "--to",
+            "10.0.0.2",
+            "x",
+            "5",
+            "/labs/x"
+        ]
     );
     // Outside of hosts there is no own address.
     assert!(scope.text("{address}").is_err());

@@ -32,7 +32,15 @@ pub(super) fn combinations(outcomes: &[Outcome]) -> Vec<Event> {
                 bytes.sort_unstable();
                 Some((host.clone(), Value::from(*bytes.get(bytes.len() / 2)?)))
             };
+            let packets = |pointers: &[&str]| {
+                let mut each: Vec<u64> =
+                    good.iter().filter_map(|outcome| packets(outcome.switch.as_ref()?, pointers)).collect();
+                each.sort_unstable();
+                each.get(each.len() / 2).copied()
+            };
             Event::Combination {
+                trimmed_packets: packets(&[TRIMMED]),
+                dropped_packets: packets(&DROPPED),
                 values: group[0].values.clone(),
                 runs: group.len(),
                 ok: good.len(),
@@ -43,6 +51,21 @@ pub(super) fn combinations(outcomes: &[Outcome]) -> Vec<Event> {
             }
         })
         .collect()
+}
+
+/// What the switch tells of each port: packets that its queue has cut.
+const TRIMMED: &str = "/data_queue/SAI_QUEUE_STAT_TRIM_PACKETS";
+/// Packets that found no room, and those that the link has lost.
+const DROPPED: [&str; 3] = [
+    "/data_queue/SAI_QUEUE_STAT_DROPPED_PACKETS",
+    "/header_queue/SAI_QUEUE_STAT_DROPPED_PACKETS",
+    "/link/lost_packets",
+];
+
+/// The sum of counters over all ports; none if the switch does not have them.
+fn packets(switch: &Value, pointers: &[&str]) -> Option<u64> {
+    let ports = switch.as_object()?.values();
+    ports.flat_map(|port| pointers.iter().map(|pointer| port.pointer(pointer)?.as_u64())).sum()
 }
 
 /// Of sorted values.
@@ -57,11 +80,16 @@ pub(super) fn table(plan: &Plan, combinations: &[Event]) -> String {
     let each = hosts.len() <= MOST_COLUMNS;
     let sent: Vec<String> =
         if each { hosts.iter().map(|host| format!("{host} sent")).collect() } else { vec!["sent".to_owned()] };
-    let fixed = ["runs ok", "seconds", "least", "most"];
+    // The kernel's bridge counts neither.
+    let counted = |event: &Event| matches!(event, Event::Combination { dropped_packets: Some(_), .. });
+    let counted = combinations.iter().any(counted);
+    let counters: &[&str] = if counted { &["dropped", "trimmed"] } else { &[] };
     let heading: Vec<&str> =
-        plan.columns.iter().map(String::as_str).chain(fixed).chain(sent.iter().map(String::as_str)).collect();
+        plan.columns.iter().map(String::as_str).chain(["runs ok", "seconds", "least", "most"]).collect();
+    let heading = [heading, sent.iter().map(String::as_str).collect(), counters.to_vec()].concat();
     let row = |event: &Event| {
-        let Event::Combination { values, runs, ok, median_seconds, least_seconds, most_seconds, sent_bytes } = event
+        let Event::Combination { values, runs, ok, median_seconds, least_seconds, most_seconds, sent_bytes, .. } =
+            event
         else {
             return None;
         };
@@ -72,6 +100,9 @@ pub(super) fn table(plan: &Plan, combinations: &[Event]) -> String {
                 .map(|seconds| seconds.map_or("-".to_owned(), |s| format!("{s:.2}"))),
         );
         row.extend(bytes(sent_bytes, &hosts, each));
+        if let (true, Event::Combination { trimmed_packets, dropped_packets, .. }) = (counted, event) {
+            row.extend([dropped_packets, trimmed_packets].map(|count| count.map_or("-".to_owned(), |n| n.to_string())));
+        }
         Some(row)
     };
     table::render(&heading, &combinations.iter().filter_map(row).collect::<Vec<_>>())

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::program::{Ended, Program, names};
+use crate::tutorial::masked;
 
 /// Looks at something that takes time: so often, and so long between.
 const LOOKS: usize = 6000;
@@ -80,7 +81,7 @@ impl Place {
             }
             thread::sleep(BETWEEN);
         }
-        panic!("no {path} in {:?}", self.temporary());
+        panic!("no {path} in {}", self.temporary().display());
     }
 }
 
@@ -211,7 +212,9 @@ fn who_interrupts_it_leaves_nothing() {
         assert_eq!(ended.code, Some(code), "{}", ended.text);
         assert!(ended.text.contains("stopped; the network is taken down"), "{}", ended.text);
         place.assert_nothing_is_left(lab);
-        pids.iter().for_each(|pid| wait_for_end(pid));
+        for pid in pids {
+            wait_for_end(&pid);
+        }
     }
 }
 
@@ -243,4 +246,41 @@ fn what_a_killed_lab_leaves_is_cleaned_and_the_living_is_not() {
     assert_eq!(living.end().code, Some(0));
     place.assert_nothing_is_left(lives);
     assert!(place.run("lab --clean").text.contains("nothing was left"));
+}
+
+/// A block of a page: what is before it, it, and what is after it.
+fn block<'p>(page: &'p str, begin: &str) -> (&'p str, &'p str, &'p str) {
+    let at = page.find(begin).unwrap_or_else(|| panic!("no {begin:?}")) + begin.len();
+    let end = at + page[at..].find("```\n").expect("a block ends");
+    (&page[..at], &page[at..end], &page[end..])
+}
+
+/// What is the same each time: columns are as wide as their figures.
+fn same_each_time(text: &str) -> Vec<String> {
+    masked(text).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn the_how_to_shows_what_the_program_prints() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/how-to/run-a-lab.md");
+    let page = fs::read_to_string(&path).expect("the page is there");
+    let Some(place) = Place::new("") else { return };
+    fs::write(place.path().join("first.toml"), block(&page, "<!-- first.toml -->\n\n```toml\n").1).expect("written");
+    let (before, old, after) = block(&page, "<!-- made by running it -->\n\n```console\n");
+    let mut made = String::new();
+    for command in old.lines().filter_map(|line| line.strip_prefix("$ scdp ")) {
+        let ended = place.run(command);
+        assert_eq!(ended.code, Some(0), "{command}: {}", ended.text);
+        // On a terminal, runs are told before the table of all.
+        let (runs, table): (Vec<&str>, Vec<&str>) = ended.text.lines().partition(|line| line.starts_with("run "));
+        let command = format!("$ scdp {command}");
+        for line in [command.as_str()].iter().chain(&runs).chain(&table) {
+            made.extend([line, "\n"]);
+        }
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, format!("{before}{made}{after}")).expect("the repository can be written");
+    } else {
+        assert_eq!(same_each_time(old), same_each_time(&made), "UPDATE=1 cargo test -p scdp-cli how_to");
+    }
 }
