@@ -28,7 +28,7 @@ pub struct LabFile {
     #[serde(default = "ethernet")]
     #[schemars(range(min = 576, max = 9000))]
     pub mtu: u16,
-    /// The switch in the middle. `kind = "scdp"` (by default) is `scdp switch`, to whom all other keys go; `kind = "bridge"` is the
+    /// The switch in the middle. `kind = "scdp"` (by default) is `scdp switch`, to which all other keys go; `kind = "bridge"` is the
     /// bridge of the kernel, which multicasts by IGMP snooping and knows `rate`, of all links and both ways, only.
     #[serde(default)]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]

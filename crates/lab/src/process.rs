@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often a request to stop, and output that is waited for, are looked for.
 const SLICE: Duration = Duration::from_millis(10);
 /// Of a file of output, what is looked at: its end.
-const TAIL: u64 = 64 << 10;
+const TAIL: u64 = 256 << 10;
 /// Lines of output that an error shows.
 const LINES: usize = 12;
 
