@@ -6,4 +6,5 @@ mod keys;
 mod program;
 mod sending;
 mod stopping;
+mod switch;
 mod tutorial;
