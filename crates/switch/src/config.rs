@@ -316,6 +316,28 @@ mod tests {
     }
 
     #[test]
+    fn the_page_shows_all_keys_with_their_defaults() {
+        let page = include_str!("../../../docs/fidelity/software-switch.md");
+        let text = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+        let Settings { rate, queue, header_queue, trim, trim_dscp, ecn, overhead, delay, loss, burst_loss, .. } =
+            Config::parse(text).expect("it is right").settings;
+        assert!(rate.is_some() && queue == Some(Bytes(150_000)) && header_queue == queue);
+        assert!(trim.is_some() && trim_dscp.is_some() && ecn.is_some() && overhead.is_some() && delay.is_some());
+        assert!(loss.is_some() && burst_loss.is_some());
+        let Settings {
+            reorder, reorder_delay, duplicate, corrupt, uplink, uplink_queue, seed, multicast, port, ..
+        } = Config::parse(text).expect("it is right").settings;
+        assert!(
+            reorder.is_some()
+                && reorder_delay == Some(Duration::from_ms(1))
+                && duplicate.is_some()
+                && corrupt.is_some()
+        );
+        assert!(uplink.is_some() && uplink_queue == Some(Bytes(1_500_000)));
+        assert!(seed.is_some() && multicast.is_some() && port.len() == 1);
+    }
+
+    #[test]
     fn errors_name_the_place_and_what_is_expected() {
         assert_eq!(error("trim = 79"), "trim: expected 80 to 1024 (bytes of each IP packet), or 0");
         assert_eq!(error("[port.a]\nqueue = '10B'"), "port.a.queue: expected 1600B or more, so that a frame fits");

@@ -7,4 +7,5 @@ mod lab;
 mod program;
 mod sending;
 mod stopping;
+mod switch;
 mod tutorial;
