@@ -74,7 +74,7 @@ LAYERS = {
     "lab": """
         clock error file files suggest
         process reference source template tools
-        names sweep
+        names sweep unprivileged
         plan
         network
         execute

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -18,9 +17,8 @@ use crate::network::{self, Entry, Network};
 use crate::plan::{Plan, Run, Scope, Switch};
 use crate::process::{Ended, Process, Stop, Waited};
 use crate::tools;
+use crate::unprivileged;
 
-/// The environment variable that says so to a program in namespaces of its own.
-const UNSHARED: &str = "SCDP_LAB_UNSHARED";
 /// How long a command that makes a file may take, and one that checks the switch's settings.
 const PREPARE: Duration = Duration::from_secs(60);
 
@@ -383,7 +381,7 @@ impl Standing<'_> {
         hosts
             .map(|host| {
                 // In a user's own namespaces the names are known to those only who enter them.
-                let own = std::env::var_os(UNSHARED)
+                let own = std::env::var_os(unprivileged::UNSHARED)
                     .map(|_| format!("nsenter -t {} -U --preserve-credentials -m ", std::process::id()));
                 let enter =
                     format!("{}ip netns exec {} COMMAND", own.unwrap_or_default(), self.network.namespace(&host.name));
@@ -409,31 +407,4 @@ impl Standing<'_> {
         let status: io::Result<_> = command.current_dir(dir).env("SCDP_LAB_HOST", host).status();
         status.map(drop).map_err(LabError::path("ip"))
     }
-}
-
-/// Becomes the same program in namespaces of its own (of users, networks and mounts), where a user who is not root may make networks.
-/// Returns only if that fails: a system may forbid it.
-///
-/// # Errors
-/// Why it failed, always.
-pub fn unshare(program: &Path, arguments: &[std::ffi::OsString]) -> io::Error {
-    // Names of namespaces are in /run, which is not the user's: a /run of its own.
-    let script = "mount -t tmpfs tmpfs /run && exec \"$0\" \"$@\"";
-    let mut command = Command::new("unshare");
-    command
-        .args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c", script])
-        .arg(program)
-        .args(arguments)
-        .env(UNSHARED, "1");
-    command.exec()
-}
-
-/// Whether [`unshare`] would work here.
-pub fn can_unshare() -> bool {
-    tools::run(
-        "unshare",
-        &["--user", "--map-root-user", "--net", "--mount", "sh", "-c", "mount -t tmpfs tmpfs /run"],
-        "",
-    )
-    .is_ok()
 }

@@ -19,11 +19,13 @@ mod suggest;
 mod sweep;
 mod template;
 mod tools;
+mod unprivileged;
 
 pub use error::{Failure, FileError, LabError, Place};
-pub use execute::{Executor, Outcome, Standing, can_unshare, unshare};
+pub use execute::{Executor, Outcome, Standing};
 pub use file::{CheckConfig, FileConfig, HostConfig, Hosts, LabFile, ProgramConfig, StepConfig, SweepValues, Words};
 pub use names::clean;
 pub use plan::{Plan, Run};
 pub use reference::{reference, schema};
 pub use tools::permitted;
+pub use unprivileged::{can_unshare, unshare};
