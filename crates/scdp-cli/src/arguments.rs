@@ -67,7 +67,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
         scdp switch --port p0 --port p1 --port p2 --rate 100Mbps --queue 30kB --trim 128\n  \
         scdp switch lab.toml --port p0 --port p1 --loss 1%\n\n\
-        Flags go before the top of the file, [port.NAME] goes before both. docs/fidelity/software-switch.md has all settings.\n\
+        Flags override the top of the file, and [port.NAME] overrides both. docs/fidelity/software-switch.md has all settings.\n\
         Runs until Ctrl-C, prints what was counted, and exits with 0. Linux only; needs CAP_NET_RAW.")]
     Switch(Switch),
     /// Runs commands in hosts around one switch, made of network namespaces of this machine

@@ -28,6 +28,7 @@ pub(crate) enum Event {
     },
     /// `switch`: frames pass from now on.
     #[serde(rename = "listening")]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no switch elsewhere"))]
     Forwarding {
         /// The interfaces that are its ports.
         ports: Vec<String>,

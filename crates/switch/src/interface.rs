@@ -2,6 +2,8 @@
 //!
 //! Two packet sockets (packet(7)): the one that reads says with each frame what its sender left to the network card; the one that writes
 //! has no protocol, so that nothing arrives there. The interface is promiscuous while it is open.
+//!
+//! Options of packet sockets are declared with nix's macros, whose system calls are theirs: there is no `unsafe` here.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
