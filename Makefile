@@ -22,7 +22,7 @@ CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES)
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo demo-net readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo demo-net demo-lab readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,11 @@ demo: setup ## run the demonstration: a table, and out/demo/report.html
 demo-net: ## try scdp on this host: a file to three receivers, and from three servers of which one is killed
 	cargo build --locked --release -p scdp-cli
 	@"$(PYTHON)" tools/demo-net target/release/scdp
+
+demo-lab: ## try scdp on a network of namespaces around a switch: to three receivers, and from three servers (Linux; root, or a kernel that lets users)
+	cargo build --locked --release -p scdp-cli
+	target/release/scdp lab labs/replicate.toml
+	target/release/scdp lab labs/fetch.toml
 
 readme: setup ## run the demonstration and write its table in README.md again
 	@$(BIN)/anabranch demo --resume --force

@@ -59,6 +59,26 @@ LAYERS = {
         shelf
         programs
     """,
+    "switch": """
+        probability testing
+        frame
+        checksum counters forwarding
+        igmp impair mark offload trim
+        membership queue
+        port
+        config
+        error switch
+        interface
+        driver
+    """,
+    "lab": """
+        clock error file files suggest
+        process reference source template tools
+        names sweep unprivileged
+        plan
+        network
+        execute
+    """,
     "sim": """
         input random stopwatch
         engine

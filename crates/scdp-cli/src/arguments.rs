@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::addresses::{Group, Host};
+use crate::lab::{self, Lab};
+use crate::switch::Switch;
 
 /// The UDP port of receivers and servers.
 pub(crate) const PORT: u16 = 7217;
@@ -61,6 +63,16 @@ pub(crate) enum Command {
         after_help = "Example:\n  scdp doctor\n\nNeeds no rights, changes nothing. Exit code 0 whatever it finds."
     )]
     Doctor(Doctor),
+    /// Joins network interfaces by a switch in software, for tests: rates, queues, packet trimming, delay, loss
+    #[command(after_help = "Examples:\n  \
+        scdp switch --port p0 --port p1 --port p2 --rate 100Mbps --queue 30kB --trim 128\n  \
+        scdp switch lab.toml --port p0 --port p1 --loss 1%\n\n\
+        Flags override the top of the file, and [port.NAME] overrides both. docs/fidelity/software-switch.md has all settings.\n\
+        Runs until Ctrl-C, prints what was counted, and exits with 0. Linux only; needs CAP_NET_RAW.")]
+    Switch(Switch),
+    /// Runs commands in hosts around one switch, made of network namespaces of this machine
+    #[command(after_help = lab::EXAMPLES)]
+    Lab(Lab),
     /// Prints the completions of a shell
     #[command(after_help = "Example:\n  scdp completions bash > ~/.local/share/bash-completion/completions/scdp")]
     Completions {
@@ -83,7 +95,9 @@ impl Command {
             | Self::Receive(Receive { json, .. })
             | Self::Serve(Serve { json, .. })
             | Self::Fetch(Fetch { json, .. })
-            | Self::Doctor(Doctor { json }) => json.json,
+            | Self::Lab(Lab { json, .. })
+            | Self::Doctor(Doctor { json })
+            | Self::Switch(Switch { json, .. }) => json.json,
             Self::Key(_) | Self::Completions { .. } | Self::Man { .. } => false,
         }
     }

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::figures;
 
@@ -24,6 +25,21 @@ pub(crate) enum Event {
         directory: String,
         /// False with `--insecure`.
         protected: bool,
+    },
+    /// `switch`: frames pass from now on.
+    #[serde(rename = "listening")]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no switch elsewhere"))]
+    Forwarding {
+        /// The interfaces that are its ports.
+        ports: Vec<String>,
+    },
+    /// `switch`: what was counted at a port, at the end.
+    Counters {
+        /// Its interface.
+        port: String,
+        /// Numbers in `port`, `data_queue`, `header_queue` and `link`, by the names that the Switch Abstraction Interface has for them.
+        #[cfg_attr(test, schemars(with = "serde_json::Value"))]
+        counters: Box<anabranch_switch::Counters>,
     },
     /// `serve`: a file is ready to be fetched.
     Indexed {
@@ -153,7 +169,80 @@ pub(crate) enum Event {
         /// Why.
         reason: String,
     },
-    /// `doctor`: something was looked at.
+    /// `lab --dry-run`: a run that would be.
+    Planned {
+        /// Its number, from 1.
+        run: usize,
+        /// What varies, and its values.
+        values: Map<String, Value>,
+        /// Its seed.
+        seed: u64,
+    },
+    /// `lab`: a run is done.
+    Run {
+        /// Its number, from 1.
+        run: usize,
+        /// What varies, and its values.
+        values: Map<String, Value>,
+        /// Its seed.
+        seed: u64,
+        /// Whether all steps and checks succeeded.
+        ok: bool,
+        /// Wall time of the steps that are measured.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        seconds: Option<f64>,
+        /// Wall time of each step.
+        steps: Vec<f64>,
+        /// Bytes that each host has sent while the steps ran, headers of Ethernet included.
+        sent_bytes: Map<String, Value>,
+        /// What the switch has counted, in its own words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        switch: Option<Value>,
+        /// What failed, and the last lines of its output.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
+    },
+    /// `lab`: all runs with the same values are done.
+    Combination {
+        /// What varies, and its values.
+        values: Map<String, Value>,
+        /// How many runs.
+        runs: usize,
+        /// How many of them succeeded: what follows is of these.
+        ok: usize,
+        /// Median of their times.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        median_seconds: Option<f64>,
+        /// The shortest.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        least_seconds: Option<f64>,
+        /// The longest.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        most_seconds: Option<f64>,
+        /// Median of the bytes that each host has sent.
+        sent_bytes: Map<String, Value>,
+        /// Median of the packets that the switch has trimmed, at all ports. Not known of the kernel's bridge.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trimmed_packets: Option<u64>,
+        /// Median of the packets that found no room in the switch, or that a link has lost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dropped_packets: Option<u64>,
+    },
+    /// `lab --hold` and `--shell`: a host is there.
+    Host {
+        /// Its name.
+        host: String,
+        /// Its address.
+        address: String,
+        /// What runs a command in it.
+        enter: String,
+    },
+    /// `lab --clean`: something that a lab had left is gone.
+    Removed {
+        /// The network namespace, or the folder.
+        name: String,
+    },
+    /// `doctor`: something was looked at; `lab --check`: the file is right.
     Check {
         /// What.
         check: &'static str,
@@ -198,13 +287,27 @@ pub(crate) enum Verdict {
 impl Event {
     /// Whether it is what the user asked for, and not how it goes: the first belongs to stdout.
     pub(crate) fn is_result(&self) -> bool {
-        matches!(self, Self::Sent { .. } | Self::Received { .. } | Self::AlreadyThere { .. } | Self::Check { .. })
+        matches!(
+            self,
+            Self::Sent { .. }
+                | Self::Received { .. }
+                | Self::AlreadyThere { .. }
+                | Self::Check { .. }
+                | Self::Host { .. }
+                | Self::Removed { .. }
+        )
     }
 
     /// Whether a person reads it as a line: the rest is in tables and bars.
     pub(crate) fn is_line(&self) -> bool {
         match self {
-            Self::Progress { .. } | Self::Sending { .. } | Self::Began { .. } | Self::Indexed { .. } => false,
+            Self::Progress { .. }
+            | Self::Sending { .. }
+            | Self::Began { .. }
+            | Self::Indexed { .. }
+            | Self::Planned { .. }
+            | Self::Combination { .. }
+            | Self::Counters { .. } => false,
             Self::Receiver { outcome, .. } => !matches!(outcome, Verdict::Verified | Verdict::AlreadyThere),
             _ => true,
         }
@@ -222,6 +325,8 @@ impl fmt::Display for Event {
                 write!(f, ", folder {directory}")?;
                 if *protected { Ok(()) } else { f.write_str(", without a key") }
             }
+            Self::Forwarding { ports } => write!(f, "forwarding between {}", ports.join(", ")),
+            Self::Counters { port, .. } => write!(f, "{port}: see the table"),
             Self::Indexed { name, size_bytes, .. }
             | Self::Sending { name, size_bytes, .. }
             | Self::Began { name, size_bytes, .. } => write!(f, "{name}: {}", figures::size(*size_bytes)),
@@ -258,6 +363,18 @@ impl fmt::Display for Event {
             }
             Self::NotServed { peer: Some(peer), reason } => write!(f, "{peer} asks in vain: {reason}"),
             Self::NotServed { peer: None, reason } => write!(f, "not served: {reason}"),
+            Self::Planned { run, values, .. } => write!(f, "run {run}{}", shown(values)),
+            Self::Run { run, values, seconds, failure, .. } => {
+                write!(f, "run {run}{}: ", shown(values))?;
+                match (failure, seconds) {
+                    (Some(failure), _) => f.write_str(failure),
+                    (None, Some(seconds)) => write!(f, "{seconds:.2} s"),
+                    (None, None) => f.write_str("done"),
+                }
+            }
+            Self::Combination { values, runs, ok, .. } => write!(f, "{ok} of {runs} runs{}", shown(values)),
+            Self::Host { host, address, enter } => write!(f, "{host}  {address}  {enter}"),
+            Self::Removed { name } => write!(f, "removed {name}"),
             Self::Check { check, ok, found, hint } => {
                 write!(f, "{:7}  {check}: {found}", if *ok { "ok" } else { "warning" })?;
                 hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n         hint: {hint}"))
@@ -271,4 +388,10 @@ impl fmt::Display for Event {
 fn said(f: &mut fmt::Formatter<'_>, kind: &str, message: &str, hint: Option<&str>) -> fmt::Result {
     write!(f, "{kind}: {message}")?;
     hint.map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
+}
+
+/// What varies, behind something else: `, loss 1%, trim 128B`.
+fn shown(values: &Map<String, Value>) -> String {
+    let each = values.iter().map(|(key, value)| format!(", {key} {}", value.as_str().unwrap_or_default()));
+    each.collect::<Vec<_>>().concat()
 }

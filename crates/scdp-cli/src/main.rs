@@ -11,6 +11,7 @@ mod failure;
 mod fetch;
 mod figures;
 mod key;
+mod lab;
 mod output;
 mod pages;
 mod receive;
@@ -20,6 +21,7 @@ mod send;
 mod serve;
 mod session;
 mod signals;
+mod switch;
 mod table;
 
 use std::process::ExitCode;
@@ -50,6 +52,8 @@ fn run(command: &Command, output: &Output) -> Result<ExitCode, CliError> {
         Command::Serve(arguments) => serve::run(arguments, output),
         Command::Fetch(arguments) => fetch::run(arguments, output),
         Command::Doctor(_) => Ok(doctor::run(output)),
+        Command::Switch(arguments) => switch::run(arguments, output),
+        Command::Lab(arguments) => lab::run(arguments, output),
         Command::Completions { shell } => pages::completions(*shell),
         Command::Man { directory } => pages::man(directory),
     }

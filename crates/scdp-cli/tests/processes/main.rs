@@ -3,7 +3,9 @@
 mod fetching;
 mod files;
 mod keys;
+mod lab;
 mod program;
 mod sending;
 mod stopping;
+mod switch;
 mod tutorial;

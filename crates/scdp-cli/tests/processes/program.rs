@@ -109,6 +109,11 @@ impl Program {
         kill_process(Pid::from_child(&self.child), signal).expect("the process is there");
     }
 
+    /// The number of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Kills it, as the kernel does when memory is short.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("the process is there");

@@ -132,7 +132,7 @@ fn on_terminal(said: &str) -> String {
 }
 
 /// A text without what another run would print otherwise: numbers, and the units that go with them.
-fn masked(text: &str) -> String {
+pub(crate) fn masked(text: &str) -> String {
     let word = |word: &str| {
         let unit = ["bytes", "KiB", "MiB", "GiB", "bit/s"]
             .iter()
