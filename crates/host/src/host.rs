@@ -245,7 +245,15 @@ impl Host {
 
     /// Takes an object that was [offered](HostEvent::Offered).
     pub fn accept(&mut self, now: Time, id: SessionId) {
-        self.with_incoming(now, id, |incoming| incoming.accept(now));
+        self.accept_rest(now, id, 0);
+    }
+
+    /// Takes an object that was [offered](HostEvent::Offered), of which the first `bytes` are here from an earlier session. Returns from where on the
+    /// bytes will come: a little earlier, since they come in blocks; from the beginning, if there are several receivers.
+    pub fn accept_rest(&mut self, now: Time, id: SessionId, bytes: u64) -> u64 {
+        let mut from = 0;
+        self.with_incoming(now, id, |incoming| from = incoming.accept(now, bytes));
+        from
     }
 
     /// The object that was offered is here already.

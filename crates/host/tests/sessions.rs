@@ -28,6 +28,27 @@ fn an_object_goes_to_one_receiver() {
 }
 
 #[test]
+fn one_receiver_goes_on_from_what_it_has_and_several_go_through_the_object_together() {
+    for (receivers, fetched, begun, most) in
+        [(1, false, 1_500_000, 0.6), (1, true, 1_500_000, 0.6), (2, false, 1_500_000, 2.2), (1, false, 2_000_000, 0.2)]
+    {
+        let mut world = World::new(5, 3, Faults::default());
+        let object = bytes(5, 2_000_000);
+        world.nodes.iter_mut().for_each(|node| node.begun = object[..begun].to_vec());
+        if fetched {
+            world.nodes[0].objects.insert("object".to_owned(), object.clone());
+            world.fetch(1, &[0], "object");
+        } else {
+            world.send(0, if receivers == 1 { &[1] } else { &[1, 2] }, &object, "object", None);
+        }
+        assert!(world.run_for(30));
+        assert!(world.nodes[1].received[0].1 == object && world.nodes[1].received[0].2);
+        let ratio = world.nodes[0].bytes_sent as f64 / object.len() as f64;
+        assert!(ratio < most, "{receivers}, {fetched}, {begun}: {ratio}");
+    }
+}
+
+#[test]
 fn marks_keep_the_queue_of_one_receiver_short_and_are_not_put_on_what_goes_to_groups() {
     let mean_wait = |receivers: usize, mark: usize| {
         let faults =

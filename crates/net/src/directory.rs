@@ -71,9 +71,9 @@ impl Directory {
                 let named = self.named(manifest);
                 match self.open(&named) {
                     Ok(Some(output)) => {
-                        self.receiving.insert(id, Receiving { output, manifest: named.clone(), bytes: 0 });
-                        host.accept(now, id);
-                        Some(Report::Began { peer, manifest: named })
+                        let bytes = host.accept_rest(now, id, output.begun());
+                        self.receiving.insert(id, Receiving { output, manifest: named.clone(), bytes });
+                        Some(Report::Began { peer, manifest: named, from: bytes })
                     }
                     Ok(None) => {
                         host.have(now, id);
@@ -81,7 +81,8 @@ impl Directory {
                     }
                     Err(error) => {
                         host.refuse(now, id, refusal(&error));
-                        Some(Report::NotReceived { name: named.name, why: Failure::Refused(error.to_string()) })
+                        let why = Failure::Refused(error.to_string());
+                        Some(Report::NotReceived { name: named.name, why, kept: 0 })
                     }
                 }
             }
@@ -119,18 +120,18 @@ impl Directory {
             }
             Err(OutputError::Hash { .. }) => {
                 host.checked(now, id, false);
-                Report::NotReceived { name: manifest.name, why: Failure::Hash }
+                Report::NotReceived { name: manifest.name, why: Failure::Hash, kept: 0 }
             }
             Err(error) => {
                 host.cancel(now, id);
-                Report::NotReceived { name: manifest.name, why: Failure::Refused(error.to_string()) }
+                Report::NotReceived { name: manifest.name, why: Failure::Refused(error.to_string()), kept: 0 }
             }
         })
     }
 
     fn lose(&mut self, id: SessionId, why: Failure) -> Option<Report> {
         let lost = self.receiving.remove(&id)?;
-        Some(Report::NotReceived { name: lost.manifest.name, why })
+        Some(Report::NotReceived { kept: lost.output.kept(), name: lost.manifest.name, why })
     }
 
     fn named(&self, manifest: Manifest) -> Manifest {

@@ -17,6 +17,8 @@ pub enum Report {
         peer: SocketAddr,
         /// What.
         manifest: Manifest,
+        /// Bytes that are here from an earlier session.
+        from: u64,
     },
     /// Ten times a second: how far it is.
     Progress {
@@ -35,12 +37,14 @@ pub enum Report {
         /// What.
         manifest: Manifest,
     },
-    /// An object could not be received. Nothing of it is left.
+    /// An object could not be received.
     NotReceived {
         /// What it was called.
         name: ObjectName,
         /// Why.
         why: Failure,
+        /// Bytes that are kept for the next session. Nothing else is left of it.
+        kept: u64,
     },
     /// A file is offered to its receivers.
     Sending {

@@ -49,7 +49,7 @@ fn receiver(into: &Path, objects: usize) -> (SocketAddr, JoinHandle<Vec<String>>
             match report {
                 Report::Received { manifest } => seen.push(format!("received {}", manifest.name)),
                 Report::AlreadyThere { manifest } => seen.push(format!("has {}", manifest.name)),
-                Report::NotReceived { name, why } => seen.push(format!("lost {name}: {why}")),
+                Report::NotReceived { name, why, .. } => seen.push(format!("lost {name}: {why}")),
                 _ => {}
             }
             if seen.len() < objects { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -71,6 +71,9 @@ pub(crate) enum Event {
         size_bytes: u64,
         /// From whom; with `fetch`, the first server that answered.
         peer: String,
+        /// What is here already, from an earlier time.
+        #[serde(skip_serializing_if = "is_none")]
+        resumed_bytes: u64,
     },
     /// Ten times a second while files are under way.
     Progress {
@@ -133,12 +136,15 @@ pub(crate) enum Event {
         /// Its size.
         size_bytes: u64,
     },
-    /// `receive`: a file did not come. Nothing of it is left.
+    /// `receive` and `fetch`: a file did not come.
     NotReceived {
         /// Its name.
         name: String,
         /// Why.
         reason: String,
+        /// What is kept of it for the next time, 16 MiB or more. Nothing else is left.
+        #[serde(skip_serializing_if = "is_none")]
+        kept_bytes: u64,
     },
     /// `serve`: a file is sent to somebody.
     Serving {
@@ -272,6 +278,11 @@ pub(crate) enum Event {
     },
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_none(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
 /// What became of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -327,9 +338,16 @@ impl fmt::Display for Event {
             }
             Self::Forwarding { ports } => write!(f, "forwarding between {}", ports.join(", ")),
             Self::Counters { port, .. } => write!(f, "{port}: see the table"),
-            Self::Indexed { name, size_bytes, .. }
-            | Self::Sending { name, size_bytes, .. }
-            | Self::Began { name, size_bytes, .. } => write!(f, "{name}: {}", figures::size(*size_bytes)),
+            Self::Indexed { name, size_bytes, .. } | Self::Sending { name, size_bytes, .. } => {
+                write!(f, "{name}: {}", figures::size(*size_bytes))
+            }
+            Self::Began { name, size_bytes, resumed_bytes, .. } => {
+                write!(f, "{name}: {}", figures::size(*size_bytes))?;
+                match resumed_bytes {
+                    0 => Ok(()),
+                    bytes => write!(f, ", of which {} are here from an earlier time", figures::size(*bytes)),
+                }
+            }
             Self::Progress { bytes, size_bytes } => {
                 write!(f, "{} of {}", figures::size(*bytes), figures::size(*size_bytes))
             }
@@ -353,7 +371,13 @@ impl fmt::Display for Event {
                 write!(f, "{name}: {}", figures::transfer(*size_bytes, *seconds))
             }
             Self::AlreadyThere { name, .. } => write!(f, "{name}: was here already"),
-            Self::NotReceived { name, reason } => write!(f, "{name}: not received: {reason}"),
+            Self::NotReceived { name, reason, kept_bytes } => {
+                write!(f, "{name}: not received: {reason}")?;
+                match kept_bytes {
+                    0 => Ok(()),
+                    bytes => write!(f, "; {} are kept for the next time", figures::size(*bytes)),
+                }
+            }
             Self::Serving { peer, name, size_bytes } => {
                 write!(f, "{name}: sending {} to {peer}", figures::size(*size_bytes))
             }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anabranch_net::{Endpoint, Failure, NetError, ObjectName, ReceiveOptions, Report, Wanted, fetch};
 
 use crate::arguments::Fetch;
+use crate::events::Event;
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::receive::can_write;
@@ -31,16 +32,22 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
     let fetched = fetch(&mut endpoint, &wanted, &from, &directory, &options, |report| {
         match report {
             Report::Progress { bytes, size } if size > 0 => output.progress(bytes, size),
-            Report::Began { peer, manifest } => {
+            Report::Began { peer, manifest, from } => {
                 watches.start(&manifest);
                 output.begin(manifest.name.as_str(), manifest.size);
-                output.tell(&session::began(&manifest, peer));
+                output.tell(&session::began(&manifest, peer, from));
             }
             Report::Received { manifest } => {
                 output.end();
                 output.tell(&session::received(&manifest, watches.stop(&manifest)));
             }
             Report::AlreadyThere { manifest } => output.tell(&session::already_there(&manifest)),
+            // Else the error says it.
+            Report::NotReceived { name, why, kept } if kept > 0 => {
+                output.end();
+                let (name, reason) = (name.to_string(), why.to_string());
+                output.tell(&Event::NotReceived { name, reason, kept_bytes: kept });
+            }
             _ => {}
         }
         signals.flow()

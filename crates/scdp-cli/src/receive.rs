@@ -47,17 +47,17 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
                 }
                 return signals.flow();
             }
-            Report::Began { peer, manifest } => {
+            Report::Began { peer, manifest, from } => {
                 watches.start(&manifest);
                 output.begin(manifest.name.as_str(), manifest.size);
-                output.tell(&session::began(&manifest, peer));
+                output.tell(&session::began(&manifest, peer, from));
                 return signals.flow();
             }
             Report::Received { manifest } => session::received(&manifest, watches.stop(&manifest)),
             Report::AlreadyThere { manifest } => session::already_there(&manifest),
-            Report::NotReceived { name, why } => {
+            Report::NotReceived { name, why, kept } => {
                 failed += 1;
-                Event::NotReceived { name: name.to_string(), reason: why.to_string() }
+                Event::NotReceived { name: name.to_string(), reason: why.to_string(), kept_bytes: kept }
             }
             _ => return signals.flow(),
         };

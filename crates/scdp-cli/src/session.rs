@@ -41,9 +41,9 @@ pub(crate) fn already_there(manifest: &Manifest) -> Event {
     Event::AlreadyThere { name: manifest.name.to_string(), hash: hash(manifest), size_bytes: manifest.size }
 }
 
-pub(crate) fn began(manifest: &Manifest, peer: SocketAddr) -> Event {
+pub(crate) fn began(manifest: &Manifest, peer: SocketAddr, resumed_bytes: u64) -> Event {
     let (name, hash, size_bytes) = (manifest.name.to_string(), hash(manifest), manifest.size);
-    Event::Began { name, hash, size_bytes, peer: peer.to_string() }
+    Event::Began { name, hash, size_bytes, peer: peer.to_string(), resumed_bytes }
 }
 
 /// What to do where nobody answers. What the system last said about sending often explains it.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anabranch_raptorq::PlanCache;
-use anabranch_transport::scdp::{Header, Layout, Options, Pull, RaptorQDecoder, Receiver, ScdpConfig};
+use anabranch_transport::scdp::{Header, Layout, Mode, Options, Pull, RaptorQDecoder, Receiver, ScdpConfig};
 use anabranch_transport::{Arrival, Duration, Endpoint, Event, Peer, Stats, Time};
 
 use super::outcome::Failure;
@@ -330,12 +330,17 @@ impl Incoming {
         silent && self.forget_at.is_some_and(|at| at <= now)
     }
 
-    /// The application takes the object.
-    pub(crate) fn accept(&mut self, now: Time) {
-        let (Some(options), Phase::Offered) = (self.options, &self.phase) else { return };
+    /// The application takes the object, of which it has the first `bytes`. From where they come on.
+    pub(crate) fn accept(&mut self, now: Time, bytes: u64) -> u64 {
+        let (Some(options), Phase::Offered) = (self.options, &self.phase) else { return 0 };
+        let layout = Layout::from_options(&options).expect("checked when they came");
+        let symbol = u64::from(options.symbol_bytes);
+        // Many receivers go through an object together.
+        let together = options.mode == Mode::OneToMany;
+        let first = if together { 0 } else { layout.blocks_before(bytes / symbol).min(layout.blocks - 1) };
         let decoder = RaptorQDecoder::new(usize::from(options.symbol_bytes), PlanCache::global().clone());
         let receiver = Receiver::new(Arc::clone(&self.config), options.lanes, 0);
-        let mut receiver = receiver.with_decoder(Box::new(decoder));
+        let mut receiver = receiver.with_decoder(Box::new(decoder)).with_first(first);
         receiver.start(now);
         self.receiver = Some(receiver);
         (self.phase, self.progress) = (Phase::Receiving, now);
@@ -345,6 +350,7 @@ impl Incoming {
         if self.grouped {
             self.no_multicast.start(now + FIRST_SYMBOL_WITHIN);
         }
+        layout.symbols_before(first) * symbol
     }
 
     /// The application has the object already.

@@ -80,6 +80,8 @@ pub struct Node {
     pub joined: Vec<SocketAddr>,
     /// Objects that it serves, by name.
     pub objects: BTreeMap<String, Vec<u8>>,
+    /// What it has of each object's beginning, from an earlier session.
+    pub begun: Vec<u8>,
     /// What it is receiving.
     receiving: BTreeMap<SessionId, (Manifest, Vec<u8>, Vec<bool>)>,
     /// What it has received, and whether the hash was right.
@@ -164,6 +166,7 @@ impl World {
             manner: Manner::default(),
             joined: Vec::new(),
             objects: BTreeMap::new(),
+            begun: Vec::new(),
             receiving: BTreeMap::new(),
             received: Vec::new(),
             outcomes: BTreeMap::new(),
@@ -343,8 +346,13 @@ impl World {
                 HostEvent::Offered { manifest, .. } => match node.manner {
                     Manner::Takes | Manner::Forgets => {
                         let size = manifest.size as usize;
-                        node.receiving.insert(id, (manifest, vec![0; size], vec![false; size]));
-                        node.host.accept(now, id);
+                        let begun = node.begun.len().min(size);
+                        let from = node.host.accept_rest(now, id, begun as u64) as usize;
+                        assert!(from <= begun);
+                        let (mut object, mut here) = (vec![0; size], vec![false; size]);
+                        object[..from].copy_from_slice(&node.begun[..from]);
+                        here[..from].fill(true);
+                        node.receiving.insert(id, (manifest, object, here));
                     }
                     Manner::Refuses => node.host.refuse(now, id, Refusal::new(Reason::NotWanted, "not wanted here")),
                     Manner::Has => node.host.have(now, id),

@@ -1,7 +1,8 @@
 //! A file that is being received.
 //!
 //! It is written as `.NAME.HASH.N.part` beside its place, and takes its name when all of it is there, its hash fits and the
-//! disk has it. So nobody ever sees a part of a file under its name, and a name that is taken stays as it is.
+//! disk has it. So nobody ever sees a part of a file under its name, and a name that is taken stays as it is. What is there of a large file when a
+//! session fails, or its process is killed, is kept for the next session ([`Begun`]).
 
 use std::fs::File;
 use std::io;
@@ -12,6 +13,8 @@ use cap_std::fs::{Dir, MetadataExt, OpenOptions};
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use thiserror::Error;
+
+use super::begun::Begun;
 
 /// Why a file could not be received.
 #[derive(Debug, Error)]
@@ -48,7 +51,7 @@ pub enum OutputError {
     },
 }
 
-/// A file under way. Dropped before [`finish`](Self::finish), it leaves nothing.
+/// A file under way. Dropped before [`finish`](Self::finish), it leaves nothing but what is worth [keeping](Self::kept).
 #[derive(Debug)]
 pub struct Output {
     directory: Dir,
@@ -56,6 +59,9 @@ pub struct Output {
     part: String,
     manifest: Manifest,
     overwrite: bool,
+    begun: Begun,
+    /// What is there is of no use: it does not have the hash, or the disk is full.
+    spoilt: bool,
     /// Of the bytes up to `hashed`: blocks mostly come in order, and are then hashed while they are in the cache.
     hasher: blake3::Hasher,
     hashed: u64,
@@ -79,12 +85,15 @@ impl Output {
         }
         let directory = directory.try_clone().map_err(|e| failed("open the directory of", e))?;
         let (part, file) = part(&directory, manifest).map_err(|e| failed("create", e))?;
+        let begun = Begun::open(&file, manifest).map_err(|e| failed("read what is there of", e))?;
         let output = Self {
             directory,
             file,
             part,
             manifest: manifest.clone(),
             overwrite,
+            begun,
+            spoilt: false,
             hasher: blake3::Hasher::new(),
             hashed: 0,
             finished: false,
@@ -99,13 +108,29 @@ impl Output {
         Ok(output)
     }
 
-    /// Writes bytes at their place. Each byte is written once.
+    /// Bytes that are there from the beginning on, of an earlier session perhaps.
+    pub fn begun(&self) -> u64 {
+        self.begun.bytes()
+    }
+
+    /// Bytes that are kept for the next session if this one does not finish the file: all that is [begun](Self::begun), if it is much.
+    pub fn kept(&self) -> u64 {
+        if self.spoilt { 0 } else { self.begun.kept() }
+    }
+
+    /// Writes bytes at their place.
     ///
     /// # Errors
     ///
     /// [`OutputError::Io`].
     pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), OutputError> {
-        self.file.write_all_at(bytes, offset).map_err(|error| self.failed("write", error))?;
+        let end = offset + bytes.len() as u64;
+        let written = self.file.write_all_at(bytes, offset).and_then(|()| self.begun.add(&self.file, offset, end));
+        if let Err(error) = written {
+            // The room is of more use to others.
+            self.spoilt = true;
+            return Err(self.failed("write", error));
+        }
         if offset == self.hashed {
             self.hasher.update(bytes);
             self.hashed += bytes.len() as u64;
@@ -129,8 +154,10 @@ impl Output {
         }
         // In constant time: nobody learns from the time it takes how much of a hash fits.
         if self.hasher.finalize() != blake3::Hash::from_bytes(self.manifest.hash) {
+            self.spoilt = true;
             return Err(OutputError::Hash { name: self.manifest.name.to_string() });
         }
+        self.file.set_len(self.manifest.size).map_err(|error| self.failed("write", error))?;
         if !is_at(&self.directory, &self.part, &self.file) {
             // Somebody has moved it, or put another file in its place.
             return Err(self.failed("find", io::ErrorKind::NotFound.into()));
@@ -168,7 +195,10 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if !self.finished && is_at(&self.directory, &self.part, &self.file) {
+        if self.finished || self.kept() > 0 && self.begun.record(&self.file).is_ok() {
+            return;
+        }
+        if is_at(&self.directory, &self.part, &self.file) {
             let _ = self.directory.remove_file(&self.part);
         }
     }
@@ -177,8 +207,7 @@ impl Drop for Output {
 /// Sessions that may receive the same object under the same name at once: of more, the last ones are refused.
 const PARTS: usize = 64;
 
-/// A file for what comes of an object, and its name. It is locked as long as it is open: what is not is left by a process that was
-/// killed, and is begun anew.
+/// A file for what comes of an object, and its name. It is locked as long as it is open: what is not is left by an earlier session.
 fn part(directory: &Dir, manifest: &Manifest) -> io::Result<(String, File)> {
     let hash = blake3::Hash::from_bytes(manifest.hash).to_hex();
     // The longest names have no room for more: a file system takes 255 bytes.
@@ -189,10 +218,7 @@ fn part(directory: &Dir, manifest: &Manifest) -> io::Result<(String, File)> {
         let file = directory.open_with(&name, &options)?.into_std();
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             // Whoever had it may have given it its name, or removed it, since it was opened here.
-            Ok(()) if is_at(directory, &name, &file) => {
-                file.set_len(0)?;
-                return Ok((name, file));
-            }
+            Ok(()) if is_at(directory, &name, &file) => return Ok((name, file)),
             Ok(()) | Err(Errno::WOULDBLOCK) => {}
             Err(error) => return Err(error.into()),
         }

@@ -5,6 +5,7 @@ mod files;
 mod keys;
 mod lab;
 mod program;
+mod resuming;
 mod sending;
 mod stopping;
 mod switch;

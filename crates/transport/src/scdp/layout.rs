@@ -58,6 +58,16 @@ impl Layout {
         u64::from(large) * u64::from(self.large) + u64::from(block - large) * u64::from(self.small)
     }
 
+    /// How many blocks the first `symbols` source symbols fill: the inverse of [`symbols_before`](Self::symbols_before), rounded down.
+    pub fn blocks_before(&self, symbols: u64) -> u32 {
+        let large = u64::from(self.large_blocks) * u64::from(self.large);
+        let blocks = match symbols.checked_sub(large) {
+            None => symbols / u64::from(self.large),
+            Some(rest) => u64::from(self.large_blocks) + rest / u64::from(self.small.max(1)),
+        };
+        blocks.min(u64::from(self.blocks)) as u32
+    }
+
     /// Whether a symbol is the object's last source symbol, of which the padding need not be sent (RFC 6330 §4.4.2).
     #[inline]
     pub fn is_last(&self, block: u32, esi: u32) -> bool {
@@ -125,6 +135,22 @@ mod tests {
         let l = Layout::new(1, 1436, 100).expect("fits");
         assert_eq!((l.symbols, l.blocks, l.source_symbols(0)), (1, 1, 1));
         assert!(l.is_last(0, 0) && !l.is_last(0, 1));
+    }
+
+    #[test]
+    fn blocks_are_counted_both_ways() {
+        for symbols in 1..300 {
+            for most in 1..40 {
+                let layout = Layout::new(10 * symbols, 10, most).expect("fits");
+                for block in 0..layout.blocks {
+                    let before = layout.symbols_before(block);
+                    assert_eq!(layout.blocks_before(before), block);
+                    assert_eq!(layout.blocks_before(before + u64::from(layout.source_symbols(block)) - 1), block);
+                }
+                assert_eq!(layout.blocks_before(symbols), layout.blocks);
+                assert_eq!(layout.blocks_before(u64::MAX), layout.blocks);
+            }
+        }
     }
 
     #[test]

@@ -158,6 +158,15 @@ impl Receiver {
         self
     }
 
+    /// The same, where the blocks before `first` are here from an earlier session: they are not asked for, and no event tells of them. The last
+    /// block always comes again. What the sender pushes unasked of them is of no use. Not for one-to-many: a group goes through the object
+    /// together.
+    #[must_use]
+    pub fn with_first(mut self, first: u32) -> Self {
+        self.base = first;
+        self
+    }
+
     /// The application begins to wait for the first symbol: if none comes for [`ScdpConfig::give_up_after`], the session fails.
     /// Never called, a receiver waits for its first symbol for ever.
     pub fn start(&mut self, now: Time) {
@@ -244,14 +253,16 @@ impl Receiver {
             return None;
         }
         self.session = Some(session);
-        self.future = layout.symbols;
+        self.base = self.base.min(layout.blocks - 1);
+        self.future = layout.symbols - layout.symbols_before(self.base);
         for lane in 0..session.lanes {
             let (window, mut pushed) = (u32::from(options.window), 0);
             initial_window(&layout, lane, session.lanes, window, |block, count| {
-                while self.blocks.len() <= block as usize {
+                let Some(index) = block.checked_sub(self.base) else { return };
+                while self.blocks.len() <= index as usize {
                     self.open_block(session);
                 }
-                self.request(block as usize, lane, count);
+                self.request(index as usize, lane, count);
                 pushed += count;
             });
             let l = &mut self.lanes[lane as usize];

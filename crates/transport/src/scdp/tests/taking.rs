@@ -317,3 +317,33 @@ proptest! {
         prop_assert!(!joined.failed);
     }
 }
+
+#[test]
+fn who_has_the_first_blocks_asks_for_the_others_only() {
+    // 200 blocks of 4 symbols.
+    let cfg = short(|c| c.block_symbols = 4);
+    let bytes = 800 * SHORT;
+    let mut all = 0;
+    for (here, first) in [(0, 0), (1, 1), (2, 2), (3, 3), (100, 100), (199, 199), (200, 199), (u32::MAX, 199)] {
+        let mut joined = Joined::new(&cfg, bytes, |r| r.with_decoder(Box::new(decoder())).with_first(here));
+        let mut n = 0_u32;
+        // A part of the first window among them.
+        joined.exchange(|_| {
+            n += 1;
+            n % 7 == 3
+        });
+        joined.pass(Duration::from_ms(500));
+        assert!(joined.completed() && !joined.failed, "{here} blocks are here");
+        let mut ready = joined.ready();
+        ready.sort_unstable();
+        assert_eq!(ready, (first..200).collect::<Vec<_>>());
+        for block in first..200 {
+            assert_eq!(joined.receiver.take_block(block), Joined::expected(bytes, block, 4));
+        }
+        assert!(joined.asked.iter().all(|&block| block >= first), "nothing else is asked for");
+        let sent = joined.sender.stats().data_sent;
+        all = if here == 0 { sent } else { all };
+        // With the first window, and chance.
+        assert!(sent <= all * u64::from(200 - first) / 200 + 40, "{sent} symbols for {} blocks", 200 - first);
+    }
+}
