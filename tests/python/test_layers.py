@@ -52,12 +52,14 @@ LAYERS = {
         host
     """,
     "net": """
-        clock files socket
+        clock socket waker
+        files
         error report
         endpoint
         directory
         shelf
         programs
+        send
     """,
     "switch": """
         probability testing
