@@ -22,7 +22,9 @@ CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES)
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
 
-.PHONY: help setup demo demo-net demo-lab readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
+HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
+
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test wheel test-wheel test-trials fidelity-traffic test-codec test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +43,10 @@ demo-lab: ## try scdp on a network of namespaces around a switch: to three recei
 	cargo build --locked --release -p scdp-cli
 	target/release/scdp lab labs/replicate.toml
 	target/release/scdp lab labs/fetch.toml
+
+scdp: ## build the program scdp as one static file, target/dist/scdp (Linux with glibc: runs on others, too)
+	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --locked --release -p scdp-cli --target $(HOST_TRIPLE) --target-dir target/static
+	install -D target/static/$(HOST_TRIPLE)/release/scdp target/dist/scdp
 
 readme: setup ## run the demonstration and write its table in README.md again
 	@$(BIN)/anabranch demo --resume --force
