@@ -347,7 +347,7 @@ impl Host {
     /// Ends a session, whatever it does. The peers are told.
     pub fn cancel(&mut self, now: Time, id: SessionId) {
         match self.sessions.get_mut(&id) {
-            Some(Session::Outgoing(outgoing)) => outgoing.cancel(&Failure::Cancelled),
+            Some(Session::Outgoing(outgoing)) => outgoing.cancel(&Failure::Stopped),
             Some(Session::Incoming(incoming)) => incoming.cancel(now),
             Some(Session::Pending(_)) => return self.refuse(now, id, Refusal::new(Reason::Other, "cancelled")),
             None => {}

@@ -15,6 +15,9 @@ use crate::files::{Finisher, Input, Output, OutputError};
 use crate::report::Report;
 use crate::waker::Waker;
 
+/// Files that are received or finished at once, at most: each has a descriptor or two, of which a process often has 1024.
+const FILES: usize = 128;
+
 /// What a receiver takes, and where it puts it.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiveOptions {
@@ -22,6 +25,8 @@ pub struct ReceiveOptions {
     pub overwrite: bool,
     /// The name under which the object is put, instead of the one that it comes with.
     pub name: Option<anabranch_host::ObjectName>,
+    /// Objects that are taken at most; those that turn out to be there already count. Default: no limit.
+    pub limit: Option<u64>,
 }
 
 /// An object under way.
@@ -41,13 +46,15 @@ pub(crate) struct Directory {
     /// Those that are complete: their hashes are compared, and the disk takes them.
     finishing: BTreeMap<SessionId, Manifest>,
     finisher: Finisher,
+    /// Objects that were taken.
+    taken: u64,
 }
 
 impl Directory {
     /// `waker` wakes whoever asks what is [finished](Self::finished).
     pub(crate) fn new(dir: Dir, options: ReceiveOptions, waker: Waker) -> Self {
         let (receiving, finishing) = (BTreeMap::new(), BTreeMap::new());
-        Self { dir, options, receiving, finishing, finisher: Finisher::new(waker) }
+        Self { dir, options, receiving, finishing, finisher: Finisher::new(waker), taken: 0 }
     }
 
     /// Bytes of the objects under way, received and in all.
@@ -57,10 +64,14 @@ impl Directory {
         receiving.chain(finishing).fold((0, 0), |(bytes, size), one| (bytes + one.0, size + one.1))
     }
 
-    /// Objects that are not complete are ended.
+    /// Objects that are not complete are ended, and those that the disk has not begun to take.
     pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) {
-        for id in std::mem::take(&mut self.receiving).keys() {
-            host.cancel(now, *id);
+        let waiting: Vec<SessionId> = self.finishing.keys().copied().collect();
+        let withdrawn = waiting.into_iter().filter(|&id| self.finisher.withdraw(id).is_some());
+        let ids: Vec<SessionId> = withdrawn.chain(std::mem::take(&mut self.receiving).into_keys()).collect();
+        for id in ids {
+            self.finishing.remove(&id);
+            host.cancel(now, id);
         }
     }
 
@@ -68,6 +79,16 @@ impl Directory {
     pub(crate) fn handle(&mut self, host: &mut Host, now: Time, id: SessionId, event: HostEvent) -> Option<Report> {
         match event {
             HostEvent::Offered { peer, manifest } => {
+                if self.options.limit.is_some_and(|limit| self.taken >= limit) {
+                    host.refuse(now, id, Refusal::new(Reason::NotWanted, "this host takes no more files"));
+                    return None;
+                }
+                if self.receiving.len() + self.finishing.len() >= FILES {
+                    // A disk may be slower than the network.
+                    host.refuse(now, id, Refusal::new(Reason::Busy, "too many files at once"));
+                    return None;
+                }
+                self.taken += 1;
                 let named = self.named(manifest);
                 match self.open(&named) {
                     Ok(Some(output)) => {
@@ -99,7 +120,13 @@ impl Directory {
                 self.finisher.start(id, output);
                 None
             }
-            HostEvent::Failed(failure) => self.lose(id, failure),
+            HostEvent::Failed(failure) => {
+                if let Some(output) = self.finisher.withdraw(id) {
+                    let manifest = self.finishing.remove(&id)?;
+                    return Some(Report::NotReceived { name: manifest.name, why: failure, kept: output.kept() });
+                }
+                self.lose(id, failure)
+            }
             _ => None,
         }
     }

@@ -160,6 +160,11 @@ impl Endpoint {
         self.sent_bytes
     }
 
+    /// Whether the kernel had no room for something that was to be sent.
+    pub(crate) fn is_blocked(&self) -> bool {
+        !self.batch.to.is_empty() || !self.next.is_empty()
+    }
+
     /// Ends a [turn](Self::turn)'s wait from another thread.
     pub fn waker(&self) -> Waker {
         self.wakes.waker()

@@ -20,7 +20,7 @@ use crate::{Endpoint, NetError};
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// For how long the last word is repeated to who asks for it.
-const LINGER: Duration = Duration::from_millis(50);
+pub(crate) const LINGER: Duration = Duration::from_millis(50);
 
 /// Receives what is offered into a directory, until `report` stops it.
 ///
@@ -60,11 +60,13 @@ pub fn receive_dir(
     }
     let now = endpoint.now();
     directory.cancel(endpoint.host(), now);
-    // What is complete is kept, and its sender told.
+    // What the disk is taking is kept, and everybody told.
     while directory.is_finishing() {
         endpoint.turn(TICK, |host, now, id, event| decline(host, now, id, &event))?;
         let now = endpoint.now();
-        while directory.finished(endpoint.host(), now).is_some() {}
+        while let Some(news) = directory.finished(endpoint.host(), now) {
+            let _ = report(news);
+        }
     }
     linger(endpoint)
 }
@@ -118,7 +120,8 @@ pub fn fetch(
         if flow.is_continue() && result.is_none() && ticker.is_due() {
             flow = report(Report::Progress { bytes, size });
         }
-        if flow.is_break() && result.is_none() {
+        // What the disk is taking will be there.
+        if flow.is_break() && result.is_none() && !directory.is_finishing() {
             let now = endpoint.now();
             endpoint.host().cancel(now, id);
             result = Some(Err(NetError::Stopped));

@@ -3,20 +3,30 @@
 //! A small file takes a round trip or two, whatever the rate. So the next ones begin before it is done; how many is decided by the bytes that
 //! receivers still need, since each session sends its first window at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
+use anabranch_host::wire::Reason;
 use anabranch_host::{Failure, HostEvent, Outcome, SessionId};
+use anabranch_transport::{Duration, Time};
 
 use crate::directory::decline;
 use crate::files::Input;
-use crate::programs::{TICK, Ticker};
+use crate::programs::{LINGER, TICK, Ticker};
 use crate::report::{Outcomes, Report};
 use crate::{Endpoint, NetError};
 
-/// Files under way at once, at most: a quarter of the sessions that a receiver allows one address by default.
+/// Files under way at once, at most: a quarter of the sessions that a receiver allows one address by default. Where several send at once it
+/// may have no room for all of them: then fewer.
 const FILES: usize = 16;
+
+/// A receiver that has no room is asked again after so long.
+const AGAIN_AFTER: Duration = Duration::from_ms(50);
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// Who stops tries for so long to tell the others.
+const FAREWELL: Duration = Duration::from_ms(2000);
 
 /// The next file begins when receivers need fewer bytes than this of those under way: as many as three first windows have.
 const AHEAD: u64 = 128 << 10;
@@ -39,7 +49,7 @@ pub fn send_file(
 }
 
 /// Sends files to receivers, as [`send_file`] does one; small ones several at once. What became of each file is returned in their order. Who does
-/// not answer is not tried again with the files that come after it.
+/// not answer is not tried again with the files that come after it; who has no room is asked again for as long as a silent host is waited for.
 ///
 /// # Errors
 ///
@@ -54,7 +64,7 @@ pub fn send_files(
 ) -> Result<Vec<Outcomes>, NetError> {
     let mut sending = Sending::new(files, to, group);
     let mut ticker = Ticker::new();
-    let mut ended = None;
+    let mut stopping: Option<(NetError, Time)> = None;
     loop {
         let mut flow = ControlFlow::Continue(());
         let mut tell = |said: Report| {
@@ -62,28 +72,41 @@ pub fn send_files(
                 flow = report(said);
             }
         };
-        if ended.is_none() {
-            ended = sending.begin(endpoint, &mut tell).err();
+        let mut failed = None;
+        if stopping.is_none() {
+            failed = sending.begin(endpoint, &mut tell).err();
         }
-        if sending.under_way.is_empty() && (ended.is_some() || sending.next == files.len()) {
+        let over =
+            if stopping.is_some() { sending.under_way.is_empty() } else { failed.is_none() && sending.is_done() };
+        if over {
             break;
         }
-        endpoint.turn(TICK, |host, now, id, event| {
-            if let Some(other) = sending.handle(id, event, &mut tell) {
+        endpoint.turn(sending.pause(TICK), |host, now, id, event| {
+            if let Some(other) = sending.handle(now, host.config().give_up_after, id, event, &mut tell) {
                 decline(host, now, id, &other);
             }
         })?;
-        if ended.is_none() && ticker.is_due() {
+        if stopping.is_none() && ticker.is_due() {
             tell(sending.progress(endpoint));
         }
-        if flow.is_break() && ended.is_none() {
-            ended = Some(NetError::Stopped);
+        let now = endpoint.now();
+        if flow.is_break() && stopping.is_none() {
+            failed.get_or_insert(NetError::Stopped);
         }
-        if ended.is_some() {
+        if let Some(error) = failed {
+            stopping = Some((error, now));
             sending.cancel(endpoint);
         }
+        if stopping.as_ref().is_some_and(|(_, since)| now.since(*since) > FAREWELL) {
+            break;
+        }
     }
-    ended.map_or(Ok(sending.outcomes), Err)
+    // What was said last may still wait for the socket.
+    let since = endpoint.now();
+    while endpoint.is_blocked() && endpoint.now().since(since) < FAREWELL {
+        endpoint.turn(LINGER, |host, now, id, event| decline(host, now, id, &event))?;
+    }
+    stopping.map_or(Ok(sending.outcomes), |(error, _)| Err(error))
 }
 
 /// A file under way.
@@ -92,6 +115,8 @@ struct UnderWay {
     file: usize,
     /// Places of its receivers in the list of all.
     receivers: Vec<usize>,
+    /// Those of them that have no room for it now.
+    busy: Vec<usize>,
 }
 
 /// How far the files are.
@@ -102,10 +127,19 @@ struct Sending<'a> {
     group: Option<SocketAddr>,
     /// The file that comes next.
     next: usize,
+    /// Files at once, at most: fewer when receivers had no room.
+    most: usize,
     under_way: BTreeMap<SessionId, UnderWay>,
+    /// Files that some receivers had no room for, to be offered to these again.
+    again: VecDeque<(usize, Vec<usize>)>,
+    /// When, and since when a receiver has had no room for anything.
+    again_at: Time,
+    busy_since: Vec<Option<Time>>,
     /// Receivers that did not answer: each file would have to wait for them again.
     silent: Vec<bool>,
     outcomes: Vec<Outcomes>,
+    /// Bytes and symbols that were sent of each.
+    sent: Vec<(u64, u64)>,
     /// Bytes of the files that are done.
     done_bytes: u64,
 }
@@ -117,29 +151,53 @@ impl<'a> Sending<'a> {
             to,
             group,
             next: 0,
+            most: FILES,
             under_way: BTreeMap::new(),
+            again: VecDeque::new(),
+            again_at: Time::ZERO,
+            busy_since: vec![None; to.len()],
             silent: vec![false; to.len()],
             outcomes: vec![vec![None; to.len()]; files.len()],
+            sent: vec![(0, 0); files.len()],
             done_bytes: 0,
         }
     }
 
+    fn is_done(&self) -> bool {
+        self.next == self.files.len() && self.again.is_empty() && self.under_way.is_empty()
+    }
+
+    /// How long to wait for something to happen.
+    fn pause(&self, most: std::time::Duration) -> std::time::Duration {
+        if self.again.is_empty() { most } else { most.min(PAUSE) }
+    }
+
     /// Begins the files whose turn it is.
     fn begin(&mut self, endpoint: &mut Endpoint, tell: &mut impl FnMut(Report)) -> Result<(), NetError> {
-        while self.next < self.files.len() && self.under_way.len() < FILES && self.needed(endpoint) < AHEAD {
-            let file = self.next;
-            self.next += 1;
-            tell(Report::Sending { file });
-            let receivers: Vec<usize> = (0..self.to.len()).filter(|&index| !self.silent[index]).collect();
+        while self.under_way.len() < self.most && self.needed(endpoint) < AHEAD {
+            let now = endpoint.now();
+            let (file, receivers) = if !self.again.is_empty() {
+                if now < self.again_at {
+                    break;
+                }
+                self.again.pop_front().expect("there is one")
+            } else if self.next < self.files.len() {
+                self.next += 1;
+                tell(Report::Sending { file: self.next - 1 });
+                (self.next - 1, (0..self.to.len()).collect())
+            } else {
+                break;
+            };
+            let receivers: Vec<usize> = receivers.into_iter().filter(|&index| !self.silent[index]).collect();
             if receivers.is_empty() {
-                tell(Report::Sent { file, outcomes: self.outcomes[file].clone(), sent_bytes: 0, symbols: 0 });
+                self.end(file, tell);
                 continue;
             }
             let addresses: Vec<SocketAddr> = receivers.iter().map(|&index| self.to[index]).collect();
-            let (now, input) = (endpoint.now(), &self.files[file]);
+            let input = &self.files[file];
             let manifest = input.manifest().clone();
             let id = endpoint.host().send(now, Box::new(input.clone()), manifest, &addresses, self.group)?;
-            self.under_way.insert(id, UnderWay { file, receivers });
+            self.under_way.insert(id, UnderWay { file, receivers, busy: Vec::new() });
         }
         Ok(())
     }
@@ -159,30 +217,61 @@ impl<'a> Sending<'a> {
         Report::Progress { bytes: self.done_bytes + under_way - self.needed(endpoint), size }
     }
 
-    /// Something has happened to a session; given back if it is none of these.
-    fn handle(&mut self, id: SessionId, event: HostEvent, tell: &mut impl FnMut(Report)) -> Option<HostEvent> {
-        let Some(one) = self.under_way.get(&id) else { return Some(event) };
+    /// Something has happened to a session; given back if it is none of these. A receiver that has no room for anything for `limit` has
+    /// refused.
+    fn handle(
+        &mut self,
+        now: Time,
+        limit: Duration,
+        id: SessionId,
+        event: HostEvent,
+        tell: &mut impl FnMut(Report),
+    ) -> Option<HostEvent> {
+        let Some(one) = self.under_way.get_mut(&id) else { return Some(event) };
+        let file = one.file;
         match event {
             HostEvent::Receiver { index, outcome, .. } => {
-                let (file, index) = (one.file, one.receivers[index]);
+                let index = one.receivers[index];
+                if matches!(&outcome, Outcome::Refused(refusal) if refusal.reason == Reason::Busy) {
+                    let since = *self.busy_since[index].get_or_insert(now);
+                    if now.since(since) < limit {
+                        one.busy.push(index);
+                        return None;
+                    }
+                } else {
+                    self.busy_since[index] = None;
+                }
                 self.silent[index] |= outcome == Outcome::Failed(Failure::TimedOut);
                 self.outcomes[file][index] = Some(outcome.clone());
                 tell(Report::Receiver { file, index, outcome });
             }
             HostEvent::Closed { stats, sent_bytes } => {
-                let file = one.file;
+                self.sent[file].0 += sent_bytes;
+                self.sent[file].1 += stats.data_sent;
+                let busy = std::mem::take(&mut one.busy);
                 self.under_way.remove(&id);
-                self.done_bytes += self.files[file].manifest().size;
-                let (outcomes, symbols) = (self.outcomes[file].clone(), stats.data_sent);
-                tell(Report::Sent { file, outcomes, sent_bytes, symbols });
+                if busy.is_empty() {
+                    self.end(file, tell);
+                } else {
+                    self.again.push_back((file, busy));
+                    (self.again_at, self.most) = (now + AGAIN_AFTER, (self.most / 2).max(1));
+                }
             }
             _ => {}
         }
         None
     }
 
-    fn cancel(&self, endpoint: &mut Endpoint) {
+    /// Nothing more will become of a file.
+    fn end(&mut self, file: usize, tell: &mut impl FnMut(Report)) {
+        self.done_bytes += self.files[file].manifest().size;
+        let (outcomes, (sent_bytes, symbols)) = (self.outcomes[file].clone(), self.sent[file]);
+        tell(Report::Sent { file, outcomes, sent_bytes, symbols });
+    }
+
+    fn cancel(&mut self, endpoint: &mut Endpoint) {
         let now = endpoint.now();
+        self.again.clear();
         for &id in self.under_way.keys() {
             endpoint.host().cancel(now, id);
         }

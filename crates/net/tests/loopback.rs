@@ -113,7 +113,7 @@ fn a_file_comes_from_three_servers() {
         let name = Wanted::Name(ObjectName::new("rivers.bin").expect("a name"));
         let hash = Wanted::Hash(*blake3::hash(&bytes).as_bytes());
         for wanted in [name, hash] {
-            let options = ReceiveOptions { overwrite: true, name: None };
+            let options = ReceiveOptions { overwrite: true, ..ReceiveOptions::default() };
             let found = fetch(&mut endpoint(), &wanted, &servers, into.path(), &options, |_| ControlFlow::Continue(()));
             assert_eq!(found.expect("fetched").size, bytes.len() as u64);
             assert!(fs::read(into.path().join("rivers.bin")).expect("there") == bytes);
@@ -224,4 +224,69 @@ fn a_waker_ends_a_wait_before_it_and_during_it() {
     let thread = thread::spawn(move || waker.wake());
     endpoint.turn(Duration::from_secs(3600), none).expect("a turn");
     thread.join().expect("no panic");
+}
+
+#[test]
+fn who_has_no_room_is_asked_again() {
+    let (from, into) = (directory(), directory());
+    let files: Vec<Input> = (0..60).map(|n| file(from.path(), &format!("{n}.bin"), &content(n, 3000))).collect();
+    // Room for two sessions of one address, and two senders there with up to 16 each.
+    let few = HostConfig { max_sessions: 8, max_sessions_per_address: 2, ..config() };
+    let mut endpoint = Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), few).expect("a socket");
+    let to = endpoint.local_address().expect("an address");
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let flow = || if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            receive_dir(&mut endpoint, into.path(), &ReceiveOptions::default(), |_| flow()).expect("received");
+        });
+        let senders = [&files[..30], &files[30..]].map(|files| {
+            scope.spawn(|| {
+                let mut sender = Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), config()).expect("a socket");
+                send_files(&mut sender, files, &[to], None, |_| ControlFlow::Continue(())).expect("sent")
+            })
+        });
+        let outcomes = senders.map(|sender| sender.join());
+        stop.store(true, Ordering::Relaxed);
+        for outcomes in outcomes {
+            assert_eq!(outcomes.expect("no panic"), vec![vec![Some(Outcome::Verified)]; 30]);
+        }
+    });
+    assert_eq!(fs::read_dir(into.path()).expect("a directory").count(), 60);
+}
+
+#[test]
+fn no_more_is_taken_than_was_asked_for() {
+    let (from, into) = (directory(), directory());
+    let files: Vec<Input> = (0..40).map(|n| file(from.path(), &format!("{n}.bin"), &content(n, 1000))).collect();
+    let mut endpoint = endpoint();
+    let to = endpoint.local_address().expect("an address");
+    let stop = AtomicBool::new(false);
+    let received = thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let mut received = 0;
+            let options = ReceiveOptions { limit: Some(3), ..ReceiveOptions::default() };
+            receive_dir(&mut endpoint, into.path(), &options, |report| {
+                received += usize::from(matches!(report, Report::Received { .. }));
+                if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .expect("received");
+            received
+        });
+        let mut sender = Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), config()).expect("a socket");
+        let outcomes = send_files(&mut sender, &files, &[to], None, |_| ControlFlow::Continue(())).expect("sent");
+        stop.store(true, Ordering::Relaxed);
+        let verified = |outcomes: &&Vec<Option<Outcome>>| outcomes[0] == Some(Outcome::Verified);
+        assert_eq!(outcomes.iter().filter(verified).count(), 3);
+        assert!(
+            outcomes
+                .iter()
+                .flatten()
+                .flatten()
+                .all(|outcome| outcome.is_success() || outcome.to_string().contains("no more files"))
+        );
+        stop.store(true, Ordering::Relaxed);
+        receiver.join().expect("no panic")
+    });
+    assert_eq!((received, fs::read_dir(into.path()).expect("a directory").count()), (3, 3));
 }

@@ -164,10 +164,10 @@ pub(crate) struct Receive {
     /// Refuse larger files; the room for a file is reserved when it is offered
     #[arg(long, value_name = "SIZE", default_value = "1TB")]
     pub(crate) max_size: Bytes,
-    /// Stop after one file: --count 1
+    /// Take one file and stop: --count 1
     #[arg(long, conflicts_with = "count")]
     pub(crate) once: bool,
-    /// Stop after so many files, received or failed; exit code 1 if one failed [default: never]
+    /// Take so many files, refuse more, and stop when they are received or failed; exit code 1 if one failed [default: never]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
     #[command(flatten)]

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     });
     let most = if arguments.once { Some(1) } else { arguments.count };
     let (mut watches, mut ended, mut failed) = (Watches::default(), 0, 0);
-    let options = ReceiveOptions { overwrite: arguments.force, name: None };
+    let options = ReceiveOptions { overwrite: arguments.force, name: None, limit: most };
     receive_dir(&mut endpoint, &arguments.dir, &options, |report| {
         let event = match report {
             Report::Progress { bytes, size } => {

@@ -49,6 +49,9 @@ pub enum Failure {
     /// The peer has ended the session.
     #[error("cancelled by the other side")]
     Cancelled,
+    /// It was stopped here.
+    #[error("stopped")]
+    Stopped,
     /// It has all symbols, but did not say whether the object is right.
     #[error("has received everything, but did not confirm it")]
     Unconfirmed,

@@ -435,8 +435,8 @@ impl Outgoing {
     /// Ends the session. The receivers are told.
     pub(crate) fn cancel(&mut self, failure: &Failure) {
         self.changed = true;
-        for remote in &mut self.remotes {
-            remote.due = (!remote.is_over()).then_some(Control::Cancel);
+        for remote in self.remotes.iter_mut().filter(|remote| !remote.is_over()) {
+            remote.due = Some(Control::Cancel);
         }
         self.set_all_outcomes(failure);
     }

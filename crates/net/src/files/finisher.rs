@@ -1,7 +1,8 @@
 //! Finishes files on threads of its own: until a disk has what was written, seconds may pass, in which sessions must go on.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anabranch_host::SessionId;
@@ -14,12 +15,40 @@ const THREADS: usize = 4;
 
 type Finished = (SessionId, Result<(), OutputError>);
 
+/// Files that no thread has begun with.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<(SessionId, Output)>,
+    /// There will be no more.
+    closed: bool,
+}
+
+/// The queue, and who waits for it.
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next file, when there is one.
+    fn next(&self) -> Option<(SessionId, Output)> {
+        let wait = |queue: MutexGuard<'_, Queue>| {
+            let idle = |queue: &mut Queue| queue.waiting.is_empty() && !queue.closed;
+            self.more.wait_while(queue, idle).unwrap_or_else(PoisonError::into_inner).waiting.pop_front()
+        };
+        wait(self.lock())
+    }
+}
+
 /// Finishes files. Dropped, it waits for those that it has begun with, and drops the others.
 #[derive(Debug)]
 pub(crate) struct Finisher {
-    /// None while it is dropped.
-    jobs: Option<Sender<(SessionId, Output)>>,
-    waiting: Arc<Mutex<Receiver<(SessionId, Output)>>>,
+    shared: Arc<Shared>,
     results: (Sender<Finished>, Receiver<Finished>),
     threads: Vec<JoinHandle<()>>,
     /// Files of which the results were not taken.
@@ -30,9 +59,8 @@ pub(crate) struct Finisher {
 impl Finisher {
     /// One that wakes whoever takes the results.
     pub(crate) fn new(waker: Waker) -> Self {
-        let (jobs, waiting) = mpsc::channel();
-        let waiting = Arc::new(Mutex::new(waiting));
-        Self { jobs: Some(jobs), waiting, results: mpsc::channel(), threads: Vec::new(), unfinished: 0, waker }
+        let (shared, results) = (Arc::default(), mpsc::channel());
+        Self { shared, results, threads: Vec::new(), unfinished: 0, waker }
     }
 
     /// Finishes a file: its hash is compared, it is written to the disk and takes its name.
@@ -44,25 +72,32 @@ impl Finisher {
         if self.threads.is_empty() {
             // The system has no thread for it.
             let _ = self.results.0.send((id, output.finish()));
-        } else if let Some(jobs) = &self.jobs {
-            jobs.send((id, output)).expect("the other end is here, too");
+        } else {
+            self.shared.lock().waiting.push_back((id, output));
+            self.shared.more.notify_one();
         }
     }
 
     fn add_thread(&mut self) {
-        let (waiting, results, waker) = (Arc::clone(&self.waiting), self.results.0.clone(), self.waker.clone());
+        let (shared, results, waker) = (Arc::clone(&self.shared), self.results.0.clone(), self.waker.clone());
         let work = move || {
-            loop {
-                // The lock is held while it waits, and the others wait for the lock.
-                let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok((id, output)) = job else { return };
-                if results.send((id, output.finish())).is_err() {
-                    return;
-                }
+            while let Some((id, output)) = shared.next() {
+                // Whoever would take it is gone only when no more is taken.
+                let _ = results.send((id, output.finish()));
                 waker.wake();
             }
         };
         self.threads.extend(thread::Builder::new().name("finish".to_owned()).spawn(work));
+    }
+
+    /// Takes back a file that no thread has begun with.
+    pub(crate) fn withdraw(&mut self, id: SessionId) -> Option<Output> {
+        let mut queue = self.shared.lock();
+        let place = queue.waiting.iter().position(|(of, _)| *of == id)?;
+        let (_, output) = queue.waiting.remove(place)?;
+        drop(queue);
+        self.unfinished -= 1;
+        Some(output)
     }
 
     /// A file that is finished.
@@ -75,13 +110,75 @@ impl Finisher {
 
 impl Drop for Finisher {
     fn drop(&mut self) {
-        // What no thread has begun with leaves the channel here, and its part with it.
-        while let Ok(waiting) = self.waiting.try_lock()
-            && waiting.try_recv().is_ok()
-        {}
-        self.jobs = None;
+        let waiting = {
+            let mut queue = self.shared.lock();
+            queue.closed = true;
+            std::mem::take(&mut queue.waiting)
+        };
+        drop(waiting);
+        self.shared.more.notify_all();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waker::Wakes;
+    use anabranch_host::{Manifest, ObjectName};
+    use cap_std::ambient_authority;
+    use cap_std::fs::Dir;
+
+    fn output(directory: &Dir, n: u64) -> Output {
+        let bytes = n.to_le_bytes();
+        let name = ObjectName::new(&format!("{n}")).expect("a name");
+        let manifest = Manifest { hash: *blake3::hash(&bytes).as_bytes(), size: 8, name, signature: None };
+        let mut output = Output::create(directory, &manifest, false).expect("room");
+        output.write_at(0, &bytes).expect("written");
+        output
+    }
+
+    /// A session for each number.
+    fn ids(count: u64) -> Vec<SessionId> {
+        let mut host =
+            anabranch_host::Host::new(anabranch_host::HostConfig::new(anabranch_host::Protection::None), [1; 32]);
+        let peer = ([10, 0, 0, 1], 7).into();
+        let wanted = || anabranch_host::wire::Object::Hash([0; 32]);
+        (0..count).map(|_| host.fetch(anabranch_transport::Time::ZERO, wanted(), &[peer]).expect("a session")).collect()
+    }
+
+    #[test]
+    fn each_file_is_finished_or_given_back_or_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let directory = Dir::open_ambient_dir(folder.path(), ambient_authority()).expect("opened");
+        let wakes = Wakes::new().expect("a pipe");
+        let (ids, mut finisher) = (ids(60), Finisher::new(wakes.waker()));
+        for (n, &id) in ids.iter().enumerate() {
+            finisher.start(id, output(&directory, n as u64));
+        }
+        let back: Vec<SessionId> = ids[30..40].iter().copied().filter(|&id| finisher.withdraw(id).is_some()).collect();
+        let mut finished = Vec::new();
+        for _ in 0..10 {
+            wakes.take().expect("woken");
+            finished.extend(std::iter::from_fn(|| finisher.take()));
+            if finished.len() > 20 {
+                break;
+            }
+            if finished.len() + back.len() == 60 {
+                break;
+            }
+        }
+        for (id, result) in &finished {
+            assert!(result.is_ok() && !back.contains(id));
+        }
+        drop(finisher);
+        let names: Vec<String> = std::fs::read_dir(folder.path())
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+            .collect();
+        assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
+        assert!(names.len() >= finished.len() && names.len() <= 60 - back.len());
     }
 }
