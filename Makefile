@@ -127,6 +127,7 @@ instructions: ## compare instruction counts of small runs with the record (needs
 	@benches/instructions
 
 -include tests/crosscheck/crosscheck.mk
+-include tests/worlds/worlds.mk
 
 clean: ## remove what the tasks make, results included
 	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so python/anabranch/share

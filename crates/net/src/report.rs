@@ -93,5 +93,9 @@ pub enum Report {
         manifest: Manifest,
         /// What became of it.
         outcome: Outcome,
+        /// Bytes of all datagrams that were sent in it, without the headers of UDP and IP.
+        sent_bytes: u64,
+        /// Encoding symbols that were sent.
+        symbols: u64,
     },
 }

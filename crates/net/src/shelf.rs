@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
-use anabranch_host::{Host, HostEvent, Manifest, SessionId};
+use anabranch_host::{Host, HostEvent, Manifest, Outcome, SessionId};
 use anabranch_transport::Time;
 use cap_std::fs::Dir;
 
@@ -24,6 +24,8 @@ pub struct Shelf {
     /// By name, those that were hashed, as they were then.
     known: BTreeMap<String, (State, Input)>,
     sending: BTreeMap<SessionId, Manifest>,
+    /// What has become of those who asked: told when the session is over, and what it sent is known.
+    ended: BTreeMap<SessionId, (SocketAddr, Manifest, Outcome)>,
 }
 
 /// Size and time of the last change: while they stay, so does the hash.
@@ -36,7 +38,12 @@ impl Shelf {
     ///
     /// [`NetError::Open`].
     pub fn open(directory: &Path) -> Result<Self, NetError> {
-        Ok(Self { directory: open(directory)?, known: BTreeMap::new(), sending: BTreeMap::new() })
+        Ok(Self {
+            directory: open(directory)?,
+            known: BTreeMap::new(),
+            sending: BTreeMap::new(),
+            ended: BTreeMap::new(),
+        })
     }
 
     /// Hashes all files, so that nobody has to wait for it when the first request comes: sessions stand still meanwhile. `report` is
@@ -64,7 +71,12 @@ impl Shelf {
             HostEvent::Requested { peer, object } => Some(self.answer(host, now, id, peer, &object)),
             HostEvent::Receiver { peer, outcome, .. } => {
                 let manifest = self.sending.remove(&id)?;
-                Some(Report::Served { peer, manifest, outcome })
+                self.ended.insert(id, (peer, manifest, outcome));
+                None
+            }
+            HostEvent::Closed { stats, sent_bytes } => {
+                let (peer, manifest, outcome) = self.ended.remove(&id)?;
+                Some(Report::Served { peer, manifest, outcome, sent_bytes, symbols: stats.data_sent })
             }
             other => {
                 decline(host, now, id, &other);

@@ -163,6 +163,10 @@ pub(crate) enum Event {
         name: String,
         /// Whether that host has the whole file now, from here or from others, too.
         complete: bool,
+        /// Bytes of all datagrams sent for it, without headers of UDP and IP.
+        sent_bytes: u64,
+        /// Encoding symbols sent for it from here.
+        symbols: u64,
         /// Why not.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,

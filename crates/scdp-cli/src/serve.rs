@@ -47,10 +47,12 @@ pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliErr
             Report::NotServed { peer, why } => {
                 output.tell(&Event::NotServed { peer: Some(peer.to_string()), reason: why });
             }
-            Report::Served { peer, manifest, outcome } => output.tell(&Event::Served {
+            Report::Served { peer, manifest, outcome, sent_bytes, symbols } => output.tell(&Event::Served {
                 peer: peer.to_string(),
                 name: manifest.name.to_string(),
                 complete: outcome.is_success(),
+                sent_bytes,
+                symbols,
                 reason: (!outcome.is_success()).then(|| outcome.to_string()),
             }),
             _ => {}
