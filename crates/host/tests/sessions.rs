@@ -97,6 +97,24 @@ fn without_a_group_each_gets_a_copy() {
 }
 
 #[test]
+fn who_comes_late_to_a_group_is_not_sent_copies() {
+    // Who is 100 ms behind gets symbols of its own, whatever the reason.
+    for late in [Duration::from_ms(5), Duration::from_ms(60)] {
+        let mut world = World::new(6, 4, Faults::default());
+        (1..4).for_each(|n| world.nodes[n].joined.push(group()));
+        let object = bytes(6, 5_000_000);
+        world.send(0, &[1, 2, 3], &object, "object", Some(group()));
+        world.nodes[3].dead = true;
+        world.run_until(world.now + late);
+        world.nodes[3].dead = false;
+        assert!(world.run_for(30));
+        (1..4).for_each(|n| assert!(world.nodes[n].received[0].1 == object));
+        let ratio = world.nodes[0].bytes_sent as f64 / object.len() as f64;
+        assert!(ratio < 1.1, "{late} late: {ratio}");
+    }
+}
+
+#[test]
 fn receivers_that_the_group_does_not_reach_are_sent_copies() {
     let mut world = World::new(4, 4, Faults::default());
     world.nodes[1].joined.push(group());

@@ -68,7 +68,7 @@ pub enum Report {
         outcomes: Outcomes,
         /// Bytes of all datagrams that were sent for it, without the headers of UDP and IP. What goes to a group counts once.
         sent_bytes: u64,
-        /// Encoding symbols that were sent, to a group or to one receiver.
+        /// Encoding symbols that were sent. One of which several receivers got a copy counts once.
         symbols: u64,
     },
     /// An object is served.

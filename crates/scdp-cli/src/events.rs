@@ -113,7 +113,7 @@ pub(crate) enum Event {
         seconds: f64,
         /// Bytes of all datagrams sent for it, without headers of UDP and IP.
         sent_bytes: u64,
-        /// Encoding symbols sent for it, to a group or to one receiver.
+        /// Encoding symbols sent for it; one that went to several receivers, each its copy, counts once.
         symbols: u64,
     },
     /// `receive` and `fetch`: a file is here: whole, its hash compared, on the disk.

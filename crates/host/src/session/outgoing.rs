@@ -260,7 +260,14 @@ impl Outgoing {
         match answer {
             // It is shown that its sender is there now, and not one whose datagrams somebody has recorded. If this is lost, it learns that when
             // it is asked how it ended.
-            Answer::AcceptOffer { held: Held::None, .. } => remote.due = Some(Control::KeepAlive),
+            Answer::AcceptOffer { held: Held::None, .. } => {
+                remote.due = Some(Control::KeepAlive);
+                if remote.repeat.is_repeated() {
+                    // The first window has gone by without it. The others of its group wait for its pulls; and it would think that nothing
+                    // gets to it by the group.
+                    self.sender.probe_receiver(index as Peer);
+                }
+            }
             Answer::AcceptOffer { held: Held::All, .. } => {
                 self.set_outcome(index, Outcome::AlreadyThere);
                 self.on_pulls(now, index, [DONE]);

@@ -31,6 +31,11 @@ impl Repeat {
         self.due = None;
     }
 
+    /// Whether it has left more than once.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.times > 1
+    }
+
     /// When the message is due, if it is.
     pub(super) fn due(&self) -> Option<Time> {
         self.due

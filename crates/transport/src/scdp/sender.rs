@@ -282,6 +282,14 @@ impl Sender {
         }
     }
 
+    /// A receiver has just come, and may have missed what was pushed: it is sent a symbol again, without waiting for
+    /// [`ScdpConfig::probe_timeout`].
+    pub fn probe_receiver(&mut self, receiver: Peer) {
+        if let Some(member) = self.members.get_mut(usize::from(receiver)).filter(|member| !member.done) {
+            member.probe_due = true;
+        }
+    }
+
     /// A receiver does not want the object, or cannot take it: it no longer counts, and the others go on. It is told as one that
     /// did not answer. Of one that has everything, or left the group for a session of its own, nothing changes.
     pub fn drop_receiver(&mut self, now: Time, receiver: Peer) {
