@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, waitid};
 
 use crate::clock::Watch;
 
@@ -213,6 +213,27 @@ impl Drop for Process {
 pub(crate) fn wait_without_reaping(pid: Pid) -> Option<WaitIdStatus> {
     let wait = || waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     rustix::io::retry_on_intr(wait).ok().flatten()
+}
+
+/// Waits for the end of a child that shares the terminal. If somebody asks to stop, it is hung up (interactive shells take no SIGTERM),
+/// killed 2 s later, and there is no status.
+pub(crate) fn wait_for_child(child: &mut Child, stop: Stop<'_>) -> io::Result<Option<ExitStatus>> {
+    let mut hung_up: Option<Watch> = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(hung_up.is_none().then_some(status));
+        }
+        match &hung_up {
+            // It is not reaped yet: the number is its own.
+            None if stop() => {
+                let _ = kill_process(Pid::from_child(child), Signal::HUP);
+                hung_up = Some(Watch::start());
+            }
+            Some(watch) if watch.elapsed() > GRACE => child.kill()?,
+            _ => {}
+        }
+        thread::sleep(SLICE);
+    }
 }
 
 /// The last lines of a file.

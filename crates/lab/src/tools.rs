@@ -64,17 +64,13 @@ fn finish(mut child: Child) -> Result<(Option<i32>, String, String), String> {
         process::wait_without_reaping(pid);
         let _ = sender.send((out, err));
     });
-    match end.recv_timeout(LIMIT) {
-        Ok((out, err)) => {
-            let status = child.wait().map_err(|error| error.to_string())?;
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            Ok((status.code(), text(out), text(err)))
-        }
-        Err(_) => {
-            let _ = child.kill();
-            Err(format!("no answer in {} s", LIMIT.as_secs()))
-        }
-    }
+    let Ok((out, err)) = end.recv_timeout(LIMIT) else {
+        let _ = child.kill();
+        return Err(format!("no answer in {} s", LIMIT.as_secs()));
+    };
+    let status = child.wait().map_err(|error| error.to_string())?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok((status.code(), text(out), text(err)))
 }
 
 /// Whether this process may make network namespaces: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
