@@ -20,6 +20,8 @@ use crate::tools;
 const PREFIX: &str = "scdplab-";
 /// Where `ip netns` keeps the names.
 const NAMESPACES: &str = "/run/netns";
+/// From its making to its lock, a thing of a lab has far less time than this.
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// The beginning of all names of this process.
 pub(crate) fn own() -> String {
@@ -36,22 +38,74 @@ fn start_of(pid: u32) -> Option<u64> {
     if state == "Z" || state == "X" { None } else { fields.nth(18)?.parse().ok() }
 }
 
-/// Whether a name is one of a lab that is gone, or of one that this process cannot see: of another user (`hidepid` of `proc(5)`) or
-/// in another PID namespace. Locks tell them apart.
-fn is_left(name: &str) -> bool {
-    let Some((pid, rest)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')) else { return false };
-    let (Ok(pid), Some(Ok(start))) = (pid.parse::<u32>(), rest.split('-').next().map(str::parse::<u64>)) else {
-        return false;
-    };
-    start_of(pid) != Some(start)
+/// What the name says of the process that has made it: its number and its start. None for names that are of no lab.
+fn maker(name: &str) -> Option<(u32, u64)> {
+    let (pid, rest) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    Some((pid.parse().ok()?, rest.split_once('-')?.0.parse().ok()?))
 }
 
-fn left_in(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| is_left(name)).collect();
-    names.sort();
-    names
+/// Something with the name of a lab: that of a namespace, or a folder.
+#[derive(Debug)]
+struct Thing {
+    name: String,
+    path: PathBuf,
+    is_folder: bool,
+}
+
+impl Thing {
+    /// All in a folder.
+    fn all_in(parent: &Path, are_folders: bool) -> Vec<Self> {
+        let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+        let named =
+            entries.filter_map(|entry| entry.file_name().into_string().ok().filter(|name| maker(name).is_some()));
+        let mut things: Vec<Self> =
+            named.map(|name| Self { path: parent.join(&name), name, is_folder: are_folders }).collect();
+        // Folders themselves, and not what somebody else's link points at.
+        things.retain(|thing| {
+            !are_folders || fs::symlink_metadata(&thing.path).is_ok_and(|data| data.file_type().is_dir())
+        });
+        things.sort_by(|one, other| one.name.cmp(&other.name));
+        things
+    }
+
+    /// Takes its lock (`flock(2)`). None if another has it. The system gives it back when its owner ends, however that does.
+    fn lock(&self) -> io::Result<Option<File>> {
+        let folder = if self.is_folder { OFlags::DIRECTORY } else { OFlags::empty() };
+        let flags = folder | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = File::options().read(true).custom_flags(flags.bits() as i32).open(&self.path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the lock of what this process has just made. One that cleans may try it at this moment.
+    fn own_lock(&self) -> Result<File, LabError> {
+        let watch = Watch::start();
+        loop {
+            if let Some(lock) = self.lock().map_err(LabError::path(&self.path))? {
+                return Ok(lock);
+            }
+            if watch.elapsed() > SETTLE / 2 {
+                return Err(LabError::path(&self.path)(io::Error::other("another process has locked it")));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Whether its maker is a process that this one can see.
+    fn is_seen(&self) -> bool {
+        maker(&self.name).is_some_and(|(pid, start)| start_of(pid) == Some(start))
+    }
+
+    fn remove(&self) -> Result<(), LabError> {
+        if self.is_folder {
+            fs::remove_dir_all(&self.path).map_err(LabError::path(&self.path))
+        } else {
+            delete(&self.name)
+        }
+    }
 }
 
 /// What [`clean`] has done.
@@ -63,64 +117,40 @@ pub struct Cleaned {
     pub failed: Vec<LabError>,
 }
 
-impl Cleaned {
-    /// Removes what nobody holds.
-    fn remove(&mut self, name: String, lock: io::Result<Option<File>>, remove: impl FnOnce() -> Result<(), LabError>) {
-        let result = match lock {
+/// Removes namespaces, their processes and folders of labs that were killed, and goes on where that fails. What a living lab has is left
+/// alone, whether or not this process can see that one (it may be another user's, or in another PID namespace): it holds locks.
+pub fn clean() -> Cleaned {
+    let mut things = Thing::all_in(Path::new(NAMESPACES), false);
+    things.extend(Thing::all_in(&std::env::temp_dir(), true));
+    remove_left(things)
+}
+
+fn remove_left(mut things: Vec<Thing>) -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    things.retain(|thing| !matches!(thing.lock(), Ok(None)));
+    if things.is_empty() {
+        return cleaned;
+    }
+    // Some may be so new that they are not locked yet.
+    thread::sleep(SETTLE);
+    for thing in things {
+        let result = match thing.lock() {
             // Held meanwhile, so that two that clean do not meet.
-            Ok(Some(_lock)) => remove(),
-            Ok(None) => return,
+            Ok(Some(_lock)) => thing.remove(),
+            Ok(None) => continue,
             // It is gone already.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-            Err(error) => Err(LabError::path(&name)(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // Of a living lab of somebody else.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && thing.is_seen() => continue,
+            Err(error) => Err(LabError::path(&thing.path)(error)),
         };
         match result {
-            Ok(()) => self.removed.push(name),
-            Err(error) => self.failed.push(error),
+            Ok(()) if thing.is_folder => cleaned.removed.push(thing.path.display().to_string()),
+            Ok(()) => cleaned.removed.push(thing.name),
+            Err(error) => cleaned.failed.push(error),
         }
     }
-
-    fn folders(&mut self, parent: &Path) {
-        for name in left_in(parent) {
-            let path = parent.join(&name);
-            // A folder itself, and not what somebody else's link points at.
-            if fs::symlink_metadata(&path).is_ok_and(|data| data.is_dir()) {
-                let lock = lock(&path, OFlags::DIRECTORY);
-                let remove = || fs::remove_dir_all(&path).map_err(LabError::path(&path));
-                self.remove(path.display().to_string(), lock, remove);
-            }
-        }
-    }
-}
-
-/// Removes namespaces, their processes and folders of labs that were killed, and goes on where that fails. What a living lab has is left
-/// alone, whether or not this process can see that one: it holds locks.
-pub fn clean() -> Cleaned {
-    let mut cleaned = Cleaned::default();
-    for name in left_in(Path::new(NAMESPACES)) {
-        let lock = lock(&Path::new(NAMESPACES).join(&name), OFlags::empty());
-        cleaned.remove(name.clone(), lock, || delete(&name));
-    }
-    cleaned.folders(&std::env::temp_dir());
     cleaned
-}
-
-/// Takes the lock (`flock(2)`) of a folder or of the name of a namespace. None if another has it. The system gives it back when its owner
-/// ends, however that does.
-fn lock(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The lock of what this process has just made.
-fn own_lock(path: &Path, flags: OFlags) -> Result<File, LabError> {
-    let locked = lock(path, flags).map_err(LabError::path(path))?;
-    locked.ok_or_else(|| LabError::path(path)(io::Error::other("another process has locked it")))
 }
 
 /// Ends all processes in a namespace and removes it, with its interfaces.
@@ -154,7 +184,8 @@ impl Namespace {
     pub(crate) fn new(host: &str) -> Result<Self, LabError> {
         let name = own() + host;
         tools::run("ip", &["netns", "add", &name], "")?;
-        match own_lock(&Path::new(NAMESPACES).join(&name), OFlags::empty()) {
+        let thing = Thing { path: Path::new(NAMESPACES).join(&name), name: name.clone(), is_folder: false };
+        match thing.own_lock() {
             Ok(lock) => Ok(Self { name, _lock: lock }),
             Err(error) => {
                 let _ = delete(&name);
@@ -192,9 +223,10 @@ impl WorkFolder {
             return Ok(Self { path, lock: None });
         }
         // Unlike `create_dir_all`, this fails where another user has put something in the way.
-        let path = std::env::temp_dir().join(own() + "work");
+        let name = own() + "work";
+        let path = std::env::temp_dir().join(&name);
         fs::DirBuilder::new().mode(0o700).create(&path).map_err(LabError::path(&path))?;
-        let lock = own_lock(&path, OFlags::DIRECTORY)?;
+        let lock = Thing { name, path: path.clone(), is_folder: true }.own_lock()?;
         Ok(Self { path, lock: Some(lock) })
     }
 
@@ -217,58 +249,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_living_and_of_others_are_left_alone() {
-        assert!(!is_left(&format!("{}a", own())));
-        for other in ["scdplab", "scdplab-", "scdplab-x-1-a", "scdplab-1", "mine-1-1-a"] {
-            assert!(!is_left(other), "{other}");
+    fn names_of_others_are_left_alone() {
+        assert_eq!(maker(&format!("{}a-b", own())).map(|(pid, _)| pid), Some(std::process::id()));
+        for other in ["scdplab", "scdplab-", "scdplab-x-1-a", "scdplab-1", "scdplab-1-1", "mine-1-1-a"] {
+            assert_eq!(maker(other), None, "{other}");
         }
     }
 
     #[test]
     fn another_process_with_the_same_number_is_another() {
+        let thing =
+            |pid, start| Thing { name: format!("{PREFIX}{pid}-{start}-a"), path: PathBuf::new(), is_folder: true };
         let pid = std::process::id();
         let start = start_of(pid).expect("this process is there");
-        assert!(is_left(&format!("{PREFIX}{pid}-{}-a", start + 1)));
-        // Above the largest that Linux gives (`proc_sys_kernel(5)`, `pid_max`).
-        assert!(is_left(&format!("{PREFIX}4194305-1-a")));
+        assert!(thing(pid, start).is_seen() && !thing(pid, start + 1).is_seen());
     }
 
-    /// What a process that nobody can see here would have made.
-    fn unseen(parent: &Path, host: &str) -> PathBuf {
-        let path = parent.join(format!("{PREFIX}4194305-1-{host}"));
+    /// A folder of a process that nobody sees here: its number is above the largest that Linux gives (`proc_sys_kernel(5)`, `pid_max`).
+    fn unseen(parent: &Path, host: &str) -> Thing {
+        let name = format!("{PREFIX}4194305-1-{host}");
+        let path = parent.join(&name);
         fs::create_dir(&path).expect("made");
-        path
+        Thing { name, path, is_folder: true }
     }
 
     #[test]
     fn what_a_lab_holds_that_cannot_be_seen_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let (held, left) = (unseen(folder.path(), "held"), unseen(folder.path(), "left"));
-        let lock = own_lock(&held, OFlags::DIRECTORY).expect("nobody else has it");
-        let mut cleaned = Cleaned::default();
-        cleaned.folders(folder.path());
-        assert_eq!(cleaned.removed, [left.display().to_string()]);
-        assert!(cleaned.failed.is_empty() && held.exists() && !left.exists());
+        fs::create_dir(folder.path().join("other")).expect("made");
+        let lock = held.own_lock().expect("nobody else has it");
+        let cleaned = remove_left(Thing::all_in(folder.path(), true));
+        assert_eq!(cleaned.removed, [left.path.display().to_string()]);
+        assert!(cleaned.failed.is_empty() && held.path.exists() && !left.path.exists());
         drop(lock);
-        cleaned.folders(folder.path());
-        assert_eq!(cleaned.removed.last(), Some(&held.display().to_string()));
+        let cleaned = remove_left(Thing::all_in(folder.path(), true));
+        assert_eq!(cleaned.removed, [held.path.display().to_string()]);
     }
 
     #[test]
     fn a_folder_of_a_living_lab_is_locked() {
         let work = WorkFolder::new(None).expect("made");
-        assert!(lock(&work.path, OFlags::DIRECTORY).expect("it is there").is_none());
+        let thing = Thing { name: String::new(), path: work.path.clone(), is_folder: true };
+        assert!(thing.lock().expect("it is there").is_none());
     }
 
     #[test]
     fn what_cannot_be_removed_does_not_end_it() {
-        let mut cleaned = Cleaned::default();
-        let lock = || File::open("/").map(Some);
-        cleaned.remove("first".to_owned(), lock(), || Err(LabError::Stopped));
-        cleaned.remove("second".to_owned(), Err(io::ErrorKind::PermissionDenied.into()), || Ok(()));
-        cleaned.remove("third".to_owned(), lock(), || Ok(()));
-        assert_eq!(cleaned.removed, ["third"]);
-        let failed: Vec<String> = cleaned.failed.iter().map(ToString::to_string).collect();
-        assert_eq!(failed, ["stopped", "second: permission denied"]);
+        let folder = tempfile::tempdir().expect("a folder");
+        // A file is no folder: it cannot be locked as one.
+        let file = Thing { name: String::new(), path: folder.path().join("0"), is_folder: true };
+        fs::write(&file.path, "").expect("written");
+        let left = unseen(folder.path(), "left");
+        let cleaned = remove_left(vec![file, left]);
+        assert_eq!((cleaned.removed.len(), cleaned.failed.len()), (1, 1), "{cleaned:?}");
     }
 }
