@@ -1,7 +1,6 @@
 //! Runs, one after the other, each in a network of its own.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use crate::files;
 use crate::names::WorkFolder;
 use crate::network::{self, Entry, Network};
 use crate::plan::{Plan, Run, Scope, Switch};
-use crate::process::{Ended, Process, Stop, Waited};
+use crate::process::{self, Ended, Process, Stop, Waited};
 use crate::tools;
 use crate::unprivileged;
 
@@ -160,7 +159,7 @@ impl Executor {
     fn measured(&self, run: &Run, outcome: &mut Outcome, stop: Stop<'_>) -> Result<(), Stopped> {
         let mut standing = self.raise(run, stop)?;
         let before = standing.network.sent_bytes()?;
-        let result = standing.steps(outcome, stop).and_then(|()| standing.check());
+        let result = standing.steps(outcome, stop).and_then(|()| standing.check(stop));
         standing.network.check_switch()?;
         let after = standing.network.sent_bytes()?;
         let names = run.lab.hosts.iter().map(|host| host.name.clone());
@@ -253,7 +252,7 @@ fn make_files(scope: &ScopeOf<'_>, entry: &Entry, stop: Stop<'_>) -> Result<(), 
         let (path, own) = (scope.scope().file(name), scope.scope().file_dir(name));
         fs::create_dir_all(&own).map_err(LabError::path(&own))?;
         if let Some(size) = file.size {
-            files::write_random(&path, name, scope.run.seed, size.0).map_err(LabError::path(&path))?;
+            files::write_random(&path, name, scope.run.seed, size.0, stop)?;
         }
         if let Some(command) = &file.command {
             let words = entry.resolved(&scope.scope().words(command, None).expect("the plan has checked it"));
@@ -358,13 +357,13 @@ impl Standing<'_> {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), Stopped> {
+    fn check(&self, stop: Stop<'_>) -> Result<(), Stopped> {
         let scope = self.scope.scope();
         for (index, check) in self.scope.run.lab.file.check.iter().enumerate() {
             let paths: Vec<PathBuf> =
                 check.same.iter().map(|text| scope.text(text).expect("the plan has checked it").into()).collect();
             for other in &paths[1..] {
-                if let Some(what) = files::difference(&paths[0], other) {
+                if let Some(what) = files::difference(&paths[0], other, stop)? {
                     return Err(Stopped::Run(Failure {
                         what: format!("check {}: {what}", index + 1),
                         output: Vec::new(),
@@ -398,13 +397,14 @@ impl Standing<'_> {
     /// Runs a shell in a host, on the terminal, until it ends.
     ///
     /// # Errors
-    /// [`LabError::Path`] if it does not start.
-    pub fn shell(&self, host: &str) -> Result<(), LabError> {
+    /// [`LabError::Path`] if it does not start, and [`LabError::Stopped`] if `stop` says so: the shell is hung up then, as by a terminal that
+    /// is closed.
+    pub fn shell(&self, host: &str, stop: &dyn Fn() -> bool) -> Result<(), LabError> {
         let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
         let mut command = Command::new("ip");
         command.args(["netns", "exec", self.network.namespace(host), &shell]);
-        let dir = self.scope.scope().dir(host);
-        let status: io::Result<_> = command.current_dir(dir).env("SCDP_LAB_HOST", host).status();
-        status.map(drop).map_err(LabError::path("ip"))
+        command.current_dir(self.scope.scope().dir(host)).env("SCDP_LAB_HOST", host);
+        let mut child = command.spawn().map_err(LabError::path("ip"))?;
+        process::wait_for_child(&mut child, stop).map_err(LabError::path("ip"))?.ok_or(LabError::Stopped).map(drop)
     }
 }

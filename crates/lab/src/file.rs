@@ -33,7 +33,7 @@ pub struct LabFile {
     #[serde(default)]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub switch: toml::Table,
-    /// The hosts by their names, of at most 15 small letters, digits and hyphens. 2 to 64.
+    /// The hosts by their names: a small letter first, then at most 14 small letters, digits and hyphens. 2 to 64.
     #[serde(default)]
     pub hosts: BTreeMap<String, HostConfig>,
     /// Files made before the runs. `{NAME}` is the path of one.

@@ -72,24 +72,35 @@ impl Network {
         let mut hosts = Vec::new();
         for host in &lab.hosts {
             let namespace = Namespace::new(&host.name)?;
-            let cable =
-                ["link", "add", "name", INTERFACE, "netns", &namespace.0, "type", "veth", "peer", "name", &host.name];
-            tools::run("ip", &[&cable[..], &["netns", &switch.0]].concat(), "")?;
+            let cable = [
+                "link",
+                "add",
+                "name",
+                INTERFACE,
+                "netns",
+                &namespace.name,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                &host.name,
+            ];
+            tools::run("ip", &[&cable[..], &["netns", &switch.name]].concat(), "")?;
             hosts.push((host.clone(), namespace));
         }
-        tools::run("ip", &["-n", &switch.0, "-batch", "-"], &switch_batch(lab))?;
+        tools::run("ip", &["-n", &switch.name, "-batch", "-"], &switch_batch(lab))?;
         for (index, (host, namespace)) in hosts.iter().enumerate() {
-            tools::run("ip", &["-n", &namespace.0, "-batch", "-"], &host_batch(lab, index))?;
+            tools::run("ip", &["-n", &namespace.name, "-batch", "-"], &host_batch(lab, index))?;
             if let Some(rate) = host.rate {
-                shape(&namespace.0, INTERFACE, rate)?;
+                shape(&namespace.name, INTERFACE, rate)?;
                 if lab.switch == Switch::Bridge {
-                    shape(&switch.0, &host.name, rate)?;
+                    shape(&switch.name, &host.name, rate)?;
                 }
             }
         }
         let process = match &lab.switch {
             Switch::Bridge => None,
-            Switch::Scdp(table) => Some(start_switch(lab, table, seed, entry, &switch.0, folder, stop)?),
+            Switch::Scdp(table) => Some(start_switch(lab, table, seed, entry, &switch.name, folder, stop)?),
         };
         let network = Self { process, hosts, _switch: switch };
         network.wait_for_links(stop)?;
@@ -100,7 +111,7 @@ impl Network {
     fn wait_for_links(&self, stop: Stop<'_>) -> Result<(), LabError> {
         let watch = Watch::start();
         for (host, namespace) in &self.hosts {
-            while interface(&namespace.0)?["operstate"] != "UP" {
+            while interface(&namespace.name)?["operstate"] != "UP" {
                 if stop() {
                     return Err(LabError::Stopped);
                 }
@@ -117,12 +128,13 @@ impl Network {
     /// The namespace of a host.
     pub(crate) fn namespace(&self, host: &str) -> &str {
         let found = self.hosts.iter().find(|(known, _)| known.name == host);
-        &found.expect("the plan has checked the names").1.0
+        &found.expect("the plan has checked the names").1.name
     }
 
     /// Bytes that each host has sent, headers of Ethernet included. Each packet of the wire counts for itself, as none is larger.
     pub(crate) fn sent_bytes(&self) -> Result<Vec<u64>, LabError> {
-        let sent = |namespace: &Namespace| Ok(interface(&namespace.0)?["stats64"]["tx"]["bytes"].as_u64().unwrap_or(0));
+        let sent =
+            |namespace: &Namespace| Ok(interface(&namespace.name)?["stats64"]["tx"]["bytes"].as_u64().unwrap_or(0));
         self.hosts.iter().map(|(_, namespace)| sent(namespace)).collect()
     }
 

@@ -20,6 +20,9 @@ const LONGEST_NAME: usize = 15;
 /// Names that mean something else.
 const RESERVED: [&str; 9] = ["address", "dir", "host", "lab", "seed", "lo", "switch", "files", "output"];
 
+/// Names that no interface can have: the kernel keeps settings of all interfaces under them (`ip-sysctl`, `conf/all`, `conf/default`).
+const NO_INTERFACE: [&str; 2] = ["all", "default"];
+
 /// What a lab file asks for: runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -192,6 +195,10 @@ fn hosts(source: &Source, file: &LabFile, bridge: bool, bad: &Bad<'_>) -> Result
                 ),
             ));
         }
+        if NO_INTERFACE.contains(&name.as_str()) {
+            let message = format!("{name:?} is not a name of an interface, which the switch has for each host");
+            return Err(bad(&["hosts", &name], message).hint(Some(format!("another name does: [hosts.{name}1]"))));
+        }
         if address.is_some_and(|address| address.octets()[..3] != [10, 0, 0] || matches!(address.octets()[3], 0 | 255))
         {
             return Err(bad(&["hosts", &name, "address"], "expected 10.0.0.1 to 10.0.0.254".to_owned()));
@@ -314,6 +321,11 @@ fn check_hosts(lab: &Lab, on: &Hosts) -> Result<(), (String, Option<String>)> {
     let known = || lab.hosts.iter().map(|host| host.name.as_str());
     if on.names().is_empty() {
         return Err(("expected at least one host".to_owned(), None));
+    }
+    let mut once = BTreeSet::new();
+    if let Some(name) = on.names().iter().find(|name| !once.insert(*name)) {
+        let hint = "a table of its own runs it there again".to_owned();
+        return Err((format!("{name:?} is in the list twice"), Some(hint)));
     }
     match on.names().iter().find(|name| !known().any(|known| known == *name)) {
         None => Ok(()),

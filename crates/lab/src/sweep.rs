@@ -40,6 +40,11 @@ pub(crate) fn points(
         }
     }
     let mut points = vec![Point { sets: Vec::new(), shown: Vec::new() }];
+    // Before they are made: there may be more than memory has room for.
+    let count = axes.iter().fold(1_usize, |count, axis| count.saturating_mul(axis.choices.len()));
+    if count > MOST {
+        return Err(source.error(&["sweep"], format!("more than {MOST} combinations")));
+    }
     for axis in &axes {
         let extended = points.iter().flat_map(|point| {
             axis.choices.iter().map(|choice| {
@@ -52,9 +57,6 @@ pub(crate) fn points(
             })
         });
         points = extended.collect();
-        if points.len() > MOST {
-            return Err(source.error(&["sweep"], format!("more than {MOST} combinations")));
-        }
     }
     let whole: Vec<&String> = axes.iter().flat_map(|axis| &axis.columns).collect();
     let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();

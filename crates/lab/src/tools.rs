@@ -7,9 +7,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 
 use crate::error::LabError;
+use crate::process;
 
 /// Far more than anything here takes.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -52,25 +53,24 @@ pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> Result<Stri
 
 fn finish(mut child: Child) -> Result<(Option<i32>, String, String), String> {
     let pid = Pid::from_child(&child);
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (sender, end) = channel();
     thread::spawn(move || {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         // Both say little: neither pipe fills while the other is read.
-        let _ = child.stdout.take().map(|mut pipe| pipe.read_to_end(&mut out));
-        let _ = child.stderr.take().map(|mut pipe| pipe.read_to_end(&mut err));
-        let _ = sender.send((child.wait(), out, err));
+        let _ = stdout.map(|mut pipe| pipe.read_to_end(&mut out));
+        let _ = stderr.map(|mut pipe| pipe.read_to_end(&mut err));
+        // Reaped below, so that its number is its own as long as it may be killed.
+        process::wait_without_reaping(pid);
+        let _ = sender.send((out, err));
     });
-    match end.recv_timeout(LIMIT) {
-        Ok((Ok(status), out, err)) => {
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            Ok((status.code(), text(out), text(err)))
-        }
-        Ok((Err(error), ..)) => Err(error.to_string()),
-        Err(_) => {
-            let _ = kill_process(pid, Signal::KILL);
-            Err(format!("no answer in {} s", LIMIT.as_secs()))
-        }
-    }
+    let Ok((out, err)) = end.recv_timeout(LIMIT) else {
+        let _ = child.kill();
+        return Err(format!("no answer in {} s", LIMIT.as_secs()));
+    };
+    let status = child.wait().map_err(|error| error.to_string())?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok((status.code(), text(out), text(err)))
 }
 
 /// Whether this process may make network namespaces: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.

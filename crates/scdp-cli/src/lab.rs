@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anabranch_lab::{Executor, LabError, Plan, Run, Standing, can_unshare, clean, permitted, unshare};
+use anabranch_lab::{Cleaned, Executor, LabError, Plan, Run, Standing, can_unshare, clean, hidden, permitted, unshare};
 use clap::Args;
 use serde_json::{Map, Value};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -17,12 +17,14 @@ use crate::arguments::Json;
 use crate::events::Event;
 use crate::failure::{CliError, FAILED, USAGE};
 use crate::output::Output;
+use crate::save::{self, save};
 use crate::table;
 
 pub(crate) const EXAMPLES: &str = "Examples:\n  \
     sudo scdp lab labs/replicate.toml\n  \
     sudo scdp lab labs/replicate.toml --shell a\n  \
     sudo scdp lab --clean\n\n\
+    A lab file runs commands with your rights: read a stranger's first. docs/reference/lab.md has all its keys.\n\
     Needs Linux, iproute2, and root or a kernel that lets users make namespaces. All is taken down at the end, after Ctrl-C and errors, too.\n\
     Exit code 0 only if every run succeeded.";
 
@@ -41,7 +43,7 @@ pub(crate) struct Lab {
     /// Make the network of the first run, start its programs, and keep them until Ctrl-C
     #[arg(long, group = "instead")]
     pub(crate) hold: bool,
-    /// The same, with a shell in this host: until the shell ends
+    /// Make the network of the first run, start its programs, and open a shell in this host; keep them until it ends
     #[arg(long, value_name = "HOST", group = "instead")]
     pub(crate) shell: Option<String>,
     /// Remove what labs that were killed have left
@@ -67,14 +69,7 @@ impl From<LabError> for CliError {
 
 pub(crate) fn run(arguments: &Lab, output: &Output) -> Result<ExitCode, CliError> {
     let Some(file) = &arguments.file else {
-        let removed = clean()?;
-        if removed.is_empty() {
-            output.text("nothing was left\n");
-        }
-        for name in removed {
-            output.tell(&Event::Removed { name });
-        }
-        return Ok(ExitCode::SUCCESS);
+        return remove_left(output);
     };
     let plan = Plan::load(file)?;
     if arguments.dry_run {
@@ -94,7 +89,19 @@ pub(crate) fn run(arguments: &Lab, output: &Output) -> Result<ExitCode, CliError
         let hint = format!("hosts are {}", plan.hosts().join(", "));
         return Err(CliError::usage(format!("there is no host {host}")).hint(hint));
     }
+    if let Some(path) = &arguments.output {
+        save::check(path).map_err(|error| CliError::of_path(path, error))?;
+    }
     if !permitted() && can_unshare() {
+        let temporary = std::env::temp_dir();
+        let given = [&arguments.output, &arguments.keep].into_iter().flatten();
+        if let Some(path) = hidden([file, &temporary, &program].into_iter().chain(given).map(PathBuf::as_path)) {
+            let hint =
+                "move it elsewhere (TMPDIR says where temporary files are), or run it as root: sudo scdp lab ...";
+            return Err(
+                CliError::of_path(path, "a lab without root has a /run of its own, and cannot see this").hint(hint)
+            );
+        }
         // Nothing is under way yet: the program begins again, in namespaces of its own.
         let arguments: Vec<_> = std::env::args_os().skip(1).collect();
         return Err(CliError::failed(format!("unshare: {}", unshare(&program, &arguments))));
@@ -107,6 +114,23 @@ pub(crate) fn run(arguments: &Lab, output: &Output) -> Result<ExitCode, CliError
         return Ok(ExitCode::SUCCESS);
     }
     run_all(&plan, &executor, arguments.output.as_deref(), &signals, output)
+}
+
+/// Removes what killed labs have left, and says in the end what it could not remove.
+fn remove_left(output: &Output) -> Result<ExitCode, CliError> {
+    let Cleaned { removed, failed } = clean();
+    if removed.is_empty() && failed.is_empty() {
+        output.text("nothing was left\n");
+    }
+    for name in removed {
+        output.tell(&Event::Removed { name });
+    }
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let each = failed.iter().map(|error| format!("\n  | {error}")).collect::<Vec<_>>().concat();
+    let hint = if permitted() { None } else { Some("what is of others needs root: sudo scdp lab --clean".to_owned()) };
+    Err(CliError { message: format!("{} could not be removed{each}", failed.len()), hint, code: FAILED })
 }
 
 /// Runs everything, and shows the results of all runs that are done, even if somebody asks to stop.
@@ -137,7 +161,8 @@ fn run_all(
     }
     output.text(&results::table(plan, &combinations));
     if let Some(path) = file {
-        results::write(path, plan, &outcomes, &combinations).map_err(|error| CliError::of_path(path, error))?;
+        let all = results::file(plan, &outcomes, &combinations);
+        save(path, all.as_bytes()).map_err(|error| CliError::of_path(path, error))?;
     }
     let failed = outcomes.iter().filter(|outcome| !outcome.ok).count();
     match error {
@@ -176,7 +201,7 @@ fn hold(standing: &Standing<'_>, shell: Option<&str>, signals: &Signals, output:
         output.tell(&Event::Host { host, address, enter });
     }
     if let Some(host) = shell {
-        return Ok(standing.shell(host)?);
+        return standing.shell(host, &|| signals.last() != 0).map_err(|error| signals.named(error));
     }
     output.text(&format!("folders are in {}; Ctrl-C takes all down\n", standing.folder().display()));
     while signals.last() == 0 {

@@ -17,6 +17,7 @@ mod pages;
 mod receive;
 #[cfg(test)]
 mod reference;
+mod save;
 mod send;
 mod serve;
 mod session;

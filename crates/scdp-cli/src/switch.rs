@@ -1,6 +1,6 @@
 //! `scdp switch`: network interfaces joined by a switch whose links are as slow, short of room and bad as one likes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anabranch_switch::{Config, Counters, Probability, Settings};
@@ -12,11 +12,12 @@ use crate::arguments::Json;
 use crate::events::Event;
 use crate::failure::CliError;
 use crate::output::Output;
+use crate::save::{self, save};
 use crate::table;
 
 #[derive(Debug, Args)]
 pub(crate) struct Switch {
-    /// A TOML file: settings of all ports, and of single ones under [port.NAME] [default: nothing is limited]
+    /// A TOML file: settings of all ports, and of single ones under [port.NAME]
     #[arg(value_name = "CONFIG.toml")]
     config: Option<PathBuf>,
     /// An interface of this network namespace that becomes a port; say it for each, 2 to 64 times
@@ -25,7 +26,7 @@ pub(crate) struct Switch {
     /// Rate of the links to the hosts, such as 100Mbps
     #[arg(long)]
     rate: Option<Rate>,
-    /// Bytes of whole packets that wait for a link, such as 150kB
+    /// Bytes of whole packets that wait for a link [default: 150kB]
     #[arg(long, value_name = "SIZE")]
     queue: Option<Bytes>,
     /// Bytes of IP packets that are kept when the queue is full, 80 to 1024; 0 drops them
@@ -97,14 +98,11 @@ pub(crate) fn run(arguments: &Switch, output: &Output) -> Result<ExitCode, CliEr
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(file) = &arguments.counters {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !folder.is_dir() || file.is_dir() {
-            return Err(CliError::of_path(file, "is no place for a file"));
-        }
+        save::check(file).map_err(|error| CliError::of_path(file, error))?;
     }
     let counters = forward(arguments, &config, output)?;
     if let Some(file) = &arguments.counters {
-        save(file, &counters).map_err(|error| CliError::of_path(file, error))?;
+        save(file, saved(&counters).as_bytes()).map_err(|error| CliError::of_path(file, error))?;
     }
     output.text(&report(&counters));
     for (port, counters) in counters {
@@ -152,12 +150,10 @@ fn explain(error: anabranch_switch::SwitchError) -> CliError {
     }
 }
 
-/// Written beside it and renamed, so that nobody reads half of it.
-fn save(file: &Path, counters: &[(String, Counters)]) -> std::io::Result<()> {
+/// The counters of all ports as they are written into a file.
+fn saved(counters: &[(String, Counters)]) -> String {
     let all: Map<String, Value> = counters.iter().map(|(name, counters)| (name.clone(), value(counters))).collect();
-    let part = PathBuf::from(format!("{}.part", file.display()));
-    std::fs::write(&part, format!("{:#}\n", Value::Object(all)))?;
-    std::fs::rename(&part, file)
+    format!("{:#}\n", Value::Object(all))
 }
 
 fn value(counters: &Counters) -> Value {
@@ -218,12 +214,8 @@ lost_packets                     9     0
 
     #[test]
     fn counters_are_saved_whole() {
-        let folder = tempfile::tempdir().expect("a directory");
-        let file = folder.path().join("counters.json");
-        save(&file, &some()).expect("written");
-        let read: Value = serde_json::from_str(&std::fs::read_to_string(&file).expect("there")).expect("JSON");
+        let read: Value = serde_json::from_str(&saved(&some())).expect("JSON");
         assert_eq!(read["p0"]["header_queue"]["SAI_QUEUE_STAT_PACKETS"], 8);
         assert_eq!(read["p1"]["port"]["SAI_PORT_STAT_IF_OUT_OCTETS"], 0);
-        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "nothing else is left");
     }
 }

@@ -171,6 +171,16 @@ fn what_makes_no_sense_is_refused() {
         ("[hosts.a]\n[hosts.b]\n[files.x]\nsize = \"2000TB\"\n", "expected at most 1 TiB"),
         ("[hosts.a]\n[hosts.b]\n[files.\"../x\"]\nsize = \"1B\"\n", "no braces, slashes and dots"),
         ("[hosts.a]\n[hosts.b]\n[[step]]\non = []\ncommand = \"x\"\n", "at least one host"),
+        ("[hosts.a]\n[hosts.all]\n", "hosts.all: \"all\" is not a name of an interface"),
+        ("[hosts.a]\n[hosts.default]\n", "hosts.default: \"default\" is not a name of an interface"),
+        (
+            "[hosts.a]\n[hosts.b]\n[[step]]\non = [\"a\", \"a\"]\ncommand = \"x\"\n",
+            "step[0].on: \"a\" is in the list twice",
+        ),
+        (
+            "[hosts.a]\n[hosts.b]\n[[program]]\non = [\"b\", \"a\", \"b\"]\ncommand = \"x\"\n",
+            "program[0].on: \"b\" is in the list twice",
+        ),
         ("[hosts.a]\n[hosts.b]\n[[step]]\non = \"a\"\ncommand = \"\"\n", "the command has no words"),
         ("[hosts.a]\n[hosts.b]\n[[check]]\nsame = [\"x\"]\n", "at least two files"),
         ("[hosts.a]\n[hosts.b]\n[[check]]\nsame = [\"{dir}/x\", \"{a.dir}/x\"]\n", "nothing is called {dir}"),
@@ -178,4 +188,12 @@ fn what_makes_no_sense_is_refused() {
         let (message, _) = wrong(text);
         assert!(message.contains(expected), "{text}\ngives\n{message}\nand not\n{expected}");
     }
+}
+
+#[test]
+fn too_many_combinations_are_refused_before_they_are_made() {
+    // 8.1 billion: no machine has room for them.
+    let values = vec!["1"; 90_000].join(",");
+    let text = format!("[hosts.a]\n[hosts.b]\n[sweep]\n\"variables.x\" = [{values}]\n\"variables.y\" = [{values}]\n");
+    assert!(wrong(&text).0.contains("more than 10000 combinations"));
 }

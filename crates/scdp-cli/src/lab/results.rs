@@ -1,8 +1,5 @@
 //! Outcomes of runs as events, as a table and as a file.
 
-use std::io::Write;
-use std::path::Path;
-
 use anabranch_lab::{Outcome, Plan};
 use serde_json::{Map, Value, json};
 
@@ -117,16 +114,9 @@ fn bytes(sent: &Map<String, Value>, hosts: &[String], each: bool) -> Vec<String>
     }
 }
 
-/// Writes everything into a file, which appears when it is complete.
-pub(super) fn write(path: &Path, plan: &Plan, outcomes: &[Outcome], combinations: &[Event]) -> std::io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
+/// Everything, as it is written into a file.
+pub(super) fn file(plan: &Plan, outcomes: &[Outcome], combinations: &[Event]) -> String {
     let all =
         json!({ "name": plan.name, "description": plan.description, "runs": outcomes, "combinations": combinations });
-    let mut file = std::fs::File::create(&part)?;
-    file.write_all(serde_json::to_string_pretty(&all)?.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    std::fs::rename(part, path)
+    format!("{all:#}\n")
 }

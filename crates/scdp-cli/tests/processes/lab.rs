@@ -219,6 +219,36 @@ fn who_interrupts_it_leaves_nothing() {
 }
 
 #[test]
+fn a_shell_does_not_keep_it_from_being_stopped() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(place) = Place::new("") else { return };
+    let shell = place.path().join("shell");
+    // Interactive shells ignore SIGTERM, and this one SIGHUP, too.
+    fs::write(&shell, "#!/bin/sh\ntrap '' TERM HUP\necho $$ > pid\nwhile :; do sleep 600; done\n").expect("written");
+    fs::set_permissions(&shell, fs::Permissions::from_mode(0o755)).expect("set");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scdp"));
+    command.args(["lab", "lab.toml", "--shell", "a"]).current_dir(place.path());
+    let program = Program::spawn(command.env("TMPDIR", place.temporary()).env("SHELL", &shell));
+    let (lab, pid) = (program.pid(), place.wait_for_file(program.pid(), "run-1/a/pid"));
+    program.signal(Signal::TERM);
+    let ended = program.end();
+    assert_eq!(ended.code, Some(143), "{}", ended.text);
+    place.assert_nothing_is_left(lab);
+    wait_for_end(&pid);
+}
+
+#[test]
+fn results_go_where_they_can_and_else_nothing_runs() {
+    let Some(place) = Place::new("[[step]]\non = \"a\"\ncommand = \"touch {lab}/has-run\"\n") else { return };
+    let ended = place.run("lab lab.toml -o none/results.json");
+    assert_eq!(ended.code, Some(2), "{}", ended.text);
+    assert!(ended.text.contains("none/results.json: No such file"), "{}", ended.text);
+    assert!(!place.path().join("has-run").exists());
+    assert_eq!(place.run("lab lab.toml -o /dev/null").code, Some(0));
+    assert!(!fs::metadata("/dev/null").expect("it is there").is_file());
+}
+
+#[test]
 fn what_a_killed_lab_leaves_is_cleaned_and_the_living_is_not() {
     let program = "[[program]]\non = \"a\"\ncommand = [\"sh\", \"-c\", \"echo $$ > {dir}/pid; echo up; exec sleep 600\"]\nready = \"up\"\n";
     let Some(place) = Place::new(program) else { return };
