@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anabranch_net::{Endpoint, Failure, HostConfig, Input, NetError, Outcome, Report, send_files};
 use anabranch_transport::Duration;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::addresses::{self, Peer};
 use crate::arguments::{Send, Stragglers};
@@ -35,6 +36,7 @@ pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliErro
     let quorum = quorum(arguments)?;
     let peers = addresses::resolve(&arguments.to, arguments.bind)?;
     let signals = Signals::catch()?;
+    raise_open_files();
     let files = open(arguments, &mut output)?;
     let bind = arguments.bind.unwrap_or_else(|| addresses::any(&peers));
     let group = arguments.group.map(|group| group.0);
@@ -93,6 +95,13 @@ fn stragglers(arguments: &Send, quorum: usize) -> anabranch_net::Stragglers {
             anabranch_net::Stragglers::Drop { quorum: u16::try_from(quorum).unwrap_or(u16::MAX), grace: GRACE }
         }
     }
+}
+
+/// All files are open at once: as many as the system lets this process have.
+fn raise_open_files() {
+    let limits = getrlimit(Resource::Nofile);
+    // If that is refused, opening the files says it.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
 }
 
 /// All files, hashed, before anything is sent: what is wrong is said early.

@@ -155,6 +155,8 @@ pub(crate) struct Incoming {
     no_multicast: Repeat,
     grouped: bool,
     detached: bool,
+    /// Its answer has left, and with it the time began in which something has to come by the group.
+    answered: bool,
     /// Symbols that came to this receiver alone.
     copies: u32,
     /// Pulls to send, by lane.
@@ -228,6 +230,7 @@ impl Incoming {
             no_multicast: Repeat::default(),
             grouped: false,
             detached: false,
+            answered: false,
             copies: 0,
             pulls,
             forget_at: None,
@@ -346,9 +349,6 @@ impl Incoming {
         (self.phase, self.progress) = (Phase::Receiving, now);
         if self.wanted.is_none() {
             self.lanes[0].answer_due = true;
-        }
-        if self.grouped {
-            self.no_multicast.start(now + FIRST_SYMBOL_WITHIN);
         }
         layout.symbols_before(first) * symbol
     }
@@ -736,6 +736,10 @@ impl Incoming {
                 }
                 _ => Answer::AcceptOffer { largest_packet: self.largest_packet, held: Held::None },
             };
+            // From now on, and not from when the application accepted: it may have taken its time since the offer came.
+            if self.grouped && self.phase == Phase::Receiving && !std::mem::replace(&mut self.answered, true) {
+                self.no_multicast.start(now + FIRST_SYMBOL_WITHIN);
+            }
             lane.sealer.answer(lane.session, &answer, out)?;
             return Ok(true);
         }
