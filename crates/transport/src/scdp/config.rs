@@ -28,8 +28,8 @@ pub struct ScdpConfig {
     pub window_control: WindowControl,
     /// Symbols that a receiver has on their way from one sender at most, where it finds their number itself, 4 to 65535.
     pub window_limit: u32,
-    /// Symbols that hosts send and receive at once (offloads, coarse timers), 1 to 65535: a receiver that finds their number itself has up to
-    /// three times as many on their way, whatever the round trip seems to be.
+    /// Symbols that hosts send and receive at once (offloads, coarse timers), 1 to 65535: a receiver of one sender that finds their number itself
+    /// has up to three times as many on their way, whatever the round trip seems to be.
     pub host_batch: u32,
     /// Symbols are ECN-capable (RFC 3168): switches may mark them, which lowers windows that a receiver finds itself.
     pub ecn: bool,

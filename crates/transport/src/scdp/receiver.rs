@@ -266,7 +266,7 @@ impl Receiver {
                 pushed += count;
             });
             let l = &mut self.lanes[lane as usize];
-            l.window = Window::new(window, &self.config, mix(self.seed ^ u64::from(lane)));
+            l.window = Window::new(window, &self.config, session.lanes, mix(self.seed ^ u64::from(lane)));
             (l.credits, l.outstanding, l.last_arrival) = (window - pushed, pushed, now);
             l.silent_since = now;
             self.credits += window - pushed;

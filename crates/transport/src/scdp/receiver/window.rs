@@ -28,11 +28,13 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// `initial`: symbols that the sender pushes unasked. `seed`: of what it draws by lot.
-    pub(super) fn new(initial: u32, config: &ScdpConfig, seed: u64) -> Self {
+    /// `initial`: symbols that the sender pushes unasked. `seed`: of what it draws by lot. Of several senders, the window of each also says how far
+    /// the others may get ahead of it, so that batches would make them wait for a slow one.
+    pub(super) fn new(initial: u32, config: &ScdpConfig, lanes: u32, seed: u64) -> Self {
+        let batch = if lanes == 1 { config.host_batch } else { 1 };
         let bbr = match config.window_control {
             WindowControl::Fixed => None,
-            WindowControl::Bbr => Some(Box::new(Bbr::new(initial, config.window_limit, config.host_batch, seed))),
+            WindowControl::Bbr => Some(Box::new(Bbr::new(initial, config.window_limit, batch, seed))),
         };
         Self { symbols: initial, bbr }
     }
