@@ -246,7 +246,7 @@ fn who_has_no_room_is_asked_again() {
                 send_files(&mut sender, files, &[to], None, |_| ControlFlow::Continue(())).expect("sent")
             })
         });
-        let outcomes = senders.map(|sender| sender.join());
+        let outcomes = senders.map(thread::ScopedJoinHandle::join);
         stop.store(true, Ordering::Relaxed);
         for outcomes in outcomes {
             assert_eq!(outcomes.expect("no panic"), vec![vec![Some(Outcome::Verified)]; 30]);
