@@ -68,6 +68,9 @@ pub struct Output {
     finished: bool,
 }
 
+/// Bytes that are read back at once to be hashed while others come, at most: some blocks.
+const CATCH_UP: u64 = 4 << 20;
+
 impl Output {
     /// Makes room for a file in `directory`.
     ///
@@ -135,6 +138,21 @@ impl Output {
             self.hasher.update(bytes);
             self.hashed += bytes.len() as u64;
         }
+        // Blocks that came before others that they follow. What an earlier session has left may be too much to wait for here.
+        let begun = self.begun.bytes();
+        if begun.saturating_sub(self.hashed) <= CATCH_UP { self.hash_up_to(begun) } else { Ok(()) }
+    }
+
+    /// Reads back what is there and was not hashed when it came.
+    fn hash_up_to(&mut self, end: u64) -> Result<(), OutputError> {
+        let mut chunk = vec![0; end.saturating_sub(self.hashed).min(1 << 20) as usize];
+        while self.hashed < end {
+            let size = (end - self.hashed).min(chunk.len() as u64) as usize;
+            let read = self.file.read_exact_at(&mut chunk[..size], self.hashed);
+            read.map_err(|error| self.failed("read back", error))?;
+            self.hasher.update(&chunk[..size]);
+            self.hashed += size as u64;
+        }
         Ok(())
     }
 
@@ -144,14 +162,7 @@ impl Output {
     ///
     /// [`OutputError::Hash`], [`OutputError::Exists`] if the name was taken meanwhile, and [`OutputError::Io`].
     pub fn finish(mut self) -> Result<(), OutputError> {
-        let mut chunk = vec![0; (self.manifest.size - self.hashed).min(1 << 20) as usize];
-        while self.hashed < self.manifest.size {
-            let size = (self.manifest.size - self.hashed).min(chunk.len() as u64) as usize;
-            let read = self.file.read_exact_at(&mut chunk[..size], self.hashed);
-            read.map_err(|error| self.failed("read back", error))?;
-            self.hasher.update(&chunk[..size]);
-            self.hashed += size as u64;
-        }
+        self.hash_up_to(self.manifest.size)?;
         // In constant time: nobody learns from the time it takes how much of a hash fits.
         if self.hasher.finalize() != blake3::Hash::from_bytes(self.manifest.hash) {
             self.spoilt = true;
@@ -271,6 +282,7 @@ mod tests {
         output.write_at(20, &CONTENT[20..]).expect("written");
         assert!(dir.metadata("rivers.txt").is_err());
         output.write_at(0, &CONTENT[..20]).expect("written");
+        assert_eq!(output.hashed, CONTENT.len() as u64, "in whichever order it came");
         output.finish().expect("the hash fits");
         assert_eq!(
             (dir.read("rivers.txt").expect("there"), names(&dir)),
