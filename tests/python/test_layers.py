@@ -74,8 +74,9 @@ LAYERS = {
         driver
     """,
     "lab": """
-        clock error file files suggest
-        process reference source template tools
+        clock error file suggest
+        process reference source template
+        files tools
         names sweep unprivileged
         plan
         network
