@@ -440,9 +440,17 @@ impl Sender {
             self.end + 1
         } else if self.pushed && seq < self.available {
             last.min(self.available)
+        } else if last > self.available && seq < self.available && self.is_cut_elsewhere(seq) {
+            self.available
         } else {
             last
         }
+    }
+
+    /// A probe of one byte has shifted where segments are cut: what the application has provided in full ones no longer is. It
+    /// goes when it was sent before, or when nothing is outstanding (RFC 896).
+    fn is_cut_elsewhere(&self, seq: u64) -> bool {
+        seq < self.max || seq == self.una && !seq.is_multiple_of(self.window.mss)
     }
 
     /// The segment at SND.NXT, if the congestion window and the receive window have room for it.

@@ -96,3 +96,21 @@ fn a_window_that_a_probe_reopens_is_one_segment() {
     assert_eq!(at_once, 1, "slow start begins with a segment");
     assert!(sent[open].0 < opens);
 }
+
+#[test]
+fn what_a_probe_has_shifted_is_sent_again_although_more_is_not_provided_yet() {
+    // The application has given two segments of an object of many, of which nothing arrives for 10 ms: then a probe's byte does.
+    let mut sender = Connection::connect(&config(), Some(50 * MSS), Time::ZERO);
+    sender.set_available(Time::ZERO, 2 * MSS);
+    let ends = vec![sender, Connection::listen(&config())];
+    let opens = Time::ZERO + Duration::from_ms(10);
+    let mut dropped = 0;
+    let mut pair = Pair::new(ends, DELAY, GBPS, Duration::ZERO, move |_, from, _| {
+        dropped += u64::from(from == SENDER);
+        if from == SENDER && dropped < 20 { Fate::Drop } else { Fate::Deliver }
+    });
+    pair.run(opens + Duration::from_ms(500));
+    assert!(data(&pair).iter().any(|d| d.2 == 1), "it has probed");
+    let waits = waits(&pair, SENDER);
+    assert!(waits.contains("all of them sent and acknowledged"), "{waits}");
+}
