@@ -77,7 +77,7 @@ pub fn send_files(
             failed = sending.begin(endpoint, &mut tell).err();
         }
         let over =
-            if stopping.is_some() { sending.under_way.is_empty() } else { failed.is_none() && sending.is_done() };
+            if stopping.is_some() { sending.in_flight.is_empty() } else { failed.is_none() && sending.is_done() };
         if over {
             break;
         }
@@ -109,9 +109,9 @@ pub fn send_files(
     stopping.map_or(Ok(sending.outcomes), |(error, _)| Err(error))
 }
 
-/// A file under way.
+/// A file that is offered or sent.
 #[derive(Debug)]
-struct UnderWay {
+struct InFlight {
     file: usize,
     /// Places of its receivers in the list of all.
     receivers: Vec<usize>,
@@ -129,7 +129,7 @@ struct Sending<'a> {
     next: usize,
     /// Files at once, at most: fewer when receivers had no room.
     most: usize,
-    under_way: BTreeMap<SessionId, UnderWay>,
+    in_flight: BTreeMap<SessionId, InFlight>,
     /// Files that some receivers had no room for, to be offered to these again.
     again: VecDeque<(usize, Vec<usize>)>,
     /// When, and since when a receiver has had no room for anything.
@@ -152,7 +152,7 @@ impl<'a> Sending<'a> {
             group,
             next: 0,
             most: FILES,
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             again: VecDeque::new(),
             again_at: Time::ZERO,
             busy_since: vec![None; to.len()],
@@ -164,7 +164,7 @@ impl<'a> Sending<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.next == self.files.len() && self.again.is_empty() && self.under_way.is_empty()
+        self.next == self.files.len() && self.again.is_empty() && self.in_flight.is_empty()
     }
 
     /// How long to wait for something to happen.
@@ -172,22 +172,21 @@ impl<'a> Sending<'a> {
         if self.again.is_empty() { most } else { most.min(PAUSE) }
     }
 
+    /// Whether there is a file to begin with, and room for one more.
+    fn may_begin(&self, now: Time) -> bool {
+        let waits = if self.again.is_empty() { self.next < self.files.len() } else { now >= self.again_at };
+        waits && self.in_flight.len() < self.most
+    }
+
     /// Begins the files whose turn it is.
     fn begin(&mut self, endpoint: &mut Endpoint, tell: &mut impl FnMut(Report)) -> Result<(), NetError> {
-        while self.under_way.len() < self.most && self.needed(endpoint) < AHEAD {
+        while self.may_begin(endpoint.now()) && self.needed(endpoint) < AHEAD {
             let now = endpoint.now();
-            let (file, receivers) = if !self.again.is_empty() {
-                if now < self.again_at {
-                    break;
-                }
-                self.again.pop_front().expect("there is one")
-            } else if self.next < self.files.len() {
+            let (file, receivers) = self.again.pop_front().unwrap_or_else(|| {
                 self.next += 1;
                 tell(Report::Sending { file: self.next - 1 });
                 (self.next - 1, (0..self.to.len()).collect())
-            } else {
-                break;
-            };
+            });
             let receivers: Vec<usize> = receivers.into_iter().filter(|&index| !self.silent[index]).collect();
             if receivers.is_empty() {
                 self.end(file, tell);
@@ -197,24 +196,24 @@ impl<'a> Sending<'a> {
             let input = &self.files[file];
             let manifest = input.manifest().clone();
             let id = endpoint.host().send(now, Box::new(input.clone()), manifest, &addresses, self.group)?;
-            self.under_way.insert(id, UnderWay { file, receivers, busy: Vec::new() });
+            self.in_flight.insert(id, InFlight { file, receivers, busy: Vec::new() });
         }
         Ok(())
     }
 
-    /// Bytes of the files under way that some receiver needs.
+    /// Bytes of the files in flight that some receiver needs.
     fn needed(&self, endpoint: &mut Endpoint) -> u64 {
-        let of = |(id, one): (&SessionId, &UnderWay)| {
+        let of = |(id, one): (&SessionId, &InFlight)| {
             let size = self.files[one.file].manifest().size;
             size - endpoint.host().acknowledged(*id).unwrap_or(size)
         };
-        self.under_way.iter().map(of).sum()
+        self.in_flight.iter().map(of).sum()
     }
 
     fn progress(&self, endpoint: &mut Endpoint) -> Report {
         let size = self.files.iter().map(|file| file.manifest().size).sum();
-        let under_way = self.under_way.values().map(|one| self.files[one.file].manifest().size).sum::<u64>();
-        Report::Progress { bytes: self.done_bytes + under_way - self.needed(endpoint), size }
+        let in_flight = self.in_flight.values().map(|one| self.files[one.file].manifest().size).sum::<u64>();
+        Report::Progress { bytes: self.done_bytes + in_flight - self.needed(endpoint), size }
     }
 
     /// Something has happened to a session; given back if it is none of these. A receiver that has no room for anything for `limit` has
@@ -227,7 +226,7 @@ impl<'a> Sending<'a> {
         event: HostEvent,
         tell: &mut impl FnMut(Report),
     ) -> Option<HostEvent> {
-        let Some(one) = self.under_way.get_mut(&id) else { return Some(event) };
+        let Some(one) = self.in_flight.get_mut(&id) else { return Some(event) };
         let file = one.file;
         match event {
             HostEvent::Receiver { index, outcome, .. } => {
@@ -249,7 +248,7 @@ impl<'a> Sending<'a> {
                 self.sent[file].0 += sent_bytes;
                 self.sent[file].1 += stats.data_sent;
                 let busy = std::mem::take(&mut one.busy);
-                self.under_way.remove(&id);
+                self.in_flight.remove(&id);
                 if busy.is_empty() {
                     self.end(file, tell);
                 } else {
@@ -272,7 +271,7 @@ impl<'a> Sending<'a> {
     fn cancel(&mut self, endpoint: &mut Endpoint) {
         let now = endpoint.now();
         self.again.clear();
-        for &id in self.under_way.keys() {
+        for &id in self.in_flight.keys() {
             endpoint.host().cancel(now, id);
         }
     }
