@@ -20,6 +20,8 @@ pub(crate) fn trim(frame: &mut Vec<u8>, keep: u16, dscp: Option<u8>) -> bool {
         return false;
     }
     frame.truncate(end);
+    // Queues are bounded by the bytes of their frames: without this, one of trimmed packets would take the memory of whole ones.
+    frame.shrink_to_fit();
     ip.set_len(frame, end);
     put16(frame, ip.transport + 4, (end - ip.transport) as u16);
     if let Some(dscp) = dscp {
@@ -91,6 +93,14 @@ mod tests {
         let mut fragment = udp(Family::V4, 1, 2, 1400);
         fragment[20] = 0x20;
         assert!(!trim(&mut fragment, 128, None));
+    }
+
+    #[test]
+    fn the_memory_of_the_payload_is_given_back() {
+        let mut frame = udp(Family::V4, 1, 2, 1400);
+        assert!(trim(&mut frame, 128, None));
+        // An allocator may round up, but not to the size of a whole frame.
+        assert!(frame.capacity() < 2 * frame.len(), "{} bytes for {}", frame.capacity(), frame.len());
     }
 
     proptest! {
