@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071), and where IPv4, UDP and TCP have it.
 
-use crate::frame::{Ip, UDP, put16};
+use crate::frame::{Ip, UDP, get16, put16};
 
 /// Adds 16-bit words in network order, and nothing for the missing byte of an odd number. The sum of 64 KiB is far from overflow.
 pub(crate) fn add(sum: u64, bytes: &[u8]) -> u64 {
@@ -17,6 +17,30 @@ pub(crate) fn finish(mut sum: u64) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     !(sum as u16)
+}
+
+/// Updates a checksum after a change of what it covers (RFC 1624 §3, equation 3): `removed` and `added` are sums of what was there, and is now.
+///
+/// One that was wrong stays as wrong as it was. To compute it anew would hide from the receiver that the packet was damaged.
+pub(crate) fn update(checksum: u16, removed: u64, added: u64) -> u16 {
+    finish(u64::from(!checksum) + u64::from(finish(removed)) + added)
+}
+
+/// Updates the checksum of an IPv4 header, whose first four bytes (class, length) had the sum `before`. IPv6 has none.
+pub(crate) fn update_ipv4(bytes: &mut [u8], ip: &Ip, before: u64) {
+    if let (4, Some(checksum)) = (ip.version, get16(bytes, ip.start + 10)) {
+        put16(bytes, ip.start + 10, update(checksum, before, first_words(bytes, ip)));
+    }
+}
+
+/// The sum of the first four bytes of an IP header.
+pub(crate) fn first_words(bytes: &[u8], ip: &Ip) -> u64 {
+    add(0, &bytes[ip.start..ip.start + 4])
+}
+
+/// A checksum as UDP has it (RFC 768): zero means that there is none, and ones' complement has another zero.
+pub(crate) fn udp_checksum(checksum: u16) -> u16 {
+    if checksum == 0 { 0xffff } else { checksum }
 }
 
 /// Writes the checksum of an IPv4 header (RFC 791 §3.1). IPv6 has none.
@@ -43,9 +67,7 @@ pub(crate) fn verify_transport(bytes: &[u8], ip: &Ip) -> u16 {
 pub(crate) fn set_transport(bytes: &mut [u8], ip: &Ip, at: usize) {
     put16(bytes, ip.transport + at, 0);
     let checksum = verify_transport(bytes, ip);
-    // RFC 768: zero means that there is no checksum; ones' complement has another zero.
-    let written = if checksum == 0 && ip.protocol == UDP { 0xffff } else { checksum };
-    put16(bytes, ip.transport + at, written);
+    put16(bytes, ip.transport + at, if ip.protocol == UDP { udp_checksum(checksum) } else { checksum });
 }
 
 #[cfg(test)]
@@ -58,6 +80,13 @@ mod tests {
         assert_eq!(finish(add(0, &bytes)), !0xddf2);
         // Of odd length: as if a zero followed.
         assert_eq!(finish(add(0, &bytes[..7])), finish(add(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0x00])));
+    }
+
+    #[test]
+    fn rfc_1624_has_an_example() {
+        // §4: the equation of RFC 1141 gives 0xffff here.
+        assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
+        assert_eq!(update(0x0000, 0x3285, 0x5555), 0xdd2f, "and back");
     }
 
     #[test]

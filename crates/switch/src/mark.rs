@@ -14,16 +14,17 @@ pub(crate) fn mark(frame: &mut [u8]) -> bool {
     if field == 0 || field == CE {
         return false;
     }
+    let before = checksum::first_words(frame, &ip);
     frame[byte] |= CE << shift;
     // The checksum of UDP and TCP does not cover the field.
-    checksum::set_ipv4(frame, &ip);
+    checksum::update_ipv4(frame, &ip, before);
     true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Family, is_sound, udp};
+    use crate::testing::{Family, ipv4_residual, is_sound, udp};
 
     #[test]
     fn only_capable_packets_are_marked_and_once() {
@@ -39,5 +40,25 @@ mod tests {
             }
         }
         assert!(!mark(&mut [0xff; 60]), "no IP");
+    }
+
+    #[test]
+    fn a_wrong_header_checksum_stays_as_wrong_as_it_was() {
+        let mut marked = 0;
+        for bit in 0..20 * 8 {
+            let mut frame = udp(Family::V4, 1, 2, 100);
+            frame[15] = 0b10;
+            let ip = Ip::of(&frame).expect("a packet");
+            checksum::set_ipv4(&mut frame, &ip);
+            frame[14 + bit / 8] ^= 1 << (bit % 8);
+            let before = ipv4_residual(&frame);
+            assert_ne!(before, 0, "bit {bit}");
+            // A header whose length or version is damaged is no packet.
+            if mark(&mut frame) {
+                marked += 1;
+                assert_eq!(ipv4_residual(&frame), before, "bit {bit}");
+            }
+        }
+        assert!(marked > 100, "{marked}");
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! A host on a `veth` hands frames over with only the pseudo header's sum for a checksum, and up to 64 KiB in one TCP segment or several
 //! datagrams in one. The kernel tells of it in front of each frame that a packet socket reads with `PACKET_VNET_HDR` (packet(7)); a
-//! real cable carries neither, so both end where frames enter the switch. Only what the kernel names is changed: a checksum that is wrong stays so.
+//! real cable carries neither, so both end where frames enter the switch.
+//! Only what the kernel names is changed: in a frame that comes complete, a checksum that is wrong stays so. Segments get new checksums, of IPv4, too,
+//! as a card computes them. That hides no damage of TCP and UDP: the kernel has not computed the checksum of what it joins to be segmented
+//! (`CHECKSUM_PARTIAL`), or has verified it (generic receive offload).
 
 use thiserror::Error;
 
@@ -163,6 +166,30 @@ mod tests {
             assert!(!is_sound(&frame));
             let done = finished(header(1, 0, 0, ip.transport as u16, 6), frame).expect("finished");
             assert_eq!(done, [whole]);
+        }
+    }
+
+    #[test]
+    fn what_is_completed_here_can_be_marked_and_trimmed() {
+        for family in [Family::V4, Family::V6] {
+            let mut whole = udp(family, 1, 2, 2500);
+            let ip = Ip::of(&whole).expect("a packet");
+            if family == Family::V4 {
+                whole[15] |= 2;
+                checksum::set_ipv4(&mut whole, &ip);
+            } else {
+                whole[15] |= 2 << 4;
+            }
+            let pseudo = !checksum::verify_transport(&[&whole[..ip.transport], &[0; 2508]].concat(), &ip);
+            put16(&mut whole, ip.transport + 6, pseudo);
+            let completed = finished(header(1, 0, 0, ip.transport as u16, 6), whole.clone()).expect("finished");
+            let segments = finished(header(1, GSO_UDP, 1000, ip.transport as u16, 6), whole).expect("finished");
+            assert_eq!((completed.len(), segments.len()), (1, 3));
+            for frame in completed.into_iter().chain(segments) {
+                let (mut marked, mut trimmed) = (frame.clone(), frame);
+                assert!(crate::mark::mark(&mut marked) && is_sound(&marked));
+                assert!(crate::trim::trim(&mut trimmed, 129, Some(10)) && is_sound(&trimmed));
+            }
         }
     }
 

@@ -89,6 +89,16 @@ pub(crate) fn is_sound(frame: &[u8]) -> bool {
     is_long && header && sum_of_transport(frame, family) == 0xffff
 }
 
+/// How wrong the checksum of an IPv4 header without options is: 0 if it is right, and for IPv6, which has none.
+pub(crate) fn ipv4_residual(frame: &[u8]) -> u16 {
+    if frame[12] == 8 { sum(&frame[14..34]) % 0xffff } else { 0 }
+}
+
+/// How wrong the checksum of UDP or TCP is: 0 if it is right.
+pub(crate) fn transport_residual(frame: &[u8], family: Family) -> u16 {
+    sum_of_transport(frame, family) % 0xffff
+}
+
 /// The sum of a pseudo header (RFC 768, RFC 8200 §8.1) and what follows the IP header.
 fn sum_of_transport(frame: &[u8], family: Family) -> u16 {
     let transport = &frame[14 + family.header()..];

@@ -1,11 +1,12 @@
 //! Packet trimming: a datagram that finds the queue full loses its payload, but for the first bytes, instead of being dropped
 //! (NDP, SIGCOMM 2017 §3.1).
 //!
-//! What is left is a datagram in order: lengths and checksums are rewritten, so that the receiving kernel delivers it. SCDP knows a trimmed
+//! What is left is a datagram in order: lengths and checksums are updated, so that the receiving kernel delivers it. Checksums are not computed
+//! anew (RFC 1624): a datagram that was damaged on its way here stays damaged for its receiver, wherever in it the damage was. SCDP knows a trimmed
 //! symbol by its payload, which is shorter than its header declares (docs/reference/wire.md).
 
 use crate::checksum;
-use crate::frame::{Ip, put16};
+use crate::frame::{Ip, get16, put16};
 
 /// Bytes of IP packets that can be kept: commodity switches keep 80 to 256.
 pub(crate) const KEPT: std::ops::RangeInclusive<u16> = 80..=1024;
@@ -19,17 +20,30 @@ pub(crate) fn trim(frame: &mut Vec<u8>, keep: u16, dscp: Option<u8>) -> bool {
     if !ip.is_udp(frame) || end >= ip.end || end < ip.transport + 8 {
         return false;
     }
-    frame.truncate(end);
+    let before = checksum::first_words(frame, &ip);
+    truncate_datagram(frame, &ip, end);
     // Queues are bounded by the bytes of their frames: without this, one of trimmed packets would take the memory of whole ones.
     frame.shrink_to_fit();
     ip.set_len(frame, end);
-    put16(frame, ip.transport + 4, (end - ip.transport) as u16);
     if let Some(dscp) = dscp {
         set_dscp(frame, &ip, dscp);
     }
-    checksum::set_ipv4(frame, &ip);
-    checksum::set_transport(frame, &ip, 6);
+    checksum::update_ipv4(frame, &ip, before);
     true
+}
+
+/// Cuts a frame to `end` bytes, and updates the length and the checksum of the UDP datagram in it. One without a checksum (RFC 768: zero) gets none.
+fn truncate_datagram(frame: &mut Vec<u8>, ip: &Ip, end: usize) {
+    // The words of the sum are counted from the start of the datagram: an odd byte that is left was half of one.
+    let last_word = end - (end - ip.transport) % 2;
+    // The length is in the pseudo header, too.
+    let sum = |frame: &[u8], end: usize| checksum::add(2 * (end - ip.transport) as u64, &frame[last_word..end]);
+    let (removed, added) = (sum(frame, ip.end), sum(frame, end));
+    frame.truncate(end);
+    put16(frame, ip.transport + 4, (end - ip.transport) as u16);
+    if let Some(before) = get16(frame, ip.transport + 6).filter(|checksum| *checksum != 0) {
+        put16(frame, ip.transport + 6, checksum::udp_checksum(checksum::update(before, removed, added)));
+    }
 }
 
 /// Writes the six bits of DSCP, and leaves the two of ECN (RFC 2474 §3).
@@ -46,8 +60,8 @@ fn set_dscp(frame: &mut [u8], ip: &Ip, dscp: u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::get16;
-    use crate::testing::{Family, is_sound, tcp, udp};
+    use crate::frame::ETHERNET;
+    use crate::testing::{Family, ipv4_residual, is_sound, tcp, transport_residual, udp};
     use proptest::prelude::*;
 
     #[test]
@@ -103,7 +117,32 @@ mod tests {
         assert!(frame.capacity() < 2 * frame.len(), "{} bytes for {}", frame.capacity(), frame.len());
     }
 
+    #[test]
+    fn a_datagram_without_a_checksum_gets_none() {
+        let mut frame = udp(Family::V4, 1, 2, 1400);
+        put16(&mut frame, 14 + 20 + 6, 0);
+        assert!(trim(&mut frame, 128, None));
+        assert_eq!(get16(&frame, 14 + 20 + 6), Some(0));
+    }
+
     proptest! {
+        #[test]
+        fn wrong_checksums_stay_as_wrong_as_they_were(payload in 200_usize..1500, keep in 80_u16..200, at: prop::sample::Index, bit in 0..8_u8, v6: bool) {
+            let family = if v6 { Family::V6 } else { Family::V4 };
+            let mut frame = udp(family, 1, 2, payload);
+            let at = ETHERNET + at.index(frame.len() - ETHERNET);
+            frame[at] ^= 1_u8 << bit;
+            let Some(ip) = Ip::of(&frame) else { return Ok(()) };
+            // The damage may have made "no checksum" of it.
+            prop_assume!(get16(&frame, ip.transport + 6) != Some(0));
+            // Nor options of the first bytes behind the header.
+            prop_assume!(ip.transport == if v6 { 54 } else { 34 });
+            let before = (ipv4_residual(&frame), transport_residual(&frame, family));
+            if trim(&mut frame, keep, Some(10)) {
+                prop_assert_eq!((ipv4_residual(&frame), transport_residual(&frame, family)), before);
+            }
+        }
+
         #[test]
         fn trimming_keeps_what_it_keeps(payload in 0_usize..1500, keep in KEPT, v6: bool) {
             let whole = udp(if v6 { Family::V6 } else { Family::V4 }, 1, 2, payload);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::igmp::tests::{query, report};
-use crate::testing::{Family, tcp, udp};
+use crate::testing::{Family, is_sound, tcp, udp};
 use anabranch_transport::Duration;
 use proptest::prelude::*;
 
@@ -131,6 +131,30 @@ fn a_full_uplink_drops() {
     let seen = sent(&mut switch, Time::ZERO + Duration::from_secs(1));
     assert_eq!(seen.len(), 4 * 3, "one on the uplink, three waiting, and flooded to three ports");
     assert_eq!(switch.counters(0).port.in_discards, 1);
+}
+
+#[test]
+fn a_second_switch_does_not_mend_what_a_bad_link_has_changed() {
+    // Every bit of an IPv4 packet with UDP is covered by one of its two checksums.
+    let mut first = switch("corrupt = '100%'");
+    let mut second = switch("rate = '1Mbps'\nqueue = '20kB'\ntrim = 128\ntrim_dscp = 10\necn = '2kB'");
+    for _ in 0..500 {
+        let mut frame = udp(Family::V4, 1, 2, 958);
+        frame[15] = 2;
+        // 2 is added in the low byte of a word: no carry, since the address's sum has room for it.
+        let checksum = u16::from_be_bytes([frame[24], frame[25]]) - 2;
+        frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+        assert!(is_sound(&frame));
+        first.receive(0, frame, Time::ZERO);
+        for (_, frame) in sent(&mut first, Time::ZERO).into_iter().filter(|(port, _)| *port == 1) {
+            assert!(!is_sound(&frame));
+            second.receive(0, frame, Time::ZERO);
+        }
+    }
+    let seen = sent(&mut second, Time::ZERO + Duration::from_secs(100));
+    assert!(seen.iter().all(|(_, frame)| !is_sound(frame)));
+    let counters = second.counters(1).data_queue;
+    assert!(counters.sent_trimmed_packets > 50 && counters.marked_packets > 10, "{counters:?}");
 }
 
 /// What is done to a switch: a frame at a port, and how long after the one before.
