@@ -3,6 +3,9 @@
 //! Each host is remembered by itself, so that a port is out of a group with the leave of its last member: no query is needed to find out
 //! whether others are left (fast leave with explicit tracking, RFC 3376 Appendix A.2). Hosts report unasked when they join and leave, so
 //! that it works without a querier; then nothing is forgotten of hosts that vanish. Where queries are seen, members that do not answer them are.
+//!
+//! A report that finds the table full leaves a member that nobody knows of: all groups are flooded, as long as it may be one. That ends
+//! when a querier has asked for an interval and no report was refused. Without a querier no host reports again, and flooding stays.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,10 +15,12 @@ use anabranch_transport::{Duration, Time};
 use crate::frame::Mac;
 use crate::igmp::{Change, Message};
 
-/// Memberships at most. When there are more, multicast is flooded.
+/// Memberships at most, of IPv4 and of IPv6. When there are more, multicast is flooded.
 const MOST_MEMBERS: usize = 8192;
 /// How long a membership or a querier holds without being heard of again (RFC 3376 §8.4, Group Membership Interval).
 const INTERVAL: Duration = Duration::from_secs(260);
+/// How often the table is searched for what has aged out, at most: it costs time, and any host can send queries and fill it.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// A set of ports, of 64 at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,53 +54,98 @@ impl Ports {
     }
 }
 
-/// Who is in which group.
+/// Who is in which group, of IPv4 or of IPv6: each has queriers of its own, which ask nobody for groups of the other (RFC 4541 §3).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memberships {
-    /// Ordered by group, then port, then host.
+    /// When each member reported last; ordered by group, then port, then host.
     members: BTreeMap<(IpAddr, usize, Mac), Time>,
     /// Where queries came from, and when last: multicast routers are there, which want all groups (RFC 4541 §2.1.1).
-    queriers: BTreeMap<usize, Time>,
-    /// Somebody found no room.
-    overflowed: bool,
+    routers: BTreeMap<usize, Time>,
+    /// Since when there has been a querier all the time, if there is one.
+    queried_since: Time,
+    /// When a report found the table full, last. Its sender is a member all the same, of a group that nobody knows.
+    overflow: Option<Time>,
+    /// When the table was last searched for what has aged out.
+    swept: Time,
 }
 
 impl Memberships {
-    /// A host has said something.
+    /// A message of a host came in at a port.
     pub(crate) fn hear(&mut self, message: &Message, port: usize, host: Mac, now: Time) {
         match message {
             Message::Query => {
-                self.queriers.insert(port, now);
+                if !self.has_querier(now) {
+                    self.queried_since = now;
+                }
+                self.routers.insert(port, now);
+                self.age_out(now);
             }
             Message::Report(changes) => {
                 for Change { group, joined } in changes.iter().filter(|change| is_snooped(change.group)) {
                     let member = (*group, port, host);
-                    if !joined {
-                        self.members.remove(&member);
-                    } else if self.members.len() < MOST_MEMBERS || self.members.contains_key(&member) {
-                        self.members.insert(member, now);
+                    if *joined {
+                        self.join(member, now);
                     } else {
-                        self.overflowed = true;
+                        self.members.remove(&member);
                     }
                 }
             }
         }
     }
 
+    fn join(&mut self, member: (IpAddr, usize, Mac), now: Time) {
+        let is_full = |members: &BTreeMap<_, _>| members.len() >= MOST_MEMBERS && !members.contains_key(&member);
+        if is_full(&self.members) {
+            self.age_out(now);
+        }
+        if is_full(&self.members) {
+            self.overflow = Some(now);
+        } else {
+            self.members.insert(member, now);
+        }
+    }
+
     /// The ports that a group's packets go to; none if that is not known.
     pub(crate) fn ports(&self, group: IpAddr, now: Time) -> Option<Ports> {
-        if self.overflowed || !is_snooped(group) {
+        let expiry = self.expiry(now);
+        let is_current = |reported: Time| expiry.is_none_or(|expiry| reported > expiry);
+        if self.overflow.is_some_and(is_current) || !is_snooped(group) {
             return None;
         }
-        let is_fresh = |seen: Time| now.since(seen) < INTERVAL;
-        let asked = self.queriers.values().any(|seen| is_fresh(*seen));
         let from = (group, 0, [0; 6]);
         let to = (group, usize::MAX, [0xff; 6]);
-        let members = self.members.range(from..=to).filter(|(_, seen)| !asked || is_fresh(**seen));
-        let routers = self.queriers.iter().filter(|(_, seen)| is_fresh(**seen)).map(|(port, _)| *port);
+        let members = self.members.range(from..=to).filter(|(_, reported)| is_current(**reported));
+        let routers = self.routers.iter().filter(|(_, queried)| is_fresh(**queried, now)).map(|(port, _)| *port);
         let wanted = members.map(|((_, port, _), _)| *port).chain(routers);
         Some(wanted.fold(Ports::default(), |ports, port| ports.and(Ports::one(port))))
     }
+
+    fn has_querier(&self, now: Time) -> bool {
+        self.routers.values().any(|queried| is_fresh(*queried, now))
+    }
+
+    /// Whoever reported then or before, and not since, was asked in vain for a whole interval. None if nobody was asked for so long.
+    fn expiry(&self, now: Time) -> Option<Time> {
+        let is_asked = self.has_querier(now) && !is_fresh(self.queried_since, now);
+        is_asked.then(|| Time(now.ps().saturating_sub(INTERVAL.ps())))
+    }
+
+    /// Forgets members that have not answered, and the overflow when all whose reports found no room have been asked again and found it.
+    fn age_out(&mut self, now: Time) {
+        if now.since(self.swept) < SWEEP {
+            return;
+        }
+        self.swept = now;
+        if let Some(expiry) = self.expiry(now) {
+            self.members.retain(|_, reported| *reported > expiry);
+            self.overflow = self.overflow.filter(|refused| *refused > expiry);
+        }
+    }
+}
+
+/// Whether what was last heard then still holds.
+fn is_fresh(last: Time, now: Time) -> bool {
+    now.since(last) < INTERVAL
 }
 
 /// Groups of one link are always flooded: 224.0.0.x, which hosts use without reports (RFC 4541 §2.1.2), and those of IPv6 whose scope is
@@ -148,12 +198,29 @@ mod tests {
     fn with_queries_members_are_forgotten_and_routers_get_all() {
         let mut groups = Memberships::default();
         groups.hear(&change(1, true), 1, host(1), at(0));
-        groups.hear(&Message::Query, 0, host(9), at(250));
-        assert_eq!(groups.ports(group(1), at(250)), Some(Ports(0b11)));
-        assert_eq!(groups.ports(group(1), at(300)), Some(Ports(0b01)), "no answer");
-        groups.hear(&change(1, true), 1, host(1), at(300));
-        assert_eq!(groups.ports(group(1), at(300)), Some(Ports(0b11)));
+        for now in [50, 175, 300] {
+            groups.hear(&Message::Query, 0, host(9), at(now));
+            assert_eq!(groups.ports(group(1), at(now)), Some(Ports(0b11)));
+        }
+        assert_eq!(groups.ports(group(1), at(310)), Some(Ports(0b01)), "no answer");
+        groups.hear(&change(1, true), 1, host(1), at(310));
+        assert_eq!(groups.ports(group(1), at(310)), Some(Ports(0b11)));
         assert_eq!(groups.ports(group(1), at(600)), Some(Ports(0b10)), "the router is gone");
+    }
+
+    #[test]
+    fn the_first_query_gives_members_time_to_answer() {
+        let mut groups = Memberships::default();
+        groups.hear(&change(1, true), 1, host(1), at(0));
+        for now in [1000, 1125, 1250] {
+            groups.hear(&Message::Query, 0, host(9), at(now));
+            assert_eq!(
+                groups.ports(group(1), at(now)),
+                Some(Ports(0b11)),
+                "nobody had asked it for an interval at {now}"
+            );
+        }
+        assert_eq!(groups.ports(group(1), at(1260)), Some(Ports(0b01)));
     }
 
     #[test]
@@ -174,6 +241,63 @@ mod tests {
         }
         assert_eq!(groups.members.len(), MOST_MEMBERS);
         assert_eq!(groups.ports(group(1), at(0)), None);
+    }
+
+    /// As many members as there is room for, of groups 0 and following.
+    fn full() -> Memberships {
+        let mut groups = Memberships::default();
+        for n in 0..MOST_MEMBERS as u16 {
+            groups.hear(&change(n, true), 1, host(1), at(0));
+        }
+        groups
+    }
+
+    #[test]
+    fn a_full_table_forgets_members_that_do_not_answer_first() {
+        let mut groups = full();
+        for now in [10, 135, 260] {
+            groups.hear(&Message::Query, 0, host(9), at(now));
+        }
+        groups.hear(&change(9000, true), 2, host(2), at(269));
+        assert_eq!(groups.ports(group(9000), at(269)), None, "they may still answer");
+        let mut groups = full();
+        for now in [10, 135, 260] {
+            groups.hear(&Message::Query, 0, host(9), at(now));
+        }
+        groups.hear(&change(9000, true), 2, host(2), at(270));
+        assert_eq!(groups.ports(group(9000), at(270)), Some(Ports(0b101)));
+        assert_eq!(groups.members.len(), 1);
+    }
+
+    #[test]
+    fn flooding_ends_when_all_members_were_asked_again_and_found_room() {
+        let mut groups = full();
+        groups.hear(&change(9000, true), 2, host(2), at(1));
+        for n in 0..100 {
+            groups.hear(&change(n, false), 1, host(1), at(2));
+        }
+        assert_eq!(groups.ports(group(1), at(9999)), None, "host 2 is still a member, and nobody asks it");
+        for now in (10_000..=10_250).step_by(125) {
+            groups.hear(&Message::Query, 0, host(9), at(now));
+            groups.hear(&change(9000, true), 2, host(2), at(now));
+            assert_eq!(groups.ports(group(1), at(now)), None, "others may have been refused as well");
+        }
+        groups.hear(&Message::Query, 0, host(9), at(10_260));
+        assert_eq!(groups.ports(group(9000), at(10_260)), Some(Ports(0b101)));
+        assert_eq!(groups.ports(group(1), at(10_260)), Some(Ports(0b001)), "it left");
+        assert_eq!(groups.ports(group(9000), at(99_999)), Some(Ports(0b100)), "also without the querier");
+    }
+
+    #[test]
+    fn while_members_find_no_room_flooding_goes_on() {
+        let mut groups = full();
+        for now in (0..2000).step_by(125) {
+            groups.hear(&Message::Query, 0, host(9), at(now));
+            for n in 0..=MOST_MEMBERS as u16 {
+                groups.hear(&change(n, true), 1, host(1), at(now));
+            }
+            assert_eq!(groups.ports(group(1), at(now)), None);
+        }
     }
 
     #[test]

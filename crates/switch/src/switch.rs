@@ -19,7 +19,8 @@ pub struct Switch {
     /// The links from hosts to the switch, of those that have a rate.
     uplinks: Vec<Option<Port>>,
     stations: Stations,
-    groups: Memberships,
+    igmp: Memberships,
+    mld: Memberships,
     multicast: Multicast,
 }
 
@@ -35,7 +36,8 @@ impl Switch {
             ports: Vec::new(),
             uplinks: Vec::new(),
             stations: Stations::default(),
-            groups: Memberships::default(),
+            igmp: Memberships::default(),
+            mld: Memberships::default(),
             multicast: config.multicast(),
         };
         for name in names.iter().map(AsRef::as_ref) {
@@ -145,12 +147,13 @@ impl Switch {
             return all;
         }
         let Some(ip) = Ip::of(frame) else { return all };
+        let groups = if ip.version == 4 { &mut self.igmp } else { &mut self.mld };
         if let Some(message) = igmp::message(frame, &ip) {
             // Reports go to all ports, and not to routers alone (RFC 4541 §2.1.1): so do further switches learn of members.
-            self.groups.hear(&message, port, from, now);
+            groups.hear(&message, port, from, now);
             return all;
         }
-        self.groups.ports(ip.destination(frame), now).unwrap_or(all)
+        groups.ports(ip.destination(frame), now).unwrap_or(all)
     }
 }
 

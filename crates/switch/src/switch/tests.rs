@@ -1,5 +1,5 @@
 use super::*;
-use crate::igmp::tests::{query, report};
+use crate::igmp::tests::{query, report, said};
 use crate::testing::{Family, is_sound, tcp, udp};
 use anabranch_transport::Duration;
 use proptest::prelude::*;
@@ -73,6 +73,26 @@ fn groups_go_where_they_were_asked_for() {
     local[30..34].copy_from_slice(&[224, 0, 0, 1]);
     assert_eq!(ways(&mut snooping, 0, &local), [1, 2, 3]);
     assert_eq!(ways(&mut switch("multicast = 'flood'"), 0, &multicast(1, 7)), [1, 2, 3]);
+}
+
+#[test]
+fn queries_of_igmp_ask_nobody_for_groups_of_ipv6() {
+    let mut snooping = switch("");
+    let mut mld = vec![131, 0, 0, 0, 0, 0, 0, 0, 0xff, 0x15];
+    mld.resize(24, 7);
+    let mut group = udp(Family::V6, 1, 2, 100);
+    group[..6].copy_from_slice(&[0x33, 0x33, 7, 7, 7, 7]);
+    group[38..54].copy_from_slice(&mld[8..]);
+    let mut now = Time::ZERO;
+    snooping.receive(1, said(Family::V6, 2, &mld), now);
+    for _ in 0..4 {
+        snooping.receive(2, query(3), now);
+        now += Duration::from_secs(125);
+    }
+    sent(&mut snooping, now);
+    snooping.receive(0, group, now);
+    let ports: Vec<usize> = sent(&mut snooping, now).into_iter().map(|(port, _)| port).collect();
+    assert_eq!(ports, [1], "and the router of IPv4 is none of IPv6");
 }
 
 #[test]
