@@ -11,8 +11,8 @@ pub(crate) fn add(sum: u64, bytes: &[u8]) -> u64 {
     sum + u64::from(u32::from_be_bytes(last))
 }
 
-/// The ones' complement of the ones' complement sum.
-pub(crate) fn finish(mut sum: u64) -> u16 {
+/// Folds a sum into 16 bits and complements it: the checksum.
+pub(crate) fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -21,9 +21,9 @@ pub(crate) fn finish(mut sum: u64) -> u16 {
 
 /// Updates a checksum after a change of what it covers (RFC 1624 §3, equation 3): `removed` and `added` are sums of what was there, and is now.
 ///
-/// One that was wrong stays as wrong as it was. To compute it anew would hide from the receiver that the packet was damaged.
+/// One that was wrong stays as wrong as it was. To compute it anew would hide a bit error from the receiver.
 pub(crate) fn update(checksum: u16, removed: u64, added: u64) -> u16 {
-    finish(u64::from(!checksum) + u64::from(finish(removed)) + added)
+    fold(u64::from(!checksum) + u64::from(fold(removed)) + added)
 }
 
 /// Updates the checksum of an IPv4 header, whose first four bytes (class, length) had the sum `before`. IPv6 has none.
@@ -47,7 +47,7 @@ pub(crate) fn udp_checksum(checksum: u16) -> u16 {
 pub(crate) fn set_ipv4(bytes: &mut [u8], ip: &Ip) {
     if let Some(options) = ip.ipv4_header() {
         put16(bytes, ip.start + 10, 0);
-        let checksum = finish(add(0, &bytes[options]));
+        let checksum = fold(add(0, &bytes[options]));
         put16(bytes, ip.start + 10, checksum);
     }
 }
@@ -60,7 +60,7 @@ fn pseudo_header(bytes: &[u8], ip: &Ip) -> u64 {
 
 /// The checksum of a UDP datagram, TCP segment or `ICMPv6` message, over what its checksum field holds as well: 0 if that is right.
 pub(crate) fn verify_transport(bytes: &[u8], ip: &Ip) -> u16 {
-    finish(add(pseudo_header(bytes, ip), &bytes[ip.transport..ip.end]))
+    fold(add(pseudo_header(bytes, ip), &bytes[ip.transport..ip.end]))
 }
 
 /// Writes the checksum of a UDP datagram or TCP segment, whose field is `at` bytes behind the start of its header.
@@ -77,9 +77,9 @@ mod tests {
     #[test]
     fn rfc_1071_has_an_example() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
-        assert_eq!(finish(add(0, &bytes)), !0xddf2);
+        assert_eq!(fold(add(0, &bytes)), !0xddf2);
         // Of odd length: as if a zero followed.
-        assert_eq!(finish(add(0, &bytes[..7])), finish(add(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0x00])));
+        assert_eq!(fold(add(0, &bytes[..7])), fold(add(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0x00])));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a switch does, as a TOML file says it: keys at the top for all ports, and `[port.NAME]` for one.
+//! The configuration of a switch, a TOML file: keys at the top for all ports, and `[port.NAME]` for one.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use anabranch_transport::{Bytes, Duration, Rate};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::impair::{BurstLoss, Odds};
+use crate::impair::{BurstLoss, Impairments};
 use crate::port::Link;
 use crate::probability::Probability;
 use crate::queue::Limits;
 use crate::trim;
 
 /// Ports of a switch, at most.
-pub(crate) const MOST_PORTS: usize = 64;
-/// A queue holds a frame of the usual MTU at least.
-const LEAST_QUEUE: u64 = 1600;
+pub(crate) const MAX_PORTS: usize = 64;
+/// A queue holds at least a frame of the usual MTU.
+const MIN_QUEUE: u64 = 1600;
 /// Longer delays are a mistake in the unit.
-const MOST_DELAY: Duration = Duration::from_secs(10);
+const MAX_DELAY: Duration = Duration::from_secs(10);
 
-/// Whether multicast goes only where it was asked for.
+/// How multicast is forwarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Multicast {
@@ -36,15 +36,15 @@ pub enum Multicast {
 pub struct Settings {
     /// Rate of the link from the switch to the host. Default: no limit.
     pub rate: Option<Rate>,
-    /// Bytes of whole packets that wait for the link. Default: 150 kB.
+    /// Bytes of untrimmed packets that are queued for the link. Default: 150 kB.
     pub queue: Option<Bytes>,
-    /// Bytes of trimmed and small packets that wait, with `trim`. Default: as `queue`.
+    /// Bytes of trimmed and small packets that are queued, with `trim`. Default: as `queue`.
     pub header_queue: Option<Bytes>,
-    /// Bytes of IP packets that are kept when the queue is full, 80 to 1024; 0 turns it off. Default: 0, what finds no room is dropped.
+    /// Bytes of IP packets that are kept when the queue is full, 80 to 1024; 0 turns it off. Default: 0, tail drop.
     pub trim: Option<u16>,
     /// DSCP that trimmed packets get, 0 to 63. Default: what they had.
     pub trim_dscp: Option<u8>,
-    /// ECN-capable packets are marked while so many bytes of whole packets wait. Default: never.
+    /// ECN-capable packets are marked while so many bytes of untrimmed packets are queued. Default: never.
     pub ecn: Option<Bytes>,
     /// Bytes that each frame takes on the link besides its own. Default: 0; a real Ethernet has 24 (preamble, checksum, gap).
     pub overhead: Option<Bytes>,
@@ -64,11 +64,11 @@ pub struct Settings {
     pub corrupt: Option<Probability>,
     /// Rate of the link from the host to the switch. Default: no limit.
     pub uplink: Option<Rate>,
-    /// Bytes that wait in the host for `uplink`; what finds no room is dropped. Default: 1.5 MB, about the 1000 packets that Linux queues.
+    /// Bytes that are queued in the host for `uplink`, with tail drop. Default: 1.5 MB, about the 1000 packets that Linux queues.
     pub uplink_queue: Option<Bytes>,
     /// Decides on all random events. Default: 0.
     pub seed: Option<u64>,
-    /// Whether multicast goes only where it was asked for. Default: it does.
+    /// How multicast is forwarded. Default: by snooping.
     pub multicast: Option<Multicast>,
     /// Settings of single ports, by the names of their interfaces.
     #[serde(default)]
@@ -115,7 +115,7 @@ pub struct Config {
 pub struct PortConfig {
     pub(crate) link: Link,
     pub(crate) limits: Limits,
-    pub(crate) odds: Odds,
+    pub(crate) impairments: Impairments,
     pub(crate) uplink: Option<(Rate, u64)>,
 }
 
@@ -181,8 +181,8 @@ impl Config {
     /// If they are fewer than two, more than 64 or the same, or if there are settings for others.
     pub fn check_ports(&self, names: &[impl AsRef<str>]) -> Result<(), ConfigError> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-        if !(2..=MOST_PORTS).contains(&names.len()) {
-            return Err(ConfigError::Ports(format!("a switch has 2 to {MOST_PORTS} ports, not {}", names.len())));
+        if !(2..=MAX_PORTS).contains(&names.len()) {
+            return Err(ConfigError::Ports(format!("a switch has 2 to {MAX_PORTS} ports, not {}", names.len())));
         }
         if let Some(twice) = names.iter().enumerate().find_map(|(n, name)| names[..n].contains(name).then_some(name)) {
             return Err(ConfigError::Ports(format!("port {twice} is there twice")));
@@ -208,11 +208,11 @@ impl Config {
             limits: Limits {
                 data,
                 headers: one.header_queue.map_or(data, |bytes| bytes.0),
-                trim: one.trim.filter(|keep| *keep > 0),
+                trim: one.trim.filter(|size| *size > 0),
                 trim_dscp: one.trim_dscp,
                 ecn: one.ecn.map(|bytes| bytes.0),
             },
-            odds: Odds {
+            impairments: Impairments {
                 loss: one.loss.unwrap_or_default(),
                 burst_loss: one.burst_loss,
                 reorder: one.reorder.unwrap_or_default(),
@@ -253,11 +253,11 @@ impl Settings {
 
 fn check(place: &str, settings: &Settings) -> Result<(), ConfigError> {
     let is_rate = |rate: Option<Rate>| rate.is_none_or(|rate| rate.bps() > 0);
-    let is_queue = |bytes: Option<Bytes>| bytes.is_none_or(|bytes| bytes.0 >= LEAST_QUEUE);
-    let is_delay = |delay: Option<Duration>| delay.is_none_or(|delay| delay <= MOST_DELAY);
-    let queue = format!("{LEAST_QUEUE}B or more, so that a frame fits");
-    let delay = format!("{MOST_DELAY} or less");
-    let trims = |keep: u16| keep == 0 || trim::KEPT.contains(&keep);
+    let is_queue = |bytes: Option<Bytes>| bytes.is_none_or(|bytes| bytes.0 >= MIN_QUEUE);
+    let is_delay = |delay: Option<Duration>| delay.is_none_or(|delay| delay <= MAX_DELAY);
+    let queue = format!("{MIN_QUEUE}B or more, so that a frame fits");
+    let delay = format!("{MAX_DELAY} or less");
+    let trims = |size: u16| size == 0 || trim::TRIM_SIZES.contains(&size);
     let rules = [
         ("rate", is_rate(settings.rate), "more than 0bps"),
         ("uplink", is_rate(settings.uplink), "more than 0bps"),
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!((p1.limits.trim, p3.limits.trim), (Some(128), None));
         assert_eq!((p3.limits.data, p3.limits.headers), (150_000, 150_000));
         assert_eq!(p3.link.delay, Duration::from_us(50));
-        assert_eq!(p3.odds.burst_loss.map(|burst| burst.loss), Some(Probability::ALWAYS));
+        assert_eq!(p3.impairments.burst_loss.map(|burst| burst.loss), Some(Probability::ALWAYS));
         let over = Settings { rate: Some(Rate::from_mbps(50)), seed: Some(2), ..Settings::default() };
         let config = config.with(over).expect("in range");
         assert_eq!(config.seed(), 2);

@@ -10,48 +10,48 @@ use crate::frame;
 pub struct Counters {
     /// The port.
     pub port: PortCounters,
-    /// The queue of whole packets.
+    /// The data queue, of untrimmed packets.
     pub data_queue: DataQueueCounters,
-    /// The queue of trimmed and of small packets, which is there if the port trims.
+    /// The queue of trimmed and of small packets, which exists if the port trims.
     pub header_queue: QueueCounters,
-    /// What the link behind the port did to frames; no switch counts that.
+    /// The impairments of the link; no switch counts these.
     pub link: LinkCounters,
 }
 
-/// Frames that came in and went out.
+/// Frames received and sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PortCounters {
-    /// Bytes that came in.
+    /// Bytes received.
     #[serde(rename = "SAI_PORT_STAT_IF_IN_OCTETS")]
     pub in_octets: u64,
-    /// Frames to one station that came in.
+    /// Unicast frames received.
     #[serde(rename = "SAI_PORT_STAT_IF_IN_UCAST_PKTS")]
     pub in_unicast: u64,
-    /// Frames to several stations that came in.
+    /// Multicast frames received, without broadcast.
     #[serde(rename = "SAI_PORT_STAT_IF_IN_MULTICAST_PKTS")]
     pub in_multicast: u64,
-    /// Frames to all stations that came in.
+    /// Broadcast frames received.
     #[serde(rename = "SAI_PORT_STAT_IF_IN_BROADCAST_PKTS")]
     pub in_broadcast: u64,
-    /// Frames that came in and went nowhere: no other port wants them, or there was no room for them.
+    /// Frames received and not forwarded: they have no egress port, or the queue of the uplink or the kernel's buffer was full.
     #[serde(rename = "SAI_PORT_STAT_IF_IN_DISCARDS")]
     pub in_discards: u64,
-    /// What came in and is no frame.
+    /// Frames received that are too short or too long, or whose offloads do not fit them.
     #[serde(rename = "SAI_PORT_STAT_IF_IN_ERRORS")]
     pub in_errors: u64,
-    /// Bytes that went out.
+    /// Bytes sent.
     #[serde(rename = "SAI_PORT_STAT_IF_OUT_OCTETS")]
     pub out_octets: u64,
-    /// Frames to one station that went out.
+    /// Unicast frames sent.
     #[serde(rename = "SAI_PORT_STAT_IF_OUT_UCAST_PKTS")]
     pub out_unicast: u64,
-    /// Frames to several stations that went out.
+    /// Multicast frames sent, without broadcast.
     #[serde(rename = "SAI_PORT_STAT_IF_OUT_MULTICAST_PKTS")]
     pub out_multicast: u64,
-    /// Frames to all stations that went out.
+    /// Broadcast frames sent.
     #[serde(rename = "SAI_PORT_STAT_IF_OUT_BROADCAST_PKTS")]
     pub out_broadcast: u64,
-    /// Frames that a queue had no room for.
+    /// Frames dropped at a full queue.
     #[serde(rename = "SAI_PORT_STAT_IF_OUT_DISCARDS")]
     pub out_discards: u64,
     /// Frames that the interface did not take: it is down, or they are larger than its MTU.
@@ -82,30 +82,30 @@ impl PortCounters {
 /// One queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct QueueCounters {
-    /// Packets that left it for the link.
+    /// Packets transmitted.
     #[serde(rename = "SAI_QUEUE_STAT_PACKETS")]
     pub packets: u64,
     /// Their bytes.
     #[serde(rename = "SAI_QUEUE_STAT_BYTES")]
     pub bytes: u64,
-    /// Packets that it had no room for.
+    /// Packets dropped because it was full.
     #[serde(rename = "SAI_QUEUE_STAT_DROPPED_PACKETS")]
     pub dropped_packets: u64,
     /// Their bytes.
     #[serde(rename = "SAI_QUEUE_STAT_DROPPED_BYTES")]
     pub dropped_bytes: u64,
-    /// Bytes that wait now.
+    /// Bytes queued now.
     #[serde(rename = "SAI_QUEUE_STAT_CURR_OCCUPANCY_BYTES")]
     pub occupancy_bytes: u64,
-    /// The most bytes that ever waited.
+    /// The most bytes that were ever queued.
     #[serde(rename = "SAI_QUEUE_STAT_WATERMARK_BYTES")]
     pub watermark_bytes: u64,
 }
 
-/// The queue of whole packets. What is trimmed is counted here, as in SAI, though it leaves by the other queue.
+/// The data queue. What is trimmed is counted here, as in SAI, though it leaves by the other queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DataQueueCounters {
-    /// What every queue counts.
+    /// The counters that every queue has.
     #[serde(flatten)]
     pub queue: QueueCounters,
     /// Packets that got a congestion mark.
@@ -117,25 +117,25 @@ pub struct DataQueueCounters {
     /// Packets that were trimmed and then found the header queue full.
     #[serde(rename = "SAI_QUEUE_STAT_DROPPED_TRIM_PACKETS")]
     pub dropped_trimmed_packets: u64,
-    /// Packets that were trimmed and left for the link.
+    /// Packets that were trimmed and transmitted.
     #[serde(rename = "SAI_QUEUE_STAT_TX_TRIM_PACKETS")]
     pub sent_trimmed_packets: u64,
     /// Bytes that were cut off.
     pub trimmed_bytes: u64,
 }
 
-/// What the link did, as it was told to.
+/// The impairments of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkCounters {
     /// Frames that were lost.
     pub lost_packets: u64,
     /// Their bytes.
     pub lost_bytes: u64,
-    /// Frames that were doubled.
+    /// Frames that were duplicated.
     pub duplicated_packets: u64,
     /// Bytes of the second copies.
     pub duplicated_bytes: u64,
-    /// Frames that came late.
+    /// Frames that were delayed behind others.
     pub reordered_packets: u64,
     /// Frames of which one bit was changed.
     pub corrupted_packets: u64,

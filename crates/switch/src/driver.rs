@@ -12,21 +12,21 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::error::SwitchError;
-use crate::interface::{Arrival, Buffer, Interface};
+use crate::interface::{Buffer, Interface, Received};
 use crate::offload::Offload;
 use crate::switch::Switch;
 
-/// Frames that are read of one port before the others have their turn.
-const FRAMES_IN_ROW: usize = 32;
+/// Frames that are read of one port before the next port is polled.
+const READ_BATCH: usize = 32;
 /// How often the caller is asked whether to go on, at least.
-const LONGEST_WAIT: Duration = Duration::from_ms(100);
+const MAX_WAIT: Duration = Duration::from_ms(100);
 /// How much later than asked for the kernel may wake the switch; its default is 50 us (`PR_SET_TIMERSLACK`).
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).unwrap();
 
-/// A frame that came in.
+/// A frame that was received.
 #[derive(Debug)]
-struct Came {
-    at: Time,
+struct IngressFrame {
+    arrival: Time,
     port: usize,
     frame: Vec<u8>,
     offload: Offload,
@@ -69,26 +69,26 @@ impl Driver {
         self.names.iter().enumerate().map(|(port, name)| (name.as_str(), self.switch.counters(port)))
     }
 
-    /// Forwards frames until it is told to stop: `flow` is asked ten times a second, and when a signal has come.
+    /// Forwards frames until it is told to stop: `flow` is asked ten times a second, and after a signal.
     ///
     /// # Errors
     ///
-    /// If the system does not tell any more when frames come.
+    /// If the system call that waits for frames fails.
     pub fn run(&mut self, mut flow: impl FnMut() -> ControlFlow<()>) -> Result<(), SwitchError> {
         // Without it the switch wakes a little later, and sends what was due until then.
         let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK));
         let mut buffer = Buffer::new();
         while flow().is_continue() {
             let ready = self.wait()?;
-            let mut arrivals = Vec::new();
+            let mut ingress = Vec::new();
             for (port, _) in ready.into_iter().enumerate().filter(|(_, ready)| *ready) {
-                self.read(port, &mut buffer, &mut arrivals);
+                self.read(port, &mut buffer, &mut ingress);
             }
-            self.receive(arrivals);
+            self.receive(ingress);
             self.send();
         }
         for (port, interface) in self.interfaces.iter().enumerate() {
-            self.switch.counters_mut(port).port.in_discards += interface.overflowed();
+            self.switch.counters_mut(port).port.in_discards += interface.kernel_drops();
         }
         Ok(())
     }
@@ -97,9 +97,9 @@ impl Driver {
         Time(self.started.elapsed().as_nanos() as u64 * 1000)
     }
 
-    /// Waits for frames or until one is to be sent; which ports have some.
+    /// Waits until a frame arrives or one is to be sent; for each port, whether frames arrived.
     fn wait(&self) -> Result<Vec<bool>, SwitchError> {
-        let due = self.switch.poll_timeout().map_or(LONGEST_WAIT, |due| due.since(self.now()).min(LONGEST_WAIT));
+        let due = self.switch.poll_timeout().map_or(MAX_WAIT, |due| due.since(self.now()).min(MAX_WAIT));
         // A nanosecond late is better than one early.
         let nanoseconds = due.ps().div_ceil(1000);
         let limit = Timespec { tv_sec: 0, tv_nsec: nanoseconds as i64 };
@@ -113,16 +113,16 @@ impl Driver {
     }
 
     /// Reads some frames of a port.
-    fn read(&mut self, port: usize, buffer: &mut Buffer, arrivals: &mut Vec<Came>) {
-        for _ in 0..FRAMES_IN_ROW {
+    fn read(&mut self, port: usize, buffer: &mut Buffer, ingress: &mut Vec<IngressFrame>) {
+        for _ in 0..READ_BATCH {
             match self.interfaces[port].receive(buffer) {
-                Ok(Some(Arrival::Frame(frame, offload, stamp))) => {
+                Ok(Some(Received::Frame(frame, offload, stamp))) => {
                     // By the wall clock, which may be set: how long ago is what counts.
-                    let age = stamp.map_or(Duration::ZERO, |stamp| age(stamp).min(LONGEST_WAIT));
-                    let at = Time(self.now().ps().saturating_sub(age.ps()));
-                    arrivals.push(Came { at, port, frame, offload });
+                    let age = stamp.map_or(Duration::ZERO, |stamp| age(stamp).min(MAX_WAIT));
+                    let arrival = Time(self.now().ps().saturating_sub(age.ps()));
+                    ingress.push(IngressFrame { arrival, port, frame, offload });
                 }
-                Ok(Some(Arrival::TooLarge)) => self.switch.counters_mut(port).port.in_errors += 1,
+                Ok(Some(Received::Oversize)) => self.switch.counters_mut(port).port.in_errors += 1,
                 Ok(None) => return,
                 // It went down, or is gone. If it comes back, so do its frames.
                 Err(_) => {
@@ -133,11 +133,11 @@ impl Driver {
         }
     }
 
-    /// Gives the frames of all ports to the switch, in the order in which they came.
-    fn receive(&mut self, mut arrivals: Vec<Came>) {
-        arrivals.sort_by_key(|came| came.at);
-        for Came { at, port, frame, offload } in arrivals {
-            if offload.finish(frame, |frame| self.switch.receive(port, frame, at)).is_err() {
+    /// Gives the frames of all ports to the switch, in the order of their arrival.
+    fn receive(&mut self, mut ingress: Vec<IngressFrame>) {
+        ingress.sort_by_key(|frame| frame.arrival);
+        for IngressFrame { arrival, port, frame, offload } in ingress {
+            if offload.apply(frame, |frame| self.switch.receive(port, frame, arrival)).is_err() {
                 self.switch.counters_mut(port).port.in_errors += 1;
             }
         }

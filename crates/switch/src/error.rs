@@ -44,7 +44,7 @@ pub enum SwitchError {
         #[source]
         error: io::Error,
     },
-    /// The system does not tell when frames come.
+    /// The system call that waits for frames failed.
     #[error("cannot wait for frames: {0}")]
     Wait(#[source] io::Error),
 }

@@ -11,12 +11,12 @@ pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 pub(crate) const ICMPV6: u8 = 58;
 
-/// Extension headers of IPv6 that are passed over (RFC 8200 §4), at most so many.
+/// Extension headers of IPv6 that are skipped (RFC 8200 §4), at most so many.
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION: u8 = 60;
-const MOST_EXTENSIONS: usize = 8;
+const MAX_EXTENSIONS: usize = 8;
 
 /// An Ethernet address.
 pub(crate) type Mac = [u8; 6];
@@ -84,7 +84,7 @@ impl Ip {
             return None;
         }
         let (mut transport, mut protocol, mut fragment) = (start + 40, header[6], false);
-        for _ in 0..MOST_EXTENSIONS {
+        for _ in 0..MAX_EXTENSIONS {
             let length = match protocol {
                 HOP_BY_HOP | ROUTING | DESTINATION => 8 + 8 * usize::from(*bytes[..end].get(transport + 1)?),
                 FRAGMENT => 8,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_are_passed_over_and_fragments_known() {
+    fn extensions_are_skipped_and_fragments_known() {
         let plain = udp(Family::V6, 1, 2, 20);
         for (kind, fragment) in [(HOP_BY_HOP, false), (FRAGMENT, true)] {
             let mut frame = plain.clone();

@@ -1,6 +1,6 @@
-//! What hosts say about multicast groups: IGMP (RFC 2236, RFC 3376) and MLD (RFC 2710, RFC 3810).
+//! Membership messages: IGMP (RFC 2236, RFC 3376) and MLD (RFC 2710, RFC 3810).
 //!
-//! Sources are not told apart: who wants some sources of a group gets the group.
+//! Source filters are ignored: a host that includes some sources of a group gets the whole group.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,7 +25,7 @@ const TO_INCLUDE: u8 = 3;
 const TO_EXCLUDE: u8 = 4;
 const ALLOW: u8 = 5;
 
-/// A host joins or leaves a group.
+/// A host joins or leaves a group: a report's change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) group: IpAddr,
@@ -37,7 +37,7 @@ pub(crate) struct Change {
 pub(crate) enum Message {
     /// A router asks who is in which group.
     Query,
-    /// A host says so.
+    /// A host reports its memberships.
     Report(Vec<Change>),
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn message(frame: &[u8], ip: &Ip) -> Option<Message> {
         return None;
     }
     match (ip.version, ip.protocol) {
-        (4, IGMP) if checksum::finish(checksum::add(0, body)) == 0 => igmp(body),
+        (4, IGMP) if checksum::fold(checksum::add(0, body)) == 0 => igmp(body),
         (6, ICMPV6) if checksum::verify_transport(frame, ip) == 0 => mld(body),
         _ => None,
     }
@@ -112,14 +112,14 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     /// A frame with an IGMP or MLD message from a host, with its checksum.
-    pub(crate) fn said(family: Family, from: u8, body: &[u8]) -> Vec<u8> {
+    pub(crate) fn message_frame(family: Family, from: u8, body: &[u8]) -> Vec<u8> {
         let protocol = if family == Family::V4 { IGMP } else { ICMPV6 };
         let mut frame = ip(family, from, 99, protocol, body.len());
         let ip = Ip::of(&frame).expect("a packet");
         frame[ip.transport..].copy_from_slice(body);
         put16(&mut frame, ip.transport + 2, 0);
         if family == Family::V4 {
-            let sum = checksum::finish(checksum::add(0, &frame[ip.transport..]));
+            let sum = checksum::fold(checksum::add(0, &frame[ip.transport..]));
             put16(&mut frame, ip.transport + 2, sum);
         } else {
             checksum::set_transport(&mut frame, &ip, 2);
@@ -134,12 +134,12 @@ pub(crate) mod tests {
 
     /// A report of version 2, or a leave, of 239.1.2.`group`.
     pub(crate) fn report(from: u8, group: u8, joined: bool) -> Vec<u8> {
-        said(Family::V4, from, &[if joined { REPORT_2 } else { LEAVE }, 0, 0, 0, 239, 1, 2, group])
+        message_frame(Family::V4, from, &[if joined { REPORT_2 } else { LEAVE }, 0, 0, 0, 239, 1, 2, group])
     }
 
     /// A general query.
     pub(crate) fn query(from: u8) -> Vec<u8> {
-        said(Family::V4, from, &[QUERY, 100, 0, 0, 0, 0, 0, 0])
+        message_frame(Family::V4, from, &[QUERY, 100, 0, 0, 0, 0, 0, 0])
     }
 
     fn read(frame: &[u8]) -> Option<Message> {
@@ -172,9 +172,9 @@ pub(crate) mod tests {
         body.extend([IS_EXCLUDE, 0, 0, 0, 239, 1, 2, 6]);
         let expected = [(1, true), (2, false), (3, true), (5, true), (6, true)];
         let changes = expected.map(|(n, joined)| Change { group: group(n), joined }).to_vec();
-        assert_eq!(read(&said(Family::V4, 1, &body)), Some(Message::Report(changes)));
-        // It says that there are more records than there are.
-        let short = said(Family::V4, 1, &body[..24]);
+        assert_eq!(read(&message_frame(Family::V4, 1, &body)), Some(Message::Report(changes)));
+        // Its number of records is larger than what follows.
+        let short = message_frame(Family::V4, 1, &body[..24]);
         assert_eq!(
             read(&short),
             Some(Message::Report(vec![
@@ -185,17 +185,17 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn mld_says_the_same_of_ipv6() {
+    fn mld_reports_groups_of_ipv6() {
         let group = "ff15::1234".parse::<Ipv6Addr>().expect("an address");
         for (kind, joined) in [(MLD_REPORT, true), (MLD_DONE, false)] {
             let mut body = vec![kind, 0, 0, 0, 0, 0, 0, 0];
             body.extend(group.octets());
-            let found = read(&said(Family::V6, 1, &body));
+            let found = read(&message_frame(Family::V6, 1, &body));
             assert_eq!(found, Some(Message::Report(vec![Change { group: group.into(), joined }])));
         }
         let mut body = vec![MLD_REPORT_2, 0, 0, 0, 0, 0, 0, 1, TO_INCLUDE, 0, 0, 0];
         body.extend(group.octets());
-        let found = read(&said(Family::V6, 1, &body));
+        let found = read(&message_frame(Family::V6, 1, &body));
         assert_eq!(found, Some(Message::Report(vec![Change { group: group.into(), joined: false }])));
     }
 
@@ -204,7 +204,7 @@ pub(crate) mod tests {
         fn any_body_will_do(body in proptest::collection::vec(any::<u8>(), 4..200), kind in prop_oneof![Just(REPORT_3), Just(MLD_REPORT_2), any::<u8>()], v6: bool) {
             let mut body = body;
             body[0] = kind;
-            read(&said(if v6 { Family::V6 } else { Family::V4 }, 1, &body));
+            read(&message_frame(if v6 { Family::V6 } else { Family::V4 }, 1, &body));
         }
     }
 }

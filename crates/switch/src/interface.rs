@@ -1,6 +1,6 @@
 //! A network interface of this machine, of which all frames are read and written as they are.
 //!
-//! Two packet sockets (packet(7)): the one that reads says with each frame what its sender left to the network card; the one that writes
+//! Two packet sockets (packet(7)): the one that receives has with each frame the offloads that its sender left to the network card; the one that sends
 //! has no protocol, so that nothing arrives there. The interface is promiscuous while it is open.
 //!
 //! Options of packet sockets are declared with nix's macros, whose system calls are theirs: there is no `unsafe` here.
@@ -24,8 +24,8 @@ use crate::error::SwitchError;
 use crate::offload::Offload;
 
 /// The largest frame that is read, with the header in front of it: segmentation offload makes frames of 64 KiB.
-const LARGEST: usize = 128 << 10;
-/// Bytes that may wait in the kernel for the switch to read them.
+const MAX_FRAME: usize = 128 << 10;
+/// Bytes of the kernel's buffers for received frames, and for those to be sent.
 const BUFFER: usize = 16 << 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -64,13 +64,13 @@ pub(crate) struct Interface {
     is_up: bool,
 }
 
-/// A frame that came in.
+/// What was received.
 #[derive(Debug)]
-pub(crate) enum Arrival {
-    /// It, what is left to do about it, and when the kernel got it, by the wall clock.
+pub(crate) enum Received {
+    /// A frame, the offloads that its sender left to do, and when the kernel received it, by the wall clock.
     Frame(Vec<u8>, Offload, Option<TimeSpec>),
-    /// It was larger than anything that makes sense.
-    TooLarge,
+    /// A frame larger than the buffer.
+    Oversize,
 }
 
 impl Interface {
@@ -93,7 +93,7 @@ impl Interface {
         set(&receiver, OffloadHeader, &true).map_err(refused("learn of offloads (PACKET_VNET_HDR)"))?;
         set(&receiver, IgnoreOutgoing, &true).map_err(refused("ignore what leaves (Linux 4.20 and later can)"))?;
         bind(receiver.as_raw_fd(), &address).map_err(refused("bind a packet socket"))?;
-        set(&receiver, sockopt::ReceiveTimestampns, &true).map_err(refused("learn when frames came"))?;
+        set(&receiver, sockopt::ReceiveTimestampns, &true).map_err(refused("get timestamps of frames"))?;
         // Until it was bound it had frames of all interfaces.
         drain(&receiver);
         let promiscuous = libc::packet_mreq {
@@ -116,16 +116,16 @@ impl Interface {
         self.is_up
     }
 
-    /// What becomes readable when a frame comes.
+    /// The socket that is readable when frames have arrived.
     pub(crate) fn receiver(&self) -> &OwnedFd {
         &self.receiver
     }
 
-    /// The next frame that came in; none if there is no more now.
-    pub(crate) fn receive(&self, buffer: &mut Buffer) -> io::Result<Option<Arrival>> {
-        let mut room = [IoSliceMut::new(&mut buffer.frame)];
+    /// The next frame that was received; none if no more are queued in the kernel.
+    pub(crate) fn receive(&self, buffer: &mut Buffer) -> io::Result<Option<Received>> {
+        let mut vectors = [IoSliceMut::new(&mut buffer.frame)];
         let received =
-            recvmsg::<()>(self.receiver.as_raw_fd(), &mut room, Some(&mut buffer.control), MsgFlags::MSG_TRUNC);
+            recvmsg::<()>(self.receiver.as_raw_fd(), &mut vectors, Some(&mut buffer.control), MsgFlags::MSG_TRUNC);
         let (length, stamp) = match received {
             Ok(message) => {
                 (message.bytes, message.cmsgs().ok().and_then(|mut all| all.find_map(|message| stamp(&message))))
@@ -134,8 +134,8 @@ impl Interface {
             Err(error) => return Err(error.into()),
         };
         Ok(Some(match buffer.frame.get(..length).and_then(|bytes| bytes.split_first_chunk()) {
-            Some((header, frame)) => Arrival::Frame(frame.to_vec(), Offload::of_header(header), stamp),
-            None => Arrival::TooLarge,
+            Some((header, frame)) => Received::Frame(frame.to_vec(), Offload::of_header(header), stamp),
+            None => Received::Oversize,
         }))
     }
 
@@ -144,13 +144,13 @@ impl Interface {
         send(&self.sender, frame, SendFlags::DONTWAIT).map(drop).map_err(Into::into)
     }
 
-    /// Frames that came in since this was asked last and found no room in the kernel.
-    pub(crate) fn overflowed(&self) -> u64 {
+    /// Frames that arrived since the last call and found the receive buffer full.
+    pub(crate) fn kernel_drops(&self) -> u64 {
         getsockopt(&self.receiver, Statistics).map_or(0, |statistics| u64::from(statistics.tp_drops))
     }
 }
 
-/// Room for one frame.
+/// A buffer for one frame.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     frame: Box<[u8]>,
@@ -159,7 +159,7 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     pub(crate) fn new() -> Self {
-        Self { frame: vec![0; LARGEST].into(), control: cmsg_space!(TimeSpec) }
+        Self { frame: vec![0; MAX_FRAME].into(), control: cmsg_space!(TimeSpec) }
     }
 }
 

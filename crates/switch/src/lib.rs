@@ -1,7 +1,7 @@
 //! An Ethernet switch in user space, for labs of network namespaces on one machine.
 //!
-//! [`Switch`] is the switch proper. It has no sockets and no clock: it is told the time and which frame came in at which port, and asked
-//! which frame leaves which port now and when to be woken. What each port does to frames is data: [`Config`]. On Linux, [`Driver`] runs
+//! [`Switch`] is the switch proper. It has no sockets and no clock: the caller passes received frames with their port and time, and polls for
+//! frames to send and for the next timeout. [`Config`] has the settings of each port. On Linux, [`Driver`] runs
 //! it between network interfaces.
 //!
 //! It has no spanning tree, no VLANs, no routing, and no shared buffer: docs/fidelity/software-switch.md says what differs from hardware.
@@ -17,7 +17,7 @@
 //! frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
 //! switch.receive(0, frame.clone(), Time::ZERO);
 //! assert_eq!(switch.poll_transmit(Time::ZERO), None);
-//! let wake = switch.poll_timeout().expect("a frame is under way");
+//! let wake = switch.poll_timeout().expect("a frame is in flight");
 //! assert_eq!(wake.ps(), 58_000_000);
 //! assert_eq!(switch.poll_transmit(wake), Some((1, frame)));
 //! # Ok::<(), anabranch_switch::ConfigError>(())

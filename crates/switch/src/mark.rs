@@ -24,7 +24,7 @@ pub(crate) fn mark(frame: &mut [u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Family, ipv4_residual, is_sound, udp};
+    use crate::testing::{Family, ipv4_residual, is_valid, udp};
 
     #[test]
     fn only_capable_packets_are_marked_and_once() {
@@ -36,7 +36,7 @@ mod tests {
                 checksum::set_ipv4(&mut frame, &ip);
                 assert_eq!(mark(&mut frame), marked);
                 assert_eq!(frame[15] >> shift & 3, after);
-                assert!(is_sound(&frame));
+                assert!(is_valid(&frame));
             }
         }
         assert!(!mark(&mut [0xff; 60]), "no IP");

@@ -1,11 +1,11 @@
-//! Which ports want which multicast groups (snooping, RFC 4541).
+//! Multicast snooping (RFC 4541): the ports that have members of a group.
 //!
-//! Each host is remembered by itself, so that a port is out of a group with the leave of its last member: no query is needed to find out
-//! whether others are left (fast leave with explicit tracking, RFC 3376 Appendix A.2). Hosts report unasked when they join and leave, so
-//! that it works without a querier; then nothing is forgotten of hosts that vanish. Where queries are seen, members that do not answer them are.
+//! Each host is remembered by itself, so that a port is removed from a group with the leave of its last member: no query is needed to find out
+//! whether others remain (fast leave with explicit tracking, RFC 3376 Appendix A.2). Hosts report unasked when they join and leave, so
+//! that it works without a querier; then the entry of a host that vanishes does not age out. With a querier, entries age out that no report refreshes.
 //!
-//! A report that finds the table full leaves a member that nobody knows of: all groups are flooded, as long as it may be one. That ends
-//! when a querier has asked for an interval and no report was refused. Without a querier no host reports again, and flooding stays.
+//! A report that finds the table full is refused, and its sender is a member without an entry: all groups are flooded, as long as there may be one.
+//! That ends when a querier has been seen for an interval in which no report was refused. Without a querier no host reports again, and flooding stays.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,11 +16,11 @@ use crate::frame::Mac;
 use crate::igmp::{Change, Message};
 
 /// Memberships at most, of IPv4 and of IPv6. When there are more, multicast is flooded.
-const MOST_MEMBERS: usize = 8192;
-/// How long a membership or a querier holds without being heard of again (RFC 3376 §8.4, Group Membership Interval).
+const MAX_MEMBERS: usize = 8192;
+/// How long a membership or a querier is valid without another report or query (RFC 3376 §8.4, Group Membership Interval).
 const INTERVAL: Duration = Duration::from_secs(260);
-/// How often the table is searched for what has aged out, at most: it costs time, and any host can send queries and fill it.
-const SWEEP: Duration = Duration::from_secs(1);
+/// How often the table is searched for entries that have aged out, at most: it costs time, and any host can send queries and fill it.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A set of ports, of 64 at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Ports {
         Self(if ports == 64 { u64::MAX } else { (1 << ports) - 1 })
     }
 
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -54,24 +54,24 @@ impl Ports {
     }
 }
 
-/// Who is in which group, of IPv4 or of IPv6: each has queriers of its own, which ask nobody for groups of the other (RFC 4541 §3).
+/// The members of groups of IPv4, or of IPv6: IGMP and MLD have queriers of their own (RFC 4541 §3).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memberships {
     /// When each member reported last; ordered by group, then port, then host.
     members: BTreeMap<(IpAddr, usize, Mac), Time>,
-    /// Where queries came from, and when last: multicast routers are there, which want all groups (RFC 4541 §2.1.1).
+    /// Router ports, where queries were received, and when last: they get all groups (RFC 4541 §2.1.1).
     routers: BTreeMap<usize, Time>,
-    /// Since when there has been a querier all the time, if there is one.
+    /// Since when there has been a querier without a pause, if there is one.
     queried_since: Time,
-    /// When a report found the table full, last. Its sender is a member all the same, of a group that nobody knows.
+    /// When a report was refused last, because the table was full.
     overflow: Option<Time>,
-    /// When the table was last searched for what has aged out.
-    swept: Time,
+    /// When the table was last searched for entries that have aged out.
+    last_sweep: Time,
 }
 
 impl Memberships {
-    /// A message of a host came in at a port.
-    pub(crate) fn hear(&mut self, message: &Message, port: usize, host: Mac, now: Time) {
+    /// A port has received a message of a host.
+    pub(crate) fn on_message(&mut self, message: &Message, port: usize, host: Mac, now: Time) {
         match message {
             Message::Query => {
                 if !self.has_querier(now) {
@@ -94,7 +94,7 @@ impl Memberships {
     }
 
     fn join(&mut self, member: (IpAddr, usize, Mac), now: Time) {
-        let is_full = |members: &BTreeMap<_, _>| members.len() >= MOST_MEMBERS && !members.contains_key(&member);
+        let is_full = |members: &BTreeMap<_, _>| members.len() >= MAX_MEMBERS && !members.contains_key(&member);
         if is_full(&self.members) {
             self.age_out(now);
         }
@@ -105,7 +105,7 @@ impl Memberships {
         }
     }
 
-    /// The ports that a group's packets go to; none if that is not known.
+    /// The ports that a group is forwarded to; none if it is to be flooded.
     pub(crate) fn ports(&self, group: IpAddr, now: Time) -> Option<Ports> {
         let expiry = self.expiry(now);
         let is_current = |reported: Time| expiry.is_none_or(|expiry| reported > expiry);
@@ -116,26 +116,26 @@ impl Memberships {
         let to = (group, usize::MAX, [0xff; 6]);
         let members = self.members.range(from..=to).filter(|(_, reported)| is_current(**reported));
         let routers = self.routers.iter().filter(|(_, queried)| is_fresh(**queried, now)).map(|(port, _)| *port);
-        let wanted = members.map(|((_, port, _), _)| *port).chain(routers);
-        Some(wanted.fold(Ports::default(), |ports, port| ports.and(Ports::one(port))))
+        let egress = members.map(|((_, port, _), _)| *port).chain(routers);
+        Some(egress.fold(Ports::default(), |ports, port| ports.union(Ports::one(port))))
     }
 
     fn has_querier(&self, now: Time) -> bool {
         self.routers.values().any(|queried| is_fresh(*queried, now))
     }
 
-    /// Whoever reported then or before, and not since, was asked in vain for a whole interval. None if nobody was asked for so long.
+    /// Entries refreshed then or before have aged out: they were queried for a whole interval without an answer. None if there was no querier for so long.
     fn expiry(&self, now: Time) -> Option<Time> {
         let is_asked = self.has_querier(now) && !is_fresh(self.queried_since, now);
         is_asked.then(|| Time(now.ps().saturating_sub(INTERVAL.ps())))
     }
 
-    /// Forgets members that have not answered, and the overflow when all whose reports found no room have been asked again and found it.
+    /// Removes entries that have aged out. The overflow is one of them: after an interval of queries without a refusal, all members have entries.
     fn age_out(&mut self, now: Time) {
-        if now.since(self.swept) < SWEEP {
+        if now.since(self.last_sweep) < SWEEP_INTERVAL {
             return;
         }
-        self.swept = now;
+        self.last_sweep = now;
         if let Some(expiry) = self.expiry(now) {
             self.members.retain(|_, reported| *reported > expiry);
             self.overflow = self.overflow.filter(|refused| *refused > expiry);
@@ -143,12 +143,12 @@ impl Memberships {
     }
 }
 
-/// Whether what was last heard then still holds.
+/// Whether a report or query of that time is still valid.
 fn is_fresh(last: Time, now: Time) -> bool {
     now.since(last) < INTERVAL
 }
 
-/// Groups of one link are always flooded: 224.0.0.x, which hosts use without reports (RFC 4541 §2.1.2), and those of IPv6 whose scope is
+/// Link-local groups are always flooded: 224.0.0.x, which hosts use without reports (RFC 4541 §2.1.2), and those of IPv6 whose scope is
 /// the link or less (RFC 4291 §2.7), by which neighbours find each other.
 fn is_snooped(group: IpAddr) -> bool {
     match group {
@@ -184,26 +184,26 @@ mod tests {
         let mut groups = Memberships::default();
         assert_eq!(groups.ports(group(1), at(0)), Some(Ports(0)));
         for (port, n) in [(1, 1), (1, 2), (3, 3)] {
-            groups.hear(&change(1, true), port, host(n), at(0));
+            groups.on_message(&change(1, true), port, host(n), at(0));
         }
         assert_eq!(groups.ports(group(1), at(9999)), Some(Ports(0b1010)), "without queries nothing is forgotten");
         assert_eq!(groups.ports(group(2), at(0)), Some(Ports(0)));
-        groups.hear(&change(1, false), 1, host(2), at(1));
+        groups.on_message(&change(1, false), 1, host(2), at(1));
         assert_eq!(groups.ports(group(1), at(1)), Some(Ports(0b1010)));
-        groups.hear(&change(1, false), 1, host(1), at(1));
+        groups.on_message(&change(1, false), 1, host(1), at(1));
         assert_eq!(groups.ports(group(1), at(1)), Some(Ports(0b1000)));
     }
 
     #[test]
     fn with_queries_members_are_forgotten_and_routers_get_all() {
         let mut groups = Memberships::default();
-        groups.hear(&change(1, true), 1, host(1), at(0));
+        groups.on_message(&change(1, true), 1, host(1), at(0));
         for now in [50, 175, 300] {
-            groups.hear(&Message::Query, 0, host(9), at(now));
+            groups.on_message(&Message::Query, 0, host(9), at(now));
             assert_eq!(groups.ports(group(1), at(now)), Some(Ports(0b11)));
         }
         assert_eq!(groups.ports(group(1), at(310)), Some(Ports(0b01)), "no answer");
-        groups.hear(&change(1, true), 1, host(1), at(310));
+        groups.on_message(&change(1, true), 1, host(1), at(310));
         assert_eq!(groups.ports(group(1), at(310)), Some(Ports(0b11)));
         assert_eq!(groups.ports(group(1), at(600)), Some(Ports(0b10)), "the router is gone");
     }
@@ -211,9 +211,9 @@ mod tests {
     #[test]
     fn the_first_query_gives_members_time_to_answer() {
         let mut groups = Memberships::default();
-        groups.hear(&change(1, true), 1, host(1), at(0));
+        groups.on_message(&change(1, true), 1, host(1), at(0));
         for now in [1000, 1125, 1250] {
-            groups.hear(&Message::Query, 0, host(9), at(now));
+            groups.on_message(&Message::Query, 0, host(9), at(now));
             assert_eq!(
                 groups.ports(group(1), at(now)),
                 Some(Ports(0b11)),
@@ -235,19 +235,19 @@ mod tests {
     #[test]
     fn too_many_members_mean_flooding() {
         let mut groups = Memberships::default();
-        for n in 0..=MOST_MEMBERS as u16 {
+        for n in 0..=MAX_MEMBERS as u16 {
             assert!(groups.ports(group(n), at(0)).is_some());
-            groups.hear(&change(n, true), 1, host(1), at(0));
+            groups.on_message(&change(n, true), 1, host(1), at(0));
         }
-        assert_eq!(groups.members.len(), MOST_MEMBERS);
+        assert_eq!(groups.members.len(), MAX_MEMBERS);
         assert_eq!(groups.ports(group(1), at(0)), None);
     }
 
     /// As many members as there is room for, of groups 0 and following.
     fn full() -> Memberships {
         let mut groups = Memberships::default();
-        for n in 0..MOST_MEMBERS as u16 {
-            groups.hear(&change(n, true), 1, host(1), at(0));
+        for n in 0..MAX_MEMBERS as u16 {
+            groups.on_message(&change(n, true), 1, host(1), at(0));
         }
         groups
     }
@@ -256,15 +256,15 @@ mod tests {
     fn a_full_table_forgets_members_that_do_not_answer_first() {
         let mut groups = full();
         for now in [10, 135, 260] {
-            groups.hear(&Message::Query, 0, host(9), at(now));
+            groups.on_message(&Message::Query, 0, host(9), at(now));
         }
-        groups.hear(&change(9000, true), 2, host(2), at(269));
+        groups.on_message(&change(9000, true), 2, host(2), at(269));
         assert_eq!(groups.ports(group(9000), at(269)), None, "they may still answer");
         let mut groups = full();
         for now in [10, 135, 260] {
-            groups.hear(&Message::Query, 0, host(9), at(now));
+            groups.on_message(&Message::Query, 0, host(9), at(now));
         }
-        groups.hear(&change(9000, true), 2, host(2), at(270));
+        groups.on_message(&change(9000, true), 2, host(2), at(270));
         assert_eq!(groups.ports(group(9000), at(270)), Some(Ports(0b101)));
         assert_eq!(groups.members.len(), 1);
     }
@@ -272,17 +272,17 @@ mod tests {
     #[test]
     fn flooding_ends_when_all_members_were_asked_again_and_found_room() {
         let mut groups = full();
-        groups.hear(&change(9000, true), 2, host(2), at(1));
+        groups.on_message(&change(9000, true), 2, host(2), at(1));
         for n in 0..100 {
-            groups.hear(&change(n, false), 1, host(1), at(2));
+            groups.on_message(&change(n, false), 1, host(1), at(2));
         }
         assert_eq!(groups.ports(group(1), at(9999)), None, "host 2 is still a member, and nobody asks it");
         for now in (10_000..=10_250).step_by(125) {
-            groups.hear(&Message::Query, 0, host(9), at(now));
-            groups.hear(&change(9000, true), 2, host(2), at(now));
+            groups.on_message(&Message::Query, 0, host(9), at(now));
+            groups.on_message(&change(9000, true), 2, host(2), at(now));
             assert_eq!(groups.ports(group(1), at(now)), None, "others may have been refused as well");
         }
-        groups.hear(&Message::Query, 0, host(9), at(10_260));
+        groups.on_message(&Message::Query, 0, host(9), at(10_260));
         assert_eq!(groups.ports(group(9000), at(10_260)), Some(Ports(0b101)));
         assert_eq!(groups.ports(group(1), at(10_260)), Some(Ports(0b001)), "it left");
         assert_eq!(groups.ports(group(9000), at(99_999)), Some(Ports(0b100)), "also without the querier");
@@ -292,9 +292,9 @@ mod tests {
     fn while_members_find_no_room_flooding_goes_on() {
         let mut groups = full();
         for now in (0..2000).step_by(125) {
-            groups.hear(&Message::Query, 0, host(9), at(now));
-            for n in 0..=MOST_MEMBERS as u16 {
-                groups.hear(&change(n, true), 1, host(1), at(now));
+            groups.on_message(&Message::Query, 0, host(9), at(now));
+            for n in 0..=MAX_MEMBERS as u16 {
+                groups.on_message(&change(n, true), 1, host(1), at(now));
             }
             assert_eq!(groups.ports(group(1), at(now)), None);
         }

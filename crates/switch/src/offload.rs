@@ -1,10 +1,10 @@
-//! What hosts leave to their network card is done here: checksums, and segmentation.
+//! Offloads that hosts leave to their network card are done here: checksums and segmentation.
 //!
 //! A host on a `veth` hands frames over with only the pseudo header's sum for a checksum, and up to 64 KiB in one TCP segment or several
-//! datagrams in one. The kernel tells of it in front of each frame that a packet socket reads with `PACKET_VNET_HDR` (packet(7)); a
+//! datagrams in one. A packet socket with `PACKET_VNET_HDR` (packet(7)) has a header with these in front of each frame; a
 //! real cable carries neither, so both end where frames enter the switch.
-//! Only what the kernel names is changed: in a frame that comes complete, a checksum that is wrong stays so. Segments get new checksums, of IPv4, too,
-//! as a card computes them. That hides no damage of TCP and UDP: the kernel has not computed the checksum of what it joins to be segmented
+//! Only what the kernel names is changed: in a frame without offloads, a checksum that is wrong stays wrong. Segments get new checksums, of IPv4, too,
+//! as a card computes them. That hides no bit errors of TCP and UDP: the kernel has not computed the checksum of a frame that is to be segmented
 //! (`CHECKSUM_PARTIAL`), or has verified it (generic receive offload).
 
 use thiserror::Error;
@@ -24,7 +24,7 @@ const GSO_ECN: u8 = 0x80;
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
 
-/// What is left to do about a frame.
+/// The offloads that are to be done for a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     /// Where the bytes that a checksum covers start, and where in them it is to be written, over the pseudo header's sum.
@@ -58,12 +58,12 @@ impl Offload {
         }
     }
 
-    /// Makes of a frame those that a network card would send.
+    /// Does the offloads: emits the frames that a network card would send.
     ///
     /// # Errors
     ///
     /// If the header does not fit the frame; then nothing is to be sent.
-    pub fn finish(self, mut frame: Vec<u8>, mut emit: impl FnMut(Vec<u8>)) -> Result<(), OffloadError> {
+    pub fn apply(self, mut frame: Vec<u8>, mut emit: impl FnMut(Vec<u8>)) -> Result<(), OffloadError> {
         if let Some((kind, size)) = self.segments {
             return segment(&frame, kind, size, emit);
         }
@@ -73,7 +73,7 @@ impl Offload {
                 return Err(OffloadError::Checksum);
             }
             // Linux does not care whether UDP is in it, either (`skb_checksum_help`): the two zeros are the same number.
-            let sum = checksum::finish(checksum::add(0, &frame[start..]));
+            let sum = checksum::fold(checksum::add(0, &frame[start..]));
             put16(&mut frame, at, if sum == 0 { 0xffff } else { sum });
         }
         emit(frame);
@@ -111,7 +111,7 @@ fn segment(frame: &[u8], kind: u8, size: usize, mut emit: impl FnMut(Vec<u8>)) -
             put16(&mut one, ip.transport + 4, (end - ip.transport) as u16);
             checksum::set_transport(&mut one, &ip, 6);
         } else {
-            continue_tcp(&mut one[ip.transport..], n * size, n == 0, n == last);
+            adjust_tcp(&mut one[ip.transport..], n * size, n == 0, n == last);
             checksum::set_transport(&mut one, &ip, 16);
         }
         emit(one);
@@ -119,8 +119,8 @@ fn segment(frame: &[u8], kind: u8, size: usize, mut emit: impl FnMut(Vec<u8>)) -
     Ok(())
 }
 
-/// Sequence number and flags of a segment so many bytes behind the first.
-fn continue_tcp(segment: &mut [u8], behind: usize, first: bool, last: bool) {
+/// Writes sequence number and flags of a segment, `behind` bytes after the first one.
+fn adjust_tcp(segment: &mut [u8], behind: usize, first: bool, last: bool) {
     let sequence: [u8; 4] = segment[4..8].try_into().expect("four bytes");
     segment[4..8].copy_from_slice(&u32::from_be_bytes(sequence).wrapping_add(behind as u32).to_be_bytes());
     if !first {
@@ -134,7 +134,7 @@ fn continue_tcp(segment: &mut [u8], behind: usize, first: bool, last: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Family, is_sound, tcp, udp};
+    use crate::testing::{Family, is_valid, tcp, udp};
     use proptest::prelude::*;
 
     fn header(flags: u8, kind: u8, size: u16, start: u16, offset: u16) -> [u8; 10] {
@@ -145,9 +145,9 @@ mod tests {
         header
     }
 
-    fn finished(header: [u8; 10], frame: Vec<u8>) -> Result<Vec<Vec<u8>>, OffloadError> {
+    fn applied(header: [u8; 10], frame: Vec<u8>) -> Result<Vec<Vec<u8>>, OffloadError> {
         let mut out = Vec::new();
-        Offload::of_header(&header).finish(frame, |frame| out.push(frame))?;
+        Offload::of_header(&header).apply(frame, |frame| out.push(frame))?;
         Ok(out)
     }
 
@@ -163,8 +163,8 @@ mod tests {
             bare[ip.transport..].fill(0);
             let pseudo = !checksum::verify_transport(&bare, &ip);
             put16(&mut frame, ip.transport + 6, pseudo);
-            assert!(!is_sound(&frame));
-            let done = finished(header(1, 0, 0, ip.transport as u16, 6), frame).expect("finished");
+            assert!(!is_valid(&frame));
+            let done = applied(header(1, 0, 0, ip.transport as u16, 6), frame).expect("applied");
             assert_eq!(done, [whole]);
         }
     }
@@ -182,13 +182,13 @@ mod tests {
             }
             let pseudo = !checksum::verify_transport(&[&whole[..ip.transport], &[0; 2508]].concat(), &ip);
             put16(&mut whole, ip.transport + 6, pseudo);
-            let completed = finished(header(1, 0, 0, ip.transport as u16, 6), whole.clone()).expect("finished");
-            let segments = finished(header(1, GSO_UDP, 1000, ip.transport as u16, 6), whole).expect("finished");
+            let completed = applied(header(1, 0, 0, ip.transport as u16, 6), whole.clone()).expect("applied");
+            let segments = applied(header(1, GSO_UDP, 1000, ip.transport as u16, 6), whole).expect("applied");
             assert_eq!((completed.len(), segments.len()), (1, 3));
             for frame in completed.into_iter().chain(segments) {
                 let (mut marked, mut trimmed) = (frame.clone(), frame);
-                assert!(crate::mark::mark(&mut marked) && is_sound(&marked));
-                assert!(crate::trim::trim(&mut trimmed, 129, Some(10)) && is_sound(&trimmed));
+                assert!(crate::mark::mark(&mut marked) && is_valid(&marked));
+                assert!(crate::trim::trim(&mut trimmed, 129, Some(10)) && is_valid(&trimmed));
             }
         }
     }
@@ -197,17 +197,17 @@ mod tests {
     fn a_wrong_checksum_is_left_wrong() {
         let mut frame = udp(Family::V4, 1, 2, 333);
         frame[100] ^= 1;
-        assert_eq!(finished(header(0, 0, 0, 0, 0), frame.clone()), Ok(vec![frame]));
+        assert_eq!(applied(header(0, 0, 0, 0, 0), frame.clone()), Ok(vec![frame]));
     }
 
     #[test]
-    fn datagrams_are_parted() {
+    fn datagrams_are_segmented() {
         for family in [Family::V4, Family::V6] {
             let whole = udp(family, 1, 2, 2500);
             let at = Ip::of(&whole).expect("a packet").transport + 8;
-            let parts = finished(header(1, GSO_UDP, 1000, 0, 0), whole.clone()).expect("finished");
+            let parts = applied(header(1, GSO_UDP, 1000, 0, 0), whole.clone()).expect("applied");
             assert_eq!(parts.iter().map(|p| p.len() - at).collect::<Vec<_>>(), [1000, 1000, 500]);
-            assert!(parts.iter().all(|p| is_sound(p) && Ip::of(p).expect("a packet").is_udp(p)));
+            assert!(parts.iter().all(|p| is_valid(p) && Ip::of(p).expect("a packet").is_udp(p)));
             let together: Vec<u8> = parts.iter().flat_map(|p| p[at..].to_vec()).collect();
             assert_eq!(together, whole[at..]);
         }
@@ -220,8 +220,8 @@ mod tests {
             let at = Ip::of(&whole).expect("a packet").transport;
             // CWR, PSH, ACK, FIN.
             whole[at + 13] = 0x99;
-            let parts = finished(header(1, kind, 1000, 0, 0), whole).expect("finished");
-            assert!(parts.iter().all(|p| is_sound(p)));
+            let parts = applied(header(1, kind, 1000, 0, 0), whole).expect("applied");
+            assert!(parts.iter().all(|p| is_valid(p)));
             let seen: Vec<_> = parts.iter().map(|p| (p[at + 4..at + 8].to_vec(), p[at + 13])).collect();
             assert_eq!(
                 seen,
@@ -234,23 +234,23 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let frame = udp(Family::V4, 1, 2, 2500);
-        assert_eq!(finished(header(1, 0, 0, 2500, 60), frame.clone()), Err(OffloadError::Checksum));
+        assert_eq!(applied(header(1, 0, 0, 2500, 60), frame.clone()), Err(OffloadError::Checksum));
         for (kind, size) in [(GSO_TCP4, 1000), (GSO_UDP, 0), (3, 1000), (77, 1000)] {
-            assert_eq!(finished(header(1, kind, size, 0, 0), frame.clone()), Err(OffloadError::Segments));
+            assert_eq!(applied(header(1, kind, size, 0, 0), frame.clone()), Err(OffloadError::Segments));
         }
     }
 
     proptest! {
         #[test]
         fn any_header_on_any_frame(bytes in proptest::collection::vec(any::<u8>(), 0..300), header: [u8; 10], tcp_frame: bool) {
-            let _ = finished(header, bytes.clone());
+            let _ = applied(header, bytes.clone());
             // Over a sound packet with a few bytes changed.
             let mut frame = if tcp_frame { tcp(Family::V4, 1, 2, 100) } else { udp(Family::V6, 1, 2, 100) };
             for pair in bytes.chunks_exact(2).take(3) {
                 let at = usize::from(pair[0]) % frame.len();
                 frame[at] = pair[1];
             }
-            let _ = finished(header, frame);
+            let _ = applied(header, frame);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An egress port: its queues, the link's rate, and what is on the way on the link.
+//! An egress port: its queues, the link's rate, and the frames in flight on the link.
 //!
 //! Time on the link is that of the frames and not that of the machine: when the driver wakes late, frames leave in the order and at the
 //! distances at which they should have left, only later, and no rate is lost.
@@ -9,27 +9,27 @@ use std::collections::BinaryHeap;
 use anabranch_transport::{Duration, Rate, Time};
 
 use crate::counters::Counters;
-use crate::impair::Impair;
+use crate::impair::ImpairmentProcess;
 use crate::queue::{Limits, Queue};
 
-/// Bytes on the way on one link, at most. What would be more waits in the queue.
-const MOST_UNDER_WAY: u64 = 64 << 20;
+/// Bytes in flight on one link, at most. What would be more stays in the queue.
+const MAX_IN_FLIGHT: u64 = 64 << 20;
 
-/// A frame on the way, ordered by arrival, the earliest as the greatest.
+/// A frame in flight, ordered by arrival, the earliest as the greatest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct UnderWay {
+struct InFlight {
     arrival: Time,
     sequence: u64,
     frame: Vec<u8>,
 }
 
-impl Ord for UnderWay {
+impl Ord for InFlight {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.arrival, other.sequence).cmp(&(self.arrival, self.sequence))
     }
 }
 
-impl PartialOrd for UnderWay {
+impl PartialOrd for InFlight {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -38,7 +38,7 @@ impl PartialOrd for UnderWay {
 /// The link behind a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
-    /// None: as fast as you like.
+    /// None: no limit.
     pub(crate) rate: Option<Rate>,
     /// Bytes that each frame takes besides its own.
     pub(crate) overhead: u64,
@@ -51,84 +51,84 @@ pub(crate) struct Link {
 pub(crate) struct Port {
     link: Link,
     queue: Queue,
-    impair: Impair,
-    /// When the last bit of the last frame is on the link.
-    free: Time,
-    under_way: BinaryHeap<UnderWay>,
-    bytes_under_way: u64,
+    impairments: ImpairmentProcess,
+    /// When the last bit of the last frame has been transmitted.
+    link_free_at: Time,
+    in_flight: BinaryHeap<InFlight>,
+    bytes_in_flight: u64,
     sequence: u64,
     pub(crate) counters: Counters,
 }
 
 impl Port {
-    pub(crate) fn new(link: Link, limits: Limits, impair: Impair) -> Self {
+    pub(crate) fn new(link: Link, limits: Limits, impairments: ImpairmentProcess) -> Self {
         Self {
             link,
             queue: Queue::new(limits),
-            impair,
-            free: Time::ZERO,
-            under_way: BinaryHeap::new(),
-            bytes_under_way: 0,
+            impairments,
+            link_free_at: Time::ZERO,
+            in_flight: BinaryHeap::new(),
+            bytes_in_flight: 0,
             sequence: 0,
             counters: Counters::default(),
         }
     }
 
-    /// Takes a frame that came then, which may be a while ago: a link that was idle began with it at that time.
+    /// Queues a frame that arrived then, which may be a while ago: an idle link began to transmit it at that time.
     pub(crate) fn enqueue(&mut self, frame: Vec<u8>, arrival: Time) {
         self.advance(arrival);
         self.queue.enqueue(frame, arrival, &mut self.counters);
         self.advance(arrival);
     }
 
-    /// Puts on the link what its rate allows until `now`.
+    /// Begins the transmission of the frames that the link's rate allows until `now`.
     pub(crate) fn advance(&mut self, now: Time) {
-        while self.free <= now && self.bytes_under_way < MOST_UNDER_WAY {
-            let Some(waiting) = self.queue.dequeue(&mut self.counters) else { break };
-            let mut frame = waiting.frame;
+        while self.link_free_at <= now && self.bytes_in_flight < MAX_IN_FLIGHT {
+            let Some(queued) = self.queue.dequeue(&mut self.counters) else { break };
+            let mut frame = queued.frame;
             let bytes = frame.len() as u64 + self.link.overhead;
             let time = self.link.rate.map_or(Duration::ZERO, |rate| rate.transmit_time(bytes));
-            self.free = self.free.max(waiting.arrival) + time;
+            self.link_free_at = self.link_free_at.max(queued.arrival) + time;
             self.counters.port.count_out(&frame);
-            if let Some(fate) = self.impair.judge(&mut frame, &mut self.counters.link) {
-                let late = if fate.late { self.link.reorder_delay } else { Duration::ZERO };
-                let arrival = self.free + self.link.delay + late;
-                if fate.twice {
-                    self.put(frame.clone(), arrival);
+            if let Some(delivery) = self.impairments.apply(&mut frame, &mut self.counters.link) {
+                let extra_delay = if delivery.reordered { self.link.reorder_delay } else { Duration::ZERO };
+                let arrival = self.link_free_at + self.link.delay + extra_delay;
+                if delivery.duplicated {
+                    self.propagate(frame.clone(), arrival);
                 }
-                self.put(frame, arrival);
+                self.propagate(frame, arrival);
             }
         }
     }
 
-    fn put(&mut self, frame: Vec<u8>, arrival: Time) {
-        self.bytes_under_way += frame.len() as u64;
-        self.under_way.push(UnderWay { arrival, sequence: self.sequence, frame });
+    fn propagate(&mut self, frame: Vec<u8>, arrival: Time) {
+        self.bytes_in_flight += frame.len() as u64;
+        self.in_flight.push(InFlight { arrival, sequence: self.sequence, frame });
         self.sequence += 1;
     }
 
     /// The next frame that has arrived at the other end by `now`, and when.
     pub(crate) fn transmit(&mut self, now: Time) -> Option<(Time, Vec<u8>)> {
         self.advance(now);
-        if self.under_way.peek()?.arrival > now {
+        if self.in_flight.peek()?.arrival > now {
             return None;
         }
-        let UnderWay { arrival, frame, .. } = self.under_way.pop()?;
-        self.bytes_under_way -= frame.len() as u64;
+        let InFlight { arrival, frame, .. } = self.in_flight.pop()?;
+        self.bytes_in_flight -= frame.len() as u64;
         Some((arrival, frame))
     }
 
-    /// When something happens next here.
-    pub(crate) fn next(&self) -> Option<Time> {
-        let arrival = self.under_way.peek().map(|first| first.arrival);
-        let waits = !self.queue.is_empty() && self.bytes_under_way < MOST_UNDER_WAY;
-        match (arrival, waits.then_some(self.free)) {
+    /// When a frame arrives or the transmission of the next one can begin.
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        let arrival = self.in_flight.peek().map(|first| first.arrival);
+        let waits = !self.queue.is_empty() && self.bytes_in_flight < MAX_IN_FLIGHT;
+        match (arrival, waits.then_some(self.link_free_at)) {
             (Some(arrival), Some(free)) => Some(arrival.min(free)),
             (arrival, free) => arrival.or(free),
         }
     }
 
-    /// What was counted until now.
+    /// The counters, with the current occupancy of the queues.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = self.counters;
         let (data, headers) = self.queue.bytes();
@@ -138,23 +138,23 @@ impl Port {
     }
 
     #[cfg(test)]
-    pub(crate) fn bytes_under_way(&self) -> u64 {
-        self.bytes_under_way
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        self.bytes_in_flight
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::impair::Odds;
+    use crate::impair::Impairments;
     use crate::testing::{Family, udp};
 
     const LINK: Link =
         Link { rate: Some(Rate(8_000_000)), overhead: 0, delay: Duration::ZERO, reorder_delay: Duration::ZERO };
     const LIMITS: Limits = Limits { data: 100_000, headers: 100_000, trim: None, trim_dscp: None, ecn: None };
 
-    fn port(link: Link, odds: Odds) -> Port {
-        Port::new(link, LIMITS, Impair::new(odds, 1, "a"))
+    fn port(link: Link, impairments: Impairments) -> Port {
+        Port::new(link, LIMITS, ImpairmentProcess::new(impairments, 1, "a"))
     }
 
     /// A frame of 1000 bytes takes 1 ms at 8 Mbit/s.
@@ -172,21 +172,21 @@ mod tests {
 
     #[test]
     fn frames_leave_at_the_rate_of_the_link() {
-        let mut port = port(Link { delay: Duration::from_ms(10), ..LINK }, Odds::default());
+        let mut port = port(Link { delay: Duration::from_ms(10), ..LINK }, Impairments::default());
         for _ in 0..3 {
             port.enqueue(frame(), ms(5));
         }
-        assert_eq!(port.next(), Some(ms(6)), "the second one begins");
+        assert_eq!(port.next_event(), Some(ms(6)), "the second one begins");
         assert_eq!(arrivals(&mut port, ms(15)), []);
         assert_eq!(arrivals(&mut port, ms(16)), [ms(16)]);
-        assert_eq!(port.next(), Some(ms(17)));
+        assert_eq!(port.next_event(), Some(ms(17)));
         assert_eq!(arrivals(&mut port, ms(18)), [ms(17), ms(18)]);
-        assert_eq!(port.next(), None);
+        assert_eq!(port.next_event(), None);
     }
 
     #[test]
     fn overhead_takes_time_as_well() {
-        let mut port = port(Link { overhead: 1000, ..LINK }, Odds::default());
+        let mut port = port(Link { overhead: 1000, ..LINK }, Impairments::default());
         port.enqueue(frame(), ms(0));
         assert_eq!(arrivals(&mut port, ms(9)), [ms(2)]);
         assert_eq!(port.counters().port.out_octets, 1000);
@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn a_late_driver_loses_no_rate() {
         // Every 10 ms the driver finds 10 frames, one of each millisecond: the link of one frame a millisecond has always been busy.
-        let (mut port, mut seen) = (port(LINK, Odds::default()), Vec::new());
+        let (mut port, mut seen) = (port(LINK, Impairments::default()), Vec::new());
         for now in (10..=100).step_by(10) {
-            for came in now - 10..now {
-                port.enqueue(frame(), ms(came));
+            for arrival in now - 10..now {
+                port.enqueue(frame(), ms(arrival));
             }
             seen.extend(arrivals(&mut port, ms(now)));
         }
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn reordered_frames_come_late_and_copies_together() {
-        let odds = Odds { reorder: "30%".parse().expect("a probability"), ..Odds::default() };
-        let mut port = port(Link { reorder_delay: Duration::from_ms(5), ..LINK }, odds);
+        let impairments = Impairments { reorder: "30%".parse().expect("a probability"), ..Impairments::default() };
+        let mut port = port(Link { reorder_delay: Duration::from_ms(5), ..LINK }, impairments);
         for _ in 0..50 {
             port.enqueue(frame(), ms(0));
         }
@@ -223,8 +223,8 @@ mod tests {
         let counted = port.counters().link.reordered_packets;
         // A frame that is late arrives with the fifth one after it.
         assert!(counted > 5 && seen.windows(2).any(|pair| pair[0] == pair[1]), "{counted} of {seen:?}");
-        let always = Odds { duplicate: crate::Probability::ALWAYS, ..Odds::default() };
-        let mut port = Port::new(LINK, LIMITS, Impair::new(always, 1, "a"));
+        let always = Impairments { duplicate: crate::Probability::ALWAYS, ..Impairments::default() };
+        let mut port = Port::new(LINK, LIMITS, ImpairmentProcess::new(always, 1, "a"));
         port.enqueue(frame(), ms(0));
         assert_eq!(arrivals(&mut port, ms(100)), [ms(1), ms(1)]);
     }
@@ -233,12 +233,12 @@ mod tests {
     fn a_link_holds_so_much_and_the_rest_waits() {
         let link = Link { rate: None, delay: Duration::from_secs(1), ..LINK };
         let limits = Limits { data: 10 << 20, ..LIMITS };
-        let mut port = Port::new(link, limits, Impair::new(Odds::default(), 1, "a"));
+        let mut port = Port::new(link, limits, ImpairmentProcess::new(Impairments::default(), 1, "a"));
         let large = udp(Family::V4, 1, 2, 60_000);
         for _ in 0..1500 {
             port.enqueue(large.clone(), ms(0));
         }
-        assert!(port.bytes_under_way() < MOST_UNDER_WAY + 65_536);
+        assert!(port.bytes_in_flight() < MAX_IN_FLIGHT + 65_536);
         let counters = port.counters();
         assert!(counters.data_queue.queue.occupancy_bytes > 10_000_000 && counters.port.out_discards > 0);
         assert!(arrivals(&mut port, ms(1000)).len() > 1000);

@@ -22,8 +22,8 @@ impl Probability {
     /// It always happens.
     pub const ALWAYS: Self = Self(1.0);
 
-    /// Whether it happens this time. What never happens draws nothing from the generator.
-    pub(crate) fn happens(self, generator: &mut impl Rng) -> bool {
+    /// Draws an event of this probability. At 0% nothing is drawn from the generator.
+    pub(crate) fn sample(self, generator: &mut impl Rng) -> bool {
         // 53 random bits, as many as the fraction of a double has: 0 to just below 1.
         self.0 > 0.0 && ((generator.next_u64() >> 11) as f64) < self.0 * (1_u64 << 53) as f64
     }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn happens_as_often_as_it_says() {
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(7);
-        let mut count = |p: Probability| (0..100_000).filter(|_| p.happens(&mut generator)).count();
+        let mut count = |p: Probability| (0..100_000).filter(|_| p.sample(&mut generator)).count();
         assert_eq!(count(Probability::NEVER), 0);
         assert_eq!(count(Probability::ALWAYS), 100_000);
         // Five standard deviations of a binomial distribution are 154.

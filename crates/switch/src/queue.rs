@@ -1,8 +1,8 @@
-//! The queues of a port: one of whole packets, drop-tail or trimming, and one of headers before it.
+//! The queues of a port: a data queue, with tail drop or trimming, and a header queue, which is served first.
 //!
-//! Without trimming there is one queue. With it, what is trimmed and what is small waits in the header queue, which has ten turns for each
-//! of the data queue while both wait (NDP, SIGCOMM 2017 §3.1: weighted round robin 10:1). A packet that finds no room is trimmed
-//! itself, as commodity switches do it; NDP's would trim the last one of the queue instead every other time.
+//! Without trimming there is one queue. With it, trimmed and small packets are queued in the header queue. Weighted round robin serves ten of its packets for each
+//! of the data queue while neither is empty (NDP, SIGCOMM 2017 §3.1: 10:1). A packet that arrives at a full data queue is trimmed
+//! itself, as commodity switches do it; NDP's trim the packet at the tail of the queue instead half of the time.
 
 use std::collections::VecDeque;
 
@@ -13,50 +13,50 @@ use crate::frame::{ETHERNET, Ip, TCP};
 use crate::mark::mark;
 use crate::trim::trim;
 
-/// Headers that leave for one whole packet while both wait (NDP §3.1).
-const HEADERS_IN_ROW: u32 = 10;
+/// Weight of the header queue; that of the data queue is 1 (NDP §3.1).
+const HEADER_WEIGHT: u32 = 10;
 
-/// What the queues of a port are.
+/// The limits of the queues of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Bytes of whole packets.
+    /// Bytes of the data queue.
     pub(crate) data: u64,
-    /// Bytes of trimmed and small packets.
+    /// Bytes of the header queue.
     pub(crate) headers: u64,
     /// Bytes that are kept of each IP packet, if packets are trimmed.
     pub(crate) trim: Option<u16>,
     /// DSCP of trimmed packets.
     pub(crate) trim_dscp: Option<u8>,
-    /// Arrivals are marked while so many bytes wait.
+    /// Arrivals are marked while the data queue has so many bytes.
     pub(crate) ecn: Option<u64>,
 }
 
-/// A frame that waits.
+/// A frame in a queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct QueuedFrame {
     pub(crate) frame: Vec<u8>,
-    /// When it came.
+    /// When it arrived at the queue.
     pub(crate) arrival: Time,
     trimmed: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Band {
-    frames: VecDeque<Waiting>,
+struct Fifo {
+    frames: VecDeque<QueuedFrame>,
     bytes: u64,
 }
 
-impl Band {
-    fn push(&mut self, waiting: Waiting, watermark: &mut u64) {
-        self.bytes += waiting.frame.len() as u64;
+impl Fifo {
+    fn push(&mut self, queued: QueuedFrame, watermark: &mut u64) {
+        self.bytes += queued.frame.len() as u64;
         *watermark = self.bytes.max(*watermark);
-        self.frames.push_back(waiting);
+        self.frames.push_back(queued);
     }
 
-    fn pop(&mut self) -> Option<Waiting> {
-        let waiting = self.frames.pop_front()?;
-        self.bytes -= waiting.frame.len() as u64;
-        Some(waiting)
+    fn pop(&mut self) -> Option<QueuedFrame> {
+        let queued = self.frames.pop_front()?;
+        self.bytes -= queued.frame.len() as u64;
+        Some(queued)
     }
 
     fn admits(&self, frame: &[u8], limit: u64) -> bool {
@@ -68,36 +68,36 @@ impl Band {
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     limits: Limits,
-    data: Band,
-    headers: Band,
-    headers_in_row: u32,
+    data: Fifo,
+    headers: Fifo,
+    headers_since_data: u32,
 }
 
 impl Queue {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, data: Band::default(), headers: Band::default(), headers_in_row: 0 }
+        Self { limits, data: Fifo::default(), headers: Fifo::default(), headers_since_data: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.data.frames.is_empty() && self.headers.frames.is_empty()
     }
 
-    /// Bytes that wait: whole packets, headers.
+    /// Bytes in the data queue and in the header queue.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.data.bytes, self.headers.bytes)
     }
 
     /// Takes a frame, or what is left of it after trimming, or drops it.
     pub(crate) fn enqueue(&mut self, mut frame: Vec<u8>, arrival: Time, counters: &mut Counters) {
-        if let Some(keep) = self.limits.trim {
-            if goes_first(&frame, keep) {
-                return self.enqueue_header(Waiting { frame, arrival, trimmed: false }, counters);
+        if let Some(size) = self.limits.trim {
+            if takes_header_queue(&frame, size) {
+                return self.enqueue_header(QueuedFrame { frame, arrival, trimmed: false }, counters);
             }
             let whole = frame.len();
-            if !self.data.admits(&frame, self.limits.data) && trim(&mut frame, keep, self.limits.trim_dscp) {
+            if !self.data.admits(&frame, self.limits.data) && trim(&mut frame, size, self.limits.trim_dscp) {
                 counters.data_queue.trimmed_packets += 1;
                 counters.data_queue.trimmed_bytes += (whole - frame.len()) as u64;
-                return self.enqueue_header(Waiting { frame, arrival, trimmed: true }, counters);
+                return self.enqueue_header(QueuedFrame { frame, arrival, trimmed: true }, counters);
             }
         }
         if !self.data.admits(&frame, self.limits.data) {
@@ -106,49 +106,49 @@ impl Queue {
             counters.data_queue.queue.dropped_bytes += frame.len() as u64;
             return;
         }
-        // RFC 8257 §3.1, and as the simulator does: what waits when a packet arrives decides, without the packet itself.
+        // RFC 8257 §3.1, and as the simulator does: the length of the queue when a packet arrives decides, without the packet itself.
         if self.limits.ecn.is_some_and(|threshold| self.data.bytes >= threshold) && mark(&mut frame) {
             counters.data_queue.marked_packets += 1;
         }
-        self.data.push(Waiting { frame, arrival, trimmed: false }, &mut counters.data_queue.queue.watermark_bytes);
+        self.data.push(QueuedFrame { frame, arrival, trimmed: false }, &mut counters.data_queue.queue.watermark_bytes);
     }
 
-    fn enqueue_header(&mut self, waiting: Waiting, counters: &mut Counters) {
+    fn enqueue_header(&mut self, queued: QueuedFrame, counters: &mut Counters) {
         let queue = &mut counters.header_queue;
-        if self.headers.admits(&waiting.frame, self.limits.headers) {
-            self.headers.push(waiting, &mut queue.watermark_bytes);
+        if self.headers.admits(&queued.frame, self.limits.headers) {
+            self.headers.push(queued, &mut queue.watermark_bytes);
         } else {
             counters.port.out_discards += 1;
             queue.dropped_packets += 1;
-            queue.dropped_bytes += waiting.frame.len() as u64;
-            counters.data_queue.dropped_trimmed_packets += u64::from(waiting.trimmed);
+            queue.dropped_bytes += queued.frame.len() as u64;
+            counters.data_queue.dropped_trimmed_packets += u64::from(queued.trimmed);
         }
     }
 
-    /// The frame whose turn it is.
-    pub(crate) fn dequeue(&mut self, counters: &mut Counters) -> Option<Waiting> {
-        let data_waits = !self.data.frames.is_empty();
-        let header = !self.headers.frames.is_empty() && (!data_waits || self.headers_in_row < HEADERS_IN_ROW);
-        self.headers_in_row = if header && data_waits { self.headers_in_row + 1 } else { 0 };
-        let (band, queue) = if header {
+    /// The frame that the scheduler serves next.
+    pub(crate) fn dequeue(&mut self, counters: &mut Counters) -> Option<QueuedFrame> {
+        let data_is_queued = !self.data.frames.is_empty();
+        let header = !self.headers.frames.is_empty() && (!data_is_queued || self.headers_since_data < HEADER_WEIGHT);
+        self.headers_since_data = if header && data_is_queued { self.headers_since_data + 1 } else { 0 };
+        let (fifo, queue) = if header {
             (&mut self.headers, &mut counters.header_queue)
         } else {
             (&mut self.data, &mut counters.data_queue.queue)
         };
-        let waiting = band.pop()?;
+        let queued = fifo.pop()?;
         queue.packets += 1;
-        queue.bytes += waiting.frame.len() as u64;
-        counters.data_queue.sent_trimmed_packets += u64::from(waiting.trimmed);
-        Some(waiting)
+        queue.bytes += queued.frame.len() as u64;
+        counters.data_queue.sent_trimmed_packets += u64::from(queued.trimmed);
+        Some(queued)
     }
 }
 
-/// Whether a frame waits with the headers: it is as small as one. Segments of TCP with data are not, so that a short one at the end of a
+/// Whether a frame takes the header queue without being trimmed: it is as small as a header. Segments of TCP with data are not, so that a short one at the end of a
 /// burst does not overtake those before it.
-fn goes_first(frame: &[u8], keep: u16) -> bool {
-    let Some(ip) = Ip::of(frame) else { return frame.len() <= ETHERNET + usize::from(keep) };
+fn takes_header_queue(frame: &[u8], size: u16) -> bool {
+    let Some(ip) = Ip::of(frame) else { return frame.len() <= ETHERNET + usize::from(size) };
     let header = || usize::from(frame.get(ip.transport + 12).copied().unwrap_or(0) >> 4) * 4;
-    ip.len() <= usize::from(keep) && (ip.protocol != TCP || ip.transport + header() >= ip.end)
+    ip.len() <= usize::from(size) && (ip.protocol != TCP || ip.transport + header() >= ip.end)
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn sizes(queue: &mut Queue, counters: &mut Counters) -> Vec<usize> {
-        std::iter::from_fn(|| queue.dequeue(counters)).map(|waiting| waiting.frame.len()).collect()
+        std::iter::from_fn(|| queue.dequeue(counters)).map(|queued| queued.frame.len()).collect()
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_decides_on_marks() {
+    fn the_queue_length_decides_on_marks() {
         let (mut queue, mut counters) = (queue(None, Some(1442)), Counters::default());
         for _ in 0..2 {
             let mut frame = datagram(1400);
@@ -220,7 +220,7 @@ mod tests {
             queue.enqueue(frame, Time::ZERO, &mut counters);
         }
         let classes: Vec<u8> =
-            std::iter::from_fn(|| queue.dequeue(&mut counters)).map(|waiting| waiting.frame[15]).collect();
+            std::iter::from_fn(|| queue.dequeue(&mut counters)).map(|queued| queued.frame[15]).collect();
         assert_eq!(classes, [2, 3]);
         assert_eq!(counters.data_queue.marked_packets, 1);
     }

@@ -1,13 +1,13 @@
-//! The switch: frames in, frames out, and time told from outside.
+//! The switch: ingress, forwarding decision, egress. The caller has the clock.
 
 use anabranch_transport::Time;
 
 use crate::config::{Config, ConfigError, Multicast};
 use crate::counters::Counters;
-use crate::forwarding::Stations;
+use crate::forwarding::FilteringDatabase;
 use crate::frame::{self, Ip, Mac};
 use crate::igmp;
-use crate::impair::{Impair, Odds};
+use crate::impair::{ImpairmentProcess, Impairments};
 use crate::membership::{Memberships, Ports};
 use crate::port::{Link, Port};
 use crate::queue::Limits;
@@ -18,7 +18,7 @@ pub struct Switch {
     ports: Vec<Port>,
     /// The links from hosts to the switch, of those that have a rate.
     uplinks: Vec<Option<Port>>,
-    stations: Stations,
+    fdb: FilteringDatabase,
     igmp: Memberships,
     mld: Memberships,
     multicast: Multicast,
@@ -35,25 +35,25 @@ impl Switch {
         let mut switch = Self {
             ports: Vec::new(),
             uplinks: Vec::new(),
-            stations: Stations::default(),
+            fdb: FilteringDatabase::default(),
             igmp: Memberships::default(),
             mld: Memberships::default(),
             multicast: config.multicast(),
         };
         for name in names.iter().map(AsRef::as_ref) {
             let port = config.port(name);
-            let impair = |odds| Impair::new(odds, config.seed(), name);
-            switch.ports.push(Port::new(port.link, port.limits, impair(port.odds)));
+            let impair = |impairments| ImpairmentProcess::new(impairments, config.seed(), name);
+            switch.ports.push(Port::new(port.link, port.limits, impair(port.impairments)));
             switch.uplinks.push(port.uplink.map(|(rate, queue)| {
                 let link = Link { rate: Some(rate), delay: anabranch_transport::Duration::ZERO, ..port.link };
                 let limits = Limits { data: queue, headers: 0, trim: None, trim_dscp: None, ecn: None };
-                Port::new(link, limits, impair(Odds::default()))
+                Port::new(link, limits, impair(Impairments::default()))
             }));
         }
         Ok(switch)
     }
 
-    /// A frame came in at a port at that time. The driver may tell of it later, in any case before it asks what leaves later than that: queues
+    /// A port has received a frame at that time. The driver may call this later, but before it polls for frames that leave after that time: queues
     /// and links are as they would have been. The checksums of the frame are those that it has on the cable.
     ///
     /// Bytes that are no Ethernet frame are counted and dropped.
@@ -62,7 +62,7 @@ impl Switch {
     ///
     /// If there is no such port.
     pub fn receive(&mut self, port: usize, frame: Vec<u8>, at: Time) {
-        self.take_from_uplinks(at);
+        self.drain_uplinks(at);
         let counters = &mut self.ports[port].counters.port;
         if frame.len() < frame::ETHERNET {
             counters.in_errors += 1;
@@ -76,13 +76,13 @@ impl Switch {
 
     /// The next frame that leaves by `now`, and the port where it does.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(usize, Vec<u8>)> {
-        self.take_from_uplinks(now);
+        self.drain_uplinks(now);
         (0..self.ports.len()).find_map(|port| self.ports[port].transmit(now).map(|(_, frame)| (port, frame)))
     }
 
-    /// When [`poll_transmit`](Self::poll_transmit) is to be asked again; none if only a frame that comes in can change anything.
+    /// When [`poll_transmit`](Self::poll_transmit) is to be called again; none if only a received frame can change anything.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.ports.iter().chain(self.uplinks.iter().flatten()).filter_map(Port::next).min()
+        self.ports.iter().chain(self.uplinks.iter().flatten()).filter_map(Port::next_event).min()
     }
 
     /// The counters of a port.
@@ -98,16 +98,17 @@ impl Switch {
         counters
     }
 
-    /// A frame could not be sent, or what came in could not be read: the driver says so.
+    /// For the driver, which counts frames that it could not send or receive.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no driver elsewhere"))]
     pub(crate) fn counters_mut(&mut self, port: usize) -> &mut Counters {
         &mut self.ports[port].counters
     }
 
-    /// Forwards what has arrived on the links from hosts, in the order in which it has.
-    fn take_from_uplinks(&mut self, now: Time) {
+    /// Forwards the frames that have arrived on the uplinks, in the order of their arrival.
+    fn drain_uplinks(&mut self, now: Time) {
         loop {
-            let next = self.uplinks.iter().enumerate().filter_map(|(n, uplink)| Some((uplink.as_ref()?.next()?, n)));
+            let next =
+                self.uplinks.iter().enumerate().filter_map(|(n, uplink)| Some((uplink.as_ref()?.next_event()?, n)));
             let Some((at, port)) = next.min().filter(|(at, _)| *at <= now) else { return };
             let uplink = self.uplinks[port].as_mut().expect("it has a next event");
             if let Some((arrival, frame)) = uplink.transmit(at) {
@@ -118,30 +119,30 @@ impl Switch {
 
     fn forward(&mut self, port: usize, frame: Vec<u8>, at: Time) {
         self.ports[port].counters.port.count_in(&frame);
-        let wanted = self.destinations(port, &frame, at).without(port);
-        let mut left = wanted.iter().count();
+        let egress = self.egress_ports(port, &frame, at).without(port);
+        let mut left = egress.iter().count();
         if left == 0 {
             self.ports[port].counters.port.in_discards += 1;
             return;
         }
         let mut frame = Some(frame);
-        for out in wanted.iter() {
+        for out in egress.iter() {
             left -= 1;
             let copy = if left == 0 { frame.take() } else { frame.clone() };
             self.ports[out].enqueue(copy.expect("the last one takes it"), at);
         }
     }
 
-    /// Where a frame goes; the port that it came from may be one of them. Learns from it.
-    fn destinations(&mut self, port: usize, frame: &[u8], now: Time) -> Ports {
+    /// The egress ports of a frame; the ingress port may be one of them. Learns its source address.
+    fn egress_ports(&mut self, port: usize, frame: &[u8], now: Time) -> Ports {
         let all = Ports::all(self.ports.len());
         let Some((to, from)) = frame::addresses(frame) else { return Ports::default() };
-        self.stations.learn(from, port, now);
+        self.fdb.learn(from, port, now);
         if is_reserved(to) {
             return Ports::default();
         }
         if !frame::is_group(to) {
-            return self.stations.port(to, now).map_or(all, Ports::one);
+            return self.fdb.lookup(to, now).map_or(all, Ports::one);
         }
         if self.multicast == Multicast::Flood || !is_ip_multicast(to) {
             return all;
@@ -150,7 +151,7 @@ impl Switch {
         let groups = if ip.version == 4 { &mut self.igmp } else { &mut self.mld };
         if let Some(message) = igmp::message(frame, &ip) {
             // Reports go to all ports, and not to routers alone (RFC 4541 §2.1.1): so do further switches learn of members.
-            groups.hear(&message, port, from, now);
+            groups.on_message(&message, port, from, now);
             return all;
         }
         groups.ports(ip.destination(frame), now).unwrap_or(all)

@@ -76,7 +76,7 @@ pub(crate) fn ip(family: Family, from: u8, to: u8, protocol: u8, length: usize) 
 }
 
 /// Whether lengths and checksums of a frame with UDP or TCP, without options and extensions, are right.
-pub(crate) fn is_sound(frame: &[u8]) -> bool {
+pub(crate) fn is_valid(frame: &[u8]) -> bool {
     let family = if frame[12] == 8 { Family::V4 } else { Family::V6 };
     let length = |at: usize| usize::from(frame[at]) << 8 | usize::from(frame[at + 1]);
     let (packet, protocol) = match family {

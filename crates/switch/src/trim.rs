@@ -1,22 +1,22 @@
-//! Packet trimming: a datagram that finds the queue full loses its payload, but for the first bytes, instead of being dropped
+//! Packet trimming: a datagram that arrives at a full queue is truncated to its first bytes instead of being dropped
 //! (NDP, SIGCOMM 2017 §3.1).
 //!
-//! What is left is a datagram in order: lengths and checksums are updated, so that the receiving kernel delivers it. Checksums are not computed
-//! anew (RFC 1624): a datagram that was damaged on its way here stays damaged for its receiver, wherever in it the damage was. SCDP knows a trimmed
+//! The result is a valid datagram: lengths and checksums are updated, so that the receiving kernel delivers it. Checksums are not computed
+//! anew (RFC 1624): a datagram with a bit error fails the receiver's check after trimming as before it, wherever the error was. SCDP knows a trimmed
 //! symbol by its payload, which is shorter than its header declares (docs/reference/wire.md).
 
 use crate::checksum;
 use crate::frame::{Ip, get16, put16};
 
-/// Bytes of IP packets that can be kept: commodity switches keep 80 to 256.
-pub(crate) const KEPT: std::ops::RangeInclusive<u16> = 80..=1024;
+/// Bytes of a trimmed IP packet (SAI: trim size): commodity switches have 80 to 256.
+pub(crate) const TRIM_SIZES: std::ops::RangeInclusive<u16> = 80..=1024;
 
-/// Cuts the datagram in a frame, so that its IP packet has `keep` bytes, and sets its DSCP if there is one to set.
+/// Truncates the datagram in a frame, so that its IP packet has `size` bytes, and sets its DSCP if there is one to set.
 ///
 /// False, and nothing is changed, if it is no UDP datagram, a fragment, or not longer than that.
-pub(crate) fn trim(frame: &mut Vec<u8>, keep: u16, dscp: Option<u8>) -> bool {
+pub(crate) fn trim(frame: &mut Vec<u8>, size: u16, dscp: Option<u8>) -> bool {
     let Some(mut ip) = Ip::of(frame) else { return false };
-    let end = ip.start + usize::from(keep);
+    let end = ip.start + usize::from(size);
     if !ip.is_udp(frame) || end >= ip.end || end < ip.transport + 8 {
         return false;
     }
@@ -32,7 +32,7 @@ pub(crate) fn trim(frame: &mut Vec<u8>, keep: u16, dscp: Option<u8>) -> bool {
     true
 }
 
-/// Cuts a frame to `end` bytes, and updates the length and the checksum of the UDP datagram in it. One without a checksum (RFC 768: zero) gets none.
+/// Truncates a frame to `end` bytes, and updates the length and the checksum of the UDP datagram in it. A checksum of zero, which is none (RFC 768), stays zero.
 fn truncate_datagram(frame: &mut Vec<u8>, ip: &Ip, end: usize) {
     // The words of the sum are counted from the start of the datagram: an odd byte that is left was half of one.
     let last_word = end - (end - ip.transport) % 2;
@@ -61,7 +61,7 @@ fn set_dscp(frame: &mut [u8], ip: &Ip, dscp: u8) {
 mod tests {
     use super::*;
     use crate::frame::ETHERNET;
-    use crate::testing::{Family, ipv4_residual, is_sound, tcp, transport_residual, udp};
+    use crate::testing::{Family, ipv4_residual, is_valid, tcp, transport_residual, udp};
     use proptest::prelude::*;
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
             let mut frame = whole.clone();
             assert!(trim(&mut frame, 128, None));
             assert_eq!(frame.len(), 14 + 128);
-            assert!(is_sound(&frame));
+            assert!(is_valid(&frame));
             let ip = Ip::of(&frame).expect("a packet");
             assert_eq!((ip.len(), get16(&frame, ip.transport + 4)), (128, Some(128 - header)));
             assert_eq!(frame[ip.transport + 8..], whole[ip.transport + 8..14 + 128]);
@@ -96,7 +96,7 @@ mod tests {
             let class = if family == Family::V4 { frame[15] } else { frame[14] << 4 | frame[15] >> 4 };
             assert_eq!(class, 0b1011_0110);
             assert!(family == Family::V4 || frame[15] & 0xf == 0xf, "the flow label stays");
-            assert!(is_sound(&frame));
+            assert!(is_valid(&frame));
         }
     }
 
@@ -127,30 +127,30 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wrong_checksums_stay_as_wrong_as_they_were(payload in 200_usize..1500, keep in 80_u16..200, at: prop::sample::Index, bit in 0..8_u8, v6: bool) {
+        fn wrong_checksums_stay_as_wrong_as_they_were(payload in 200_usize..1500, size in 80_u16..200, at: prop::sample::Index, bit in 0..8_u8, v6: bool) {
             let family = if v6 { Family::V6 } else { Family::V4 };
             let mut frame = udp(family, 1, 2, payload);
             let at = ETHERNET + at.index(frame.len() - ETHERNET);
             frame[at] ^= 1_u8 << bit;
             let Some(ip) = Ip::of(&frame) else { return Ok(()) };
-            // The damage may have made "no checksum" of it.
+            // The bit error may have made "no checksum" of it.
             prop_assume!(get16(&frame, ip.transport + 6) != Some(0));
-            // Nor options of the first bytes behind the header.
+            // Or options of the bytes after the IP header.
             prop_assume!(ip.transport == if v6 { 54 } else { 34 });
             let before = (ipv4_residual(&frame), transport_residual(&frame, family));
-            if trim(&mut frame, keep, Some(10)) {
+            if trim(&mut frame, size, Some(10)) {
                 prop_assert_eq!((ipv4_residual(&frame), transport_residual(&frame, family)), before);
             }
         }
 
         #[test]
-        fn trimming_keeps_what_it_keeps(payload in 0_usize..1500, keep in KEPT, v6: bool) {
+        fn trimming_keeps_what_it_keeps(payload in 0_usize..1500, size in TRIM_SIZES, v6: bool) {
             let whole = udp(if v6 { Family::V6 } else { Family::V4 }, 1, 2, payload);
             let mut frame = whole.clone();
-            let trimmed = trim(&mut frame, keep, None);
-            prop_assert_eq!(trimmed, whole.len() > 14 + usize::from(keep));
-            prop_assert_eq!(frame.len(), whole.len().min(14 + usize::from(keep)));
-            prop_assert!(is_sound(&frame));
+            let trimmed = trim(&mut frame, size, None);
+            prop_assert_eq!(trimmed, whole.len() > 14 + usize::from(size));
+            prop_assert_eq!(frame.len(), whole.len().min(14 + usize::from(size)));
+            prop_assert!(is_valid(&frame));
         }
     }
 }

@@ -134,7 +134,7 @@ fn received(socket: &UdpSocket, datagrams: usize) -> Vec<Vec<u8>> {
     (0..datagrams)
         .map(|n| match socket.recv(&mut buffer) {
             Ok(length) => buffer[..length].to_vec(),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("{n} of {datagrams} datagrams came"),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("{n} of {datagrams} datagrams arrived"),
             Err(error) => panic!("{error}"),
         })
         .collect()
@@ -157,14 +157,14 @@ fn datagrams_pass_whole() {
 }
 
 #[test]
-fn datagrams_that_a_host_sends_as_one_are_parted() {
+fn datagrams_with_segmentation_offload_are_segmented() {
     let Some(lab) = Lab::start("") else { return };
     let (one, two) = (lab.udp(1), lab.udp(2));
     setsockopt(&one, UdpGsoSegment, &1000).expect("segmentation offload");
     one.send_to(&payload(5500), address(2)).expect("sent");
-    let came = received(&two, 6);
-    assert_eq!(came.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 1000, 1000, 1000, 500]);
-    assert_eq!(came.concat(), payload(5500));
+    let arrived = received(&two, 6);
+    assert_eq!(arrived.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 1000, 1000, 1000, 500]);
+    assert_eq!(arrived.concat(), payload(5500));
 }
 
 #[test]
@@ -179,10 +179,10 @@ fn a_stream_passes_with_segmentation_offload() {
     });
     let (mut stream, _) = listener.accept().expect("accepted");
     stream.set_read_timeout(Some(LIMIT)).expect("a timeout");
-    let mut came = Vec::new();
-    stream.read_to_end(&mut came).expect("all came");
+    let mut arrived = Vec::new();
+    stream.read_to_end(&mut arrived).expect("all arrived");
     sender.join().expect("no panic");
-    assert!(came == sent);
+    assert!(arrived == sent);
     let counters = lab.stop();
     assert_eq!((counters[0].port.in_errors, counters[1].port.out_errors), (0, 0));
     assert!(counters[1].port.out_unicast > 3_000_000 / 1460, "no frame is larger than the MTU");
@@ -198,10 +198,10 @@ fn a_trimmed_datagram_arrives_shortened() {
     for _ in 0..10 {
         one.send_to(&payload(1400), address(2)).expect("sent");
     }
-    let came = received(&two, 10);
+    let arrived = received(&two, 10);
     // 128 bytes of IP packet are 100 of the datagram.
-    let trimmed = came.iter().filter(|datagram| **datagram == payload(100)).count();
-    let whole = came.iter().filter(|datagram| **datagram == payload(1400)).count();
+    let trimmed = arrived.iter().filter(|datagram| **datagram == payload(100)).count();
+    let whole = arrived.iter().filter(|datagram| **datagram == payload(1400)).count();
     assert_eq!(trimmed + whole, 10);
     assert!(whole >= 3 && trimmed >= 1, "{whole} whole, {trimmed} trimmed");
     let counters = lab.stop()[1].data_queue;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::igmp::tests::{query, report, said};
-use crate::testing::{Family, is_sound, tcp, udp};
+use crate::igmp::tests::{message_frame, query, report};
+use crate::testing::{Family, is_valid, tcp, udp};
 use anabranch_transport::Duration;
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn sent(switch: &mut Switch, now: Time) -> Vec<(usize, Vec<u8>)> {
 }
 
 /// The ports that one frame leaves by, at once.
-fn ways(switch: &mut Switch, port: usize, frame: &[u8]) -> Vec<usize> {
+fn egress_of(switch: &mut Switch, port: usize, frame: &[u8]) -> Vec<usize> {
     switch.receive(port, frame.to_vec(), Time::ZERO);
     let sent = sent(switch, Time::ZERO);
     assert!(sent.iter().all(|(_, sent)| sent == frame));
@@ -34,13 +34,13 @@ fn multicast(from: u8, group: u8) -> Vec<u8> {
 #[test]
 fn stations_are_learned_and_others_flooded() {
     let mut switch = switch("");
-    assert_eq!(ways(&mut switch, 0, &udp(Family::V4, 1, 2, 10)), [1, 2, 3]);
-    assert_eq!(ways(&mut switch, 1, &udp(Family::V4, 2, 1, 10)), [0]);
-    assert_eq!(ways(&mut switch, 0, &udp(Family::V4, 1, 2, 10)), [1]);
-    assert_eq!(ways(&mut switch, 1, &udp(Family::V4, 3, 2, 10)), [0; 0], "both are behind one port");
+    assert_eq!(egress_of(&mut switch, 0, &udp(Family::V4, 1, 2, 10)), [1, 2, 3]);
+    assert_eq!(egress_of(&mut switch, 1, &udp(Family::V4, 2, 1, 10)), [0]);
+    assert_eq!(egress_of(&mut switch, 0, &udp(Family::V4, 1, 2, 10)), [1]);
+    assert_eq!(egress_of(&mut switch, 1, &udp(Family::V4, 3, 2, 10)), [0; 0], "both are behind one port");
     let mut all = udp(Family::V4, 1, 2, 10);
     all[..6].fill(0xff);
-    assert_eq!(ways(&mut switch, 0, &all), [1, 2, 3]);
+    assert_eq!(egress_of(&mut switch, 0, &all), [1, 2, 3]);
     let counted = switch.counters(0).port;
     assert_eq!((counted.in_unicast, counted.in_broadcast, counted.out_unicast), (2, 1, 1));
     assert_eq!(switch.counters(1).port.in_discards, 1);
@@ -51,7 +51,7 @@ fn what_no_bridge_forwards_stays() {
     let mut switch = switch("");
     let mut pause = vec![0; 60];
     pause[..6].copy_from_slice(&[1, 0x80, 0xc2, 0, 0, 1]);
-    assert_eq!(ways(&mut switch, 0, &pause), [0; 0]);
+    assert_eq!(egress_of(&mut switch, 0, &pause), [0; 0]);
     switch.receive(0, vec![0; 13], Time::ZERO);
     assert_eq!((switch.counters(0).port.in_discards, switch.counters(0).port.in_errors), (1, 1));
 }
@@ -59,20 +59,20 @@ fn what_no_bridge_forwards_stays() {
 #[test]
 fn groups_go_where_they_were_asked_for() {
     let mut snooping = switch("");
-    assert_eq!(ways(&mut snooping, 0, &multicast(1, 7)), [0; 0], "nobody is in it");
-    assert_eq!(ways(&mut snooping, 1, &report(2, 7, true)), [0, 2, 3], "reports are for all");
-    ways(&mut snooping, 3, &report(4, 7, true));
-    assert_eq!(ways(&mut snooping, 0, &multicast(1, 7)), [1, 3]);
-    assert_eq!(ways(&mut snooping, 1, &multicast(2, 7)), [3]);
-    ways(&mut snooping, 1, &report(2, 7, false));
-    assert_eq!(ways(&mut snooping, 0, &multicast(1, 7)), [3]);
-    ways(&mut snooping, 2, &query(3));
-    assert_eq!(ways(&mut snooping, 0, &multicast(1, 8)), [2], "routers get all");
+    assert_eq!(egress_of(&mut snooping, 0, &multicast(1, 7)), [0; 0], "nobody is in it");
+    assert_eq!(egress_of(&mut snooping, 1, &report(2, 7, true)), [0, 2, 3], "reports are for all");
+    egress_of(&mut snooping, 3, &report(4, 7, true));
+    assert_eq!(egress_of(&mut snooping, 0, &multicast(1, 7)), [1, 3]);
+    assert_eq!(egress_of(&mut snooping, 1, &multicast(2, 7)), [3]);
+    egress_of(&mut snooping, 1, &report(2, 7, false));
+    assert_eq!(egress_of(&mut snooping, 0, &multicast(1, 7)), [3]);
+    egress_of(&mut snooping, 2, &query(3));
+    assert_eq!(egress_of(&mut snooping, 0, &multicast(1, 8)), [2], "routers get all");
     let mut local = multicast(1, 1);
     local[..6].copy_from_slice(&[1, 0, 0x5e, 0, 0, 1]);
     local[30..34].copy_from_slice(&[224, 0, 0, 1]);
-    assert_eq!(ways(&mut snooping, 0, &local), [1, 2, 3]);
-    assert_eq!(ways(&mut switch("multicast = 'flood'"), 0, &multicast(1, 7)), [1, 2, 3]);
+    assert_eq!(egress_of(&mut snooping, 0, &local), [1, 2, 3]);
+    assert_eq!(egress_of(&mut switch("multicast = 'flood'"), 0, &multicast(1, 7)), [1, 2, 3]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn queries_of_igmp_ask_nobody_for_groups_of_ipv6() {
     group[..6].copy_from_slice(&[0x33, 0x33, 7, 7, 7, 7]);
     group[38..54].copy_from_slice(&mld[8..]);
     let mut now = Time::ZERO;
-    snooping.receive(1, said(Family::V6, 2, &mld), now);
+    snooping.receive(1, message_frame(Family::V6, 2, &mld), now);
     for _ in 0..4 {
         snooping.receive(2, query(3), now);
         now += Duration::from_secs(125);
@@ -119,7 +119,7 @@ fn an_uplink_spaces_what_a_host_sends_at_once() {
     // Three hosts send 10 frames at once, each over an uplink as fast as the port that they go to: as many are trimmed as come too many.
     let text = "rate = '100Mbps'\nuplink = '100Mbps'\nqueue = '5kB'\ntrim = 128";
     let mut switch = switch(text);
-    ways(&mut switch, 3, &udp(Family::V4, 4, 99, 10));
+    egress_of(&mut switch, 3, &udp(Family::V4, 4, 99, 10));
     let later = Time::ZERO + Duration::from_ms(1);
     sent(&mut switch, later);
     for _ in 0..10 {
@@ -164,15 +164,15 @@ fn a_second_switch_does_not_mend_what_a_bad_link_has_changed() {
         // 2 is added in the low byte of a word: no carry, since the address's sum has room for it.
         let checksum = u16::from_be_bytes([frame[24], frame[25]]) - 2;
         frame[24..26].copy_from_slice(&checksum.to_be_bytes());
-        assert!(is_sound(&frame));
+        assert!(is_valid(&frame));
         first.receive(0, frame, Time::ZERO);
         for (_, frame) in sent(&mut first, Time::ZERO).into_iter().filter(|(port, _)| *port == 1) {
-            assert!(!is_sound(&frame));
+            assert!(!is_valid(&frame));
             second.receive(0, frame, Time::ZERO);
         }
     }
     let seen = sent(&mut second, Time::ZERO + Duration::from_secs(100));
-    assert!(seen.iter().all(|(_, frame)| !is_sound(frame)));
+    assert!(seen.iter().all(|(_, frame)| !is_valid(frame)));
     let counters = second.counters(1).data_queue;
     assert!(counters.sent_trimmed_packets > 50 && counters.marked_packets > 10, "{counters:?}");
 }
@@ -196,10 +196,10 @@ fn input() -> impl Strategy<Value = Input> {
             frame[15] |= 2;
             frame
         });
-    let said = (1..5_u8, 1..3_u8, any::<bool>()).prop_map(|(from, group, joined)| report(from, group, joined));
+    let report = (1..5_u8, 1..3_u8, any::<bool>()).prop_map(|(from, group, joined)| report(from, group, joined));
     let group = (1..5_u8, 1..3_u8).prop_map(|(from, group)| multicast(from, group));
     let wild = proptest::collection::vec(any::<u8>(), 0..100);
-    let frame = prop_oneof![6 => sound, 1 => said, 1 => group, 1 => wild];
+    let frame = prop_oneof![6 => sound, 1 => report, 1 => group, 1 => wild];
     (0..4_usize, frame, 0..200_u64).prop_map(|(port, frame, us)| Input { port, frame, pause: Duration::from_us(us) })
 }
 
@@ -234,7 +234,7 @@ proptest! {
             prop_assert_eq!(counters.port.out_discards, data.dropped_packets + headers.dropped_packets);
             let arrived: u64 = out.iter().filter(|sent| sent.1 == port).map(|sent| sent.2.len() as u64).sum();
             let link = counters.link;
-            let on_link = switch.ports[port].bytes_under_way();
+            let on_link = switch.ports[port].bytes_in_flight();
             prop_assert_eq!(counters.port.out_octets + link.duplicated_bytes, arrived + link.lost_bytes + on_link);
         }
         // Nothing is left when nothing comes any more.
