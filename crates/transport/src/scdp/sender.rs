@@ -99,7 +99,7 @@ pub struct Sender {
     completed: u32,
     /// When the next symbol can leave the host, if that is not at once.
     departure: Time,
-    /// When a symbol last left the host.
+    /// When a symbol for all last left the host.
     sent_at: Time,
     started: bool,
     closed: bool,
@@ -447,8 +447,7 @@ impl Sender {
         self.demotion.priority(self.bytes_sent)
     }
 
-    fn symbol(&mut self, now: Time, due: Due, to: Peer, syn: bool) -> Transmit<Header> {
-        self.sent_at = now.max(self.departure);
+    fn symbol(&mut self, due: Due, to: Peer, syn: bool) -> Transmit<Header> {
         let priority = if syn || due.urgent { 0 } else { self.priority() };
         let esi = self.esi(due);
         let size = if self.layout.is_last(due.block, esi) { self.last_size } else { self.symbol_size };
@@ -561,7 +560,8 @@ impl Endpoint for Sender {
             let syn = self.initial > 0;
             self.initial -= u32::from(syn);
             let to = if self.options.mode == Mode::OneToMany { GROUP } else { 0 };
-            return Some(self.symbol(now, due, to, syn));
+            self.sent_at = now.max(self.departure);
+            return Some(self.symbol(due, to, syn));
         }
         if let Some(apart) = &mut self.apart
             && let Some(transmit) = apart.poll_transmit(now, self.departure, self.header_size)
@@ -571,6 +571,8 @@ impl Endpoint for Sender {
         let silent = self.members.iter().position(|m| m.probe_due && !m.done)?;
         let member = &mut self.members[silent];
         member.probe_due = false;
+        // It alone can answer: the others are probed when they would have been.
+        member.silent_since = member.silent_since.max(now).max(self.departure);
         let block = member.base.max(self.base).min(self.layout.blocks - 1);
         let emitted = self.emitted.get((block - self.base) as usize).copied().unwrap_or(0);
         let due = Due { block, index: emitted.saturating_sub(1), urgent: true };
@@ -580,7 +582,7 @@ impl Endpoint for Sender {
         }
         self.stats.retransmitted += 1;
         // It shows the options like the initial window, but does not belong to it.
-        Some(Transmit { pushed: false, ..self.symbol(now, due, silent as Peer, true) })
+        Some(Transmit { pushed: false, ..self.symbol(due, silent as Peer, true) })
     }
 
     fn poll_timeout(&self) -> Option<Time> {

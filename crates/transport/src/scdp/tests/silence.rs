@@ -152,6 +152,25 @@ fn one_that_comes_back_is_told_that_it_was_given_up() {
 }
 
 #[test]
+fn who_asks_again_and_again_does_not_keep_others_from_being_probed() {
+    // The first says six times that it has everything before that arrives, each time because it is probed; the second needs symbols that
+    // wait for it, and repeats its pulls more often than that.
+    let cfg = config(|c| {
+        (c.pull_timeout, c.probe_timeout) = (Duration::from_ms(1), Duration::from_ms(4));
+        c.give_up_after = Some(BOUND);
+    });
+    let (mut said, mut copies) = (0, 0);
+    let mut p = one_to_many(&cfg, 100 * SYMBOL, 2, move |_, from, t| {
+        said += u32::from(from == 1 && is_done(t));
+        copies += u32::from(is_symbol(t, 0, 50));
+        let lost = from == 1 && is_done(t) && said <= 6 || is_symbol(t, 0, 50) && copies == 2;
+        if lost { Fate::Drop } else { Fate::Deliver }
+    });
+    finish(&mut p);
+    assert!(dropped(&p).is_empty());
+}
+
+#[test]
 fn one_dead_sender_of_several_is_left_to_the_others() {
     let mut p = many_to_one(&bounded(), 3000 * SYMBOL, 3, dead(&[2], 20));
     finish_but(&mut p, &[2]);
