@@ -707,7 +707,7 @@ impl Incoming {
         let Some(receiver) = self.receiver.as_mut().filter(|_| !is_full) else { return };
         for _ in 0..BATCH {
             let transmit = receiver.poll_transmit(now).or_else(|| {
-                self.paced_until = self.pull_pace.until(now);
+                self.paced_until = self.pull_pace.paced_until(now);
                 let pull = if self.paced_until.is_none() { receiver.poll_pull(now) } else { None };
                 pull.inspect(|_| self.pull_pace.spend(now))
             });

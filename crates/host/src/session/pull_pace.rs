@@ -6,72 +6,76 @@
 
 use anabranch_transport::{Duration, Time};
 
-/// The rate is measured over so long a time, at least.
-const SPAN: Duration = Duration::from_ms(1);
-/// Weight of a new measurement.
+/// The shortest time over which the rate is measured.
+const MEASURED_OVER: Duration = Duration::from_ms(1);
+/// Weight of a new measurement in the mean.
 const GAIN: f64 = 0.25;
-/// Pulls leave a little faster than whole symbols come: the rate may have grown, and idle time at the bottleneck is lost for ever.
-const FASTER: f64 = 0.95;
-/// A span in which only headers came counts as this many times the time for one symbol that was known.
+/// The time between pulls, as a part of that between whole symbols. Less than 1: the rate may have grown, and idle time at the
+/// bottleneck is lost for ever.
+const INTERVAL_PER_SYMBOL: f64 = 0.95;
+/// A measurement in which only trimmed headers came counts as this many times the time per symbol that was known.
 const BACK_OFF: f64 = 2.0;
-/// The slowest: so long for one symbol.
+/// The longest time per symbol.
 const SLOWEST: Duration = Duration::from_ms(10);
 /// Pulls are paced until nothing was trimmed for so long.
-const RECENT: Duration = Duration::from_ms(10);
+const PACED_AFTER_TRIM: Duration = Duration::from_ms(10);
 /// How much a late timer may make up for at once.
 const BURST: Duration = Duration::from_us(500);
 
 /// When the next pull may leave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PullPace {
-    since: Time,
-    whole: u32,
-    trimmed: u32,
-    /// Picoseconds that a whole symbol takes.
-    each: Option<f64>,
-    trimmed_at: Option<Time>,
-    next: Time,
+    /// When the measurement under way began, and what has come since then.
+    measured_since: Time,
+    whole_symbols: u32,
+    trimmed_headers: u32,
+    /// The mean time between whole symbols, in picoseconds. `None` until something was trimmed.
+    ps_per_symbol: Option<f64>,
+    last_trimmed: Option<Time>,
+    next_pull: Time,
 }
 
 impl PullPace {
-    /// A symbol has come.
+    /// A symbol has come, whole or trimmed.
     pub(super) fn on_symbol(&mut self, now: Time, trimmed: bool) {
         if trimmed {
-            self.trimmed += 1;
-            self.trimmed_at = Some(now);
+            self.trimmed_headers += 1;
+            self.last_trimmed = Some(now);
         } else {
-            self.whole += 1;
+            self.whole_symbols += 1;
         }
-        let span = now.since(self.since);
-        if span < SPAN {
+        let elapsed = now.since(self.measured_since);
+        if elapsed < MEASURED_OVER {
             return;
         }
-        if self.trimmed > 0 && span < RECENT {
-            let one = match (self.whole, self.each) {
-                (0, each) => each.unwrap_or(span.ps() as f64) * BACK_OFF,
-                (whole, None) => span.ps() as f64 / f64::from(whole),
-                (whole, Some(each)) => each + (span.ps() as f64 / f64::from(whole) - each) * GAIN,
+        if self.trimmed_headers > 0 && elapsed < PACED_AFTER_TRIM {
+            let elapsed_ps = elapsed.ps() as f64;
+            let ps_per_symbol = match (self.whole_symbols, self.ps_per_symbol) {
+                (0, mean) => mean.unwrap_or(elapsed_ps) * BACK_OFF,
+                (whole, None) => elapsed_ps / f64::from(whole),
+                (whole, Some(mean)) => mean + (elapsed_ps / f64::from(whole) - mean) * GAIN,
             };
-            self.each = Some(one.min(SLOWEST.ps() as f64));
+            self.ps_per_symbol = Some(ps_per_symbol.min(SLOWEST.ps() as f64));
         }
-        (self.since, self.whole, self.trimmed) = (now, 0, 0);
+        (self.measured_since, self.whole_symbols, self.trimmed_headers) = (now, 0, 0);
     }
 
-    /// Picoseconds for each pull, while pulls are paced.
-    fn each(&self, now: Time) -> Option<f64> {
-        self.each.filter(|_| self.trimmed_at.is_some_and(|at| now.since(at) < RECENT))
+    /// Picoseconds per symbol, while pulls are paced.
+    fn paced_ps_per_symbol(&self, now: Time) -> Option<f64> {
+        self.ps_per_symbol.filter(|_| self.last_trimmed.is_some_and(|at| now.since(at) < PACED_AFTER_TRIM))
     }
 
     /// Until when no pull may leave.
-    pub(super) fn until(&self, now: Time) -> Option<Time> {
-        (self.next > now && self.each(now).is_some()).then_some(self.next)
+    pub(super) fn paced_until(&self, now: Time) -> Option<Time> {
+        (self.next_pull > now && self.paced_ps_per_symbol(now).is_some()).then_some(self.next_pull)
     }
 
     /// A pull for one symbol leaves.
     pub(super) fn spend(&mut self, now: Time) {
-        if let Some(each) = self.each(now) {
+        if let Some(ps_per_symbol) = self.paced_ps_per_symbol(now) {
             let earliest = Time(now.ps().saturating_sub(BURST.ps()));
-            self.next = self.next.max(earliest) + Duration::from_ps((each * FASTER) as u64);
+            let interval = Duration::from_ps((ps_per_symbol * INTERVAL_PER_SYMBOL) as u64);
+            self.next_pull = self.next_pull.max(earliest) + interval;
         }
     }
 }
@@ -86,7 +90,7 @@ mod tests {
         let (mut pulls, mut whole) = (0, 0);
         while now < Time::ZERO + Duration::from_secs(1) {
             now += Duration::from_us(10);
-            while !paced || pace.until(now).is_none() {
+            while !paced || pace.paced_until(now).is_none() {
                 pace.spend(now);
                 pulls += 1;
                 let trimmed = free > now;
@@ -116,7 +120,7 @@ mod tests {
         let mut pace = PullPace::default();
         for n in 0..10_000 {
             let now = Time::ZERO + Duration::from_us(n);
-            assert_eq!(pace.until(now), None);
+            assert_eq!(pace.paced_until(now), None);
             pace.spend(now);
             pace.on_symbol(now, false);
         }
@@ -129,11 +133,11 @@ mod tests {
         let mut last = Duration::ZERO;
         for n in 0..20_000 {
             pace.on_symbol(at(10 * n), true);
-            last = Duration::from_ps(pace.each.unwrap_or(0.0) as u64);
+            last = Duration::from_ps(pace.ps_per_symbol.unwrap_or(0.0) as u64);
         }
         assert_eq!(last, SLOWEST);
         pace.spend(at(200_000));
-        assert!(pace.until(at(200_000)).is_some());
-        assert_eq!(pace.until(at(200_000) + RECENT), None);
+        assert!(pace.paced_until(at(200_000)).is_some());
+        assert_eq!(pace.paced_until(at(200_000) + PACED_AFTER_TRIM), None);
     }
 }
