@@ -1,0 +1,202 @@
+//! One session, of whichever kind: what it does with its datagrams and timers, and what it has to tell.
+
+use std::net::SocketAddr;
+
+use anabranch_transport::{Stats, Time};
+
+use super::opener::Pending;
+use crate::event::HostEvent;
+use crate::session::{Incoming, News, Outgoing};
+use crate::wire::{HandshakePacket, Kind, RetryPacket, RetryRepr};
+use crate::{Ecn, Protection, Received, Sealer, Unsealer};
+
+/// A session of one of the three kinds.
+#[derive(Debug)]
+pub(super) enum AnySession {
+    Pending(Box<Pending>),
+    Outgoing(Box<Outgoing>),
+    Incoming(Box<Incoming>),
+}
+
+impl AnySession {
+    /// Takes a datagram that has come from the end with this index. `None` if it is not taken.
+    pub(super) fn handle_datagram(
+        &mut self,
+        now: Time,
+        index: usize,
+        kind: Kind,
+        arrival: Received,
+        protection: &Protection,
+        bytes: &mut [u8],
+    ) -> Option<()> {
+        match (self, kind) {
+            (Self::Incoming(incoming), Kind::Symbol) => {
+                let (symbol, payload) = incoming.unsealer(index)?.symbol(bytes).ok()?;
+                incoming.on_symbol(now, index, &symbol, payload, arrival);
+            }
+            (Self::Incoming(incoming), Kind::Control) => {
+                let control = incoming.open_control(index, bytes)?;
+                incoming.on_control(now, index, control);
+            }
+            (Self::Incoming(incoming), Kind::Open) => {
+                incoming.unsealer(index)?.open(bytes).ok()?;
+                incoming.on_repeated_offer(now);
+            }
+            (Self::Incoming(incoming), Kind::Answer) => {
+                let packet = HandshakePacket::new(bytes).ok().filter(|packet| packet.index() == 0)?;
+                let (opener, salt) = (incoming.opened_with(index)?, packet.salt());
+                let mut unsealer = Unsealer::new(protection.responder(opener, salt, 0));
+                let answer = unsealer.answer(bytes).ok()?;
+                let sealer = Sealer::new(protection.confirmed(opener, salt, 0));
+                incoming.on_answer(now, index, answer, unsealer, sealer);
+            }
+            (Self::Incoming(incoming), Kind::Retry) => {
+                let retry = RetryRepr::parse(&RetryPacket::new(bytes).ok()?);
+                incoming.on_retry(now, index, retry.salt, retry.cookie);
+            }
+            (Self::Outgoing(outgoing), Kind::Pull) => {
+                let pulls = outgoing.unsealer(index)?.pull(bytes).ok()?;
+                outgoing.on_pulls(now, index, pulls.pulls());
+            }
+            (Self::Outgoing(outgoing), Kind::Control) => {
+                let control = outgoing.unsealer(index)?.control(bytes).ok()?;
+                outgoing.on_control(now, index, control);
+            }
+            (Self::Outgoing(outgoing), Kind::Answer) => {
+                let packet = HandshakePacket::new(bytes).ok()?;
+                let own = usize::from(packet.index()) == index && outgoing.unsealer(index).is_none();
+                let (opener, salt, place) = (outgoing.opened_with()?, packet.salt(), packet.index());
+                let mut unsealer = own.then(|| Unsealer::new(protection.responder(opener, salt, place)))?;
+                let answer = unsealer.answer(bytes).ok()?;
+                let sealer = Sealer::new(protection.confirmed(opener, salt, place));
+                outgoing.on_answer(now, index, answer, unsealer, sealer);
+            }
+            (Self::Outgoing(outgoing), Kind::Open) => {
+                outgoing.opening(index)?.open(bytes).ok()?;
+                outgoing.on_repeated_request(bytes.len());
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The next datagram, appended to `out`, and the addresses that it goes to, each: in `to`. How it is to be sent; none if there is none now.
+    pub(super) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Ecn> {
+        match self {
+            Self::Outgoing(outgoing) => {
+                let sent = outgoing.poll_transmit(now, out, to);
+                sent.unwrap_or_else(|failure| {
+                    outgoing.cancel(&failure);
+                    outgoing.poll_transmit(now, out, to).unwrap_or(None)
+                })
+            }
+            Self::Incoming(incoming) => {
+                // It has lasted for more datagrams than its keys may: that is millions of gigabytes.
+                let peer = incoming.poll_transmit(now, out).unwrap_or_else(|_| {
+                    incoming.cancel(now);
+                    None
+                });
+                to.extend(peer);
+                peer.map(|_| Ecn::NotEct)
+            }
+            Self::Pending(_) => None,
+        }
+    }
+
+    /// When something is due.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            Self::Pending(pending) => Some(pending.until),
+            Self::Outgoing(outgoing) => outgoing.poll_timeout(),
+            Self::Incoming(incoming) => incoming.poll_timeout(),
+        }
+    }
+
+    /// Tells the application what happened since the last call.
+    pub(super) fn take_events(&mut self, mut tell: impl FnMut(HostEvent)) {
+        match self {
+            Self::Pending(_) => {}
+            Self::Outgoing(outgoing) => {
+                for (index, outcome) in outgoing.take_outcomes() {
+                    let peer = outgoing.peer(index);
+                    tell(HostEvent::Receiver { index, peer, outcome });
+                }
+            }
+            Self::Incoming(incoming) => {
+                for news in incoming.take_news() {
+                    tell(match news {
+                        News::Found => match (incoming.manifest(), incoming.peers().next()) {
+                            (Some(manifest), Some((peer, _))) => {
+                                HostEvent::Offered { peer, manifest: manifest.clone() }
+                            }
+                            _ => continue,
+                        },
+                        News::Block { offset, bytes } => HostEvent::Block { offset, bytes },
+                        News::Complete => HostEvent::Complete,
+                        News::Detached => HostEvent::Detached,
+                        News::Failed(failure) => HostEvent::Failed(failure),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Whether the other end has shown that it is there now, at its address.
+    pub(super) fn is_proven(&self) -> bool {
+        match self {
+            Self::Pending(_) => false,
+            Self::Outgoing(outgoing) => !outgoing.is_unvalidated(),
+            Self::Incoming(incoming) => incoming.is_proven(),
+        }
+    }
+
+    /// Whether it is over but for a last word that may have to be repeated.
+    pub(super) fn is_ending(&self) -> bool {
+        matches!(self, Self::Incoming(incoming) if incoming.is_closed())
+    }
+
+    /// Whether nothing more will happen.
+    pub(super) fn is_over(&self, now: Time) -> bool {
+        match self {
+            Self::Pending(_) => false,
+            Self::Outgoing(outgoing) => outgoing.is_over(),
+            Self::Incoming(incoming) => incoming.is_over(now),
+        }
+    }
+
+    /// The addresses of its other ends, and the numbers that they know it by.
+    pub(super) fn ends(&self) -> Vec<(SocketAddr, u32)> {
+        match self {
+            Self::Pending(pending) => vec![(pending.opener.peer, pending.opener.session)],
+            Self::Outgoing(outgoing) => outgoing.peers().map(|peer| (peer, outgoing.session())).collect(),
+            Self::Incoming(incoming) => incoming.peers().collect(),
+        }
+    }
+
+    /// Its counters.
+    pub(super) fn stats(&self) -> Stats {
+        match self {
+            Self::Pending(_) => Stats::default(),
+            Self::Outgoing(outgoing) => outgoing.stats(),
+            Self::Incoming(incoming) => incoming.stats(),
+        }
+    }
+
+    /// Bytes of all datagrams, once for each address.
+    pub(super) fn sent_bytes(&self) -> u64 {
+        match self {
+            Self::Pending(_) => 0,
+            Self::Outgoing(outgoing) => outgoing.sent_bytes(),
+            Self::Incoming(incoming) => incoming.sent_bytes(),
+        }
+    }
+
+    /// For a person: what it waits for.
+    pub(super) fn waiting_for(&self) -> String {
+        match self {
+            Self::Pending(pending) => format!("{} asks for an object, and is not answered", pending.opener.peer),
+            Self::Outgoing(outgoing) => outgoing.waiting_for(),
+            Self::Incoming(incoming) => incoming.waiting_for(),
+        }
+    }
+}

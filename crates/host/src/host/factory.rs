@@ -1,0 +1,210 @@
+//! How sessions are made: with the settings of the host, and with salts and keys of their own.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anabranch_transport::Time;
+use anabranch_transport::scdp::{Layout, Mode, ScdpConfig, Sender};
+
+use super::opener::{Opener, Pending};
+use crate::config::{HostConfig, symbol_bytes};
+use crate::random::Random;
+use crate::session::{AMPLIFICATION, Beginning, Failure, Incoming, Lane, Origin, Outgoing, Pace, Remote, Terms};
+use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
+use crate::{Manifest, Object, Sealer, Unsealer};
+
+/// Symbols for an address that is not validated: with the answer they are less than three times the request.
+const UNVALIDATED_WINDOW: u32 = 2;
+
+/// Makes sessions.
+#[derive(Debug)]
+pub(super) struct Factory {
+    config: HostConfig,
+    random: Random,
+}
+
+impl Factory {
+    pub(super) fn new(config: HostConfig, random: Random) -> Self {
+        Self { config, random }
+    }
+
+    pub(super) fn config(&self) -> &HostConfig {
+        &self.config
+    }
+
+    /// A salt for a packet of this host.
+    pub(super) fn salt(&mut self) -> Salt {
+        Salt(self.random.array())
+    }
+
+    /// A number for a session, one that `is_free`.
+    pub(super) fn session_number(&mut self, is_free: impl Fn(u32) -> bool) -> u32 {
+        loop {
+            let session = u32::from_be_bytes(self.random.array());
+            if is_free(session) {
+                return session;
+            }
+        }
+    }
+
+    /// A session that offers an object to receivers, by way of a multicast group, or to each its own copy.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unacceptable`]: an object too large to be numbered, or receivers too few, too many or named twice.
+    pub(super) fn offer(
+        &mut self,
+        now: Time,
+        object: Box<dyn Object>,
+        manifest: Manifest,
+        receivers: &[SocketAddr],
+        group: Option<SocketAddr>,
+        is_free: impl Fn(u32) -> bool,
+    ) -> Result<Outgoing, Failure> {
+        let count = u16::try_from(receivers.len()).ok().filter(|&count| (1..=1000).contains(&count));
+        let count = count.ok_or_else(|| Failure::Unacceptable("an object has 1 to 1000 receivers".to_owned()))?;
+        if receivers.iter().collect::<HashSet<_>>().len() < receivers.len() {
+            return Err(Failure::Unacceptable("a receiver is named twice".to_owned()));
+        }
+        let to_many = count > 1 || group.is_some();
+        let mode = if to_many { Mode::OneToMany } else { Mode::Unicast };
+        let config = self.transport(self.config.symbol_bytes(), self.config.initial_window, manifest.size, mode);
+        let bytes = check_size(manifest.size, &config)?;
+        let sender = if to_many {
+            Sender::one_to_many(Arc::clone(&config), Some(bytes), count)
+        } else {
+            Sender::unicast(Arc::clone(&config), Some(bytes))
+        };
+        let salt = self.salt();
+        let beginning = Beginning {
+            session: self.session_number(is_free),
+            origin: Origin::Offered { salt, group },
+            manifest,
+            object,
+            options: *sender.options(),
+            sender,
+            lane: 0,
+            sealer: Sealer::new(self.config.protection.opener(salt)),
+            remotes: receivers.iter().map(|&peer| Remote::offered(peer)).collect(),
+            pace: self.config.rate.map(Pace::new),
+            detach_after: self.config.stragglers.detach_after(),
+            config,
+            give_up_after: self.config.give_up_after,
+            stall_after: self.config.stall_after,
+        };
+        Ok(Outgoing::new(now, beginning))
+    }
+
+    /// A session that sends what was requested.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unacceptable`]: an object too large to be numbered.
+    pub(super) fn serve(
+        &mut self,
+        now: Time,
+        pending: Pending,
+        object: Box<dyn Object>,
+        manifest: Manifest,
+    ) -> Result<Outgoing, Failure> {
+        let Pending { opener, unsealer, request, bytes, validated, .. } = pending;
+        // What fits the path at both ends; and no more at once than may go to an address that is not validated.
+        let largest = self.config.largest_packet.min(request.largest_packet);
+        let symbol_bytes = symbol_bytes(largest);
+        let window = u32::from(request.window).min(self.config.initial_window);
+        let allowance = (!validated).then_some(AMPLIFICATION * bytes);
+        let pushed = if validated { window } else { window.min(UNVALIDATED_WINDOW) };
+        let config = self.transport(symbol_bytes, pushed, manifest.size, Mode::ManyToOne);
+        let size = check_size(manifest.size, &config)?;
+        let sender = Sender::many_to_one(Arc::clone(&config), Some(size), request.lane, request.lanes);
+        let salt = self.salt();
+        let protection = &self.config.protection;
+        let confirmed = Unsealer::new(protection.confirmed(opener.salt, salt, 0));
+        let beginning = Beginning {
+            session: opener.session,
+            origin: Origin::Requested { allowance },
+            manifest,
+            object,
+            options: *sender.options(),
+            sender,
+            lane: request.lane as u8,
+            sealer: Sealer::new(protection.responder(opener.salt, salt, 0)),
+            remotes: vec![Remote::asking(opener.peer, unsealer, confirmed)],
+            pace: self.config.rate.map(Pace::new),
+            detach_after: self.config.stragglers.detach_after(),
+            config,
+            give_up_after: self.config.give_up_after,
+            stall_after: self.config.stall_after,
+        };
+        Ok(Outgoing::new(now, beginning))
+    }
+
+    /// One of several servers that are asked for an object.
+    pub(super) fn lane(&self, server: SocketAddr, session: u32, salt: Salt) -> Lane {
+        Lane::asked(server, session, salt, Sealer::new(self.config.protection.opener(salt)))
+    }
+
+    /// A session that asks servers for an object.
+    pub(super) fn fetch(&self, now: Time, lanes: Vec<Lane>, object: Wanted) -> Incoming {
+        let config = self.transport(self.config.symbol_bytes(), self.config.initial_window, 0, Mode::ManyToOne);
+        Incoming::asking(now, lanes, object, &self.terms(), config)
+    }
+
+    /// A session that receives what is offered.
+    ///
+    /// # Errors
+    ///
+    /// Why this host cannot take it.
+    pub(super) fn receive(
+        &mut self,
+        now: Time,
+        opener: Opener,
+        offer: &Offer,
+        unsealer: Unsealer,
+    ) -> Result<Incoming, Refusal> {
+        let options = self.config.limits().check(&offer.manifest, &offer.parameters)?;
+        if options.lanes != 1 {
+            return Err(Refusal::new(Reason::Unsupported, "parameters that this host cannot use"));
+        }
+        let Opener { peer, session, salt: theirs, index } = opener;
+        let salt = self.salt();
+        let protection = &self.config.protection;
+        let sealer = Sealer::new(protection.responder(theirs, salt, index));
+        let confirmed = Unsealer::new(protection.confirmed(theirs, salt, index));
+        let lane = Lane::offering(peer, session, salt, sealer, unsealer, confirmed);
+        let (window, k) = (u32::from(options.window), u32::from(options.block_symbols));
+        let config = Arc::new(self.config.transport(options.symbol_bytes, window, k, options.mode));
+        let grouped = offer.group.is_some() && options.mode == Mode::OneToMany;
+        Ok(Incoming::offered(now, lane, offer.manifest.clone(), options, grouped, &self.terms(), config))
+    }
+
+    /// An answer to a packet that opens nothing, sealed: `None` if it is too long.
+    pub(super) fn answer(&mut self, opener: Opener, answer: &Answer) -> Option<Vec<u8>> {
+        let salt = self.salt();
+        let mut datagram = Vec::new();
+        let mut sealer = Sealer::new(self.config.protection.responder(opener.salt, salt, opener.index));
+        sealer.answer(opener.session, answer, &mut datagram).ok().map(|()| datagram)
+    }
+
+    /// How the transport is set for an object of that size.
+    fn transport(&self, symbol_bytes: u16, window: u32, object_bytes: u64, mode: Mode) -> Arc<ScdpConfig> {
+        let k = self.config.limits().block_symbols(self.config.block_symbols, object_bytes, symbol_bytes);
+        Arc::new(self.config.transport(symbol_bytes, window, k, mode))
+    }
+
+    /// What sessions that receive are held to.
+    fn terms(&self) -> Terms {
+        let &HostConfig { largest_packet, give_up_after, stall_after, .. } = &self.config;
+        Terms { largest_packet, limits: self.config.limits(), give_up_after, stall_after }
+    }
+}
+
+/// Bytes to send of an object: an empty one is sent as a byte that nobody takes.
+fn check_size(size: u64, config: &ScdpConfig) -> Result<u64, Failure> {
+    // The transport would make its blocks larger, and with them the memory that they take.
+    if Layout::new(size, config.symbol_bytes(), config.block_symbols).is_none_or(|layout| layout.endless()) {
+        return Err(Failure::Unacceptable(format!("an object of {size} bytes is too large")));
+    }
+    Ok(size.max(1))
+}

@@ -1,0 +1,388 @@
+//! All sessions of a host.
+//!
+//! As quinn's `Endpoint` beside its `Connection`: datagrams come in with [`Host::handle_datagram`], and go out with
+//! [`Host::poll_transmit`]; [`Host::poll_event`] tells what happened. What belongs to no session costs nothing but the look for it:
+//! only a packet that opens one, with a valid MAC, makes state.
+
+mod any_session;
+mod factory;
+mod opener;
+mod reception;
+mod table;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use anabranch_transport::{Stats, Time};
+
+use crate::admission::Opening;
+use crate::config::HostConfig;
+use crate::event::{HostEvent, SessionId};
+use crate::random::Random;
+use crate::session::{Failure, Incoming};
+use crate::wire::{Kind, Object as Wanted, Prefix, Reason, Refusal};
+use crate::{Ecn, Manifest, Object, Received};
+use any_session::AnySession;
+use factory::Factory;
+use opener::Opener;
+use reception::{Reception, Verdict};
+use table::{Route, Table};
+
+/// Events that the application has not taken, beside four of each session: while there are more, nobody opens a session.
+const WAITING_EVENTS: usize = 1024;
+
+/// All sessions of a host.
+#[derive(Debug)]
+pub struct Host {
+    factory: Factory,
+    table: Table,
+    reception: Reception,
+    events: VecDeque<(SessionId, HostEvent)>,
+    refused_datagrams: u64,
+}
+
+impl Host {
+    /// A host without sessions. `seed` must be random, and new for each host.
+    ///
+    /// # Panics
+    ///
+    /// If the configuration is not [valid](HostConfig::validate).
+    pub fn new(config: HostConfig, seed: [u8; 32]) -> Self {
+        if let Err(error) = config.validate() {
+            panic!("HostConfig: {error}");
+        }
+        let mut random = Random::new(&seed);
+        Self {
+            reception: Reception::new(random.array()),
+            factory: Factory::new(config, random),
+            table: Table::default(),
+            events: VecDeque::new(),
+            refused_datagrams: 0,
+        }
+    }
+
+    /// How it is set.
+    pub fn config(&self) -> &HostConfig {
+        self.factory.config()
+    }
+
+    /// Sessions that are not over.
+    pub fn sessions(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Datagrams that were not taken: damaged, forged, repeated, of no session, or of another version.
+    pub fn refused_datagrams(&self) -> u64 {
+        self.refused_datagrams
+    }
+
+    /// Of an object that is sent, how many bytes all receivers have that still need some. `None` when the session is over.
+    pub fn acknowledged(&self, id: SessionId) -> Option<u64> {
+        match self.table.get(id)? {
+            AnySession::Outgoing(outgoing) => Some(outgoing.acknowledged()),
+            AnySession::Pending(_) | AnySession::Incoming(_) => None,
+        }
+    }
+
+    /// For a person: what each session waits for.
+    pub fn describe(&self) -> Vec<String> {
+        self.table.iter().map(AnySession::waiting_for).collect()
+    }
+
+    /// Whether anything that is sent to a group may be for this host: not while some session was [detached](HostEvent::Detached) from
+    /// its group, which would only fill its link, and no other has one.
+    pub fn listens_to_groups(&self) -> bool {
+        let incoming = self.table.iter().filter_map(|session| match session {
+            AnySession::Incoming(incoming) if !incoming.is_closed() => Some(incoming),
+            _ => None,
+        });
+        let (mut detached, mut grouped) = (false, false);
+        for session in incoming {
+            detached |= session.is_detached();
+            grouped |= session.is_grouped();
+        }
+        grouped || !detached
+    }
+
+    /// Counters of a session.
+    pub fn stats(&self, id: SessionId) -> Option<Stats> {
+        self.table.get(id).map(AnySession::stats)
+    }
+
+    /// Offers an object to receivers, and sends it: by way of a multicast group, or to each its own copy. The first symbols follow the
+    /// offer at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unacceptable`]: an object too large to be numbered, or receivers too few, too many or named twice.
+    pub fn send(
+        &mut self,
+        now: Time,
+        object: Box<dyn Object>,
+        manifest: Manifest,
+        receivers: &[SocketAddr],
+        group: Option<SocketAddr>,
+    ) -> Result<SessionId, Failure> {
+        let is_free = |session| self.table.is_free(receivers, session);
+        let outgoing = self.factory.offer(now, object, manifest, receivers, group, is_free)?;
+        if let Some(salt) = outgoing.opened_with() {
+            // If the offer comes back to this host, it opens nothing.
+            self.reception.admission.remember(salt);
+        }
+        let id = self.table.next_id();
+        for (index, &peer) in receivers.iter().enumerate() {
+            self.table.add_route(peer, outgoing.session(), id, index);
+        }
+        self.table.insert(id, AnySession::Outgoing(Box::new(outgoing)));
+        Ok(id)
+    }
+
+    /// Asks servers for an object that all of them have, of each a share.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unacceptable`]: servers too few or too many.
+    pub fn fetch(&mut self, now: Time, object: Wanted, servers: &[SocketAddr]) -> Result<SessionId, Failure> {
+        if !(1..=256).contains(&servers.len()) {
+            return Err(Failure::Unacceptable("an object is asked of 1 to 256 servers".to_owned()));
+        }
+        let id = self.table.next_id();
+        let mut lanes = Vec::new();
+        for (index, &server) in servers.iter().enumerate() {
+            let salt = self.factory.salt();
+            let session = self.factory.session_number(|session| self.table.is_free(&[server], session));
+            self.reception.admission.remember(salt);
+            self.table.add_route(server, session, id, index);
+            lanes.push(self.factory.lane(server, session, salt));
+        }
+        let incoming = self.factory.fetch(now, lanes, object);
+        self.table.insert(id, AnySession::Incoming(Box::new(incoming)));
+        Ok(id)
+    }
+
+    /// Takes an object that was [offered](HostEvent::Offered).
+    pub fn accept(&mut self, now: Time, id: SessionId) {
+        self.accept_rest(now, id, 0);
+    }
+
+    /// Takes an object that was [offered](HostEvent::Offered), of which the first `bytes` are here from an earlier session. Returns from where on the
+    /// bytes will come: a little earlier, since they come in blocks; from the beginning, if there are several receivers.
+    pub fn accept_rest(&mut self, now: Time, id: SessionId, bytes: u64) -> u64 {
+        let mut from = 0;
+        self.with_incoming(now, id, |incoming| from = incoming.accept(now, bytes));
+        from
+    }
+
+    /// The object that was offered is here already.
+    pub fn have(&mut self, now: Time, id: SessionId) {
+        self.with_incoming(now, id, |incoming| incoming.have(now));
+    }
+
+    /// The hash of an object that is [complete](HostEvent::Complete) is right, or wrong. Until then the sender waits, for up to
+    /// [`HostConfig::stall_after`].
+    pub fn checked(&mut self, now: Time, id: SessionId, right: bool) {
+        self.with_incoming(now, id, |incoming| incoming.checked(now, right));
+    }
+
+    /// Declines what was offered or requested.
+    pub fn refuse(&mut self, now: Time, id: SessionId, refusal: Refusal) {
+        match self.table.take_pending(id) {
+            Some(pending) => self.turn_away(id, pending.opener, refusal),
+            None => self.with_incoming(now, id, |incoming| incoming.refuse(now, refusal)),
+        }
+    }
+
+    /// Sends an object that was [requested](HostEvent::Requested).
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unacceptable`]: an object too large to be numbered. The request is then refused.
+    pub fn serve(
+        &mut self,
+        now: Time,
+        id: SessionId,
+        object: Box<dyn Object>,
+        manifest: Manifest,
+    ) -> Result<(), Failure> {
+        let Some(pending) = self.table.take_pending(id) else { return Ok(()) };
+        let opener = pending.opener;
+        match self.factory.serve(now, *pending, object, manifest) {
+            Ok(outgoing) => {
+                self.table.insert(id, AnySession::Outgoing(Box::new(outgoing)));
+                Ok(())
+            }
+            Err(failure) => {
+                self.turn_away(id, opener, Refusal::new(Reason::TooLarge, &failure.to_string()));
+                Err(failure)
+            }
+        }
+    }
+
+    /// Ends a session, whatever it does. The peers are told.
+    pub fn cancel(&mut self, now: Time, id: SessionId) {
+        match self.table.get_mut(id) {
+            Some(AnySession::Outgoing(outgoing)) => outgoing.cancel(&Failure::Stopped),
+            Some(AnySession::Incoming(incoming)) => incoming.cancel(now),
+            Some(AnySession::Pending(_)) => return self.refuse(now, id, Refusal::new(Reason::Other, "cancelled")),
+            None => {}
+        }
+        self.after(now, id);
+    }
+
+    /// A datagram has come. It is decrypted in place.
+    pub fn handle_datagram(&mut self, now: Time, arrival: Received, bytes: &mut [u8]) {
+        let taken = Prefix::parse(bytes).ok().and_then(|prefix| {
+            match (self.table.route(arrival.from, prefix.session), prefix.kind) {
+                (Some(route), kind) => self.dispatch(now, route, kind, arrival, bytes),
+                (None, Kind::Open) => self.on_open(now, (arrival.from, prefix.session), bytes),
+                (None, _) => None,
+            }
+        });
+        self.refused_datagrams += u64::from(taken.is_none());
+    }
+
+    /// Hands a datagram to its session. `None` if it is not taken.
+    fn dispatch(&mut self, now: Time, route: Route, kind: Kind, arrival: Received, bytes: &mut [u8]) -> Option<()> {
+        let Route { id, index } = route;
+        let protection = &self.factory.config().protection;
+        self.table.get_mut(id)?.handle_datagram(now, index, kind, arrival, protection, bytes)?;
+        self.after(now, id);
+        Some(())
+    }
+
+    /// Somebody opens a session: from there, and by that number. `None` if the packet is not taken.
+    fn on_open(&mut self, now: Time, from: (SocketAddr, u32), bytes: &mut [u8]) -> Option<()> {
+        let &HostConfig { max_sessions, .. } = self.config();
+        if self.events.len() >= WAITING_EVENTS + 4 * max_sessions {
+            // The application does not keep up.
+            return None;
+        }
+        let has_room = self.table.active() < max_sessions;
+        match self.reception.receive(now, &mut self.factory, has_room, from, bytes)? {
+            Verdict::TurnedAway => {}
+            Verdict::Offered(incoming) => {
+                self.open(from, AnySession::Incoming(incoming), Opening::Offer);
+                // Who plays offers back that it has recorded cannot keep others out: theirs are the older ones.
+                if let Some(oldest) = self.reception.admission.offer_too_many((max_sessions / 2).max(1)) {
+                    self.with_incoming(now, oldest, |incoming| incoming.give_up(now));
+                }
+            }
+            Verdict::Requested(pending) => {
+                let requested = HostEvent::Requested { peer: from.0, object: pending.request.object.clone() };
+                let opening = Opening::Request { validated: pending.validated };
+                let id = self.open(from, AnySession::Pending(pending), opening);
+                self.events.push_back((id, requested));
+            }
+        }
+        Some(())
+    }
+
+    /// A session that somebody else has opened.
+    fn open(&mut self, (peer, number): (SocketAddr, u32), mut session: AnySession, opening: Opening) -> SessionId {
+        let id = self.table.next_id();
+        session.take_events(|event| self.events.push_back((id, event)));
+        self.table.add_route(peer, number, id, 0);
+        self.reception.admission.enter(id, peer.ip(), opening);
+        self.table.insert(id, session);
+        id
+    }
+
+    /// The time has come that [`poll_timeout`](Self::poll_timeout) told.
+    pub fn handle_timeout(&mut self, now: Time) {
+        for id in self.table.due(now) {
+            match self.table.get_mut(id) {
+                Some(AnySession::Pending(_)) => {
+                    self.refuse(now, id, Refusal::new(Reason::Busy, "not answered in time"));
+                }
+                Some(AnySession::Outgoing(outgoing)) => outgoing.handle_timeout(now),
+                Some(AnySession::Incoming(incoming)) => incoming.handle_timeout(now),
+                None => {}
+            }
+            self.after(now, id);
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.table.next_timeout()
+    }
+
+    /// What happened since the last call.
+    pub fn poll_event(&mut self) -> Option<(SessionId, HostEvent)> {
+        let (id, event) = self.events.pop_front()?;
+        if let (HostEvent::Block { bytes, .. }, Some(AnySession::Incoming(incoming))) = (&event, self.table.get_mut(id))
+            && incoming.on_taken(bytes.len())
+        {
+            self.table.make_ready(id);
+        }
+        Some((id, event))
+    }
+
+    /// The next datagram, appended to `out`, and the addresses that it goes to, each: in `to`. How it is to be sent; none if there is none now.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Ecn> {
+        to.clear();
+        if let Some((peer, datagram)) = self.reception.next_answer() {
+            out.extend_from_slice(&datagram);
+            to.push(peer);
+            return Some(Ecn::NotEct);
+        }
+        while let Some(id) = self.table.turn() {
+            let sent = self.table.get_mut(id).and_then(|session| session.poll_transmit(now, out, to));
+            if sent.is_some() {
+                self.table.sent();
+                return sent;
+            }
+            self.after_transmit(now, id);
+            self.table.wait(id);
+        }
+        None
+    }
+
+    fn with_incoming(&mut self, now: Time, id: SessionId, change: impl FnOnce(&mut Incoming)) {
+        if let Some(AnySession::Incoming(incoming)) = self.table.get_mut(id) {
+            change(incoming);
+            self.after(now, id);
+        }
+    }
+
+    /// Something has happened to a session.
+    fn after(&mut self, now: Time, id: SessionId) {
+        self.table.make_ready(id);
+        self.after_transmit(now, id);
+    }
+
+    /// Tells what happened to a session, and forgets it if it is over.
+    fn after_transmit(&mut self, now: Time, id: SessionId) {
+        let Some(session) = self.table.get_mut(id) else { return };
+        session.take_events(|event| self.events.push_back((id, event)));
+        let (over, ending) = (session.is_over(now), session.is_ending());
+        if session.is_proven() {
+            self.reception.admission.prove(id);
+        }
+        if ending && self.table.end(id) {
+            // It takes nobody's place any more.
+            self.reception.admission.leave(id);
+        }
+        if over {
+            self.close(id);
+        }
+        if let Some(oldest) = self.table.ending_too_many() {
+            self.close(oldest);
+        }
+    }
+
+    /// A session is over, and forgotten.
+    fn close(&mut self, id: SessionId) {
+        let Some(session) = self.table.remove(id) else { return };
+        self.reception.admission.leave(id);
+        self.events.push_back((id, HostEvent::Closed { stats: session.stats(), sent_bytes: session.sent_bytes() }));
+    }
+
+    /// A request that was taken out is refused.
+    fn turn_away(&mut self, id: SessionId, opener: Opener, refusal: Refusal) {
+        self.table.forget(id, &[(opener.peer, opener.session)]);
+        self.reception.admission.leave(id);
+        self.reception.refuse(&mut self.factory, opener, refusal);
+        self.events.push_back((id, HostEvent::Closed { stats: Stats::default(), sent_bytes: 0 }));
+    }
+}

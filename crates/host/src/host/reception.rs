@@ -1,0 +1,138 @@
+//! Packets that open sessions: which do, and what is answered to those that do not.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use anabranch_transport::Time;
+
+use super::factory::Factory;
+use super::opener::{Opener, Pending};
+use crate::Unsealer;
+use crate::admission::{Admission, Known};
+use crate::session::Incoming;
+use crate::wire::{Answer, Cookie, HandshakePacket, Open, Reason, Refusal, Request, RetryRepr};
+
+/// Answers to packets that open nothing, at most: more are not given.
+const ANSWERS: usize = 64;
+
+/// What becomes of a packet that would open a session.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It opens nothing, and is answered.
+    TurnedAway,
+    /// A session that may receive what is offered.
+    Offered(Box<Incoming>),
+    /// The application has to decide about a request.
+    Requested(Box<Pending>),
+}
+
+/// Where sessions are opened by others.
+#[derive(Debug)]
+pub(super) struct Reception {
+    pub(super) admission: Admission,
+    cookie_secret: [u8; 32],
+    /// Answers to packets that open nothing, to send.
+    answers: VecDeque<(SocketAddr, Vec<u8>)>,
+}
+
+impl Reception {
+    /// Cookies are made with the secret.
+    pub(super) fn new(cookie_secret: [u8; 32]) -> Self {
+        Self { admission: Admission::default(), cookie_secret, answers: VecDeque::new() }
+    }
+
+    /// A packet has come that would open a session. `has_room` if there may be another one. `None` if the packet is not taken.
+    pub(super) fn receive(
+        &mut self,
+        now: Time,
+        factory: &mut Factory,
+        has_room: bool,
+        (peer, session): (SocketAddr, u32),
+        bytes: &mut [u8],
+    ) -> Option<Verdict> {
+        let packet = HandshakePacket::new(bytes).ok()?;
+        let opener = Opener { peer, session, salt: packet.salt(), index: packet.index() };
+        let refused = match self.admission.known(opener.salt) {
+            Some(Known::Used) => return None,
+            Some(Known::Refused(refusal)) => Some(refusal.clone()),
+            None => None,
+        };
+        let mut unsealer = Unsealer::new(factory.config().protection.opener(opener.salt));
+        let message = unsealer.open(bytes).ok()?;
+        if let Some(refusal) = refused {
+            self.answer(factory, opener, &Answer::Refuse(refusal));
+            return Some(Verdict::TurnedAway);
+        }
+        if !has_room || self.admission.from(peer.ip()) >= factory.config().max_sessions_per_address {
+            // It may come again when there is room.
+            let refusal = Refusal::new(Reason::Busy, "too many sessions at once");
+            self.answer(factory, opener, &Answer::Refuse(refusal));
+            return Some(Verdict::TurnedAway);
+        }
+        match message {
+            Open::Offer(offer) => match factory.receive(now, opener, &offer, unsealer) {
+                Ok(incoming) => {
+                    self.admission.remember(opener.salt);
+                    return Some(Verdict::Offered(Box::new(incoming)));
+                }
+                Err(refusal) => self.refuse(factory, opener, refusal),
+            },
+            Open::Request(request) => {
+                let validated = self.is_validated(now, opener, &request);
+                if validated || self.admission.half_open_requests() < factory.config().max_unvalidated {
+                    self.admission.remember(opener.salt);
+                    let until = now + factory.config().give_up_after;
+                    let pending = Pending { opener, unsealer, request, bytes: bytes.len(), validated, until };
+                    return Some(Verdict::Requested(Box::new(pending)));
+                }
+                // The same packet may come again, with the cookie.
+                self.retry(now, opener);
+            }
+        }
+        Some(Verdict::TurnedAway)
+    }
+
+    /// Refuses a packet for good: whoever repeats it is told again, if the answer was lost.
+    pub(super) fn refuse(&mut self, factory: &mut Factory, opener: Opener, refusal: Refusal) {
+        self.admission.refuse(opener.salt, refusal.clone());
+        self.answer(factory, opener, &Answer::Refuse(refusal));
+    }
+
+    /// The next answer to a packet that opened nothing, and where it goes.
+    pub(super) fn next_answer(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.answers.pop_front()
+    }
+
+    /// Whether a request brings the cookie that was sent to its address.
+    fn is_validated(&self, now: Time, opener: Opener, request: &Request) -> bool {
+        let Opener { peer, salt, .. } = opener;
+        request.cookie.as_ref().is_some_and(|cookie| cookie.check(&self.cookie_secret, peer, salt, minute(now)))
+    }
+
+    /// Whoever is at the address of a request shall repeat it with a cookie.
+    fn retry(&mut self, now: Time, opener: Opener) {
+        let Opener { peer, session, salt, .. } = opener;
+        let cookie = Cookie::make(&self.cookie_secret, peer, salt, minute(now));
+        let mut datagram = Vec::new();
+        RetryRepr { session, salt, cookie }.emit(&mut datagram);
+        self.push(peer, datagram);
+    }
+
+    /// Answers a packet that opens nothing.
+    fn answer(&mut self, factory: &mut Factory, opener: Opener, answer: &Answer) {
+        if let Some(datagram) = factory.answer(opener, answer) {
+            self.push(opener.peer, datagram);
+        }
+    }
+
+    fn push(&mut self, to: SocketAddr, datagram: Vec<u8>) {
+        if self.answers.len() < ANSWERS {
+            self.answers.push_back((to, datagram));
+        }
+    }
+}
+
+/// The minute of this host's clock, which cookies are made for.
+fn minute(now: Time) -> u64 {
+    now.ps() / 60_000_000_000_000
+}
