@@ -6,7 +6,7 @@ use anabranch_transport::{Stats, Time};
 
 use super::opener::Pending;
 use crate::event::HostEvent;
-use crate::session::{Incoming, News, Outgoing};
+use crate::session::{Ending, Incoming, News, Outgoing};
 use crate::wire::{HandshakePacket, Kind, RetryPacket, RetryRepr};
 use crate::{Ecn, Protection, Received, Sealer, Unsealer};
 
@@ -31,20 +31,20 @@ impl AnySession {
     ) -> Option<()> {
         match (self, kind) {
             (Self::Incoming(incoming), Kind::Symbol) => {
-                let (symbol, payload) = incoming.unsealer(index)?.symbol(bytes).ok()?;
+                let (symbol, payload) = incoming.lane(index).unsealer()?.symbol(bytes).ok()?;
                 incoming.on_symbol(now, index, &symbol, payload, arrival);
             }
             (Self::Incoming(incoming), Kind::Control) => {
-                let control = incoming.open_control(index, bytes)?;
+                let control = incoming.lane(index).open_control(bytes)?;
                 incoming.on_control(now, index, control);
             }
             (Self::Incoming(incoming), Kind::Open) => {
-                incoming.unsealer(index)?.open(bytes).ok()?;
+                incoming.lane(index).unsealer()?.open(bytes).ok()?;
                 incoming.on_repeated_offer(now);
             }
             (Self::Incoming(incoming), Kind::Answer) => {
                 let packet = HandshakePacket::new(bytes).ok().filter(|packet| packet.index() == 0)?;
-                let (opener, salt) = (incoming.opened_with(index)?, packet.salt());
+                let (opener, salt) = (incoming.lane(index).opened_with()?, packet.salt());
                 let mut unsealer = Unsealer::new(protection.responder(opener, salt, 0));
                 let answer = unsealer.answer(bytes).ok()?;
                 let sealer = Sealer::new(protection.confirmed(opener, salt, 0));
@@ -52,7 +52,7 @@ impl AnySession {
             }
             (Self::Incoming(incoming), Kind::Retry) => {
                 let retry = RetryRepr::parse(&RetryPacket::new(bytes).ok()?);
-                incoming.on_retry(now, index, retry.salt, retry.cookie);
+                incoming.lane(index).on_retry(now, retry.salt, retry.cookie);
             }
             (Self::Outgoing(outgoing), Kind::Pull) => {
                 let pulls = outgoing.unsealer(index)?.pull(bytes).ok()?;
@@ -93,7 +93,7 @@ impl AnySession {
             Self::Incoming(incoming) => {
                 // It has lasted for more datagrams than its keys may: that is millions of gigabytes.
                 let peer = incoming.poll_transmit(now, out).unwrap_or_else(|_| {
-                    incoming.cancel(now);
+                    incoming.close(now, Ending::Cancelled);
                     None
                 });
                 to.extend(peer);

@@ -19,7 +19,7 @@ use crate::admission::Opening;
 use crate::config::HostConfig;
 use crate::event::{HostEvent, SessionId};
 use crate::random::Random;
-use crate::session::{Failure, Incoming};
+use crate::session::{Ending, Failure, Incoming};
 use crate::wire::{Kind, Object as Wanted, Prefix, Reason, Refusal};
 use crate::{Ecn, Manifest, Object, Received};
 use any_session::AnySession;
@@ -175,20 +175,20 @@ impl Host {
 
     /// The object that was offered is here already.
     pub fn have(&mut self, now: Time, id: SessionId) {
-        self.with_incoming(now, id, |incoming| incoming.have(now));
+        self.with_incoming(now, id, |incoming| incoming.close(now, Ending::Had));
     }
 
     /// The hash of an object that is [complete](HostEvent::Complete) is right, or wrong. Until then the sender waits, for up to
     /// [`HostConfig::stall_after`].
     pub fn checked(&mut self, now: Time, id: SessionId, right: bool) {
-        self.with_incoming(now, id, |incoming| incoming.checked(now, right));
+        self.with_incoming(now, id, |incoming| incoming.close(now, Ending::Verified(right)));
     }
 
     /// Declines what was offered or requested.
     pub fn refuse(&mut self, now: Time, id: SessionId, refusal: Refusal) {
         match self.table.take_pending(id) {
             Some(pending) => self.turn_away(id, pending.opener, refusal),
-            None => self.with_incoming(now, id, |incoming| incoming.refuse(now, refusal)),
+            None => self.with_incoming(now, id, |incoming| incoming.close(now, Ending::Refused(refusal))),
         }
     }
 
@@ -222,7 +222,7 @@ impl Host {
     pub fn cancel(&mut self, now: Time, id: SessionId) {
         match self.table.get_mut(id) {
             Some(AnySession::Outgoing(outgoing)) => outgoing.cancel(&Failure::Stopped),
-            Some(AnySession::Incoming(incoming)) => incoming.cancel(now),
+            Some(AnySession::Incoming(incoming)) => incoming.close(now, Ending::Cancelled),
             Some(AnySession::Pending(_)) => return self.refuse(now, id, Refusal::new(Reason::Other, "cancelled")),
             None => {}
         }

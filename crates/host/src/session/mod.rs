@@ -9,7 +9,7 @@ mod pace;
 mod pull_pace;
 mod repeat;
 
-pub(crate) use incoming::{Incoming, Lane, News, Terms};
+pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms};
 pub use outcome::{Failure, Outcome};
 pub(crate) use outgoing::{AMPLIFICATION, Beginning, HEADERS, Origin, Outgoing, Remote};
 pub(crate) use pace::Pace;

@@ -1,0 +1,245 @@
+//! One sender of a session that receives: what it says is opened, and what it is told is sealed.
+
+use std::net::SocketAddr;
+
+use anabranch_transport::{Duration, Time};
+
+use super::lifetime::Ending;
+use crate::session::repeat::Repeat;
+use crate::wire::{Answer, Control, Cookie, Open, PullRepr, Refusal, Request, Salt};
+use crate::{SealError, Sealer, Unsealer};
+
+/// One sender.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    peer: SocketAddr,
+    session: u32,
+    /// This end's, with which it asked or answered.
+    salt: Salt,
+    sealer: Sealer,
+    /// For what it says; of an object that was asked for, from its answer on.
+    unsealer: Option<Unsealer>,
+    /// Of an offer: for what its sender says to this end alone, once it has this end's answer.
+    confirmed: Option<Unsealer>,
+    /// The sender is there now: nobody plays back what it said to somebody at some other time.
+    is_proven: bool,
+    /// The request.
+    repeat: Repeat,
+    /// Messages that are due.
+    due: Option<Control>,
+    answer_due: bool,
+    cookie: Option<Cookie>,
+    /// Why nothing will come.
+    refused: Option<Refusal>,
+    ended: bool,
+}
+
+impl Lane {
+    /// A server that is asked.
+    pub(crate) fn asked(peer: SocketAddr, session: u32, salt: Salt, sealer: Sealer) -> Self {
+        Self {
+            peer,
+            session,
+            salt,
+            sealer,
+            unsealer: None,
+            confirmed: None,
+            is_proven: false,
+            repeat: Repeat::default(),
+            due: None,
+            answer_due: false,
+            cookie: None,
+            refused: None,
+            ended: false,
+        }
+    }
+
+    /// A sender that offers.
+    pub(crate) fn offering(
+        peer: SocketAddr,
+        session: u32,
+        salt: Salt,
+        sealer: Sealer,
+        unsealer: Unsealer,
+        confirmed: Unsealer,
+    ) -> Self {
+        let (unsealer, confirmed) = (Some(unsealer), Some(confirmed));
+        Self { unsealer, confirmed, ..Self::asked(peer, session, salt, sealer) }
+    }
+
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    pub(super) fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// The salt with which this end asked a server, if it did.
+    pub(crate) fn opened_with(&self) -> Option<Salt> {
+        self.confirmed.is_none().then_some(self.salt)
+    }
+
+    /// Whether the sender is there now.
+    pub(super) fn is_proven(&self) -> bool {
+        self.is_proven
+    }
+
+    /// Whether nothing will come of it.
+    pub(super) fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether a server has answered; who offers has.
+    pub(super) fn has_answered(&self) -> bool {
+        self.unsealer.is_some()
+    }
+
+    /// Whether no message is due but those that are repeated.
+    pub(super) fn is_silent(&self) -> bool {
+        self.due.is_none() && !self.answer_due
+    }
+
+    /// Of a server that refused, its address and why.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.refused.as_ref().map(|refusal| format!("{}: {}", self.peer, refusal.text()))
+    }
+
+    pub(crate) fn unsealer(&mut self) -> Option<&mut Unsealer> {
+        self.unsealer.as_mut()
+    }
+
+    /// A message of the sender, opened; of an offer, it may show that the sender is there now.
+    pub(crate) fn open_control(&mut self, bytes: &mut [u8]) -> Option<Control> {
+        if let Some(control) = self.confirmed.as_mut().and_then(|unsealer| unsealer.control(bytes).ok()) {
+            self.is_proven = true;
+            return Some(control);
+        }
+        self.unsealer.as_mut()?.control(bytes).ok()
+    }
+
+    /// The server is asked from now on.
+    pub(super) fn start(&mut self, now: Time) {
+        self.repeat.start(now);
+    }
+
+    /// The server need not be asked again, or knows that its answer has arrived.
+    pub(super) fn stop(&mut self) {
+        self.repeat.stop();
+    }
+
+    /// The server wants the request again, with a cookie.
+    pub(crate) fn on_retry(&mut self, now: Time, salt: Salt, cookie: Cookie) {
+        if self.salt == salt && self.unsealer.is_none() {
+            // Anyone who sees the request can send one. The first is answered at once; of those that come after it the last one
+            // counts, when the request is due again: else a forged one would keep the genuine one out, or make this end
+            // send a large request for each small packet.
+            if self.cookie.replace(cookie).is_none() {
+                self.repeat.start(now);
+            }
+        }
+    }
+
+    /// The server has answered: from now on it is understood with these keys, and told what is sealed with `sealer`.
+    pub(super) fn on_answer(&mut self, now: Time, unsealer: Unsealer, sealer: Sealer) {
+        (self.unsealer, self.sealer) = (Some(unsealer), sealer);
+        self.is_proven = true;
+        // Until a symbol comes, the server is shown that its answer has arrived: before that it may not send more.
+        self.repeat.start(now);
+    }
+
+    /// The server has refused.
+    pub(super) fn on_refused(&mut self, refusal: Refusal) {
+        self.refused = Some(refusal);
+    }
+
+    /// The sender has seen the last word.
+    pub(super) fn on_last_word_seen(&mut self) {
+        (self.ended, self.due) = (true, None);
+    }
+
+    /// Nothing will come of it.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+        self.repeat.stop();
+    }
+
+    /// The session has failed; the sender is told, if it does not know.
+    pub(super) fn fail(&mut self) {
+        self.repeat.stop();
+        self.due = (self.unsealer.is_some() && !self.ended).then_some(Control::Cancel);
+    }
+
+    /// The sender is told how the session ended.
+    pub(super) fn tell_ending(&mut self, ending: &Ending) {
+        self.due = match ending {
+            Ending::Verified(verified) => Some(Control::Close { verified: *verified }),
+            Ending::Cancelled | Ending::Refused(_) | Ending::Had => self.unsealer.is_some().then_some(Control::Cancel),
+        };
+    }
+
+    /// The sender is told that this end is still there.
+    pub(super) fn tell_keep_alive(&mut self) {
+        self.due = Some(Control::KeepAlive);
+    }
+
+    /// The offer is to be answered.
+    pub(super) fn make_answer_due(&mut self) {
+        self.answer_due = true;
+    }
+
+    /// Whether the offer is to be answered now.
+    pub(super) fn take_answer(&mut self) -> bool {
+        std::mem::take(&mut self.answer_due)
+    }
+
+    /// Whether the server has not answered for so long.
+    pub(super) fn is_unanswered(&self, now: Time, limit: Duration) -> bool {
+        self.repeat.lasts(now, limit)
+    }
+
+    /// When a message is due again, or the server is to be given up.
+    pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
+        self.repeat.due().into_iter().chain(self.repeat.ends(limit)).min().filter(|_| !self.ended)
+    }
+
+    /// A message that is due once, appended to `out`. Whether there was one.
+    pub(super) fn poll_message(&mut self, out: &mut Vec<u8>) -> Result<bool, SealError> {
+        let Some(control) = self.due.take() else { return Ok(false) };
+        self.control(control, out).map(|()| true)
+    }
+
+    /// If it is due: the request, or once it is answered what shows that the answer has arrived. Whether it was.
+    pub(super) fn poll_request(
+        &mut self,
+        now: Time,
+        request: impl FnOnce(Option<Cookie>) -> Request,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, SealError> {
+        if !self.repeat.take(now) {
+            return Ok(false);
+        }
+        if self.unsealer.is_some() {
+            self.control(Control::KeepAlive, out)?;
+        } else {
+            let request = Open::Request(request(self.cookie.clone()));
+            self.sealer.open(self.session, 0, &request, out)?;
+        }
+        Ok(true)
+    }
+
+    /// The answer to the offer.
+    pub(super) fn answer(&mut self, answer: &Answer, out: &mut Vec<u8>) -> Result<(), SealError> {
+        self.sealer.answer(self.session, answer, out)
+    }
+
+    /// A message.
+    pub(super) fn control(&mut self, control: Control, out: &mut Vec<u8>) -> Result<(), SealError> {
+        self.sealer.control(self.session, control, out)
+    }
+
+    /// Pulls.
+    pub(super) fn pull(&mut self, packet: &PullRepr, out: &mut Vec<u8>) -> Result<(), SealError> {
+        self.sealer.pull(self.session, packet, out)
+    }
+}

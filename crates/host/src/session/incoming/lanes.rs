@@ -1,0 +1,135 @@
+//! All senders of a session that receives: the one that offers an object, or servers that are asked for it.
+
+use std::net::SocketAddr;
+use std::ops::{Index, IndexMut};
+
+use anabranch_transport::{Duration, Time};
+
+use super::lane::Lane;
+use super::lifetime::Ending;
+use crate::SealError;
+use crate::session::Failure;
+use crate::wire::{Object as Wanted, Request};
+
+/// Senders, at least one.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    lanes: Vec<Lane>,
+    /// What servers are asked for; `None` of an offer.
+    wanted: Option<Wanted>,
+}
+
+impl Lanes {
+    /// The one that offers an object.
+    pub(super) fn offering(lane: Lane) -> Self {
+        Self { lanes: vec![lane], wanted: None }
+    }
+
+    /// Servers that are asked for an object from now on.
+    pub(super) fn asked(now: Time, mut lanes: Vec<Lane>, wanted: Wanted) -> Self {
+        for lane in &mut lanes {
+            lane.start(now);
+        }
+        Self { lanes, wanted: Some(wanted) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// What servers are asked for; `None` of an offer.
+    pub(super) fn wanted(&self) -> Option<&Wanted> {
+        self.wanted.as_ref()
+    }
+
+    /// Where they are, and the numbers that they know the session by.
+    pub(super) fn peers(&self) -> impl Iterator<Item = (SocketAddr, u32)> + '_ {
+        self.lanes.iter().map(|lane| (lane.peer(), lane.session()))
+    }
+
+    /// Whether no message is due but those that are repeated.
+    pub(super) fn are_silent(&self) -> bool {
+        self.lanes.iter().all(Lane::is_silent)
+    }
+
+    /// Nothing will come of one. Why nothing will come at all, if it was the last.
+    pub(super) fn end(&mut self, index: usize) -> Option<Failure> {
+        self.lanes[index].end();
+        if !self.lanes.iter().all(Lane::is_ended) {
+            return None;
+        }
+        let refusals: Vec<String> = self.lanes.iter().filter_map(Lane::refusal).collect();
+        Some(if refusals.is_empty() { Failure::Cancelled } else { Failure::Refused(refusals.join("; ")) })
+    }
+
+    /// The session has failed; those who do not know are told.
+    pub(super) fn fail(&mut self) {
+        self.lanes.iter_mut().for_each(Lane::fail);
+    }
+
+    /// The application has decided; all are told, by the answer to the offer perhaps.
+    pub(super) fn close(&mut self, ending: &Ending, by_answer: bool) {
+        for lane in &mut self.lanes {
+            lane.stop();
+            if by_answer {
+                lane.make_answer_due();
+            } else {
+                // An answer may be due besides: it may have been complete before that has left.
+                lane.tell_ending(ending);
+            }
+        }
+    }
+
+    /// One has seen the last word. Whether all have that may wait for it.
+    pub(super) fn on_last_word_seen(&mut self, index: usize) -> bool {
+        self.lanes[index].on_last_word_seen();
+        self.lanes.iter().all(|lane| lane.is_ended() || !lane.has_answered())
+    }
+
+    /// Whether none answers for so long.
+    pub(super) fn are_lost(&self, now: Time, limit: Duration) -> bool {
+        self.lanes.iter().all(|lane| lane.is_ended() || lane.is_unanswered(now, limit))
+    }
+
+    /// Those that have not answered for so long are not asked any more.
+    pub(super) fn stop_asking(&mut self, now: Time, limit: Duration) {
+        for lane in self.lanes.iter_mut().filter(|lane| lane.is_unanswered(now, limit)) {
+            lane.stop();
+        }
+    }
+
+    /// When a message is due again, or a server is to be given up.
+    pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
+        self.lanes.iter().filter_map(|lane| lane.poll_timeout(limit)).min()
+    }
+
+    /// If it is due: the request, or once it is answered what shows that the answer has arrived. Whether it was.
+    pub(super) fn poll_request(
+        &mut self,
+        now: Time,
+        index: usize,
+        window: u32,
+        largest_packet: u16,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, SealError> {
+        let (lane, lanes) = (index as u16, self.lanes.len() as u16);
+        let Some(wanted) = &self.wanted else { return Ok(false) };
+        let window = window.min(u32::from(u16::MAX)) as u16;
+        let request = |cookie| Request { object: wanted.clone(), lane, lanes, window, largest_packet, cookie };
+        self.lanes[index].poll_request(now, request, out)
+    }
+}
+
+impl Index<usize> for Lanes {
+    type Output = Lane;
+
+    fn index(&self, index: usize) -> &Lane {
+        &self.lanes[index]
+    }
+}
+
+impl IndexMut<usize> for Lanes {
+    fn index_mut(&mut self, index: usize) -> &mut Lane {
+        &mut self.lanes[index]
+    }
+}

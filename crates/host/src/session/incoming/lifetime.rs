@@ -1,0 +1,220 @@
+//! Where a session that receives stands, and when it ends if nothing brings it further.
+
+use anabranch_transport::{Duration, Time};
+
+use crate::wire::{Answer, Held, Refusal};
+
+/// Where a session stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Servers are asked.
+    Asking,
+    /// The application has to decide.
+    Offered,
+    /// Symbols are received.
+    Receiving,
+    /// All bytes were handed over, and nothing shows yet that their sender is there now.
+    Confirming,
+    /// All bytes were handed over, and the application compares their hash.
+    Checking,
+    /// The application has decided; whoever asks is told.
+    Closed(Ending),
+    /// It failed.
+    Failed,
+}
+
+/// What the application has decided, and senders are told at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It has compared the hash: whether it is right.
+    Verified(bool),
+    /// It has the object already.
+    Had,
+    /// It does not want it.
+    Refused(Refusal),
+    /// It ends the session.
+    Cancelled,
+}
+
+/// How long a session goes on, by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeouts {
+    /// While nothing shows that a sender is there.
+    pub(super) give_up_after: Duration,
+    /// While nothing brings it further.
+    pub(super) stall_after: Duration,
+    /// After the end, since somebody last asked how it ended.
+    pub(super) linger: Duration,
+}
+
+/// The phase, and the times that end it.
+#[derive(Debug)]
+pub(super) struct Lifetime {
+    phase: Phase,
+    timeouts: Timeouts,
+    /// When it last came a step further.
+    progress: Time,
+    /// When the offer last came; `None` if the object was asked for.
+    offered_at: Option<Time>,
+    /// After the end: when it is forgotten, and no later than when, however often somebody asks.
+    forget_at: Option<Time>,
+    forget_by: Time,
+}
+
+impl Lifetime {
+    /// Of an object that is offered.
+    pub(super) fn offered(now: Time, timeouts: Timeouts) -> Self {
+        Self { offered_at: Some(now), ..Self::new(now, Phase::Offered, timeouts) }
+    }
+
+    /// Of an object that is asked for.
+    pub(super) fn asking(now: Time, timeouts: Timeouts) -> Self {
+        Self::new(now, Phase::Asking, timeouts)
+    }
+
+    fn new(now: Time, phase: Phase, timeouts: Timeouts) -> Self {
+        Self { phase, timeouts, progress: now, offered_at: None, forget_at: None, forget_by: now }
+    }
+
+    pub(super) fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// Whether the application has decided.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed(_))
+    }
+
+    /// What an offer is answered.
+    pub(super) fn answer(&self, largest_packet: u16) -> Answer {
+        match &self.phase {
+            Phase::Closed(Ending::Refused(refusal)) => Answer::Refuse(refusal.clone()),
+            Phase::Closed(Ending::Had) => Answer::AcceptOffer { largest_packet, held: Held::All },
+            _ => Answer::AcceptOffer { largest_packet, held: Held::None },
+        }
+    }
+
+    /// How long it goes on while nothing shows that a sender is there.
+    pub(super) fn give_up_after(&self) -> Duration {
+        self.timeouts.give_up_after
+    }
+
+    /// The next phase begins.
+    pub(super) fn enter(&mut self, now: Time, phase: Phase) {
+        (self.phase, self.progress) = (phase, now);
+    }
+
+    /// It has come a step further.
+    pub(super) fn on_progress(&mut self, now: Time) {
+        self.progress = now;
+    }
+
+    /// The offer has come again.
+    pub(super) fn on_repeated_offer(&mut self, now: Time) {
+        self.offered_at = self.offered_at.map(|_| now);
+    }
+
+    /// The application has decided. All that is left to do is to repeat how it ended, for as long as that may be lost and asked for again.
+    pub(super) fn close(&mut self, now: Time, ending: Ending) {
+        self.phase = Phase::Closed(ending);
+        self.forget_at = Some(now + self.timeouts.linger);
+        self.forget_by = now + self.timeouts.linger + self.timeouts.give_up_after;
+    }
+
+    /// Somebody asks how it ended. Who asks for ever does not keep the session for ever.
+    pub(super) fn on_question(&mut self, now: Time) {
+        self.forget_at = Some((now + self.timeouts.linger).min(self.forget_by));
+    }
+
+    /// It failed.
+    pub(super) fn fail(&mut self, now: Time) {
+        self.phase = Phase::Failed;
+        self.forget(now);
+    }
+
+    /// Nobody will ask how it ended.
+    pub(super) fn forget(&mut self, now: Time) {
+        self.forget_at = Some(now);
+    }
+
+    /// Whether nobody may ask any more.
+    pub(super) fn is_forgotten(&self, now: Time) -> bool {
+        self.forget_at.is_some_and(|at| at <= now)
+    }
+
+    /// Whether it is to fail, since nothing has brought it further.
+    pub(super) fn is_stalled(&self, now: Time) -> bool {
+        self.deadline().is_some_and(|at| at <= now)
+    }
+
+    /// When something is due.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.forget_at.into_iter().chain(self.deadline()).min()
+    }
+
+    /// When it ends if nothing brings it further.
+    fn deadline(&self) -> Option<Time> {
+        let Timeouts { give_up_after, stall_after, .. } = self.timeouts;
+        let stalled = self.progress + stall_after;
+        match (&self.phase, self.offered_at) {
+            (Phase::Closed(_) | Phase::Failed, _) => None,
+            (Phase::Offered, Some(offered_at)) => Some(stalled.min(offered_at + give_up_after)),
+            (Phase::Confirming, _) => Some(self.progress + give_up_after),
+            _ => Some(stalled),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUTS: Timeouts = Timeouts {
+        give_up_after: Duration::from_secs(10),
+        stall_after: Duration::from_secs(300),
+        linger: Duration::from_secs(1),
+    };
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn an_offer_is_kept_while_it_comes_again_and_not_for_ever() {
+        let mut offered = Lifetime::offered(at(0), TIMEOUTS);
+        assert_eq!(offered.poll_timeout(), Some(at(10)));
+        for second in 1..400 {
+            offered.on_repeated_offer(at(second));
+            assert_eq!(offered.is_stalled(at(second + 9)), second >= 291, "{second}");
+        }
+        let mut asking = Lifetime::asking(at(0), TIMEOUTS);
+        asking.on_repeated_offer(at(1));
+        assert_eq!(asking.poll_timeout(), Some(at(300)), "nobody offers it");
+    }
+
+    #[test]
+    fn each_step_gives_more_time_and_a_sender_that_is_gone_little() {
+        let mut lifetime = Lifetime::asking(at(0), TIMEOUTS);
+        lifetime.enter(at(7), Phase::Receiving);
+        assert_eq!(lifetime.poll_timeout(), Some(at(307)));
+        lifetime.on_progress(at(8));
+        assert_eq!(lifetime.poll_timeout(), Some(at(308)));
+        lifetime.enter(at(9), Phase::Confirming);
+        assert_eq!(lifetime.poll_timeout(), Some(at(19)));
+        assert!(lifetime.is_stalled(at(19)) && !lifetime.is_forgotten(at(19)));
+        lifetime.fail(at(19));
+        assert!(lifetime.is_forgotten(at(19)) && !lifetime.is_stalled(at(1000)));
+    }
+
+    #[test]
+    fn questions_about_the_end_are_answered_for_some_time() {
+        let mut lifetime = Lifetime::asking(at(0), TIMEOUTS);
+        lifetime.close(at(5), Ending::Verified(true));
+        assert!(lifetime.is_closed() && !lifetime.is_stalled(at(1000)));
+        let answered = (5..100).take_while(|&second| {
+            lifetime.on_question(at(second));
+            !lifetime.is_forgotten(at(second))
+        });
+        assert_eq!(answered.count(), 11, "one second, and ten more");
+    }
+}

@@ -1,0 +1,433 @@
+//! A session that receives: an object that was offered, or one that was asked of several servers.
+
+mod delivery;
+mod found;
+mod lane;
+mod lanes;
+mod lifetime;
+mod multicast;
+mod pulls;
+mod transport;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anabranch_transport::scdp::{Header, Options, ScdpConfig};
+use anabranch_transport::{Arrival, Duration, Endpoint, Event, FailureReason, Peer, Stats, Time};
+
+use super::outcome::Failure;
+use crate::limits::Limits;
+use crate::wire::{Answer, Control, Object as Wanted, SymbolRepr};
+use crate::{Manifest, Payload, Received, SealError, Sealer, Unsealer};
+use delivery::Delivery;
+pub(crate) use delivery::News;
+use found::Found;
+pub(crate) use lane::Lane;
+use lanes::Lanes;
+pub(crate) use lifetime::Ending;
+use lifetime::{Lifetime, Phase, Timeouts};
+use multicast::Multicast;
+use pulls::Pulls;
+use transport::Transport;
+
+/// What a session that receives is held to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) largest_packet: u16,
+    pub(crate) limits: Limits,
+    pub(crate) give_up_after: Duration,
+    pub(crate) stall_after: Duration,
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    lifetime: Lifetime,
+    lanes: Lanes,
+    found: Option<Found>,
+    transport: Transport,
+    largest_packet: u16,
+    limits: Limits,
+    multicast: Multicast,
+    pulls: Pulls,
+    delivery: Delivery,
+    sent_bytes: u64,
+}
+
+impl Incoming {
+    /// An offer has come.
+    pub(crate) fn offered(
+        now: Time,
+        lane: Lane,
+        manifest: Manifest,
+        options: Options,
+        grouped: bool,
+        terms: &Terms,
+        config: Arc<ScdpConfig>,
+    ) -> Self {
+        let lifetime = Lifetime::offered(now, terms.timeouts(&config));
+        let mut incoming = Self::new(lifetime, Lanes::offering(lane), terms, config);
+        incoming.multicast = Multicast::new(grouped);
+        incoming.found = Some(Found { manifest, options });
+        incoming.delivery.push(News::Found);
+        incoming
+    }
+
+    /// Asks servers for an object.
+    pub(crate) fn asking(now: Time, lanes: Vec<Lane>, wanted: Wanted, terms: &Terms, config: Arc<ScdpConfig>) -> Self {
+        let lifetime = Lifetime::asking(now, terms.timeouts(&config));
+        Self::new(lifetime, Lanes::asked(now, lanes, wanted), terms, config)
+    }
+
+    fn new(lifetime: Lifetime, lanes: Lanes, terms: &Terms, config: Arc<ScdpConfig>) -> Self {
+        let &Terms { largest_packet, limits, .. } = terms;
+        Self {
+            lifetime,
+            pulls: Pulls::new(lanes.len()),
+            lanes,
+            found: None,
+            transport: Transport::new(config),
+            largest_packet,
+            limits,
+            multicast: Multicast::new(false),
+            delivery: Delivery::new(limits.session),
+            sent_bytes: 0,
+        }
+    }
+
+    pub(crate) fn manifest(&self) -> Option<&Manifest> {
+        self.found.as_ref().map(|found| &found.manifest)
+    }
+
+    pub(crate) fn peers(&self) -> impl Iterator<Item = (SocketAddr, u32)> + '_ {
+        self.lanes.peers()
+    }
+
+    /// Whether symbols come by a group.
+    pub(crate) fn is_grouped(&self) -> bool {
+        self.multicast.is_grouped()
+    }
+
+    /// Whether they did, and what comes by the group is for others.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.multicast.is_detached()
+    }
+
+    /// Whether it only remembers how it ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lifetime.is_closed()
+    }
+
+    /// Whether the sender that has offered it is there now.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.lanes[0].is_proven()
+    }
+
+    /// A block has been taken by the application. Whether there may be something to send that there was no room for.
+    pub(crate) fn on_taken(&mut self, bytes: usize) -> bool {
+        self.delivery.on_taken(bytes)
+    }
+
+    pub(crate) fn waiting_for(&self) -> String {
+        let peers: Vec<String> = self.lanes.peers().map(|(peer, _)| peer.to_string()).collect();
+        format!("receives from {}: {:?} {}", peers.join(", "), self.lifetime.phase(), self.transport.waiting_for())
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.transport.stats()
+    }
+
+    /// Bytes of all datagrams.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// One of its senders.
+    pub(crate) fn lane(&mut self, index: usize) -> &mut Lane {
+        &mut self.lanes[index]
+    }
+
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
+        self.delivery.take()
+    }
+
+    /// Whether nothing more will happen.
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        self.lanes.are_silent() && self.lifetime.is_forgotten(now)
+    }
+
+    /// The application takes the object, of which it has the first `bytes`. From where they come on.
+    pub(crate) fn accept(&mut self, now: Time, bytes: u64) -> u64 {
+        let (Some(found), Phase::Offered) = (&self.found, self.lifetime.phase()) else { return 0 };
+        let (first, offset) = found.first_block(bytes);
+        self.transport.start(now, found.options, first);
+        self.lifetime.enter(now, Phase::Receiving);
+        if self.lanes.wanted().is_none() {
+            self.lanes[0].make_answer_due();
+        }
+        offset
+    }
+
+    /// The application has decided, and nothing more is received.
+    pub(crate) fn close(&mut self, now: Time, ending: Ending) {
+        if self.is_closed() {
+            return;
+        }
+        // An offer is answered; later, and to servers, it is a message.
+        let by_answer = self.lanes.wanted().is_none() && *self.lifetime.phase() == Phase::Offered;
+        self.transport.stop();
+        self.pulls.clear();
+        self.multicast.stop();
+        self.lanes.close(&ending, by_answer);
+        self.lifetime.close(now, ending);
+    }
+
+    /// A sender goes on after the end: the last word was lost.
+    fn on_question(&mut self, now: Time, lane: usize) {
+        if let Phase::Closed(ending) = self.lifetime.phase() {
+            self.lanes[lane].tell_ending(ending);
+            self.lifetime.on_question(now);
+        }
+    }
+
+    /// The offer has come again: the answer was lost.
+    pub(crate) fn on_repeated_offer(&mut self, now: Time) {
+        self.lifetime.on_repeated_offer(now);
+        if self.lanes.wanted().is_none() && *self.lifetime.phase() != Phase::Offered {
+            self.lanes[0].make_answer_due();
+        }
+    }
+
+    /// The server has answered, for the first time perhaps: from now on it is understood with these keys.
+    /// What this end says is sealed with `sealer`.
+    pub(crate) fn on_answer(&mut self, now: Time, index: usize, answer: Answer, unsealer: Unsealer, sealer: Sealer) {
+        let wanted = self.lanes.wanted().filter(|_| !self.lanes[index].has_answered());
+        let Some(wanted) = wanted.cloned() else { return };
+        self.lanes[index].on_answer(now, unsealer, sealer);
+        match answer {
+            Answer::AcceptRequest { manifest, parameters } => {
+                let (window, lanes) = (self.transport.window(), self.lanes.len());
+                let found = Found::announced(manifest, &parameters, &wanted, window, lanes, &self.limits);
+                match (found, &self.found) {
+                    (Err(failure), _) => self.fail(now, failure),
+                    (Ok(found), None) => {
+                        self.found = Some(found);
+                        self.lifetime.enter(now, Phase::Offered);
+                        self.delivery.push(News::Found);
+                    }
+                    (Ok(found), Some(known)) if known.is_same(&found) => {}
+                    (Ok(_), Some(_)) => self.fail(now, Failure::ReplicasDiffer),
+                }
+            }
+            Answer::Refuse(refusal) => {
+                self.lanes[index].on_refused(refusal);
+                self.end_lane(now, index);
+            }
+            Answer::AcceptOffer { .. } => self.end_lane(now, index),
+        }
+    }
+
+    /// Nothing will come of a lane.
+    fn end_lane(&mut self, now: Time, index: usize) {
+        if let Some(failure) = self.lanes.end(index) {
+            self.fail(now, failure);
+        }
+    }
+
+    fn fail(&mut self, now: Time, failure: Failure) {
+        if matches!(self.lifetime.phase(), Phase::Closed(_) | Phase::Failed) {
+            return;
+        }
+        self.lanes.fail();
+        self.lifetime.fail(now);
+        self.delivery.push(News::Failed(failure));
+    }
+
+    /// A symbol has come.
+    pub(crate) fn on_symbol(
+        &mut self,
+        now: Time,
+        lane: usize,
+        symbol: &SymbolRepr,
+        payload: Payload<'_>,
+        arrival: Received,
+    ) {
+        self.on_question(now, lane);
+        if self.delivery.is_full() {
+            return;
+        }
+        let (Some(found), Some(receiver)) = (&self.found, self.transport.receiver()) else { return };
+        if usize::from(symbol.lane) != lane {
+            return;
+        }
+        self.lanes[lane].stop();
+        self.multicast.on_symbol(arrival.by_group);
+        let (trimmed, payload) = match payload {
+            Payload::Whole(bytes) => (false, bytes),
+            Payload::Trimmed => (true, &[][..]),
+        };
+        self.pulls.on_symbol(now, trimmed);
+        let header = Header::Symbol(symbol.symbol(found.options));
+        let arrival = Arrival { header, from: lane as Peer, trimmed, ce: arrival.ce, returned: false };
+        receiver.handle_payload(now, &arrival, payload);
+        self.drain(now);
+    }
+
+    /// A message has come.
+    pub(crate) fn on_control(&mut self, now: Time, index: usize, control: Control) {
+        if *self.lifetime.phase() == Phase::Confirming && self.lanes[index].is_proven() {
+            self.complete(now);
+        }
+        match control {
+            Control::Cancel => self.end_lane(now, index),
+            Control::GivenUp => {
+                self.transport.on_given_up(now, index);
+                self.drain(now);
+            }
+            Control::Detached => {
+                if self.multicast.on_detached() {
+                    self.delivery.push(News::Detached);
+                }
+            }
+            // It wants to know how it ended.
+            Control::KeepAlive if *self.lifetime.phase() == Phase::Checking => self.lanes[index].tell_keep_alive(),
+            Control::KeepAlive => self.on_question(now, index),
+            // It has seen the last word.
+            Control::Close { .. } if self.is_closed() => {
+                if self.lanes.on_last_word_seen(index) {
+                    self.lifetime.forget(now);
+                }
+            }
+            Control::Close { .. } | Control::NoMulticast => {}
+        }
+    }
+
+    /// All bytes were handed over.
+    fn complete(&mut self, now: Time) {
+        self.lifetime.enter(now, Phase::Checking);
+        self.delivery.push(News::Complete);
+    }
+
+    /// What the receiver has to tell.
+    fn drain(&mut self, now: Time) {
+        let (Some(receiver), Some(found)) = (self.transport.receiver(), &self.found) else { return };
+        let mut failed = None;
+        while let Some(event) = receiver.poll_event() {
+            match event {
+                Event::BlockReady(block) => {
+                    let mut bytes = receiver.take_block(block);
+                    let offset = found.place(block, &mut bytes);
+                    self.lifetime.on_progress(now);
+                    self.delivery.push(News::Block { offset, bytes });
+                }
+                Event::Completed { .. } if *self.lifetime.phase() == Phase::Receiving => {
+                    // An object that was recorded and is played back completes; nobody is there to confirm it.
+                    self.lifetime.enter(now, Phase::Confirming);
+                }
+                Event::Failed(reason) => failed = Some(reason),
+                _ => {}
+            }
+        }
+        let confirmed = self.lanes.wanted().is_some() || self.is_proven();
+        if confirmed && *self.lifetime.phase() == Phase::Confirming {
+            self.complete(now);
+        }
+        match failed {
+            Some(FailureReason::GivenUp) => self.fail(now, Failure::GivenUp),
+            Some(FailureReason::TimedOut) => self.fail(now, Failure::TimedOut),
+            Some(other) => self.fail(now, Failure::Unacceptable(other.to_string())),
+            None => {}
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        self.pulls.handle_timeout(now);
+        if let Some(receiver) = self.transport.receiver() {
+            receiver.handle_timeout(now);
+            self.drain(now);
+        }
+        if self.lifetime.is_stalled(now) {
+            self.fail(now, Failure::TimedOut);
+        }
+        let limit = self.lifetime.give_up_after();
+        if *self.lifetime.phase() == Phase::Asking && self.lanes.are_lost(now, limit) {
+            self.fail(now, Failure::TimedOut);
+        }
+        self.lanes.stop_asking(now, limit);
+    }
+
+    /// More has come that is newer, of openers of whom as little is known.
+    pub(crate) fn give_up(&mut self, now: Time) {
+        self.fail(now, Failure::TimedOut);
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        let lanes = self.lanes.poll_timeout(self.lifetime.give_up_after());
+        let times = [
+            lanes,
+            self.multicast.poll_timeout(),
+            self.transport.poll_timeout(),
+            self.lifetime.poll_timeout(),
+            self.pulls.poll_timeout(),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// The next datagram, appended to `out`, and where it goes.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError`]: the session has gone on for too long.
+    pub(crate) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
+        let before = out.len();
+        let to = self.poll_datagram(now, out)?;
+        self.sent_bytes += (out.len() - before) as u64;
+        Ok(to)
+    }
+
+    fn poll_datagram(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
+        for index in 0..self.lanes.len() {
+            if self.poll_message(now, index, out)? {
+                return Ok(Some(self.lanes[index].peer()));
+            }
+        }
+        if self.pulls.is_empty()
+            && !self.delivery.is_full()
+            && let Some(receiver) = self.transport.receiver()
+        {
+            self.pulls.collect(now, receiver);
+        }
+        let Some((index, packet)) = self.pulls.next_packet() else { return Ok(None) };
+        let lane = &mut self.lanes[index];
+        lane.pull(&packet, out)?;
+        Ok(Some(lane.peer()))
+    }
+
+    /// A message for one sender, if one is due.
+    fn poll_message(&mut self, now: Time, index: usize, out: &mut Vec<u8>) -> Result<bool, SealError> {
+        let lane = &mut self.lanes[index];
+        if lane.take_answer() {
+            if *self.lifetime.phase() == Phase::Receiving {
+                self.multicast.on_accepted(now);
+            }
+            lane.answer(&self.lifetime.answer(self.largest_packet), out)?;
+            return Ok(true);
+        }
+        if lane.poll_message(out)? {
+            return Ok(true);
+        }
+        if index == 0 && self.multicast.take_silence(now) {
+            lane.control(Control::NoMulticast, out)?;
+            return Ok(true);
+        }
+        self.lanes.poll_request(now, index, self.transport.window(), self.largest_packet, out)
+    }
+}
+
+impl Terms {
+    /// When sessions end by themselves.
+    fn timeouts(&self, config: &ScdpConfig) -> Timeouts {
+        let &Self { give_up_after, stall_after, .. } = self;
+        Timeouts { give_up_after, stall_after, linger: config.linger }
+    }
+}

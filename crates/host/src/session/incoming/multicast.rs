@@ -1,0 +1,122 @@
+//! Whether what is sent to a session's group gets to this host.
+
+use anabranch_transport::{Duration, Time};
+
+use crate::session::repeat::Repeat;
+
+/// How long a receiver of a group waits for its first symbol before it asks for copies of its own: some round trips of a data
+/// centre, and less than anybody notices.
+const FIRST_SYMBOL_WITHIN: Duration = Duration::from_ms(10);
+
+/// More symbols than this that come to one receiver alone are not only to learn whether it is there: it is sent copies.
+const PROBES: u32 = 16;
+
+/// A session's group, if it has one.
+#[derive(Debug)]
+pub(super) struct Multicast {
+    grouped: bool,
+    detached: bool,
+    /// The answer to the offer has left, and with it the time began in which something has to come by the group.
+    answered: bool,
+    /// Symbols that came to this receiver alone.
+    copies: u32,
+    /// Until something has come: when to say that nothing does.
+    silence: Repeat,
+}
+
+impl Multicast {
+    pub(super) fn new(grouped: bool) -> Self {
+        Self { grouped, detached: false, answered: false, copies: 0, silence: Repeat::default() }
+    }
+
+    /// Whether symbols come by a group.
+    pub(super) fn is_grouped(&self) -> bool {
+        self.grouped
+    }
+
+    /// Whether they did, and what comes by the group is for others.
+    pub(super) fn is_detached(&self) -> bool {
+        self.detached
+    }
+
+    /// The sender is told that the object is taken, for the first time perhaps.
+    pub(super) fn on_accepted(&mut self, now: Time) {
+        // From now on, and not from when the application accepted: it may have taken its time since the offer came.
+        if self.grouped && !std::mem::replace(&mut self.answered, true) {
+            self.silence.start(now + FIRST_SYMBOL_WITHIN);
+        }
+    }
+
+    /// A symbol has come.
+    pub(super) fn on_symbol(&mut self, by_group: bool) {
+        // Single ones are sent to it alone to learn whether it is there.
+        self.copies += u32::from(!by_group);
+        if by_group || self.copies > PROBES {
+            self.silence.stop();
+        }
+    }
+
+    /// What is sent to the group is not for this session any more. Whether it was.
+    pub(super) fn on_detached(&mut self) -> bool {
+        self.silence.stop();
+        self.detached = true;
+        std::mem::take(&mut self.grouped)
+    }
+
+    /// It does not matter any more.
+    pub(super) fn stop(&mut self) {
+        self.silence.stop();
+    }
+
+    /// Whether the sender is to be told now that nothing comes by the group.
+    pub(super) fn take_silence(&mut self, now: Time) -> bool {
+        self.silence.take(now)
+    }
+
+    /// When it is.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.silence.due()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_ms(ms)
+    }
+
+    #[test]
+    fn silence_of_the_group_is_told_from_the_first_answer_on() {
+        let mut multicast = Multicast::new(true);
+        assert_eq!(multicast.poll_timeout(), None);
+        multicast.on_accepted(at(5));
+        multicast.on_accepted(at(9));
+        assert_eq!(multicast.poll_timeout(), Some(at(15)));
+        for _ in 0..PROBES {
+            multicast.on_symbol(false);
+        }
+        assert!(!multicast.take_silence(at(14)) && multicast.take_silence(at(15)));
+        multicast.on_symbol(false);
+        assert_eq!(multicast.poll_timeout(), None, "it is sent copies");
+    }
+
+    #[test]
+    fn one_symbol_by_the_group_is_enough() {
+        let mut multicast = Multicast::new(true);
+        multicast.on_accepted(at(0));
+        multicast.on_symbol(true);
+        assert!(!multicast.take_silence(at(100)));
+        assert!(multicast.on_detached() && !multicast.on_detached());
+        assert!(multicast.is_detached() && !multicast.is_grouped());
+    }
+
+    #[test]
+    fn without_a_group_nothing_is_missed() {
+        let mut multicast = Multicast::new(false);
+        multicast.on_accepted(at(0));
+        assert_eq!(multicast.poll_timeout(), None);
+        assert!(!multicast.on_detached());
+    }
+}

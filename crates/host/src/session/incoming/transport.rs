@@ -1,0 +1,68 @@
+//! The receiver of the transport that a session has from when the application takes the object until it is closed.
+
+use std::sync::Arc;
+
+use anabranch_raptorq::PlanCache;
+use anabranch_transport::scdp::{Header, Options, RaptorQDecoder, Receiver, ScdpConfig};
+use anabranch_transport::{Arrival, Endpoint, Peer, Stats, Time};
+
+/// A receiver, and the counters that it leaves.
+#[derive(Debug)]
+pub(super) struct Transport {
+    config: Arc<ScdpConfig>,
+    receiver: Option<Receiver>,
+    /// The counters at the end.
+    last_stats: Stats,
+}
+
+impl Transport {
+    pub(super) fn new(config: Arc<ScdpConfig>) -> Self {
+        Self { config, receiver: None, last_stats: Stats::default() }
+    }
+
+    /// The largest window that a server may push, in symbols.
+    pub(super) fn window(&self) -> u32 {
+        self.config.initial_window_many_to_one
+    }
+
+    /// Symbols may come, from this block on.
+    pub(super) fn start(&mut self, now: Time, options: Options, first: u32) {
+        let decoder = RaptorQDecoder::new(usize::from(options.symbol_bytes), PlanCache::global().clone());
+        let receiver = Receiver::new(Arc::clone(&self.config), options.lanes, 0);
+        let mut receiver = receiver.with_decoder(Box::new(decoder)).with_first(first);
+        receiver.start(now);
+        self.receiver = Some(receiver);
+    }
+
+    /// Nothing is received any more.
+    pub(super) fn stop(&mut self) {
+        self.last_stats = self.stats();
+        self.receiver = None;
+    }
+
+    /// While something is received.
+    pub(super) fn receiver(&mut self) -> Option<&mut Receiver> {
+        self.receiver.as_mut()
+    }
+
+    /// A sender goes on without this receiver.
+    pub(super) fn on_given_up(&mut self, now: Time, lane: usize) {
+        if let Some(receiver) = &mut self.receiver {
+            let (header, from) = (Header::GivenUp, lane as Peer);
+            let arrival = Arrival { header, from, trimmed: false, ce: false, returned: false };
+            receiver.handle_payload(now, &arrival, &[]);
+        }
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        self.receiver.as_ref().map_or(self.last_stats, Endpoint::stats)
+    }
+
+    pub(super) fn waiting_for(&self) -> String {
+        self.receiver.as_ref().map_or_else(String::new, Endpoint::waiting_for)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.receiver.as_ref().and_then(Endpoint::poll_timeout)
+    }
+}
