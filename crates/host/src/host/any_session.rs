@@ -55,16 +55,16 @@ impl AnySession {
                 incoming.lane(index).on_retry(now, retry.salt, retry.cookie);
             }
             (Self::Outgoing(outgoing), Kind::Pull) => {
-                let pulls = outgoing.unsealer(index)?.pull(bytes).ok()?;
+                let pulls = outgoing.remote(index).unsealer()?.pull(bytes).ok()?;
                 outgoing.on_pulls(now, index, pulls.pulls());
             }
             (Self::Outgoing(outgoing), Kind::Control) => {
-                let control = outgoing.unsealer(index)?.control(bytes).ok()?;
+                let control = outgoing.remote(index).unsealer()?.control(bytes).ok()?;
                 outgoing.on_control(now, index, control);
             }
             (Self::Outgoing(outgoing), Kind::Answer) => {
                 let packet = HandshakePacket::new(bytes).ok()?;
-                let own = usize::from(packet.index()) == index && outgoing.unsealer(index).is_none();
+                let own = usize::from(packet.index()) == index && outgoing.remote(index).unsealer().is_none();
                 let (opener, salt, place) = (outgoing.opened_with()?, packet.salt(), packet.index());
                 let mut unsealer = own.then(|| Unsealer::new(protection.responder(opener, salt, place)))?;
                 let answer = unsealer.answer(bytes).ok()?;
@@ -72,7 +72,7 @@ impl AnySession {
                 outgoing.on_answer(now, index, answer, unsealer, sealer);
             }
             (Self::Outgoing(outgoing), Kind::Open) => {
-                outgoing.opening(index)?.open(bytes).ok()?;
+                outgoing.remote(index).opening()?.open(bytes).ok()?;
                 outgoing.on_repeated_request(bytes.len());
             }
             _ => return None,

@@ -10,7 +10,7 @@ use anabranch_transport::scdp::{Layout, Mode, ScdpConfig, Sender};
 use super::opener::{Opener, Pending};
 use crate::config::{HostConfig, symbol_bytes};
 use crate::random::Random;
-use crate::session::{AMPLIFICATION, Beginning, Failure, Incoming, Lane, Origin, Outgoing, Pace, Remote, Terms};
+use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Pace, Remote, Terms};
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer};
 
@@ -86,7 +86,7 @@ impl Factory {
             sender,
             lane: 0,
             sealer: Sealer::new(self.config.protection.opener(salt)),
-            remotes: receivers.iter().map(|&peer| Remote::offered(peer)).collect(),
+            remotes: receivers.iter().map(|&peer| Remote::offered(now, peer)).collect(),
             pace: self.config.rate.map(Pace::new),
             detach_after: self.config.stragglers.detach_after(),
             config,
@@ -113,7 +113,6 @@ impl Factory {
         let largest = self.config.largest_packet.min(request.largest_packet);
         let symbol_bytes = symbol_bytes(largest);
         let window = u32::from(request.window).min(self.config.initial_window);
-        let allowance = (!validated).then_some(AMPLIFICATION * bytes);
         let pushed = if validated { window } else { window.min(UNVALIDATED_WINDOW) };
         let config = self.transport(symbol_bytes, pushed, manifest.size, Mode::ManyToOne);
         let size = check_size(manifest.size, &config)?;
@@ -123,7 +122,7 @@ impl Factory {
         let confirmed = Unsealer::new(protection.confirmed(opener.salt, salt, 0));
         let beginning = Beginning {
             session: opener.session,
-            origin: Origin::Requested { allowance },
+            origin: Origin::requested(bytes, validated),
             manifest,
             object,
             options: *sender.options(),

@@ -11,5 +11,5 @@ mod repeat;
 
 pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms};
 pub use outcome::{Failure, Outcome};
-pub(crate) use outgoing::{AMPLIFICATION, Beginning, HEADERS, Origin, Outgoing, Remote};
+pub(crate) use outgoing::{Beginning, HEADERS, Origin, Outgoing, Remote};
 pub(crate) use pace::Pace;

@@ -1,0 +1,212 @@
+//! One receiver of a session that sends.
+
+use std::net::SocketAddr;
+
+use anabranch_transport::{Duration, Time};
+
+use crate::session::Failure;
+use crate::session::repeat::Repeat;
+use crate::wire::Control;
+use crate::{Sealer, Unsealer};
+
+/// Where a receiver stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It has not answered yet.
+    Opening,
+    /// It pulls.
+    Active,
+    /// It has all symbols that it needs, and has not yet said whether the object is right.
+    Complete,
+    /// It needs nothing more.
+    Over,
+}
+
+/// One receiver.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    peer: SocketAddr,
+    /// For what it says; of an offered session, from its answer on.
+    unsealer: Option<Unsealer>,
+    /// Of an offered session, for what it alone is told, from its answer on.
+    sealer: Option<Sealer>,
+    /// Of a requested one, for the request, if it comes again.
+    opening: Option<Unsealer>,
+    phase: Phase,
+    /// The offer, or the question how it ended.
+    repeat: Repeat,
+    /// A message that is due once.
+    due: Option<Control>,
+    /// The answer is due: the first one, or once more since it was lost.
+    answer_due: bool,
+    /// What goes to the group does not get there: it is sent copies.
+    by_unicast: bool,
+    /// It is sent symbols of its own, at its own pace.
+    detached: bool,
+}
+
+impl Remote {
+    /// A receiver that an object is offered to from now on.
+    pub(crate) fn offered(now: Time, peer: SocketAddr) -> Self {
+        let mut remote = Self::new(peer);
+        remote.repeat.start(now);
+        remote
+    }
+
+    /// A receiver that asks for an object, and is to be answered.
+    pub(crate) fn asking(peer: SocketAddr, opening: Unsealer, unsealer: Unsealer) -> Self {
+        Self { unsealer: Some(unsealer), opening: Some(opening), answer_due: true, ..Self::new(peer) }
+    }
+
+    fn new(peer: SocketAddr) -> Self {
+        Self {
+            peer,
+            unsealer: None,
+            sealer: None,
+            opening: None,
+            phase: Phase::Opening,
+            repeat: Repeat::default(),
+            due: None,
+            answer_due: false,
+            by_unicast: false,
+            detached: false,
+        }
+    }
+
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether it needs nothing more.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Whether it needs no more symbols.
+    pub(super) fn has_all(&self) -> bool {
+        matches!(self.phase, Phase::Complete | Phase::Over)
+    }
+
+    /// Whether it needs symbols that are for all.
+    pub(super) fn needs_common_symbols(&self) -> bool {
+        !self.detached && !self.has_all()
+    }
+
+    /// Whether what goes to the group does not get there.
+    pub(super) fn is_by_unicast(&self) -> bool {
+        self.by_unicast
+    }
+
+    /// Whether it is told nothing any more, unless it asks.
+    pub(super) fn is_done_with(&self) -> bool {
+        self.is_over() && self.due.is_none()
+    }
+
+    /// The keys for a request that comes again.
+    pub(crate) fn opening(&mut self) -> Option<&mut Unsealer> {
+        self.opening.as_mut()
+    }
+
+    /// The keys for what it says, once it has answered.
+    pub(crate) fn unsealer(&mut self) -> Option<&mut Unsealer> {
+        self.unsealer.as_mut()
+    }
+
+    /// The keys for what it alone is told, if there are such.
+    pub(super) fn sealer(&mut self) -> Option<&mut Sealer> {
+        self.sealer.as_mut()
+    }
+
+    /// It has answered, after the offer had to be repeated perhaps: if so.
+    pub(super) fn on_answer(&mut self, unsealer: Unsealer, sealer: Sealer) -> bool {
+        (self.unsealer, self.sealer) = (Some(unsealer), Some(sealer));
+        self.repeat.stop();
+        self.phase = Phase::Active;
+        self.repeat.is_repeated()
+    }
+
+    /// Something authentic has come from it.
+    pub(super) fn on_authentic(&mut self) {
+        if self.phase == Phase::Opening {
+            self.phase = Phase::Active;
+        }
+    }
+
+    /// It shows that it is there.
+    pub(super) fn on_keep_alive(&mut self, now: Time) {
+        if self.phase == Phase::Complete {
+            // It is still checking the hash.
+            self.repeat.extend(now);
+        }
+    }
+
+    /// Nothing gets to it by the group.
+    pub(super) fn on_no_multicast(&mut self) {
+        self.by_unicast = true;
+    }
+
+    /// It has all symbols that it needs.
+    pub(super) fn on_complete(&mut self, now: Time) {
+        if !self.is_over() {
+            self.phase = Phase::Complete;
+            self.repeat.start(now);
+            // It is checking the hash, and tells by itself: it is only asked if that takes long.
+            self.repeat.take(now);
+        }
+    }
+
+    /// It is sent symbols of its own, and told so.
+    pub(super) fn detach(&mut self) {
+        (self.detached, self.due) = (true, Some(Control::Detached));
+    }
+
+    /// It needs nothing more.
+    pub(super) fn end(&mut self) {
+        self.phase = Phase::Over;
+        self.repeat.stop();
+    }
+
+    /// It is to be told this.
+    pub(super) fn tell(&mut self, control: Control) {
+        self.due = Some(control);
+    }
+
+    /// What it is to be told.
+    pub(super) fn take_due(&mut self) -> Option<Control> {
+        self.due.take()
+    }
+
+    /// Its request is to be answered.
+    pub(super) fn make_answer_due(&mut self) {
+        self.answer_due = true;
+    }
+
+    /// Whether its request is to be answered now.
+    pub(super) fn take_answer(&mut self) -> bool {
+        std::mem::take(&mut self.answer_due) && !self.is_over()
+    }
+
+    /// Whether the offer, or the question how it ended, is to be sent now.
+    pub(super) fn take_repeated(&mut self, now: Time) -> bool {
+        !self.is_over() && self.repeat.take(now)
+    }
+
+    /// Whether it has not answered for so long.
+    pub(super) fn is_unanswered(&self, now: Time, limit: Duration) -> bool {
+        self.repeat.lasts(now, limit)
+    }
+
+    /// Why it is given up when it says nothing.
+    pub(super) fn silence(&self) -> Failure {
+        if self.phase == Phase::Complete { Failure::Unconfirmed } else { Failure::TimedOut }
+    }
+
+    /// When something is to be sent again, or it is given up.
+    pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
+        self.repeat.due().into_iter().chain(self.repeat.ends(limit)).min().filter(|_| !self.is_over())
+    }
+}

@@ -1,0 +1,184 @@
+//! All receivers of a session that sends: where symbols go that are for all, and what became of each.
+
+use std::net::SocketAddr;
+
+use anabranch_transport::{Duration, Time};
+
+use super::remote::Remote;
+use crate::session::{Failure, Outcome};
+use crate::wire::Control;
+
+/// Receivers.
+#[derive(Debug)]
+pub(super) struct Remotes {
+    all: Vec<Remote>,
+    /// Something about a receiver has changed: a message may be due, and symbols may go elsewhere. Not looked for with each symbol.
+    changed: bool,
+    /// Where symbols go that are for all.
+    targets: Vec<SocketAddr>,
+    /// Nobody needs anything more.
+    over: bool,
+    /// Receivers whose fate is new to the application.
+    outcomes: Vec<(usize, Outcome)>,
+}
+
+impl Remotes {
+    pub(super) fn new(remotes: Vec<Remote>) -> Self {
+        Self { all: remotes, changed: true, targets: Vec::new(), over: false, outcomes: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Remote> + '_ {
+        self.all.iter()
+    }
+
+    pub(super) fn get(&self, index: usize) -> &Remote {
+        &self.all[index]
+    }
+
+    /// A receiver, of which nothing changes that symbols or messages depend on.
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut Remote {
+        &mut self.all[index]
+    }
+
+    /// A receiver that changes.
+    pub(super) fn change(&mut self, index: usize) -> &mut Remote {
+        self.changed = true;
+        &mut self.all[index]
+    }
+
+    /// Something may have changed.
+    pub(super) fn mark_changed(&mut self) {
+        self.changed = true;
+    }
+
+    /// Whether messages may be due, and symbols may go elsewhere.
+    pub(super) fn have_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// No message is due any more. Finds where symbols go that are for all who still need some: to the group once, and to each whom it
+    /// does not reach.
+    pub(super) fn set_targets(&mut self, group: Option<SocketAddr>) {
+        self.targets.clear();
+        let mut listening = false;
+        for remote in self.all.iter().filter(|remote| remote.needs_common_symbols()) {
+            if group.is_some() && !remote.is_by_unicast() {
+                listening = true;
+            } else {
+                self.targets.push(remote.peer());
+            }
+        }
+        self.targets.extend(group.filter(|_| listening));
+        self.over = self.are_over();
+        self.changed = false;
+    }
+
+    /// Where symbols go that are for all.
+    pub(super) fn targets(&self) -> &[SocketAddr] {
+        &self.targets
+    }
+
+    /// Whether nobody needed anything more when the targets were last set.
+    pub(super) fn were_over(&self) -> bool {
+        self.over
+    }
+
+    /// Whether nobody needs anything more.
+    pub(super) fn are_over(&self) -> bool {
+        self.all.iter().all(Remote::is_over)
+    }
+
+    /// Whether, besides, all have been told what they are to be told.
+    pub(super) fn are_done_with(&self) -> bool {
+        self.all.iter().all(Remote::is_done_with)
+    }
+
+    /// How many need no more symbols.
+    pub(super) fn complete(&self) -> usize {
+        self.all.iter().filter(|remote| remote.has_all()).count()
+    }
+
+    /// What became of a receiver is known.
+    pub(super) fn set_outcome(&mut self, index: usize, outcome: Outcome) {
+        let remote = &mut self.all[index];
+        if !remote.is_over() {
+            remote.end();
+            self.changed = true;
+            self.outcomes.push((index, outcome));
+        }
+    }
+
+    /// It is the same for all of whom it is not known yet.
+    pub(super) fn fail(&mut self, failure: &Failure) {
+        for index in 0..self.all.len() {
+            self.set_outcome(index, Outcome::Failed(failure.clone()));
+        }
+    }
+
+    /// The session ends. Those who need something are told.
+    pub(super) fn cancel(&mut self, failure: &Failure) {
+        self.changed = true;
+        for remote in self.all.iter_mut().filter(|remote| !remote.is_over()) {
+            remote.tell(Control::Cancel);
+        }
+        self.fail(failure);
+    }
+
+    /// What became of receivers, since the last call.
+    pub(super) fn take_outcomes(&mut self) -> Vec<(usize, Outcome)> {
+        std::mem::take(&mut self.outcomes)
+    }
+
+    /// When something is to be sent again, or a receiver is given up.
+    pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
+        self.all.iter().filter_map(|remote| remote.poll_timeout(limit)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(n: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, n], 7000))
+    }
+
+    #[test]
+    fn symbols_go_to_the_group_once_and_to_those_it_does_not_reach() {
+        let mut remotes = Remotes::new((0..4).map(|n| Remote::offered(Time::ZERO, peer(n))).collect());
+        let group = Some(peer(100));
+        assert!(remotes.have_changed());
+        remotes.set_targets(None);
+        assert_eq!(remotes.targets(), [peer(0), peer(1), peer(2), peer(3)]);
+        remotes.set_targets(group);
+        assert_eq!(remotes.targets(), [peer(100)]);
+        assert!(!remotes.have_changed());
+        remotes.change(1).on_no_multicast();
+        remotes.change(2).detach();
+        assert!(remotes.have_changed());
+        remotes.set_targets(group);
+        assert_eq!(remotes.targets(), [peer(1), peer(100)]);
+        remotes.change(0).on_complete(Time::ZERO);
+        remotes.set_outcome(3, Outcome::Verified);
+        remotes.set_targets(group);
+        assert_eq!(remotes.targets(), [peer(1)], "nobody listens to the group any more");
+        assert_eq!(remotes.complete(), 2);
+    }
+
+    #[test]
+    fn the_fate_of_each_is_told_once() {
+        let mut remotes = Remotes::new((0..2).map(|n| Remote::offered(Time::ZERO, peer(n))).collect());
+        remotes.set_outcome(1, Outcome::Verified);
+        remotes.cancel(&Failure::Stopped);
+        assert_eq!(remotes.take_outcomes(), [(1, Outcome::Verified), (0, Outcome::Failed(Failure::Stopped))]);
+        assert!(remotes.are_over() && !remotes.are_done_with() && remotes.take_outcomes().is_empty());
+        assert_eq!((remotes.get_mut(1).take_due(), remotes.get_mut(0).take_due()), (None, Some(Control::Cancel)));
+        assert!(remotes.are_done_with() && !remotes.were_over());
+        remotes.set_targets(None);
+        assert!(remotes.were_over() && remotes.targets().is_empty());
+    }
+}
