@@ -273,6 +273,20 @@ fn a_cancelled_session_ends_at_both_ends() {
 }
 
 #[test]
+fn a_fetch_that_is_cancelled_before_it_is_answered_stays_cancelled() {
+    let mut world = World::new(19, 2, Faults { delay: Duration::from_ms(2), ..Faults::default() });
+    world.nodes[1].objects.insert("object".to_owned(), bytes(19, 5_000_000));
+    let id = world.fetch(0, &[1], "object");
+    world.run_until(Time::ZERO + Duration::from_ms(1));
+    world.nodes[0].host.cancel(world.now, id);
+    assert!(world.run_for(30));
+    assert!(world.nodes[0].received.is_empty() && world.nodes[0].failures.is_empty());
+    let outcome = &world.nodes[1].outcomes.values().next().expect("the request had left")[&0];
+    assert_eq!(*outcome, Outcome::Failed(Failure::Cancelled), "and not after it has waited for long");
+    assert!(seconds(world.now) < 5.0, "{}", world.now);
+}
+
+#[test]
 fn a_rate_is_kept() {
     let mut world = World::with(17, 2, Faults::default(), |_| HostConfig {
         rate: Some(anabranch_transport::Rate::from_mbps(80)),

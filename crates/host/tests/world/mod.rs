@@ -19,7 +19,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     pub loss: f64,
-    /// Once a datagram is lost, the next is with this probability, too.
+    /// Once a datagram is lost, the next one that leaves within a millisecond is with this probability, too.
     pub burst: f64,
     pub duplicate: f64,
     pub damage: f64,
@@ -101,7 +101,7 @@ pub struct Node {
     /// Its links are free from then on.
     out_free: Time,
     in_free: Time,
-    lost_last: bool,
+    last_loss: Option<Time>,
 }
 
 /// The network.
@@ -179,7 +179,7 @@ impl World {
             dead: false,
             out_free: Time::ZERO,
             in_free: Time::ZERO,
-            lost_last: false,
+            last_loss: None,
         });
         let nodes = nodes.collect();
         Self {
@@ -308,9 +308,10 @@ impl World {
             .filter(|&n| self.nodes[n].address == to || (n != from && self.nodes[n].joined.contains(&to)))
             .collect();
         for n in targets {
-            let again = self.nodes[n].lost_last && self.random.random_bool(faults.burst);
-            self.nodes[n].lost_last = again || self.random.random_bool(faults.loss);
-            if self.nodes[n].lost_last || bytes.len() > faults.mtu {
+            let recent = self.nodes[n].last_loss.is_some_and(|at| self.now.since(at) < Duration::from_ms(1));
+            let lost = recent && self.random.random_bool(faults.burst) || self.random.random_bool(faults.loss);
+            self.nodes[n].last_loss = lost.then_some(self.now);
+            if lost || bytes.len() > faults.mtu {
                 continue;
             }
             let copies = 1 + usize::from(self.random.random_bool(faults.duplicate));

@@ -23,8 +23,10 @@ pub(crate) struct Lane {
     confirmed: Option<Unsealer>,
     /// The sender is there now: nobody plays back what it said to somebody at some other time.
     is_proven: bool,
-    /// The request.
+    /// The request, or the last word.
     repeat: Repeat,
+    /// Whether the object was right, until the sender has seen it.
+    last_word: Option<Control>,
     /// Messages that are due.
     due: Option<Control>,
     answer_due: bool,
@@ -46,6 +48,7 @@ impl Lane {
             confirmed: None,
             is_proven: false,
             repeat: Repeat::default(),
+            last_word: None,
             due: None,
             answer_due: false,
             cookie: None,
@@ -130,7 +133,8 @@ impl Lane {
 
     /// The server wants the request again, with a cookie.
     pub(crate) fn on_retry(&mut self, now: Time, salt: Salt, cookie: Cookie) {
-        if self.salt == salt && self.unsealer.is_none() {
+        let is_asking = self.unsealer.is_none() && self.repeat.due().is_some();
+        if self.salt == salt && is_asking {
             // Anyone who sees the request can send one. The first is answered at once; of those that come after it the last one
             // counts, when the request is due again: else a forged one would keep the genuine one out, or make this end
             // send a large request for each small packet.
@@ -148,6 +152,12 @@ impl Lane {
         self.repeat.start(now);
     }
 
+    /// The server has answered after the end: it is told of that.
+    pub(super) fn on_late_answer(&mut self, unsealer: Unsealer, sealer: Sealer, ending: &Ending) {
+        (self.unsealer, self.sealer) = (Some(unsealer), sealer);
+        self.tell_ending(ending);
+    }
+
     /// The server has refused.
     pub(super) fn on_refused(&mut self, refusal: Refusal) {
         self.refused = Some(refusal);
@@ -155,7 +165,8 @@ impl Lane {
 
     /// The sender has seen the last word.
     pub(super) fn on_last_word_seen(&mut self) {
-        (self.ended, self.due) = (true, None);
+        (self.ended, self.due, self.last_word) = (true, None, None);
+        self.repeat.stop();
     }
 
     /// Nothing will come of it.
@@ -168,6 +179,16 @@ impl Lane {
     pub(super) fn fail(&mut self) {
         self.repeat.stop();
         self.due = (self.unsealer.is_some() && !self.ended).then_some(Control::Cancel);
+    }
+
+    /// The session has ended. The sender is told; whether the object was right again and again, until it says that it knows.
+    pub(super) fn close(&mut self, now: Time, ending: &Ending) {
+        self.tell_ending(ending);
+        self.last_word = self.due.filter(|word| matches!(word, Control::Close { .. }) && !self.ended);
+        if self.last_word.is_some() {
+            self.repeat.start(now);
+            self.repeat.take(now);
+        }
     }
 
     /// The sender is told how the session ended.
@@ -204,7 +225,10 @@ impl Lane {
     }
 
     /// A message that is due once, appended to `out`. Whether there was one.
-    pub(super) fn poll_message(&mut self, out: &mut Vec<u8>) -> Result<bool, SealError> {
+    pub(super) fn poll_message(&mut self, now: Time, out: &mut Vec<u8>) -> Result<bool, SealError> {
+        if self.last_word.is_some() && self.repeat.take(now) {
+            self.due = self.last_word;
+        }
         let Some(control) = self.due.take() else { return Ok(false) };
         self.control(control, out).map(|()| true)
     }

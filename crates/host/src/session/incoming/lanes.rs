@@ -68,14 +68,14 @@ impl Lanes {
     }
 
     /// The application has decided; all are told, by the answer to the offer perhaps.
-    pub(super) fn close(&mut self, ending: &Ending, by_answer: bool) {
+    pub(super) fn close(&mut self, now: Time, ending: &Ending, by_answer: bool) {
         for lane in &mut self.lanes {
             lane.stop();
             if by_answer {
                 lane.make_answer_due();
             } else {
                 // An answer may be due besides: it may have been complete before that has left.
-                lane.tell_ending(ending);
+                lane.close(now, ending);
             }
         }
     }

@@ -178,7 +178,7 @@ impl Incoming {
         self.transport.stop();
         self.pulls.clear();
         self.multicast.stop();
-        self.lanes.close(&ending, by_answer);
+        self.lanes.close(now, &ending, by_answer);
         self.lifetime.close(now, ending);
     }
 
@@ -203,6 +203,11 @@ impl Incoming {
     pub(crate) fn on_answer(&mut self, now: Time, index: usize, answer: Answer, unsealer: Unsealer, sealer: Sealer) {
         let wanted = self.lanes.wanted().filter(|_| !self.lanes[index].has_answered());
         let Some(wanted) = wanted.cloned() else { return };
+        match self.lifetime.phase() {
+            Phase::Closed(ending) => return self.lanes[index].on_late_answer(unsealer, sealer, ending),
+            Phase::Failed => return,
+            _ => {}
+        }
         self.lanes[index].on_answer(now, unsealer, sealer);
         match answer {
             Answer::AcceptRequest { manifest, parameters } => {
@@ -413,7 +418,7 @@ impl Incoming {
             lane.answer(&self.lifetime.answer(self.largest_packet), out)?;
             return Ok(true);
         }
-        if lane.poll_message(out)? {
+        if lane.poll_message(now, out)? {
             return Ok(true);
         }
         if index == 0 && self.multicast.take_silence(now) {

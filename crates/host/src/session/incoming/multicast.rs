@@ -11,38 +11,50 @@ const FIRST_SYMBOL_WITHIN: Duration = Duration::from_ms(10);
 /// More symbols than this that come to one receiver alone are not only to learn whether it is there: it is sent copies.
 const PROBES: u32 = 16;
 
+/// Whether symbols come by a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Membership {
+    None,
+    Member,
+    /// They did, and what comes by the group is for others.
+    Detached,
+}
+
 /// A session's group, if it has one.
 #[derive(Debug)]
 pub(super) struct Multicast {
-    grouped: bool,
-    detached: bool,
+    membership: Membership,
     /// The answer to the offer has left, and with it the time began in which something has to come by the group.
     answered: bool,
     /// Symbols that came to this receiver alone.
     copies: u32,
+    /// Symbols come, by the group or as copies.
+    reached: bool,
     /// Until something has come: when to say that nothing does.
     silence: Repeat,
 }
 
 impl Multicast {
     pub(super) fn new(grouped: bool) -> Self {
-        Self { grouped, detached: false, answered: false, copies: 0, silence: Repeat::default() }
+        let membership = if grouped { Membership::Member } else { Membership::None };
+        Self { membership, answered: false, copies: 0, reached: false, silence: Repeat::default() }
     }
 
     /// Whether symbols come by a group.
     pub(super) fn is_grouped(&self) -> bool {
-        self.grouped
+        self.membership == Membership::Member
     }
 
     /// Whether they did, and what comes by the group is for others.
     pub(super) fn is_detached(&self) -> bool {
-        self.detached
+        self.membership == Membership::Detached
     }
 
     /// The sender is told that the object is taken, for the first time perhaps.
     pub(super) fn on_accepted(&mut self, now: Time) {
-        // From now on, and not from when the application accepted: it may have taken its time since the offer came.
-        if self.grouped && !std::mem::replace(&mut self.answered, true) {
+        // From now on, and not from when the application accepted: it may have taken its time since the offer came. By then symbols may have
+        // come, and more may wait for other receivers.
+        if self.is_grouped() && !std::mem::replace(&mut self.answered, true) && !self.reached {
             self.silence.start(now + FIRST_SYMBOL_WITHIN);
         }
     }
@@ -52,6 +64,7 @@ impl Multicast {
         // Single ones are sent to it alone to learn whether it is there.
         self.copies += u32::from(!by_group);
         if by_group || self.copies > PROBES {
+            self.reached = true;
             self.silence.stop();
         }
     }
@@ -59,8 +72,7 @@ impl Multicast {
     /// What is sent to the group is not for this session any more. Whether it was.
     pub(super) fn on_detached(&mut self) -> bool {
         self.silence.stop();
-        self.detached = true;
-        std::mem::take(&mut self.grouped)
+        std::mem::replace(&mut self.membership, Membership::Detached) == Membership::Member
     }
 
     /// It does not matter any more.
@@ -110,6 +122,14 @@ mod tests {
         assert!(!multicast.take_silence(at(100)));
         assert!(multicast.on_detached() && !multicast.on_detached());
         assert!(multicast.is_detached() && !multicast.is_grouped());
+    }
+
+    #[test]
+    fn what_came_before_the_answer_left_counts() {
+        let mut multicast = Multicast::new(true);
+        multicast.on_symbol(true);
+        multicast.on_accepted(at(5));
+        assert_eq!(multicast.poll_timeout(), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anabranch_transport::scdp::{Header, Layout, Options, Pull, ScdpConfig, Sender, StragglerPolicy, Symbol};
-use anabranch_transport::{Arrival, Duration, Endpoint, Event, GROUP, Peer, Stats, Time};
+use anabranch_transport::{Arrival, Duration, Endpoint, Event, Peer, Stats, Time};
 
 use super::blocks::Blocks;
 use super::lag::Lag;
@@ -84,6 +84,7 @@ impl Outgoing {
         let Beginning { session, origin, manifest, object, sender, options, lane, sealer, .. } = beginning;
         let Beginning { remotes, pace, detach_after, config, give_up_after, stall_after, .. } = beginning;
         let layout = Layout::from_options(&options).expect("the sender made them");
+        let group = origin.group();
         let lag = detach_after.filter(|_| remotes.len() > 1);
         Self {
             session,
@@ -95,7 +96,7 @@ impl Outgoing {
             blocks: Blocks::new(object, layout, options.object_bytes, usize::from(options.symbol_bytes)),
             sealer,
             lag: lag.map(|time| Lag::new(now, u32::from(options.window), time, remotes.len())),
-            remotes: Remotes::new(remotes),
+            remotes: Remotes::new(remotes, group),
             pace,
             paced_until: None,
             progress: Progress::new(now, give_up_after, stall_after),
@@ -161,7 +162,7 @@ impl Outgoing {
         if self.remotes.get(index).phase() != Phase::Opening {
             return;
         }
-        let is_repeated = self.remotes.change(index).on_answer(unsealer, sealer);
+        let is_repeated = self.remotes.on_answer(index, unsealer, sealer);
         match answer {
             // It is shown that its sender is there now, and not one whose datagrams somebody has recorded. If this is lost, it learns that when
             // it is asked how it ended.
@@ -238,7 +239,11 @@ impl Outgoing {
                 self.sender.drop_receiver(now, index as Peer);
                 self.drain(now);
             }
-            Control::NoMulticast => self.remotes.change(index).on_no_multicast(),
+            Control::NoMulticast => {
+                if self.remotes.on_no_multicast(index) {
+                    self.sender.probe_receiver(index as Peer);
+                }
+            }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
             Control::GivenUp | Control::Detached => {}
         }
@@ -346,7 +351,7 @@ impl Outgoing {
                     return Ok(Some(Ecn::NotEct));
                 }
             }
-            self.remotes.set_targets(self.origin.group());
+            self.remotes.set_targets();
         }
         self.paced_until = self.pace.map(|pace| pace.next()).filter(|next| *next > now);
         if self.paced_until.is_some() {
@@ -363,10 +368,7 @@ impl Outgoing {
             let before = out.len();
             match transmit.header {
                 Header::Symbol(symbol) => {
-                    match transmit.to {
-                        GROUP => to.extend_from_slice(self.remotes.targets()),
-                        peer => to.push(self.peer(usize::from(peer))),
-                    }
+                    self.remotes.address(transmit.to, to);
                     if to.is_empty() {
                         continue;
                     }

@@ -22,6 +22,19 @@ pub(super) enum Phase {
     Over,
 }
 
+/// How symbols get to a receiver that are for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delivery {
+    /// By the group, if there is one.
+    Group,
+    /// So, too; but nothing has come yet. The next symbol that is for it alone goes to the group, to learn whether that gets there.
+    Trial,
+    /// What goes to the group does not get there: it is sent copies.
+    Copies,
+    /// Not at all: it is sent symbols of its own, at its own pace.
+    Detached,
+}
+
 /// One receiver.
 #[derive(Debug)]
 pub(crate) struct Remote {
@@ -39,10 +52,9 @@ pub(crate) struct Remote {
     due: Option<Control>,
     /// The answer is due: the first one, or once more since it was lost.
     answer_due: bool,
-    /// What goes to the group does not get there: it is sent copies.
-    by_unicast: bool,
-    /// It is sent symbols of its own, at its own pace.
-    detached: bool,
+    delivery: Delivery,
+    /// Symbols that had been sent to the group when it answered.
+    group_symbols: u64,
 }
 
 impl Remote {
@@ -68,8 +80,8 @@ impl Remote {
             repeat: Repeat::default(),
             due: None,
             answer_due: false,
-            by_unicast: false,
-            detached: false,
+            delivery: Delivery::Group,
+            group_symbols: 0,
         }
     }
 
@@ -93,12 +105,12 @@ impl Remote {
 
     /// Whether it needs symbols that are for all.
     pub(super) fn needs_common_symbols(&self) -> bool {
-        !self.detached && !self.has_all()
+        self.delivery != Delivery::Detached && !self.has_all()
     }
 
     /// Whether what goes to the group does not get there.
     pub(super) fn is_by_unicast(&self) -> bool {
-        self.by_unicast
+        self.delivery == Delivery::Copies
     }
 
     /// Whether it is told nothing any more, unless it asks.
@@ -121,8 +133,9 @@ impl Remote {
         self.sealer.as_mut()
     }
 
-    /// It has answered, after the offer had to be repeated perhaps: if so.
-    pub(super) fn on_answer(&mut self, unsealer: Unsealer, sealer: Sealer) -> bool {
+    /// It has answered, when so many symbols had been sent to the group; after the offer had to be repeated perhaps: if so.
+    pub(super) fn on_answer(&mut self, group_symbols: u64, unsealer: Unsealer, sealer: Sealer) -> bool {
+        self.group_symbols = group_symbols;
         (self.unsealer, self.sealer) = (Some(unsealer), Some(sealer));
         self.repeat.stop();
         self.phase = Phase::Active;
@@ -144,9 +157,25 @@ impl Remote {
         }
     }
 
-    /// Nothing gets to it by the group.
-    pub(super) fn on_no_multicast(&mut self) {
-        self.by_unicast = true;
+    /// Nothing has come to it by way of the group, it says, to which so many symbols have been sent. That tells something only if some were sent since
+    /// it answered: the first window may have been lost, and what comes after it waits for others. Whether it tells nothing, so that it
+    /// is to be sent one.
+    pub(super) fn on_no_multicast(&mut self, group_symbols: u64) -> bool {
+        match self.delivery {
+            Delivery::Group | Delivery::Trial if group_symbols == self.group_symbols => self.delivery = Delivery::Trial,
+            Delivery::Group | Delivery::Trial => self.delivery = Delivery::Copies,
+            Delivery::Copies | Delivery::Detached => {}
+        }
+        self.delivery == Delivery::Trial
+    }
+
+    /// Whether the symbol that is for it alone is to be sent to the group instead.
+    pub(super) fn take_group_trial(&mut self) -> bool {
+        let is_trial = self.delivery == Delivery::Trial;
+        if is_trial {
+            self.delivery = Delivery::Group;
+        }
+        is_trial
     }
 
     /// It has all symbols that it needs.
@@ -161,7 +190,7 @@ impl Remote {
 
     /// It is sent symbols of its own, and told so.
     pub(super) fn detach(&mut self) {
-        (self.detached, self.due) = (true, Some(Control::Detached));
+        (self.delivery, self.due) = (Delivery::Detached, Some(Control::Detached));
     }
 
     /// It needs nothing more.

@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 
-use anabranch_transport::{Duration, Time};
+use anabranch_transport::{Duration, GROUP, Peer, Time};
 
 use super::remote::Remote;
 use crate::session::{Failure, Outcome};
 use crate::wire::Control;
+use crate::{Sealer, Unsealer};
 
 /// Receivers.
 #[derive(Debug)]
@@ -16,6 +17,9 @@ pub(super) struct Remotes {
     changed: bool,
     /// Where symbols go that are for all.
     targets: Vec<SocketAddr>,
+    group: Option<SocketAddr>,
+    /// Symbols that were sent to the group.
+    group_symbols: u64,
     /// Nobody needs anything more.
     over: bool,
     /// Receivers whose fate is new to the application.
@@ -23,8 +27,17 @@ pub(super) struct Remotes {
 }
 
 impl Remotes {
-    pub(super) fn new(remotes: Vec<Remote>) -> Self {
-        Self { all: remotes, changed: true, targets: Vec::new(), over: false, outcomes: Vec::new() }
+    /// Receivers, and where symbols go that are for all, if there is such an address.
+    pub(super) fn new(remotes: Vec<Remote>, group: Option<SocketAddr>) -> Self {
+        Self {
+            all: remotes,
+            changed: true,
+            targets: Vec::new(),
+            group,
+            group_symbols: 0,
+            over: false,
+            outcomes: Vec::new(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -62,24 +75,43 @@ impl Remotes {
 
     /// No message is due any more. Finds where symbols go that are for all who still need some: to the group once, and to each whom it
     /// does not reach.
-    pub(super) fn set_targets(&mut self, group: Option<SocketAddr>) {
+    pub(super) fn set_targets(&mut self) {
         self.targets.clear();
         let mut listening = false;
         for remote in self.all.iter().filter(|remote| remote.needs_common_symbols()) {
-            if group.is_some() && !remote.is_by_unicast() {
+            if self.group.is_some() && !remote.is_by_unicast() {
                 listening = true;
             } else {
                 self.targets.push(remote.peer());
             }
         }
-        self.targets.extend(group.filter(|_| listening));
+        self.targets.extend(self.group.filter(|_| listening));
         self.over = self.are_over();
         self.changed = false;
     }
 
-    /// Where symbols go that are for all.
-    pub(super) fn targets(&self) -> &[SocketAddr] {
-        &self.targets
+    /// Where a symbol goes, added to `to`: to all who need it, or to one.
+    pub(super) fn address(&mut self, peer: Peer, to: &mut Vec<SocketAddr>) {
+        if peer == GROUP {
+            self.group_symbols += 1;
+            return to.extend_from_slice(&self.targets);
+        }
+        let remote = &mut self.all[usize::from(peer)];
+        let group = self.group.filter(|_| remote.take_group_trial());
+        self.group_symbols += u64::from(group.is_some());
+        to.push(group.unwrap_or(remote.peer()));
+    }
+
+    /// A receiver has answered. Whether the offer had to be repeated.
+    pub(super) fn on_answer(&mut self, index: usize, unsealer: Unsealer, sealer: Sealer) -> bool {
+        let group_symbols = self.group_symbols;
+        self.change(index).on_answer(group_symbols, unsealer, sealer)
+    }
+
+    /// A receiver says that nothing comes by way of the group. Whether it is to be sent a symbol to learn whether that is so.
+    pub(super) fn on_no_multicast(&mut self, index: usize) -> bool {
+        let group_symbols = self.group_symbols;
+        self.change(index).on_no_multicast(group_symbols)
     }
 
     /// Whether nobody needed anything more when the targets were last set.
@@ -147,38 +179,63 @@ mod tests {
         SocketAddr::from(([192, 0, 2, n], 7000))
     }
 
+    fn offered(count: u8, group: Option<SocketAddr>) -> Remotes {
+        Remotes::new((0..count).map(|n| Remote::offered(Time::ZERO, peer(n))).collect(), group)
+    }
+
+    /// Where a symbol goes.
+    fn address(remotes: &mut Remotes, to: Peer) -> Vec<SocketAddr> {
+        let mut found = Vec::new();
+        remotes.address(to, &mut found);
+        found
+    }
+
     #[test]
     fn symbols_go_to_the_group_once_and_to_those_it_does_not_reach() {
-        let mut remotes = Remotes::new((0..4).map(|n| Remote::offered(Time::ZERO, peer(n))).collect());
-        let group = Some(peer(100));
+        let mut remotes = offered(4, None);
         assert!(remotes.have_changed());
-        remotes.set_targets(None);
-        assert_eq!(remotes.targets(), [peer(0), peer(1), peer(2), peer(3)]);
-        remotes.set_targets(group);
-        assert_eq!(remotes.targets(), [peer(100)]);
+        remotes.set_targets();
+        assert_eq!(address(&mut remotes, GROUP), [peer(0), peer(1), peer(2), peer(3)]);
+        let mut remotes = offered(4, Some(peer(100)));
+        remotes.set_targets();
+        assert_eq!(address(&mut remotes, GROUP), [peer(100)]);
+        assert_eq!(address(&mut remotes, 3), [peer(3)]);
         assert!(!remotes.have_changed());
-        remotes.change(1).on_no_multicast();
+        assert!(!remotes.on_no_multicast(1));
         remotes.change(2).detach();
         assert!(remotes.have_changed());
-        remotes.set_targets(group);
-        assert_eq!(remotes.targets(), [peer(1), peer(100)]);
+        remotes.set_targets();
+        assert_eq!(address(&mut remotes, GROUP), [peer(1), peer(100)]);
         remotes.change(0).on_complete(Time::ZERO);
         remotes.set_outcome(3, Outcome::Verified);
-        remotes.set_targets(group);
-        assert_eq!(remotes.targets(), [peer(1)], "nobody listens to the group any more");
+        remotes.set_targets();
+        assert_eq!(address(&mut remotes, GROUP), [peer(1)], "nobody listens to the group any more");
         assert_eq!(remotes.complete(), 2);
     }
 
     #[test]
+    fn that_nothing_came_by_the_group_is_believed_when_something_was_sent_there() {
+        let mut remotes = offered(2, Some(peer(100)));
+        remotes.set_targets();
+        assert!(remotes.on_no_multicast(1), "it may have come too late for the first window");
+        remotes.set_targets();
+        assert_eq!(address(&mut remotes, 1), [peer(100)], "a symbol of its own, by the group");
+        assert_eq!(address(&mut remotes, 1), [peer(1)]);
+        assert!(!remotes.on_no_multicast(1));
+        remotes.set_targets();
+        assert_eq!(address(&mut remotes, GROUP), [peer(1), peer(100)]);
+    }
+
+    #[test]
     fn the_fate_of_each_is_told_once() {
-        let mut remotes = Remotes::new((0..2).map(|n| Remote::offered(Time::ZERO, peer(n))).collect());
+        let mut remotes = offered(2, None);
         remotes.set_outcome(1, Outcome::Verified);
         remotes.cancel(&Failure::Stopped);
         assert_eq!(remotes.take_outcomes(), [(1, Outcome::Verified), (0, Outcome::Failed(Failure::Stopped))]);
         assert!(remotes.are_over() && !remotes.are_done_with() && remotes.take_outcomes().is_empty());
         assert_eq!((remotes.get_mut(1).take_due(), remotes.get_mut(0).take_due()), (None, Some(Control::Cancel)));
         assert!(remotes.are_done_with() && !remotes.were_over());
-        remotes.set_targets(None);
-        assert!(remotes.were_over() && remotes.targets().is_empty());
+        remotes.set_targets();
+        assert!(remotes.were_over() && address(&mut remotes, GROUP).is_empty());
     }
 }
