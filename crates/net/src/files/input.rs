@@ -1,15 +1,17 @@
 //! A file to send.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use anabranch_host::{Manifest, Object, ObjectName};
+use rayon::prelude::*;
 
-/// Bytes read at once to hash a file.
-const CHUNK: usize = 4 << 20;
+/// Bytes of a file that are hashed at once, and those of them that a core reads at once.
+const CHUNK: u64 = 4 << 20;
+const PIECE: usize = 1 << 20;
 
 /// A file that is read at the places that are asked for, and must not change meanwhile. Clones share it.
 #[derive(Clone, Debug)]
@@ -40,20 +42,18 @@ impl Input {
         Self::hashed(regular(file)?, name)
     }
 
-    fn hashed(mut file: File, name: &str) -> io::Result<Self> {
+    fn hashed(file: File, name: &str) -> io::Result<Self> {
         let name = ObjectName::new(name).map_err(|error| invalid(&error.to_string()))?;
-        // A byte more, so that one read has a small file.
-        let chunk = file.metadata()?.len().min(CHUNK as u64 - 1) as usize + 1;
-        let (mut hasher, mut size, mut chunk) = (blake3::Hasher::new(), 0, vec![0; chunk]);
-        loop {
-            match file.read(&mut chunk)? {
-                0 => break,
-                read => {
-                    // On all cores: nothing is sent before the hash is known.
-                    hasher.update_rayon(&chunk[..read]);
-                    size += read as u64;
-                }
-            }
+        let size = file.metadata()?.len();
+        let (mut hasher, mut chunk) = (blake3::Hasher::new(), vec![0; size.min(CHUNK) as usize]);
+        for offset in (0..size).step_by(CHUNK as usize) {
+            let chunk = &mut chunk[..(size - offset).min(CHUNK) as usize];
+            // On all cores, both: nothing is sent before the hash is known.
+            chunk
+                .par_chunks_mut(PIECE)
+                .enumerate()
+                .try_for_each(|(n, piece)| read(&file, offset + (n * PIECE) as u64, piece))?;
+            hasher.update_rayon(chunk);
         }
         let manifest = Manifest { hash: *hasher.finalize().as_bytes(), size, name, signature: None };
         Ok(Self { file: Arc::new(file), manifest })
@@ -83,9 +83,13 @@ impl Object for Input {
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was sent"),
-            _ => error,
-        })
+        read(&self.file, offset, bytes)
     }
+}
+
+fn read(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+    file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was read"),
+        _ => error,
+    })
 }
