@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use anabranch_host::{Ecn, Host, HostConfig, HostEvent, Received, SessionId};
 use anabranch_transport::Time;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use crate::NetError;
+use crate::busy_poll::BusyPoll;
 use crate::clock::Clock;
 use crate::socket::{Arrivals, Socket};
 use crate::waker::{Waker, Wakes};
@@ -59,6 +60,7 @@ pub struct Endpoint {
     /// The last thing that the system said about a datagram that was sent. Sessions have timers for that; it explains their failure.
     send_error: Option<io::Error>,
     sent_bytes: u64,
+    busy_poll: BusyPoll,
     wakes: Wakes,
 }
 
@@ -87,6 +89,7 @@ impl Endpoint {
             next_ecn: Ecn::NotEct,
             send_error: None,
             sent_bytes: 0,
+            busy_poll: BusyPoll::default(),
             wakes: Wakes::new().map_err(failed("make a pipe".to_owned()))?,
         })
     }
@@ -208,15 +211,15 @@ impl Endpoint {
     }
 
     /// Waits for a socket, or for so long.
-    fn wait(&self, limit: Duration, blocked: bool) -> Result<(), NetError> {
+    fn wait(&mut self, limit: Duration, blocked: bool) -> Result<(), NetError> {
         let events = if blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let mut sockets = vec![PollFd::new(&self.wakes, PollFlags::IN), PollFd::new(&self.socket, events)];
-        let groups = self.groups.iter().filter_map(|group| group.joined.as_ref());
+        let Self { busy_poll, wakes, socket, groups, .. } = self;
+        let mut sockets = vec![PollFd::new(&*wakes, PollFlags::IN), PollFd::new(&*socket, events)];
+        let groups = groups.iter().filter_map(|group| group.joined.as_ref());
         sockets.extend(groups.map(|group| PollFd::new(group, PollFlags::IN)));
-        let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
         let failed = |error| NetError::Socket { what: "wait for datagrams".to_owned(), error };
-        match poll(&mut sockets, Some(&limit)) {
-            Ok(_) if sockets[0].revents().contains(PollFlags::IN) => self.wakes.take().map_err(failed),
+        match busy_poll.wait(&mut sockets, limit) {
+            Ok(_) if sockets[0].revents().contains(PollFlags::IN) => wakes.take().map_err(failed),
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(failed(error.into())),
         }

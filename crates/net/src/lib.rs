@@ -34,6 +34,7 @@
 //! # }
 //! ```
 
+mod busy_poll;
 mod clock;
 mod directory;
 mod endpoint;
