@@ -2,8 +2,10 @@
 
 mod fetching;
 mod files;
+mod ipv6;
 mod keys;
 mod lab;
+mod namespace;
 mod program;
 mod resuming;
 mod sending;

@@ -1,58 +1,24 @@
 //! The switch as a process: what it says when it begins, when it is stopped, and what is wrong with its file.
 
-use std::path::Path;
-use std::process::Command;
-
 use rustix::process::Signal;
 
-use crate::program::{Program, run};
+use crate::namespace::Namespace;
+use crate::program::run;
 
-/// A network namespace with a pair of interfaces, deleted at the end.
-struct Namespace(String);
-
-impl Namespace {
-    /// None, and the reason is printed, where none can be made.
-    fn new() -> Option<Self> {
-        let name = format!("scdp-test-{}", std::process::id());
-        let run = |arguments: &str| Command::new("ip").args(arguments.split(' ')).output();
-        match run(&format!("netns add {name}")) {
-            Ok(output) if output.status.success() => {}
-            Ok(output) => {
-                eprintln!("skipped: no network namespace: {}", String::from_utf8_lossy(&output.stderr).trim());
-                return None;
-            }
-            Err(error) => {
-                eprintln!("skipped: no `ip`: {error}");
-                return None;
-            }
-        }
-        let namespace = Self(name);
-        let name = &namespace.0;
-        for step in ["link add p0 type veth peer name p1", "link set p0 up"] {
-            assert!(run(&format!("-n {name} {step}")).expect("`ip` is there").status.success(), "{step}");
-        }
-        Some(namespace)
-    }
-
-    fn start(&self, folder: &Path, arguments: &str) -> Program {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.0, env!("CARGO_BIN_EXE_scdp"), "switch"]);
-        Program::spawn(command.args(arguments.split_whitespace()).current_dir(folder))
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "delete", &self.0]).output();
-    }
+/// A network namespace with a pair of interfaces, one of them down. None where none can be made.
+fn namespace() -> Option<Namespace> {
+    let namespace = Namespace::new("pair")?;
+    namespace.ip("link add p0 type veth peer name p1");
+    namespace.ip("link set p0 up");
+    Some(namespace)
 }
 
 #[test]
 fn a_switch_runs_until_it_is_stopped_and_tells_what_it_counted() {
-    let Some(namespace) = Namespace::new() else { return };
+    let Some(namespace) = namespace() else { return };
     let folder = tempfile::tempdir().expect("a directory");
 
-    let mut switch = namespace.start(folder.path(), "--port p0 --port p1 --json --counters counters.json");
+    let mut switch = namespace.start(folder.path(), "switch --port p0 --port p1 --json --counters counters.json");
     let down = switch.wait_for("\"warning\"");
     assert!(down.contains("p1 is down") && down.contains("ip link set dev p1 up"), "{down}");
     let line: serde_json::Value = serde_json::from_str(&switch.wait_for("listening")).expect("JSON");
@@ -71,7 +37,7 @@ fn a_switch_runs_until_it_is_stopped_and_tells_what_it_counted() {
     let file: serde_json::Value = serde_json::from_str(&file).expect("JSON");
     assert_eq!(file["p0"], last[0]["counters"]);
 
-    let missing = namespace.start(folder.path(), "--port p0 --port p7").end();
+    let missing = namespace.start(folder.path(), "switch --port p0 --port p7").end();
     assert_eq!(missing.code, Some(2));
     assert!(missing.text.contains("p7: no such network interface here; there are"), "{}", missing.text);
     assert!(missing.text.contains("hint: a switch has the interfaces of one network namespace"), "{}", missing.text);
