@@ -53,7 +53,7 @@ LAYERS = {
     """,
     "net": """
         clock socket waker
-        files
+        busy_poll files
         error report
         endpoint
         directory
@@ -65,8 +65,8 @@ LAYERS = {
         probability testing
         frame
         checksum counters forwarding
-        igmp impair mark offload trim
-        membership queue
+        igmp impair mark trim
+        membership offload queue
         port
         config
         error switch
