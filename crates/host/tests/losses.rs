@@ -46,3 +46,22 @@ fn losses_neither_end_a_session_nor_divide_a_group() {
         assert!(ratio < times, "loss {loss}, burst {burst}: {ratio}");
     }
 }
+
+#[test]
+fn a_first_window_that_nobody_gets_makes_no_copies() {
+    for receivers in [3, 10] {
+        let mut world = World::new(receivers as u64, receivers + 1, Faults::default());
+        (1..=receivers).for_each(|n| world.nodes[n].joined.push(group()));
+        let mut to_group = 0;
+        world.filter = Some(Box::new(move |_, to, _| {
+            to_group += u32::from(to == group());
+            to != group() || to_group > 32
+        }));
+        let all: Vec<usize> = (1..=receivers).collect();
+        world.send(0, &all, &bytes(1, SIZE), "object", Some(group()));
+        assert!(world.run_for(30));
+        assert!(world.nodes[1..].iter().all(|node| node.received.len() == 1));
+        let ratio = world.nodes[0].bytes_sent as f64 / SIZE as f64;
+        assert!(ratio < 1.4, "{receivers} receivers: {ratio}");
+    }
+}

@@ -213,12 +213,12 @@ impl Endpoint {
     /// Waits for a socket, or for so long.
     fn wait(&mut self, limit: Duration, blocked: bool) -> Result<(), NetError> {
         let events = if blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let Self { busy_poll, wakes, socket, groups, .. } = self;
+        let Self { host, busy_poll, wakes, socket, groups, .. } = self;
         let mut sockets = vec![PollFd::new(&*wakes, PollFlags::IN), PollFd::new(&*socket, events)];
         let groups = groups.iter().filter_map(|group| group.joined.as_ref());
         sockets.extend(groups.map(|group| PollFd::new(group, PollFlags::IN)));
         let failed = |error| NetError::Socket { what: "wait for datagrams".to_owned(), error };
-        match busy_poll.wait(&mut sockets, limit) {
+        match busy_poll.wait(&mut sockets, limit, host.sessions() > 0) {
             Ok(_) if sockets[0].revents().contains(PollFlags::IN) => wakes.take().map_err(failed),
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(failed(error.into())),

@@ -55,6 +55,9 @@ impl Input {
                 .try_for_each(|(n, piece)| read(&file, offset + (n * PIECE) as u64, piece))?;
             hasher.update_rayon(chunk);
         }
+        if file.read_at(&mut [0], size)? > 0 {
+            return Err(invalid("has more bytes than the system says: copy it, and send the copy"));
+        }
         let manifest = Manifest { hash: *hasher.finalize().as_bytes(), size, name, signature: None };
         Ok(Self { file: Arc::new(file), manifest })
     }
@@ -89,7 +92,32 @@ impl Object for Input {
 
 fn read(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was read"),
+        io::ErrorKind::UnexpectedEof => {
+            io::Error::new(error.kind(), "the file has fewer bytes than it had, or than the system says")
+        }
         _ => error,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_several_chunks_has_the_hash_of_its_bytes() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("rivers.bin");
+        for size in [0, 1, PIECE - 1, PIECE + 1, 2 * CHUNK as usize + PIECE + 7] {
+            let bytes: Vec<u8> = (0..size).map(|n| (n.wrapping_mul(2_654_435_761) >> 16) as u8).collect();
+            std::fs::write(&path, &bytes).expect("written");
+            let input = Input::open(&path, None).expect("read");
+            assert_eq!((input.manifest.size, input.manifest.hash), (size as u64, *blake3::hash(&bytes).as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_file_of_which_the_system_does_not_tell_the_size_is_refused() {
+        let error = Input::open(Path::new("/proc/version"), None).expect_err("it has bytes, and no size");
+        assert!(error.to_string().contains("more bytes than the system says"), "{error}");
+    }
 }

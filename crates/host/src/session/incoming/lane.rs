@@ -23,7 +23,7 @@ pub(crate) struct Lane {
     confirmed: Option<Unsealer>,
     /// The sender is there now: nobody plays back what it said to somebody at some other time.
     is_proven: bool,
-    /// The request, or the last word.
+    /// The request, what shows that its answer has arrived, or how the session ended.
     repeat: Repeat,
     /// Whether the object was right, until the sender has seen it.
     last_word: Option<Control>,
@@ -184,7 +184,8 @@ impl Lane {
     /// The session has ended. The sender is told; whether the object was right again and again, until it says that it knows.
     pub(super) fn close(&mut self, now: Time, ending: &Ending) {
         self.tell_ending(ending);
-        self.last_word = self.due.filter(|word| matches!(word, Control::Close { .. }) && !self.ended);
+        self.last_word =
+            self.due.filter(|word| matches!(word, Control::Close { .. }) && self.has_answered() && !self.ended);
         if self.last_word.is_some() {
             self.repeat.start(now);
             self.repeat.take(now);

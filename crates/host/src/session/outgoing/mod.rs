@@ -162,7 +162,7 @@ impl Outgoing {
         if self.remotes.get(index).phase() != Phase::Opening {
             return;
         }
-        let is_repeated = self.remotes.on_answer(index, unsealer, sealer);
+        let is_repeated = self.remotes.change(index).on_answer(unsealer, sealer);
         match answer {
             // It is shown that its sender is there now, and not one whose datagrams somebody has recorded. If this is lost, it learns that when
             // it is asked how it ended.
@@ -240,9 +240,9 @@ impl Outgoing {
                 self.drain(now);
             }
             Control::NoMulticast => {
-                if self.remotes.on_no_multicast(index) {
-                    self.sender.probe_receiver(index as Peer);
-                }
+                self.remotes.change(index).on_no_multicast();
+                // Without a symbol it cannot ask for any.
+                self.sender.probe_receiver(index as Peer);
             }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
             Control::GivenUp | Control::Detached => {}

@@ -27,8 +27,10 @@ pub(super) enum Phase {
 enum Delivery {
     /// By the group, if there is one.
     Group,
-    /// So, too; but nothing has come yet. The next symbol that is for it alone goes to the group, to learn whether that gets there.
-    Trial,
+    /// So, too; but nothing has come yet, it says. It is sent a symbol by the group and by itself.
+    Probe,
+    /// That symbol has left. If it says so again, it is sent copies.
+    Probed,
     /// What goes to the group does not get there: it is sent copies.
     Copies,
     /// Not at all: it is sent symbols of its own, at its own pace.
@@ -53,8 +55,6 @@ pub(crate) struct Remote {
     /// The answer is due: the first one, or once more since it was lost.
     answer_due: bool,
     delivery: Delivery,
-    /// Symbols that had been sent to the group when it answered.
-    group_symbols: u64,
 }
 
 impl Remote {
@@ -81,7 +81,6 @@ impl Remote {
             due: None,
             answer_due: false,
             delivery: Delivery::Group,
-            group_symbols: 0,
         }
     }
 
@@ -133,9 +132,8 @@ impl Remote {
         self.sealer.as_mut()
     }
 
-    /// It has answered, when so many symbols had been sent to the group; after the offer had to be repeated perhaps: if so.
-    pub(super) fn on_answer(&mut self, group_symbols: u64, unsealer: Unsealer, sealer: Sealer) -> bool {
-        self.group_symbols = group_symbols;
+    /// It has answered, after the offer had to be repeated perhaps: if so.
+    pub(super) fn on_answer(&mut self, unsealer: Unsealer, sealer: Sealer) -> bool {
         (self.unsealer, self.sealer) = (Some(unsealer), Some(sealer));
         self.repeat.stop();
         self.phase = Phase::Active;
@@ -157,25 +155,23 @@ impl Remote {
         }
     }
 
-    /// Nothing has come to it by way of the group, it says, to which so many symbols have been sent. That tells something only if some were sent since
-    /// it answered: the first window may have been lost, and what comes after it waits for others. Whether it tells nothing, so that it
-    /// is to be sent one.
-    pub(super) fn on_no_multicast(&mut self, group_symbols: u64) -> bool {
-        match self.delivery {
-            Delivery::Group | Delivery::Trial if group_symbols == self.group_symbols => self.delivery = Delivery::Trial,
-            Delivery::Group | Delivery::Trial => self.delivery = Delivery::Copies,
-            Delivery::Copies | Delivery::Detached => {}
-        }
-        self.delivery == Delivery::Trial
+    /// Nothing has come to it by way of the group, it says. The first time that may be because the first window was lost, and what comes
+    /// after it waits for others.
+    pub(super) fn on_no_multicast(&mut self) {
+        self.delivery = match self.delivery {
+            Delivery::Group => Delivery::Probe,
+            Delivery::Probed => Delivery::Copies,
+            other => other,
+        };
     }
 
-    /// Whether the symbol that is for it alone is to be sent to the group instead.
-    pub(super) fn take_group_trial(&mut self) -> bool {
-        let is_trial = self.delivery == Delivery::Trial;
-        if is_trial {
-            self.delivery = Delivery::Group;
+    /// A symbol is sent by the group that all get who were to be sent one. Whether this one was.
+    pub(super) fn on_group_probe(&mut self) -> bool {
+        let waits = self.delivery == Delivery::Probe;
+        if waits {
+            self.delivery = Delivery::Probed;
         }
-        is_trial
+        waits
     }
 
     /// It has all symbols that it needs.

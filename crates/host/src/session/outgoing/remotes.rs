@@ -7,7 +7,6 @@ use anabranch_transport::{Duration, GROUP, Peer, Time};
 use super::remote::Remote;
 use crate::session::{Failure, Outcome};
 use crate::wire::Control;
-use crate::{Sealer, Unsealer};
 
 /// Receivers.
 #[derive(Debug)]
@@ -18,8 +17,6 @@ pub(super) struct Remotes {
     /// Where symbols go that are for all.
     targets: Vec<SocketAddr>,
     group: Option<SocketAddr>,
-    /// Symbols that were sent to the group.
-    group_symbols: u64,
     /// Nobody needs anything more.
     over: bool,
     /// Receivers whose fate is new to the application.
@@ -29,15 +26,7 @@ pub(super) struct Remotes {
 impl Remotes {
     /// Receivers, and where symbols go that are for all, if there is such an address.
     pub(super) fn new(remotes: Vec<Remote>, group: Option<SocketAddr>) -> Self {
-        Self {
-            all: remotes,
-            changed: true,
-            targets: Vec::new(),
-            group,
-            group_symbols: 0,
-            over: false,
-            outcomes: Vec::new(),
-        }
+        Self { all: remotes, changed: true, targets: Vec::new(), group, over: false, outcomes: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -93,25 +82,15 @@ impl Remotes {
     /// Where a symbol goes, added to `to`: to all who need it, or to one.
     pub(super) fn address(&mut self, peer: Peer, to: &mut Vec<SocketAddr>) {
         if peer == GROUP {
-            self.group_symbols += 1;
             return to.extend_from_slice(&self.targets);
         }
-        let remote = &mut self.all[usize::from(peer)];
-        let group = self.group.filter(|_| remote.take_group_trial());
-        self.group_symbols += u64::from(group.is_some());
-        to.push(group.unwrap_or(remote.peer()));
-    }
-
-    /// A receiver has answered. Whether the offer had to be repeated.
-    pub(super) fn on_answer(&mut self, index: usize, unsealer: Unsealer, sealer: Sealer) -> bool {
-        let group_symbols = self.group_symbols;
-        self.change(index).on_answer(group_symbols, unsealer, sealer)
-    }
-
-    /// A receiver says that nothing comes by way of the group. Whether it is to be sent a symbol to learn whether that is so.
-    pub(super) fn on_no_multicast(&mut self, index: usize) -> bool {
-        let group_symbols = self.group_symbols;
-        self.change(index).on_no_multicast(group_symbols)
+        let index = usize::from(peer);
+        if self.group.is_some() && self.all[index].on_group_probe() {
+            // One is enough for all who wait for one.
+            self.all.iter_mut().for_each(|remote| _ = remote.on_group_probe());
+            to.extend(self.group);
+        }
+        to.push(self.all[index].peer());
     }
 
     /// Whether nobody needed anything more when the targets were last set.
@@ -201,7 +180,9 @@ mod tests {
         assert_eq!(address(&mut remotes, GROUP), [peer(100)]);
         assert_eq!(address(&mut remotes, 3), [peer(3)]);
         assert!(!remotes.have_changed());
-        assert!(!remotes.on_no_multicast(1));
+        remotes.change(1).on_no_multicast();
+        address(&mut remotes, 1);
+        remotes.change(1).on_no_multicast();
         remotes.change(2).detach();
         assert!(remotes.have_changed());
         remotes.set_targets();
@@ -214,14 +195,15 @@ mod tests {
     }
 
     #[test]
-    fn that_nothing_came_by_the_group_is_believed_when_something_was_sent_there() {
-        let mut remotes = offered(2, Some(peer(100)));
+    fn that_nothing_came_by_the_group_is_believed_when_it_is_said_again() {
+        let mut remotes = offered(3, Some(peer(100)));
+        (0..2).for_each(|index| remotes.change(index).on_no_multicast());
+        remotes.change(1).on_no_multicast();
         remotes.set_targets();
-        assert!(remotes.on_no_multicast(1), "it may have come too late for the first window");
-        remotes.set_targets();
-        assert_eq!(address(&mut remotes, 1), [peer(100)], "a symbol of its own, by the group");
-        assert_eq!(address(&mut remotes, 1), [peer(1)]);
-        assert!(!remotes.on_no_multicast(1));
+        assert_eq!(address(&mut remotes, 1), [peer(100), peer(1)], "a symbol by the group, and in any case");
+        assert_eq!(address(&mut remotes, 0), [peer(0)], "who has got that one");
+        remotes.change(1).on_no_multicast();
+        remotes.change(2).on_no_multicast();
         remotes.set_targets();
         assert_eq!(address(&mut remotes, GROUP), [peer(1), peer(100)]);
     }
