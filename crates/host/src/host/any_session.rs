@@ -150,7 +150,7 @@ impl AnySession {
         }
     }
 
-    /// Whether it is over but for a last word that may have to be repeated.
+    /// Whether it is over but for a close that may have to be repeated.
     pub(super) fn is_ending(&self) -> bool {
         matches!(self, Self::Incoming(incoming) if incoming.is_closed())
     }

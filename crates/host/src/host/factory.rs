@@ -10,7 +10,7 @@ use anabranch_transport::scdp::{Layout, Mode, ScdpConfig, Sender};
 use super::opener::{Opener, Pending};
 use crate::config::{HostConfig, symbol_bytes};
 use crate::random::Random;
-use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Pace, Remote, Terms};
+use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Remote, Terms};
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer};
 
@@ -82,18 +82,12 @@ impl Factory {
             origin: Origin::Offered { salt, group },
             manifest,
             object,
-            options: *sender.options(),
             sender,
             lane: 0,
             sealer: Sealer::new(self.config.protection.opener(salt)),
             remotes: receivers.iter().map(|&peer| Remote::offered(now, peer)).collect(),
-            pace: self.config.rate.map(Pace::new),
-            detach_after: self.config.stragglers.detach_after(),
-            config,
-            give_up_after: self.config.give_up_after,
-            stall_after: self.config.stall_after,
         };
-        Ok(Outgoing::new(now, beginning))
+        Ok(Outgoing::new(now, beginning, &self.config))
     }
 
     /// A session that sends what was requested.
@@ -125,18 +119,12 @@ impl Factory {
             origin: Origin::requested(bytes, validated),
             manifest,
             object,
-            options: *sender.options(),
             sender,
             lane: request.lane as u8,
             sealer: Sealer::new(protection.responder(opener.salt, salt, 0)),
             remotes: vec![Remote::asking(opener.peer, unsealer, confirmed)],
-            pace: self.config.rate.map(Pace::new),
-            detach_after: self.config.stragglers.detach_after(),
-            config,
-            give_up_after: self.config.give_up_after,
-            stall_after: self.config.stall_after,
         };
-        Ok(Outgoing::new(now, beginning))
+        Ok(Outgoing::new(now, beginning, &self.config))
     }
 
     /// One of several servers that are asked for an object.

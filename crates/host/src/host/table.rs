@@ -10,7 +10,7 @@ use super::opener::Pending;
 use crate::event::SessionId;
 use crate::schedule::Schedule;
 
-/// Sessions that are over but for a last word that may have to be repeated, at most: of more, the oldest is forgotten.
+/// Sessions that are over but for a close that may have to be repeated, at most: of more, the oldest is forgotten.
 const ENDINGS: usize = 1024;
 
 /// Which session a datagram is of, and of which of its ends.
@@ -27,7 +27,7 @@ pub(super) struct Table {
     /// By address and number of the other end.
     routes: HashMap<(SocketAddr, u32), Route>,
     schedule: Schedule,
-    /// Sessions that are over but for a last word that may have to be repeated.
+    /// Sessions that are over but for a close that may have to be repeated.
     endings: BTreeSet<SessionId>,
     last_id: u64,
 }
@@ -38,7 +38,7 @@ impl Table {
         self.sessions.len()
     }
 
-    /// How many there are that have more to do than to repeat a last word.
+    /// How many there are that have more to do than to repeat a close.
     pub(super) fn active(&self) -> usize {
         self.sessions.len() - self.endings.len()
     }
@@ -112,12 +112,12 @@ impl Table {
         self.endings.remove(&id);
     }
 
-    /// All that a session has left to do is to repeat a last word. Whether that is new.
+    /// All that a session has left to do is to repeat a close. Whether that is new.
     pub(super) fn end(&mut self, id: SessionId) -> bool {
         self.endings.insert(id)
     }
 
-    /// The oldest session that has only a last word to repeat, if there are too many of them.
+    /// The oldest session that has only a close to repeat, if there are too many of them.
     pub(super) fn ending_too_many(&self) -> Option<SessionId> {
         self.endings.first().copied().filter(|_| self.endings.len() > ENDINGS)
     }

@@ -12,4 +12,3 @@ mod repeat;
 pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms};
 pub use outcome::{Failure, Outcome};
 pub(crate) use outgoing::{Beginning, HEADERS, Origin, Outgoing, Remote};
-pub(crate) use pace::Pace;

@@ -246,7 +246,7 @@ impl World {
                     }
                     self.act(n);
                 }
-                // What has sent its last word is over.
+                // What has sent its close is over.
                 self.act(n);
             }
             let timers = self.nodes.iter().filter(|node| !node.dead).filter_map(|node| node.host.poll_timeout());

@@ -16,6 +16,9 @@ use thiserror::Error;
 
 use super::begun::Begun;
 
+/// Bytes that are read back to be hashed while others come, at most: some blocks.
+const CATCH_UP: u64 = 4 << 20;
+
 /// Why a file could not be received.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -67,9 +70,6 @@ pub struct Output {
     hashed: u64,
     finished: bool,
 }
-
-/// Bytes that are read back at once to be hashed while others come, at most: some blocks.
-const CATCH_UP: u64 = 4 << 20;
 
 impl Output {
     /// Makes room for a file in `directory`.
@@ -145,7 +145,10 @@ impl Output {
 
     /// Reads back what is there and was not hashed when it came.
     fn hash_up_to(&mut self, end: u64) -> Result<(), OutputError> {
-        let mut chunk = vec![0; end.saturating_sub(self.hashed).min(1 << 20) as usize];
+        if self.hashed >= end {
+            return Ok(());
+        }
+        let mut chunk = vec![0; (end - self.hashed).min(1 << 20) as usize];
         while self.hashed < end {
             let size = (end - self.hashed).min(chunk.len() as u64) as usize;
             let read = self.file.read_exact_at(&mut chunk[..size], self.hashed);

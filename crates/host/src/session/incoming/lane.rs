@@ -25,8 +25,8 @@ pub(crate) struct Lane {
     is_proven: bool,
     /// The request, what shows that its answer has arrived, or how the session ended.
     repeat: Repeat,
-    /// Whether the object was right, until the sender has seen it.
-    last_word: Option<Control>,
+    /// The close, until the sender has answered it.
+    unanswered_close: Option<Control>,
     /// Messages that are due.
     due: Option<Control>,
     answer_due: bool,
@@ -48,7 +48,7 @@ impl Lane {
             confirmed: None,
             is_proven: false,
             repeat: Repeat::default(),
-            last_word: None,
+            unanswered_close: None,
             due: None,
             answer_due: false,
             cookie: None,
@@ -163,9 +163,9 @@ impl Lane {
         self.refused = Some(refusal);
     }
 
-    /// The sender has seen the last word.
-    pub(super) fn on_last_word_seen(&mut self) {
-        (self.ended, self.due, self.last_word) = (true, None, None);
+    /// The sender has answered the close.
+    pub(super) fn on_close_answered(&mut self) {
+        (self.ended, self.due, self.unanswered_close) = (true, None, None);
         self.repeat.stop();
     }
 
@@ -184,9 +184,9 @@ impl Lane {
     /// The session has ended. The sender is told; whether the object was right again and again, until it says that it knows.
     pub(super) fn close(&mut self, now: Time, ending: &Ending) {
         self.tell_ending(ending);
-        self.last_word =
+        self.unanswered_close =
             self.due.filter(|word| matches!(word, Control::Close { .. }) && self.has_answered() && !self.ended);
-        if self.last_word.is_some() {
+        if self.unanswered_close.is_some() {
             self.repeat.start(now);
             self.repeat.take(now);
         }
@@ -227,8 +227,8 @@ impl Lane {
 
     /// A message that is due once, appended to `out`. Whether there was one.
     pub(super) fn poll_message(&mut self, now: Time, out: &mut Vec<u8>) -> Result<bool, SealError> {
-        if self.last_word.is_some() && self.repeat.take(now) {
-            self.due = self.last_word;
+        if self.unanswered_close.is_some() && self.repeat.take(now) {
+            self.due = self.unanswered_close;
         }
         let Some(control) = self.due.take() else { return Ok(false) };
         self.control(control, out).map(|()| true)

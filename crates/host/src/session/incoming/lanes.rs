@@ -80,9 +80,9 @@ impl Lanes {
         }
     }
 
-    /// One has seen the last word. Whether all have that may wait for it.
-    pub(super) fn on_last_word_seen(&mut self, index: usize) -> bool {
-        self.lanes[index].on_last_word_seen();
+    /// One has answered the close. Whether all have that may wait for it.
+    pub(super) fn on_close_answered(&mut self, index: usize) -> bool {
+        self.lanes[index].on_close_answered();
         self.lanes.iter().all(|lane| lane.is_ended() || !lane.has_answered())
     }
 

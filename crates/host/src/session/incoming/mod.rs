@@ -1,6 +1,6 @@
 //! A session that receives: an object that was offered, or one that was asked of several servers.
 
-mod delivery;
+mod backlog;
 mod found;
 mod lane;
 mod lanes;
@@ -19,8 +19,8 @@ use super::outcome::Failure;
 use crate::limits::Limits;
 use crate::wire::{Answer, Control, Object as Wanted, SymbolRepr};
 use crate::{Manifest, Payload, Received, SealError, Sealer, Unsealer};
-use delivery::Delivery;
-pub(crate) use delivery::News;
+use backlog::Backlog;
+pub(crate) use backlog::News;
 use found::Found;
 pub(crate) use lane::Lane;
 use lanes::Lanes;
@@ -50,7 +50,7 @@ pub(crate) struct Incoming {
     limits: Limits,
     multicast: Multicast,
     pulls: Pulls,
-    delivery: Delivery,
+    backlog: Backlog,
     sent_bytes: u64,
 }
 
@@ -69,7 +69,7 @@ impl Incoming {
         let mut incoming = Self::new(lifetime, Lanes::offering(lane), terms, config);
         incoming.multicast = Multicast::new(grouped);
         incoming.found = Some(Found { manifest, options });
-        incoming.delivery.push(News::Found);
+        incoming.backlog.push(News::Found);
         incoming
     }
 
@@ -90,7 +90,7 @@ impl Incoming {
             largest_packet,
             limits,
             multicast: Multicast::new(false),
-            delivery: Delivery::new(limits.session),
+            backlog: Backlog::new(limits.session),
             sent_bytes: 0,
         }
     }
@@ -125,7 +125,7 @@ impl Incoming {
 
     /// A block has been taken by the application. Whether there may be something to send that there was no room for.
     pub(crate) fn on_taken(&mut self, bytes: usize) -> bool {
-        self.delivery.on_taken(bytes)
+        self.backlog.on_taken(bytes)
     }
 
     pub(crate) fn waiting_for(&self) -> String {
@@ -148,7 +148,7 @@ impl Incoming {
     }
 
     pub(crate) fn take_news(&mut self) -> Vec<News> {
-        self.delivery.take()
+        self.backlog.take()
     }
 
     /// Whether nothing more will happen.
@@ -182,7 +182,7 @@ impl Incoming {
         self.lifetime.close(now, ending);
     }
 
-    /// A sender goes on after the end: the last word was lost.
+    /// A sender goes on after the end: the close was lost.
     fn on_question(&mut self, now: Time, lane: usize) {
         if let Phase::Closed(ending) = self.lifetime.phase() {
             self.lanes[lane].tell_ending(ending);
@@ -218,7 +218,7 @@ impl Incoming {
                     (Ok(found), None) => {
                         self.found = Some(found);
                         self.lifetime.enter(now, Phase::Offered);
-                        self.delivery.push(News::Found);
+                        self.backlog.push(News::Found);
                     }
                     (Ok(found), Some(known)) if known.is_same(&found) => {}
                     (Ok(_), Some(_)) => self.fail(now, Failure::ReplicasDiffer),
@@ -245,7 +245,7 @@ impl Incoming {
         }
         self.lanes.fail();
         self.lifetime.fail(now);
-        self.delivery.push(News::Failed(failure));
+        self.backlog.push(News::Failed(failure));
     }
 
     /// A symbol has come.
@@ -258,7 +258,7 @@ impl Incoming {
         arrival: Received,
     ) {
         self.on_question(now, lane);
-        if self.delivery.is_full() {
+        if self.backlog.is_full() {
             return;
         }
         let (Some(found), Some(receiver)) = (&self.found, self.transport.receiver()) else { return };
@@ -291,15 +291,15 @@ impl Incoming {
             }
             Control::Detached => {
                 if self.multicast.on_detached() {
-                    self.delivery.push(News::Detached);
+                    self.backlog.push(News::Detached);
                 }
             }
             // It wants to know how it ended.
             Control::KeepAlive if *self.lifetime.phase() == Phase::Checking => self.lanes[index].tell_keep_alive(),
             Control::KeepAlive => self.on_question(now, index),
-            // It has seen the last word.
+            // It answers the close.
             Control::Close { .. } if self.is_closed() => {
-                if self.lanes.on_last_word_seen(index) {
+                if self.lanes.on_close_answered(index) {
                     self.lifetime.forget(now);
                 }
             }
@@ -310,7 +310,7 @@ impl Incoming {
     /// All bytes were handed over.
     fn complete(&mut self, now: Time) {
         self.lifetime.enter(now, Phase::Checking);
-        self.delivery.push(News::Complete);
+        self.backlog.push(News::Complete);
     }
 
     /// What the receiver has to tell.
@@ -323,7 +323,7 @@ impl Incoming {
                     let mut bytes = receiver.take_block(block);
                     let offset = found.place(block, &mut bytes);
                     self.lifetime.on_progress(now);
-                    self.delivery.push(News::Block { offset, bytes });
+                    self.backlog.push(News::Block { offset, bytes });
                 }
                 Event::Completed { .. } if *self.lifetime.phase() == Phase::Receiving => {
                     // An object that was recorded and is played back completes; nobody is there to confirm it.
@@ -397,7 +397,7 @@ impl Incoming {
             }
         }
         if self.pulls.is_empty()
-            && !self.delivery.is_full()
+            && !self.backlog.is_full()
             && let Some(receiver) = self.transport.receiver()
         {
             self.pulls.collect(now, receiver);

@@ -9,10 +9,9 @@ mod remote;
 mod remotes;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use anabranch_transport::scdp::{Header, Layout, Options, Pull, ScdpConfig, Sender, StragglerPolicy, Symbol};
-use anabranch_transport::{Arrival, Duration, Endpoint, Event, Peer, Stats, Time};
+use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Symbol};
+use anabranch_transport::{Arrival, Endpoint, Event, Peer, Stats, Time};
 
 use super::blocks::Blocks;
 use super::lag::Lag;
@@ -20,7 +19,7 @@ use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
 use crate::keys::TAG;
 use crate::wire::{Answer, Control, Held, Offer, Open, Parameters, Salt, SymbolRepr};
-use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer, wire};
+use crate::{Ecn, HostConfig, Manifest, Object, SealError, Sealer, Stragglers, Unsealer, wire};
 pub(crate) use origin::Origin;
 use progress::Progress;
 use remote::Phase;
@@ -31,7 +30,7 @@ use remotes::Remotes;
 pub(crate) const HEADERS: usize = wire::SYMBOL_HEADER + TAG;
 
 /// Bytes of a message such as the one that a session is cancelled.
-const LAST_WORD: usize = 64;
+const FINAL_MESSAGE: usize = 64;
 
 /// What a receiver says that has everything.
 const DONE: Pull = Pull { block: 0, upto: 0, base: 0, fin: true, retry: false, done: true };
@@ -43,16 +42,9 @@ pub(crate) struct Beginning {
     pub(crate) manifest: Manifest,
     pub(crate) object: Box<dyn Object>,
     pub(crate) sender: Sender,
-    pub(crate) options: Options,
     pub(crate) lane: u8,
     pub(crate) sealer: Sealer,
     pub(crate) remotes: Vec<Remote>,
-    pub(crate) pace: Option<Pace>,
-    /// How long a receiver may be behind before it leaves its group.
-    pub(crate) detach_after: Option<Duration>,
-    pub(crate) config: Arc<ScdpConfig>,
-    pub(crate) give_up_after: Duration,
-    pub(crate) stall_after: Duration,
 }
 
 /// The sending end.
@@ -80,12 +72,12 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    pub(crate) fn new(now: Time, beginning: Beginning) -> Self {
-        let Beginning { session, origin, manifest, object, sender, options, lane, sealer, .. } = beginning;
-        let Beginning { remotes, pace, detach_after, config, give_up_after, stall_after, .. } = beginning;
+    pub(crate) fn new(now: Time, beginning: Beginning, config: &HostConfig) -> Self {
+        let Beginning { session, origin, manifest, object, sender, lane, sealer, remotes } = beginning;
+        let options = *sender.options();
         let layout = Layout::from_options(&options).expect("the sender made them");
         let group = origin.group();
-        let lag = detach_after.filter(|_| remotes.len() > 1);
+        let lag = config.stragglers.detach_after().filter(|_| remotes.len() > 1);
         Self {
             session,
             origin,
@@ -97,10 +89,10 @@ impl Outgoing {
             sealer,
             lag: lag.map(|time| Lag::new(now, u32::from(options.window), time, remotes.len())),
             remotes: Remotes::new(remotes, group),
-            pace,
+            pace: config.rate.map(Pace::new),
             paced_until: None,
-            progress: Progress::new(now, give_up_after, stall_after),
-            drops_stragglers: config.straggler.policy == StragglerPolicy::Drop,
+            progress: Progress::new(now, config.give_up_after, config.stall_after),
+            drops_stragglers: matches!(config.stragglers, Stragglers::Drop { .. }),
             symbol: Vec::new(),
             sent_bytes: 0,
         }
@@ -361,7 +353,7 @@ impl Outgoing {
         if self.paced_until.is_some() || self.remotes.were_over() {
             return Ok(None);
         }
-        if !self.origin.allows(usize::from(self.options.symbol_bytes) + HEADERS + LAST_WORD) {
+        if !self.origin.allows(usize::from(self.options.symbol_bytes) + HEADERS + FINAL_MESSAGE) {
             return Ok(None);
         }
         while let Some(transmit) = self.sender.poll_transmit(now) {

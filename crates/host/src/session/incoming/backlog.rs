@@ -20,9 +20,9 @@ pub(crate) enum News {
     Failed(Failure),
 }
 
-/// News for the application.
+/// What the application has not taken yet.
 #[derive(Debug)]
-pub(super) struct Delivery {
+pub(super) struct Backlog {
     news: Vec<News>,
     /// Bytes of blocks that the application has not taken, also of those that the host has taken from here.
     untaken: u64,
@@ -30,7 +30,7 @@ pub(super) struct Delivery {
     limit: u64,
 }
 
-impl Delivery {
+impl Backlog {
     /// Blocks are wanted while no more than `limit` bytes wait for the application.
     pub(super) fn new(limit: u64) -> Self {
         Self { news: Vec::new(), untaken: 0, limit }
@@ -66,15 +66,15 @@ mod tests {
 
     #[test]
     fn blocks_are_wanted_again_once_there_is_room() {
-        let mut delivery = Delivery::new(1000);
+        let mut backlog = Backlog::new(1000);
         for n in 0..3 {
-            assert!(!delivery.is_full(), "{n}");
-            delivery.push(News::Block { offset: n, bytes: vec![0; 300] });
+            assert!(!backlog.is_full(), "{n}");
+            backlog.push(News::Block { offset: n, bytes: vec![0; 300] });
         }
-        assert!(delivery.is_full());
-        assert_eq!(delivery.take().len(), 3);
-        assert!(delivery.is_full(), "the host still has them");
-        assert!(delivery.on_taken(300) && !delivery.is_full());
-        assert!(!delivery.on_taken(300), "there was room before");
+        assert!(backlog.is_full());
+        assert_eq!(backlog.take().len(), 3);
+        assert!(backlog.is_full(), "the host still has them");
+        assert!(backlog.on_taken(300) && !backlog.is_full());
+        assert!(!backlog.on_taken(300), "there was room before");
     }
 }
