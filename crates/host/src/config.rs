@@ -5,6 +5,7 @@ use anabranch_transport::{Bytes, ConfigError, Duration, Rate};
 
 use crate::Protection;
 use crate::limits::{LIVE_BLOCKS, Limits};
+use crate::marking::Dscp;
 use crate::session::HEADERS;
 use crate::wire::{MAX_DATAGRAM_BYTES, MIN_OPEN_BYTES};
 
@@ -56,6 +57,10 @@ pub struct HostConfig {
     pub initial_window: u32,
     /// A sending rate that no session exceeds, above 0. Default: none; receivers find the rate.
     pub rate: Option<Rate>,
+    /// DSCP of datagrams with symbols, which switches may drop or trim. Default: 0, best effort.
+    pub dscp: Dscp,
+    /// DSCP of all others: they are small, and each that is lost costs time. Default: 0, best effort.
+    pub control_dscp: Dscp,
     /// Silence after which a peer is given up, from 100 ms. Default: 10 s.
     pub give_up_after: Duration,
     /// Time without a step forward after which a session ends although its peer shows signs of life, at least `give_up_after`: until the next
@@ -87,6 +92,8 @@ impl HostConfig {
             block_symbols: 100,
             initial_window: 32,
             rate: None,
+            dscp: Dscp::BEST_EFFORT,
+            control_dscp: Dscp::BEST_EFFORT,
             give_up_after: Duration::from_secs(10),
             stragglers: Stragglers::Detach { after: Duration::from_ms(100) },
             stall_after: Duration::from_secs(300),

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_host::{Ecn, Host, HostConfig, HostEvent, Received, SessionId};
+use anabranch_host::{Host, HostConfig, HostEvent, Marking, Received, SessionId};
 use anabranch_transport::Time;
 use rustix::event::{PollFd, PollFlags};
 
@@ -27,7 +27,7 @@ struct Batch {
     contents: Vec<u8>,
     /// Bytes of each datagram; the last may have fewer.
     segment: usize,
-    ecn: Ecn,
+    marking: Marking,
     /// Who is still to get it.
     to: VecDeque<SocketAddr>,
 }
@@ -56,7 +56,7 @@ pub struct Endpoint {
     /// The datagram that comes after the batch.
     next: Vec<u8>,
     next_to: Vec<SocketAddr>,
-    next_ecn: Ecn,
+    next_marking: Marking,
     /// The last thing that the system said about a datagram that was sent. Sessions have timers for that; it explains their failure.
     send_error: Option<io::Error>,
     sent_bytes: u64,
@@ -86,7 +86,7 @@ impl Endpoint {
             batch: Batch::default(),
             next: Vec::new(),
             next_to: Vec::new(),
-            next_ecn: Ecn::NotEct,
+            next_marking: Marking::default(),
             send_error: None,
             sent_bytes: 0,
             busy_poll: BusyPoll::default(),
@@ -266,13 +266,13 @@ impl Endpoint {
             if !self.send_batch() {
                 return false;
             }
-            // Datagrams of one size for the same addresses, with the same ECN codepoint, leave together.
+            // Datagrams of one size for the same addresses, marked alike, leave together.
             let batch = &mut self.batch;
             batch.contents.clear();
             batch.contents.append(&mut self.next);
             batch.segment = batch.contents.len();
             batch.to = std::mem::take(&mut self.next_to).into();
-            batch.ecn = self.next_ecn;
+            batch.marking = self.next_marking;
             let (mut to, most) = (Vec::new(), self.socket.segments());
             let mut count = 1;
             loop {
@@ -280,7 +280,7 @@ impl Endpoint {
                 if before + batch.segment > BATCH_BYTES || count >= most && before > 0 {
                     break;
                 }
-                let Some(ecn) = self.host.poll_transmit(now, &mut batch.contents, &mut to) else {
+                let Some(marking) = self.host.poll_transmit(now, &mut batch.contents, &mut to) else {
                     if before == 0 {
                         return true;
                     }
@@ -289,13 +289,13 @@ impl Endpoint {
                 let size = batch.contents.len() - before;
                 if before == 0 {
                     batch.segment = size;
-                    (batch.to, batch.ecn) = (to.iter().copied().collect(), ecn);
+                    (batch.to, batch.marking) = (to.iter().copied().collect(), marking);
                     continue;
                 }
-                if size > batch.segment || batch.ecn != ecn || !batch.to.iter().eq(&to) {
+                if size > batch.segment || batch.marking != marking || !batch.to.iter().eq(&to) {
                     self.next.extend_from_slice(&batch.contents[before..]);
                     self.next_to.clone_from(&to);
-                    self.next_ecn = ecn;
+                    self.next_marking = marking;
                     batch.contents.truncate(before);
                     break;
                 }
@@ -310,8 +310,7 @@ impl Endpoint {
     /// Sends the batch to those that have not got it.
     fn send_batch(&mut self) -> bool {
         while let Some(&to) = self.batch.to.front() {
-            let ect = self.batch.ecn == Ecn::Ect0;
-            match self.socket.send(to, ect, self.batch.segment, &self.batch.contents) {
+            match self.socket.send(to, self.batch.marking, self.batch.segment, &self.batch.contents) {
                 Ok(true) => self.sent_bytes += self.batch.contents.len() as u64,
                 Ok(false) => return false,
                 Err(error) => self.send_error = Some(error),

@@ -48,7 +48,8 @@ mod socket;
 mod waker;
 
 pub use anabranch_host::{
-    Failure, HostConfig, KeyFileError, Manifest, NameError, ObjectName, Outcome, Protection, Psk, Stragglers,
+    Dscp, DscpError, Failure, HostConfig, KeyFileError, Manifest, Marking, NameError, ObjectName, Outcome, Protection,
+    Psk, Stragglers,
 };
 pub use directory::ReceiveOptions;
 pub use endpoint::Endpoint;

@@ -1,13 +1,17 @@
-//! A UDP socket: batches in, batches out, explicit congestion notification, multicast groups.
+//! A UDP socket: batches in, batches out, traffic classes and explicit congestion notification, multicast groups.
 //!
 //! System calls are what a fast sender spends its time on. So datagrams for one address leave together (UDP segmentation
 //! offload where the kernel has it), and those that have arrived are taken together (`recvmmsg`, receive offload).
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use anabranch_host::Marking;
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, SockAddr, Socket as Options, Type};
 
 /// The largest datagram, or run of datagrams that the kernel put together.
@@ -18,8 +22,10 @@ const MULTICAST_HOPS: u32 = 8;
 /// A UDP socket that never blocks.
 #[derive(Debug)]
 pub struct Socket {
-    socket: UdpSocket,
+    udp: UdpSocket,
     state: UdpSocketState,
+    /// Datagrams that one call may send.
+    segments: AtomicUsize,
 }
 
 impl Socket {
@@ -54,19 +60,20 @@ impl Socket {
         // Bound to the group's address, it gets nothing that is sent to others.
         let joined = Self::from_options(&options, group)?;
         match (group.ip(), interface) {
-            (IpAddr::V4(group), IpAddr::V4(interface)) => joined.socket.join_multicast_v4(&group, &interface)?,
-            (IpAddr::V4(group), IpAddr::V6(_)) => joined.socket.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED)?,
+            (IpAddr::V4(group), IpAddr::V4(interface)) => joined.udp.join_multicast_v4(&group, &interface)?,
+            (IpAddr::V4(group), IpAddr::V6(_)) => joined.udp.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED)?,
             // IPv6 names interfaces by number: the scope of the group's address, or the system's choice.
-            (IpAddr::V6(address), _) => joined.socket.join_multicast_v6(&address, scope(group))?,
+            (IpAddr::V6(address), _) => joined.udp.join_multicast_v6(&address, scope(group))?,
         }
         Ok(joined)
     }
 
     fn from_options(options: &Options, address: SocketAddr) -> io::Result<Self> {
         options.bind(&SockAddr::from(address))?;
-        let socket = UdpSocket::from(options.try_clone()?);
-        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        Ok(Self { socket, state })
+        let udp = UdpSocket::from(options.try_clone()?);
+        let state = UdpSocketState::new(UdpSockRef::from(&udp))?;
+        let segments = state.max_gso_segments().into();
+        Ok(Self { udp, state, segments })
     }
 
     /// Sends multicast on the interface that has this address.
@@ -75,7 +82,7 @@ impl Socket {
     ///
     /// What the system says.
     pub fn set_multicast_interface(&self, interface: Ipv4Addr) -> io::Result<()> {
-        socket2::SockRef::from(&self.socket).set_multicast_if_v4(&interface)
+        socket2::SockRef::from(&self.udp).set_multicast_if_v4(&interface)
     }
 
     /// The address that it is bound to.
@@ -84,7 +91,7 @@ impl Socket {
     ///
     /// What the system says.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.udp.local_addr()
     }
 
     /// Bytes that the kernel keeps for arriving datagrams.
@@ -93,7 +100,7 @@ impl Socket {
     ///
     /// What the system says.
     pub fn receive_buffer(&self) -> io::Result<usize> {
-        self.state.recv_buffer_size(UdpSockRef::from(&self.socket))
+        self.state.recv_buffer_size(UdpSockRef::from(&self.udp))
     }
 
     /// Bytes that the kernel keeps for datagrams that leave.
@@ -102,7 +109,7 @@ impl Socket {
     ///
     /// What the system says.
     pub fn send_buffer(&self) -> io::Result<usize> {
-        self.state.send_buffer_size(UdpSockRef::from(&self.socket))
+        self.state.send_buffer_size(UdpSockRef::from(&self.udp))
     }
 
     /// Datagrams that the kernel may hand over as one: more than 1 where it has receive offload.
@@ -112,7 +119,7 @@ impl Socket {
 
     /// Datagrams that one call of [`send`](Self::send) may carry.
     pub fn segments(&self) -> usize {
-        self.state.max_gso_segments()
+        self.segments.load(Ordering::Relaxed)
     }
 
     /// Sends the datagrams of `segment` bytes that `contents` consists of, of which the last may be shorter. False if the
@@ -121,29 +128,49 @@ impl Socket {
     /// # Errors
     ///
     /// What the system says. An address that cannot be reached now is one of them: protocols have timers for that.
-    pub fn send(&self, to: SocketAddr, ect: bool, segment: usize, contents: &[u8]) -> io::Result<bool> {
-        let transmit = Transmit {
-            destination: to,
-            ecn: ect.then_some(EcnCodepoint::Ect0),
-            contents,
-            segment_size: (segment < contents.len()).then_some(segment),
-            src_ip: None,
-        };
-        match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
+    pub fn send(&self, to: SocketAddr, marking: Marking, segment: usize, contents: &[u8]) -> io::Result<bool> {
+        let segmented = segment < contents.len();
+        match self.send_once(to, marking, segmented.then_some(segment), contents) {
             Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            // The device may just have been found not to segment.
-            Err(_) if transmit.segment_size.is_some() && self.segments() == 1 => {
+            Err(Errno::EAGAIN) => Ok(false),
+            // The device does not segment; that is only found out so.
+            Err(Errno::EIO | Errno::EINVAL) if segmented => {
+                self.segments.store(1, Ordering::Relaxed);
                 for datagram in contents.chunks(segment) {
-                    let one = Transmit { contents: datagram, segment_size: None, ..transmit };
-                    match self.state.try_send(UdpSockRef::from(&self.socket), &one) {
-                        Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-                        _ => {}
+                    match self.send_once(to, marking, None, datagram) {
+                        Ok(()) | Err(Errno::EAGAIN) => {}
+                        Err(error) => return Err(error.into()),
                     }
                 }
                 Ok(true)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// One system call: datagrams of `segment` bytes, or a single one.
+    fn send_once(
+        &self,
+        to: SocketAddr,
+        marking: Marking,
+        segment: Option<usize>,
+        contents: &[u8],
+    ) -> Result<(), Errno> {
+        let (octet, class) = (marking.octet(), i32::from(marking.octet()));
+        // An IPv6 socket reaches IPv4 addresses by IPv4, whose header takes the octet.
+        let class = match to.ip().to_canonical() {
+            IpAddr::V4(_) => ControlMessage::Ipv4Tos(&octet),
+            IpAddr::V6(_) => ControlMessage::Ipv6TClass(&class),
+        };
+        let size = segment.map_or(0, |bytes| u16::try_from(bytes).expect("a datagram"));
+        let messages = [class, ControlMessage::UdpGsoSegments(&size)];
+        let messages = if segment.is_some() { &messages[..] } else { &messages[..1] };
+        let (contents, to) = ([IoSlice::new(contents)], SockaddrStorage::from(to));
+        loop {
+            match sendmsg(self.udp.as_raw_fd(), &contents, messages, MsgFlags::empty(), Some(&to)) {
+                Err(Errno::EINTR) => {}
+                sent => return sent.map(|_| ()),
+            }
         }
     }
 
@@ -155,7 +182,7 @@ impl Socket {
     pub fn receive(&self, arrivals: &mut Arrivals) -> io::Result<bool> {
         arrivals.count = 0;
         let mut buffers = arrivals.buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
-        arrivals.count = match self.state.recv(UdpSockRef::from(&self.socket), &mut buffers, &mut arrivals.meta) {
+        arrivals.count = match self.state.recv(UdpSockRef::from(&self.udp), &mut buffers, &mut arrivals.meta) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             // An earlier datagram found nobody (ICMP): that is not this socket's fault.
@@ -168,7 +195,7 @@ impl Socket {
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.udp.as_fd()
     }
 }
 
@@ -224,6 +251,10 @@ fn scope(address: SocketAddr) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_host::{Dscp, Ecn};
+    use nix::sys::socket::{ControlMessageOwned, recvmsg, setsockopt, sockopt};
+
+    const ECT: Marking = Marking { dscp: Dscp::BEST_EFFORT, ecn: Ecn::Ect0 };
 
     fn pair() -> (Socket, Socket) {
         let loopback = (Ipv4Addr::LOCALHOST, 0).into();
@@ -249,9 +280,60 @@ mod tests {
     fn a_batch_arrives_as_its_datagrams() {
         let (a, b) = pair();
         let contents: Vec<u8> = (0..2500).map(|i| (i / 1000) as u8).collect();
-        assert!(a.send(b.local_address().expect("an address"), true, 1000, &contents).expect("sent"));
+        assert!(a.send(b.local_address().expect("an address"), ECT, 1000, &contents).expect("sent"));
         let found = collect(&b, 3);
         assert_eq!(found, [(false, vec![0; 1000]), (false, vec![1; 1000]), (false, vec![2; 500])]);
+    }
+
+    /// The octet of the IP header that the next datagram came with.
+    fn arrived_octet(socket: &Socket) -> u8 {
+        let mut poll = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::IN)];
+        let limit = rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 };
+        assert_eq!(rustix::event::poll(&mut poll, Some(&limit)), Ok(1));
+        let (mut bytes, mut space) = ([0; 2000], nix::cmsg_space!([u8; 256]));
+        let mut buffer = [IoSliceMut::new(&mut bytes)];
+        let descriptor = socket.as_fd().as_raw_fd();
+        let message = recvmsg::<SockaddrStorage>(descriptor, &mut buffer, Some(&mut space), MsgFlags::empty());
+        let octet = |message| match message {
+            ControlMessageOwned::Ipv4Tos(octet) => Some(octet),
+            ControlMessageOwned::Ipv6TClass(class) => Some(class as u8),
+            _ => None,
+        };
+        message.expect("a datagram").cmsgs().expect("whole").find_map(octet).expect("the octet")
+    }
+
+    #[test]
+    fn datagrams_have_their_marking_by_ipv4_by_ipv6_and_by_ipv4_from_an_ipv6_socket() {
+        let any = |address: &str| Socket::bind(address.parse().expect("an address"));
+        for (from, to) in [("127.0.0.1:0", "127.0.0.1:0"), ("[::1]:0", "[::1]:0"), ("[::]:0", "127.0.0.1:0")] {
+            let (Ok(from), Ok(to)) = (any(from), any(to)) else {
+                eprintln!("skipped: this host has no IPv6");
+                continue;
+            };
+            let mut target = to.local_address().expect("an address");
+            if target.is_ipv4() {
+                setsockopt(&to, sockopt::IpRecvTos, &true).expect("an option");
+                if let (true, IpAddr::V4(ip)) = (from.local_address().expect("an address").is_ipv6(), target.ip()) {
+                    target.set_ip(ip.to_ipv6_mapped().into());
+                }
+            } else {
+                setsockopt(&to, sockopt::Ipv6RecvTClass, &true).expect("an option");
+            }
+            let dscp = "AF41".parse().expect("a class");
+            for marking in [Marking { dscp, ecn: Ecn::Ect0 }, Marking { dscp, ecn: Ecn::NotEct }, Marking::default()] {
+                // One, and two in one call.
+                assert!(from.send(target, marking, 600, &[0; 600]).expect("sent"));
+                assert_eq!(arrived_octet(&to), marking.octet(), "to {target}");
+                assert!(from.send(target, marking, 600, &[0; 1200]).expect("sent"));
+                assert_eq!(arrived_octet(&to), marking.octet(), "to {target}");
+                while collect_now(&to) {}
+            }
+        }
+    }
+
+    /// Throws a batch away that is there. Whether there was one.
+    fn collect_now(socket: &Socket) -> bool {
+        socket.receive(&mut Arrivals::default()).expect("no error")
     }
 
     #[test]
@@ -261,7 +343,7 @@ mod tests {
         // Port 9 of the loopback discards, or answers that nobody is there; the next call must not fail for it.
         let gone = b.local_address().expect("an address");
         drop(b);
-        assert!(a.send(gone, false, 10, &[0; 10]).expect("sent"));
+        assert!(a.send(gone, Marking::default(), 10, &[0; 10]).expect("sent"));
         assert_eq!(collect(&a, 1), []);
     }
 

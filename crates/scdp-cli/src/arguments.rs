@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use anabranch_net::Dscp;
 use anabranch_transport::{Bytes, Duration, Rate};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -140,7 +141,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = bind_any_port)]
     pub(crate) bind: Option<SocketAddr>,
     #[command(flatten)]
-    pub(crate) mtu: Mtu,
+    pub(crate) packets: Packets,
     #[command(flatten)]
     pub(crate) timeout: Timeout,
     #[command(flatten)]
@@ -176,7 +177,7 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "0.0.0.0:7217", value_parser = bind)]
     pub(crate) bind: SocketAddr,
     #[command(flatten)]
-    pub(crate) mtu: Mtu,
+    pub(crate) packets: Packets,
     #[command(flatten)]
     pub(crate) timeout: Timeout,
     #[command(flatten)]
@@ -197,7 +198,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "0.0.0.0:7217", value_parser = bind)]
     pub(crate) bind: SocketAddr,
     #[command(flatten)]
-    pub(crate) mtu: Mtu,
+    pub(crate) packets: Packets,
     #[command(flatten)]
     pub(crate) timeout: Timeout,
     #[command(flatten)]
@@ -224,7 +225,7 @@ pub(crate) struct Fetch {
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = bind_any_port)]
     pub(crate) bind: Option<SocketAddr>,
     #[command(flatten)]
-    pub(crate) mtu: Mtu,
+    pub(crate) packets: Packets,
     #[command(flatten)]
     pub(crate) timeout: Timeout,
     #[command(flatten)]
@@ -248,10 +249,16 @@ pub(crate) struct Secret {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Mtu {
+pub(crate) struct Packets {
     /// Bytes of an IP packet that all paths carry, 1280 to 9000; for jumbo frames 9000, at both ends
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=9000))]
     pub(crate) mtu: u16,
+    /// DSCP of packets with the file's bytes, which switches may drop or trim: 0 to 63, or a name such as AF11 or LE [default: 0]
+    #[arg(long, value_name = "DSCP")]
+    pub(crate) dscp: Option<Dscp>,
+    /// DSCP of all other packets, which are small and better not lost: 0 to 63, or a name such as CS5 [default: as --dscp]
+    #[arg(long, value_name = "DSCP")]
+    pub(crate) control_dscp: Option<Dscp>,
 }
 
 #[derive(Debug, Args)]

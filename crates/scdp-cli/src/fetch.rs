@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
     can_write(&directory)?;
     let peers = addresses::resolve(&arguments.from, arguments.bind)?;
     let bind = arguments.bind.unwrap_or_else(|| addresses::any(&peers));
-    let config = session::config(protection, &arguments.timeout, &arguments.mtu, None, bind);
+    let config = session::config(protection, &arguments.timeout, &arguments.packets, None, bind);
     let mut endpoint = Endpoint::bind(bind, config)?;
     let from: Vec<_> = peers.iter().map(|peer| peer.address).collect();
     let signals = Signals::catch()?;

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     let protection = key::protection(&arguments.secret, &output)?;
     let protected = matches!(protection, Protection::Psk(_));
     can_write(&arguments.dir)?;
-    let config = session::config(protection, &arguments.timeout, &arguments.mtu, None, arguments.bind);
+    let config = session::config(protection, &arguments.timeout, &arguments.packets, None, arguments.bind);
     let max_object_bytes = arguments.max_size.0;
     let mut endpoint = Endpoint::bind(arguments.bind, HostConfig { max_object_bytes, ..config })?;
     let group = arguments.group.map(|group| group.0);

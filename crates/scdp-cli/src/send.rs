@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliErro
             CliError::usage("--group and --to are not both IPv4, nor both IPv6").hint("one socket sends to both")
         );
     }
-    let config = session::config(protection, &arguments.timeout, &arguments.mtu, arguments.rate, bind);
+    let config = session::config(protection, &arguments.timeout, &arguments.packets, arguments.rate, bind);
     let mut endpoint = Endpoint::bind(bind, HostConfig { stragglers: stragglers(arguments, quorum), ..config })?;
     match arguments.interface {
         Some(IpAddr::V4(interface)) => endpoint.set_multicast_interface(interface)?,

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliErr
     let signals = Signals::catch()?;
     let mut shelf = Shelf::open(directory)?;
     let (files, bytes) = index(&mut shelf, &mut output).map_err(|error| CliError::of_path(directory, error))?;
-    let config = session::config(protection, &arguments.timeout, &arguments.mtu, arguments.rate, arguments.bind);
+    let config = session::config(protection, &arguments.timeout, &arguments.packets, arguments.rate, arguments.bind);
     let mut endpoint = Endpoint::bind(arguments.bind, config)?;
     signals.busy();
     let directory = directory.display();

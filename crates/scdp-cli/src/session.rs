@@ -7,22 +7,25 @@ use std::time::{Duration, Instant};
 use anabranch_net::{Endpoint, HostConfig, Manifest, Protection};
 use anabranch_transport::Rate;
 
-use crate::arguments::{Mtu, Timeout};
+use crate::arguments::{Packets, Timeout};
 use crate::events::Event;
 
 /// The host layer's settings. `address` tells the size of the IP header.
 pub(crate) fn config(
     protection: Protection,
     timeout: &Timeout,
-    mtu: &Mtu,
+    packets: &Packets,
     rate: Option<Rate>,
     address: SocketAddr,
 ) -> HostConfig {
     // RFC 791 §3.1, RFC 8200 §3: headers without options. RFC 768: 8 bytes.
     let headers = if address.is_ipv4() { 20 } else { 40 } + 8;
+    let dscp = packets.dscp.unwrap_or_default();
     HostConfig {
         give_up_after: timeout.timeout,
-        largest_packet: mtu.mtu - headers,
+        largest_packet: packets.mtu - headers,
+        dscp,
+        control_dscp: packets.control_dscp.unwrap_or(dscp),
         rate,
         ..HostConfig::new(protection)
     }

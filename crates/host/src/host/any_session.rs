@@ -6,9 +6,10 @@ use anabranch_transport::{Stats, Time};
 
 use super::opener::Pending;
 use crate::event::HostEvent;
+use crate::marking::Class;
 use crate::session::{Ending, Incoming, News, Outgoing};
 use crate::wire::{HandshakePacket, Kind, RetryPacket, RetryRepr};
-use crate::{Ecn, Protection, Received, Sealer, Unsealer};
+use crate::{Protection, Received, Sealer, Unsealer};
 
 /// A session of one of the three kinds.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl AnySession {
     }
 
     /// The next datagram, appended to `out`, and the addresses that it goes to, each: in `to`. How it is to be sent; none if there is none now.
-    pub(super) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Ecn> {
+    pub(super) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Class> {
         match self {
             Self::Outgoing(outgoing) => {
                 let sent = outgoing.poll_transmit(now, out, to);
@@ -97,7 +98,7 @@ impl AnySession {
                     None
                 });
                 to.extend(peer);
-                peer.map(|_| Ecn::NotEct)
+                peer.map(|_| Class::Control)
             }
             Self::Pending(_) => None,
         }

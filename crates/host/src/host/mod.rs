@@ -18,10 +18,11 @@ use anabranch_transport::{Stats, Time};
 use crate::admission::Opening;
 use crate::config::HostConfig;
 use crate::event::{HostEvent, SessionId};
+use crate::marking::{Class, Marking};
 use crate::random::Random;
 use crate::session::{Ending, Failure, Incoming};
 use crate::wire::{Kind, Object as Wanted, Prefix, Reason, Refusal};
-use crate::{Ecn, Manifest, Object, Received};
+use crate::{Manifest, Object, Received};
 use any_session::AnySession;
 use factory::Factory;
 use opener::Opener;
@@ -319,18 +320,18 @@ impl Host {
     }
 
     /// The next datagram, appended to `out`, and the addresses that it goes to, each: in `to`. How it is to be sent; none if there is none now.
-    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Ecn> {
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Marking> {
         to.clear();
         if let Some((peer, datagram)) = self.reception.next_answer() {
             out.extend_from_slice(&datagram);
             to.push(peer);
-            return Some(Ecn::NotEct);
+            return Some(Class::Control.marking(self.factory.config()));
         }
         while let Some(id) = self.table.turn() {
             let sent = self.table.get_mut(id).and_then(|session| session.poll_transmit(now, out, to));
-            if sent.is_some() {
+            if let Some(class) = sent {
                 self.table.sent();
-                return sent;
+                return Some(class.marking(self.factory.config()));
             }
             self.after_transmit(now, id);
             self.table.wait(id);

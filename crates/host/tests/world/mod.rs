@@ -9,7 +9,8 @@ use std::net::SocketAddr;
 
 use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
 use anabranch_host::{
-    Ecn, Failure, Host, HostConfig, HostEvent, Manifest, ObjectName, Outcome, Protection, Psk, Received, SessionId,
+    Ecn, Failure, Host, HostConfig, HostEvent, Manifest, Marking, ObjectName, Outcome, Protection, Psk, Received,
+    SessionId,
 };
 use anabranch_transport::{Duration, Time};
 use rand::{Rng, RngExt, SeedableRng};
@@ -282,7 +283,7 @@ impl World {
     }
 
     /// What the network does to a datagram.
-    fn transmit(&mut self, from: usize, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+    fn transmit(&mut self, from: usize, to: SocketAddr, marking: Marking, bytes: &[u8]) {
         let source = address(from);
         if let Some(tap) = &mut self.tap {
             tap(source, to, bytes);
@@ -300,7 +301,7 @@ impl World {
             return;
         }
         let waits = node.out_free.since(self.now);
-        let ce = ecn == Ecn::Ect0 && waits > time(faults.mark);
+        let ce = marking.ecn == Ecn::Ect0 && waits > time(faults.mark);
         node.waited = (node.waited.0 + waits, node.waited.1 + 1);
         node.out_free = node.out_free.max(self.now) + time(bytes.len() + 42);
         let left = node.out_free;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use anabranch_net::{Arrivals, Socket};
+use anabranch_net::{Arrivals, Marking, Socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Finding;
@@ -105,7 +105,7 @@ fn echo() -> io::Result<bool> {
     sender.set_multicast_interface(Ipv4Addr::LOCALHOST)?;
     let mut word = [0; 16];
     getrandom::fill(&mut word).map_err(io::Error::from)?;
-    sender.send(receiver.local_address()?, false, word.len(), &word)?;
+    sender.send(receiver.local_address()?, Marking::default(), word.len(), &word)?;
     let (mut arrivals, mut came) = (Arrivals::default(), false);
     // Others may use the group: a few strangers are passed over.
     for _ in 0..8 {

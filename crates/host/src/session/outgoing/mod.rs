@@ -18,6 +18,7 @@ use super::lag::Lag;
 use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
 use crate::keys::TAG;
+use crate::marking::Class;
 use crate::wire::{Answer, Control, Held, Offer, Open, Parameters, Salt, SymbolRepr};
 use crate::{Ecn, HostConfig, Manifest, Object, SealError, Sealer, Stragglers, Unsealer, wire};
 pub(crate) use origin::Origin;
@@ -332,7 +333,7 @@ impl Outgoing {
         now: Time,
         out: &mut Vec<u8>,
         to: &mut Vec<SocketAddr>,
-    ) -> Result<Option<Ecn>, Failure> {
+    ) -> Result<Option<Class>, Failure> {
         to.clear();
         if self.remotes.have_changed() {
             for index in 0..self.remotes.len() {
@@ -340,7 +341,7 @@ impl Outgoing {
                 if self.poll_message(now, index, out)? {
                     self.pay(out.len() - before);
                     to.push(self.peer(index));
-                    return Ok(Some(Ecn::NotEct));
+                    return Ok(Some(Class::Control));
                 }
             }
             self.remotes.set_targets();
@@ -358,26 +359,28 @@ impl Outgoing {
         }
         while let Some(transmit) = self.sender.poll_transmit(now) {
             let before = out.len();
-            match transmit.header {
+            let class = match transmit.header {
                 Header::Symbol(symbol) => {
                     self.remotes.address(transmit.to, to);
                     if to.is_empty() {
                         continue;
                     }
                     self.seal(&symbol, out)?;
+                    Class::Symbol(if transmit.ect { Ecn::Ect0 } else { Ecn::NotEct })
                 }
                 Header::GivenUp => {
                     to.push(self.peer(usize::from(transmit.to)));
                     self.tell(usize::from(transmit.to), Control::GivenUp, out)?;
+                    Class::Control
                 }
                 Header::Pull(_) => continue,
-            }
+            };
             let bytes = (out.len() - before) * to.len();
             self.pay(bytes);
             if let Some(pace) = &mut self.pace {
                 pace.spend(now, bytes as u64);
             }
-            return Ok(Some(if transmit.ect { Ecn::Ect0 } else { Ecn::NotEct }));
+            return Ok(Some(class));
         }
         Ok(None)
     }
