@@ -114,7 +114,7 @@ bench: ## measure the simulator: speed and memory, and append to benches/RESULTS
 bench-codec: ## measure the RaptorQ codec next to another one, and put the tables into benches/RESULTS.md
 	cargo bench --locked -p anabranch-raptorq --bench codec -- --record
 
-bench-net: ## measure scdp on network namespaces next to TCP, UFTP, udpcast and aria2, and append to benches/RESULTS.md (needs root)
+bench-net: ## measure scdp on network namespaces next to TCP, QUIC, NORM, UFTP, udpcast and aria2, and append to benches/RESULTS.md (needs root)
 	@benches/net
 
 bench-volumes: setup ## measure the statistics of traffic volumes, into benches/RESULTS.md; PEER=PYTHON with powerlaw 1.5
