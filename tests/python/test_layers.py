@@ -41,13 +41,14 @@ LAYERS = {
         multipath
     """,
     "host": """
-        key_file object random received
+        key_file marking object random received
         signature
         wire
         keys limits replay
         seal unseal
+        config
         session
-        event config
+        event
         admission schedule
         host
     """,

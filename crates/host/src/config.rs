@@ -4,9 +4,9 @@ use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Mode, ScdpConfig, Straggler, 
 use anabranch_transport::{Bytes, ConfigError, Duration, Rate};
 
 use crate::Protection;
+use crate::keys::HEADERS;
 use crate::limits::{LIVE_BLOCKS, Limits};
-use crate::marking::Dscp;
-use crate::session::HEADERS;
+use crate::marking::{Class, Dscp, Ecn, Marking};
 use crate::wire::{MAX_DATAGRAM_BYTES, MIN_OPEN_BYTES};
 
 /// Bytes that a system call or a network card may handle at once: what an IP packet can have (generic segmentation offload).
@@ -144,6 +144,14 @@ impl HostConfig {
     pub(crate) fn limits(&self) -> Limits {
         let &Self { max_object_bytes, max_session_bytes, .. } = self;
         Limits { object: max_object_bytes, session: max_session_bytes, symbol: self.symbol_bytes() }
+    }
+
+    /// How datagrams of a class are marked.
+    pub(crate) fn marking(&self, class: Class) -> Marking {
+        match class {
+            Class::Control => Marking { dscp: self.control_dscp, ecn: Ecn::NotEct },
+            Class::Symbol(ecn) => Marking { dscp: self.dscp, ecn },
+        }
     }
 
     /// T: bytes of a symbol, so that its packet is the largest.

@@ -6,7 +6,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 use zeroize::Zeroizing;
 
 use crate::key_file::{self, Hex, KeyFileError};
-use crate::wire::{Salt, WireError, field};
+use crate::wire::{SYMBOL_HEADER, Salt, WireError, field};
 
 /// What the line of a shared key begins with.
 const LINE: &str = "scdp-key-1:";
@@ -18,6 +18,9 @@ const CONFIRMED: &str = "anabranch scdp 1 confirmed";
 
 /// Bytes of the tag that follows what is sealed.
 pub(crate) const TAG: usize = 16;
+
+/// Bytes of a symbol's datagram besides the symbol.
+pub(crate) const HEADERS: usize = SYMBOL_HEADER + TAG;
 
 /// A key that both ends have. Whoever has it can read, send and request everything under it.
 #[derive(Clone)]

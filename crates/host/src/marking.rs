@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::HostConfig;
-
 /// The ECN codepoint of a datagram that leaves (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
@@ -96,16 +94,6 @@ pub(crate) enum Class {
     Control,
     /// A symbol.
     Symbol(Ecn),
-}
-
-impl Class {
-    /// How its datagrams are marked.
-    pub(crate) fn marking(self, config: &HostConfig) -> Marking {
-        match self {
-            Self::Control => Marking { dscp: config.control_dscp, ecn: Ecn::NotEct },
-            Self::Symbol(ecn) => Marking { dscp: config.dscp, ecn },
-        }
-    }
 }
 
 #[cfg(test)]

@@ -325,13 +325,13 @@ impl Host {
         if let Some((peer, datagram)) = self.reception.next_answer() {
             out.extend_from_slice(&datagram);
             to.push(peer);
-            return Some(Class::Control.marking(self.factory.config()));
+            return Some(self.factory.config().marking(Class::Control));
         }
         while let Some(id) = self.table.turn() {
             let sent = self.table.get_mut(id).and_then(|session| session.poll_transmit(now, out, to));
             if let Some(class) = sent {
                 self.table.sent();
-                return Some(class.marking(self.factory.config()));
+                return Some(self.factory.config().marking(class));
             }
             self.after_transmit(now, id);
             self.table.wait(id);

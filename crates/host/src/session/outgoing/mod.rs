@@ -17,18 +17,16 @@ use super::blocks::Blocks;
 use super::lag::Lag;
 use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
-use crate::keys::TAG;
+use crate::config::{HostConfig, Stragglers};
+use crate::keys::HEADERS;
 use crate::marking::Class;
 use crate::wire::{Answer, Control, Held, Offer, Open, Parameters, Salt, SymbolRepr};
-use crate::{Ecn, HostConfig, Manifest, Object, SealError, Sealer, Stragglers, Unsealer, wire};
+use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer};
 pub(crate) use origin::Origin;
 use progress::Progress;
 use remote::Phase;
 pub(crate) use remote::Remote;
 use remotes::Remotes;
-
-/// Bytes of a symbol packet besides the symbol.
-pub(crate) const HEADERS: usize = wire::SYMBOL_HEADER + TAG;
 
 /// Bytes of a message such as the one that a session is cancelled.
 const FINAL_MESSAGE: usize = 64;
