@@ -44,7 +44,7 @@ LAYERS = {
         key_file marking object random received
         signature
         wire
-        keys limits replay
+        keys limits replay trust
         seal unseal
         config
         session

@@ -3,11 +3,11 @@
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Mode, ScdpConfig, Straggler, StragglerPolicy, WindowControl};
 use anabranch_transport::{Bytes, ConfigError, Duration, Rate};
 
-use crate::Protection;
 use crate::keys::HEADERS;
 use crate::limits::{LIVE_BLOCKS, Limits};
 use crate::marking::{Class, Dscp, Ecn, Marking};
 use crate::wire::{MAX_DATAGRAM_BYTES, MIN_OPEN_BYTES};
+use crate::{Protection, PublicKey};
 
 /// Bytes that a system call or a network card may handle at once: what an IP packet can have (generic segmentation offload).
 const OFFLOAD: u32 = 65_536;
@@ -75,6 +75,9 @@ pub struct HostConfig {
     pub max_sessions_per_address: usize,
     /// Requests from addresses that are not validated, before those that come next are answered with a cookie. Default: 32.
     pub max_unvalidated: usize,
+    /// Keys of which one must have [signed](crate::Manifest::sign) each object that is received: others are refused before any byte of theirs is
+    /// handed over. Default: none, and nothing needs to be signed.
+    pub signers: Vec<PublicKey>,
     /// Bytes of an object that is received, at most. Default: 1 TB.
     pub max_object_bytes: u64,
     /// Bytes that the blocks of one session under way may have at an end, and their bytes that the application has not taken.
@@ -100,6 +103,7 @@ impl HostConfig {
             max_sessions: 256,
             max_sessions_per_address: 64,
             max_unvalidated: 32,
+            signers: Vec::new(),
             max_object_bytes: 1_000_000_000_000,
             max_session_bytes: 64 << 20,
         }

@@ -6,7 +6,7 @@ use anabranch_transport::Stats;
 
 use crate::Manifest;
 use crate::session::{Failure, Outcome};
-use crate::wire::Object as Wanted;
+use crate::wire::{Object as Wanted, Refusal};
 
 /// A session of a host. Never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +23,16 @@ pub enum HostEvent {
         peer: SocketAddr,
         /// What it is.
         manifest: Manifest,
+    },
+    /// An object was offered that the [settings](crate::HostConfig) do not allow: it is too large, or none of the signers there has signed it. It was
+    /// refused, and there is no session.
+    Declined {
+        /// By whom.
+        peer: SocketAddr,
+        /// What it would have been.
+        manifest: Manifest,
+        /// The answer.
+        refusal: Refusal,
     },
     /// Somebody wants an object: [`Host::serve`](crate::Host::serve) it, or [`Host::refuse`](crate::Host::refuse).
     Requested {

@@ -56,6 +56,7 @@ mod schedule;
 mod seal;
 mod session;
 mod signature;
+mod trust;
 mod unseal;
 pub mod wire;
 

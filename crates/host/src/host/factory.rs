@@ -12,7 +12,7 @@ use crate::config::{HostConfig, symbol_bytes};
 use crate::random::Random;
 use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Remote, Terms};
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
-use crate::{Manifest, Object, Sealer, Unsealer};
+use crate::{Manifest, Object, Sealer, Unsealer, trust};
 
 /// Symbols for an address that is not validated: with the answer they are less than three times the request.
 const UNVALIDATED_WINDOW: u32 = 2;
@@ -151,6 +151,7 @@ impl Factory {
         unsealer: Unsealer,
     ) -> Result<Incoming, Refusal> {
         let options = self.config.limits().check(&offer.manifest, &offer.parameters)?;
+        trust::check(&offer.manifest, &self.config.signers)?;
         if options.lanes != 1 {
             return Err(Refusal::new(Reason::Unsupported, "parameters that this host cannot use"));
         }
@@ -182,8 +183,9 @@ impl Factory {
 
     /// What sessions that receive are held to.
     fn terms(&self) -> Terms {
-        let &HostConfig { largest_packet, give_up_after, stall_after, .. } = &self.config;
-        Terms { largest_packet, limits: self.config.limits(), give_up_after, stall_after }
+        let &HostConfig { largest_packet, give_up_after, stall_after, ref signers, .. } = &self.config;
+        let (limits, signers) = (self.config.limits(), signers.clone());
+        Terms { largest_packet, limits, signers, give_up_after, stall_after }
     }
 }
 

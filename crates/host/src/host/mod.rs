@@ -261,6 +261,10 @@ impl Host {
         let has_room = self.table.active() < max_sessions;
         match self.reception.receive(now, &mut self.factory, has_room, from, bytes)? {
             Verdict::TurnedAway => {}
+            Verdict::Declined(what) => {
+                let (id, (manifest, refusal)) = (self.table.next_id(), *what);
+                self.events.push_back((id, HostEvent::Declined { peer: from.0, manifest, refusal }));
+            }
             Verdict::Offered(incoming) => {
                 self.open(from, AnySession::Incoming(incoming), Opening::Offer);
                 // Who plays offers back that it has recorded cannot keep others out: theirs are the older ones.

@@ -7,10 +7,10 @@ use anabranch_transport::Time;
 
 use super::factory::Factory;
 use super::opener::{Opener, Pending};
-use crate::Unsealer;
 use crate::admission::{Admission, Known};
 use crate::session::Incoming;
 use crate::wire::{Answer, Cookie, HandshakePacket, Open, Reason, Refusal, Request, RetryRepr};
+use crate::{Manifest, Unsealer};
 
 /// Answers to packets that open nothing, at most: more are not given.
 const ANSWERS: usize = 64;
@@ -20,6 +20,8 @@ const ANSWERS: usize = 64;
 pub(super) enum Verdict {
     /// It opens nothing, and is answered.
     TurnedAway,
+    /// What it offers is refused, and the application told.
+    Declined(Box<(Manifest, Refusal)>),
     /// A session that may receive what is offered.
     Offered(Box<Incoming>),
     /// The application has to decide about a request.
@@ -75,7 +77,10 @@ impl Reception {
                     self.admission.remember(opener.salt);
                     return Some(Verdict::Offered(Box::new(incoming)));
                 }
-                Err(refusal) => self.refuse(factory, opener, refusal),
+                Err(refusal) => {
+                    self.refuse(factory, opener, refusal.clone());
+                    return Some(Verdict::Declined(Box::new((offer.manifest, refusal))));
+                }
             },
             Open::Request(request) => {
                 let validated = self.is_validated(now, opener, &request);

@@ -1,11 +1,12 @@
-//! Attacks: by somebody who sees and sends anything and has no key, by an end that has the key and keeps to no rule, and by the
-//! application of a host itself.
+//! Attacks: by somebody who sees and sends anything and has no key, by an end that has the key and keeps to no rule, by one that is not who
+//! signs, and by the application of a host itself.
 //!
 //! Whatever they do, no wrong byte is taken for right, nothing panics or lasts for ever, memory and answers stay bounded, and sessions of
 //! others beside them complete. `docs/concepts/security.md` names these tests.
 
 mod applications;
 mod members;
+mod signers;
 mod strangers;
 #[path = "../world/mod.rs"]
 mod world;
@@ -47,7 +48,13 @@ fn sent(host: &mut Host, now: Time, keep: &mut Vec<Vec<u8>>) -> usize {
 #[test]
 fn the_page_on_security_names_tests_that_there_are() {
     let page = include_str!("../../../../docs/concepts/security.md");
-    let tests = [include_str!("strangers.rs"), include_str!("members.rs"), include_str!("applications.rs")].concat();
+    let tests = [
+        include_str!("strangers.rs"),
+        include_str!("members.rs"),
+        include_str!("signers.rs"),
+        include_str!("applications.rs"),
+    ]
+    .concat();
     let is_name = |text: &&str| text.len() > 20 && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     let names: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_name).collect();
     assert!(names.len() > 15, "{names:?}");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use allocation_counter::measure;
 use anabranch_host::wire::{Answer, Control, Datagram, Open, Parameters, Reason, Salt, SymbolRepr};
-use anabranch_host::{Host, HostConfig, HostEvent, Outcome};
+use anabranch_host::{Host, HostConfig, HostEvent, Outcome, SigningKey};
 use anabranch_transport::scdp::{Mode, Pull};
 use anabranch_transport::{Duration, Time};
 use rand::RngExt;
@@ -94,14 +94,19 @@ fn one_address_does_not_take_all_sessions() {
 #[test]
 fn no_address_gets_three_times_what_comes_from_it() {
     let victim = stranger(1);
+    // The longest answer there is: signed, too.
+    let long = "x".repeat(255);
     let mut worst: f64 = 0.0;
     for largest in [1200, 1300, 1472, 9000] {
         for repeats in [1, 2, 5, 40] {
-            for name in ["object", "nothing of that name"] {
+            for name in ["object", &long, "nothing of that name"] {
                 for max_unvalidated in [0, 32] {
                     let config = |_| HostConfig { largest_packet: 9000, max_unvalidated, ..HostConfig::new(psk()) };
                     let mut world = World::with(10, 1, Faults::default(), config);
-                    world.nodes[0].objects.insert("object".to_owned(), bytes(10, 2_000_000));
+                    for name in ["object", &long] {
+                        world.nodes[0].objects.insert(name.to_owned(), bytes(10, 2_000_000));
+                    }
+                    world.nodes[0].signs = Some(SigningKey::from_seed(&[10; 32]));
                     let (mut opener, mut arrived) = (Opener::new(&psk(), 7), 0);
                     for n in 0..repeats {
                         let request = opener.request(request(name, largest));

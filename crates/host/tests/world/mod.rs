@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
 use anabranch_host::{
     Ecn, Failure, Host, HostConfig, HostEvent, Manifest, Marking, ObjectName, Outcome, Protection, Psk, Received,
-    SessionId,
+    SessionId, SigningKey,
 };
 use anabranch_transport::{Duration, Time};
 use rand::{Rng, RngExt, SeedableRng};
@@ -79,6 +79,8 @@ pub struct Node {
     pub manner: Manner,
     /// Members of groups.
     pub joined: Vec<SocketAddr>,
+    /// With what it signs what it sends.
+    pub signs: Option<SigningKey>,
     /// Objects that it serves, by name.
     pub objects: BTreeMap<String, Vec<u8>>,
     /// What it has of each object's beginning, from an earlier session.
@@ -90,6 +92,8 @@ pub struct Node {
     /// What became of receivers, by session.
     pub outcomes: BTreeMap<SessionId, BTreeMap<usize, Outcome>>,
     pub failures: Vec<(SessionId, Failure)>,
+    /// Offers that it refused by its settings: of whom, and what was answered.
+    pub declined: Vec<(SocketAddr, Refusal)>,
     /// The last that was complete.
     pub checking: Option<SessionId>,
     pub closed: Vec<SessionId>,
@@ -153,6 +157,14 @@ pub fn manifest(name: &str, object: &[u8]) -> Manifest {
     }
 }
 
+/// A manifest, signed if there is a key.
+pub fn signed(mut manifest: Manifest, key: Option<&SigningKey>) -> Manifest {
+    if let Some(key) = key {
+        manifest.sign(key);
+    }
+    manifest
+}
+
 impl World {
     /// So many hosts with a shared key.
     pub fn new(seed: u64, hosts: usize, faults: Faults) -> Self {
@@ -166,12 +178,14 @@ impl World {
             host: Host::new(config(n), random.random()),
             manner: Manner::default(),
             joined: Vec::new(),
+            signs: None,
             objects: BTreeMap::new(),
             begun: Vec::new(),
             receiving: BTreeMap::new(),
             received: Vec::new(),
             outcomes: BTreeMap::new(),
             failures: Vec::new(),
+            declined: Vec::new(),
             checking: None,
             closed: Vec::new(),
             bytes_sent: 0,
@@ -206,8 +220,9 @@ impl World {
         group: Option<SocketAddr>,
     ) -> SessionId {
         let receivers: Vec<SocketAddr> = to.iter().map(|&n| address(n)).collect();
-        let (now, host) = (self.now, &mut self.nodes[from].host);
-        host.send(now, Box::new(object.to_vec()), manifest(name, object), &receivers, group).expect("a session")
+        let node = &mut self.nodes[from];
+        let manifest = signed(manifest(name, object), node.signs.as_ref());
+        node.host.send(self.now, Box::new(object.to_vec()), manifest, &receivers, group).expect("a session")
     }
 
     pub fn fetch(&mut self, by: usize, from: &[usize], name: &str) -> SessionId {
@@ -367,6 +382,7 @@ impl World {
                     });
                     match found.map(|(name, bytes)| (manifest(name, bytes), bytes.clone())) {
                         Some((manifest, bytes)) => {
+                            let manifest = signed(manifest, node.signs.as_ref());
                             node.host.serve(now, id, Box::new(bytes), manifest).expect("not too large");
                         }
                         None => node.host.refuse(now, id, Refusal::new(Reason::NotFound, "no such object")),
@@ -399,6 +415,7 @@ impl World {
                     node.failures.push((id, failure));
                 }
                 HostEvent::Closed { .. } => node.closed.push(id),
+                HostEvent::Declined { peer, refusal, .. } => node.declined.push((peer, refusal)),
                 HostEvent::Detached => {}
                 other => panic!("{other:?}"),
             }

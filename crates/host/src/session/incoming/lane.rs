@@ -103,6 +103,11 @@ impl Lane {
         self.due.is_none() && !self.answer_due
     }
 
+    /// Whether a server has refused, or its object was: nothing that it sends is taken.
+    pub(super) fn has_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
     /// Of a server that refused, its address and why.
     pub(super) fn refusal(&self) -> Option<String> {
         self.refused.as_ref().map(|refusal| format!("{}: {}", self.peer, refusal.text()))

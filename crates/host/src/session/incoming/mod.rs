@@ -18,7 +18,7 @@ use anabranch_transport::{Arrival, Duration, Endpoint, Event, FailureReason, Pee
 use super::outcome::Failure;
 use crate::limits::Limits;
 use crate::wire::{Answer, Control, Object as Wanted, SymbolRepr};
-use crate::{Manifest, Payload, Received, SealError, Sealer, Unsealer};
+use crate::{Manifest, Payload, PublicKey, Received, SealError, Sealer, Unsealer, trust};
 use backlog::Backlog;
 pub(crate) use backlog::News;
 use found::Found;
@@ -31,10 +31,12 @@ use pulls::Pulls;
 use transport::Transport;
 
 /// What a session that receives is held to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) largest_packet: u16,
     pub(crate) limits: Limits,
+    /// Keys of which one must have signed what comes, if there are any.
+    pub(crate) signers: Vec<PublicKey>,
     pub(crate) give_up_after: Duration,
     pub(crate) stall_after: Duration,
 }
@@ -48,6 +50,7 @@ pub(crate) struct Incoming {
     transport: Transport,
     largest_packet: u16,
     limits: Limits,
+    signers: Vec<PublicKey>,
     multicast: Multicast,
     pulls: Pulls,
     backlog: Backlog,
@@ -89,6 +92,7 @@ impl Incoming {
             transport: Transport::new(config),
             largest_packet,
             limits,
+            signers: terms.signers.clone(),
             multicast: Multicast::new(false),
             backlog: Backlog::new(limits.session),
             sent_bytes: 0,
@@ -211,6 +215,12 @@ impl Incoming {
         self.lanes[index].on_answer(now, unsealer, sealer);
         match answer {
             Answer::AcceptRequest { manifest, parameters } => {
+                if let Err(refusal) = trust::check(&manifest, &self.signers) {
+                    // As if it had refused: others may have it signed.
+                    self.lanes[index].on_refused(refusal);
+                    self.end_lane(now, index);
+                    return self.lanes[index].tell_ending(&Ending::Cancelled);
+                }
                 let (window, lanes) = (self.transport.window(), self.lanes.len());
                 let found = Found::announced(manifest, &parameters, &wanted, window, lanes, &self.limits);
                 match (found, &self.found) {
@@ -257,6 +267,10 @@ impl Incoming {
         payload: Payload<'_>,
         arrival: Received,
     ) {
+        if self.lanes[lane].has_refused() {
+            // It does not know yet that its object was not taken.
+            return self.lanes[lane].tell_ending(&Ending::Cancelled);
+        }
         self.on_question(now, lane);
         if self.backlog.is_full() {
             return;
