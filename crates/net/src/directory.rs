@@ -89,12 +89,13 @@ impl Directory {
                     return None;
                 }
                 self.taken += 1;
+                let signer = manifest.signer().unwrap_or(None);
                 let named = self.named(manifest);
                 match self.open(&named) {
                     Ok(Some(output)) => {
                         let bytes = host.accept_rest(now, id, output.begun());
                         self.receiving.insert(id, Receiving { output, manifest: named.clone(), bytes });
-                        Some(Report::Began { peer, manifest: named, from: bytes })
+                        Some(Report::Began { peer, manifest: named, from: bytes, signer })
                     }
                     Ok(None) => {
                         host.have(now, id);
@@ -106,6 +107,9 @@ impl Directory {
                         Some(Report::NotReceived { name: named.name, why, kept: 0 })
                     }
                 }
+            }
+            HostEvent::Declined { peer, manifest, refusal } => {
+                Some(Report::Declined { peer, name: manifest.name, why: refusal.text().to_owned() })
             }
             HostEvent::Block { offset, bytes } => {
                 let receiving = self.receiving.get_mut(&id)?;

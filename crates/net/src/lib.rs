@@ -49,7 +49,7 @@ mod waker;
 
 pub use anabranch_host::{
     Dscp, DscpError, Failure, HostConfig, KeyFileError, Manifest, Marking, NameError, ObjectName, Outcome, Protection,
-    Psk, Stragglers,
+    Psk, PublicKey, SigningKey, Stragglers,
 };
 pub use directory::ReceiveOptions;
 pub use endpoint::Endpoint;

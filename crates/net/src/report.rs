@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anabranch_host::{Failure, Manifest, ObjectName, Outcome};
+use anabranch_host::{Failure, Manifest, ObjectName, Outcome, PublicKey};
 
 /// What became of each receiver of a file; of one that was not tried, since it did not answer before, none.
 pub type Outcomes = Vec<Option<Outcome>>;
@@ -19,6 +19,17 @@ pub enum Report {
         manifest: Manifest,
         /// Bytes that are here from an earlier session.
         from: u64,
+        /// Who vouches for it: the key of its signature, if it has one that fits.
+        signer: Option<PublicKey>,
+    },
+    /// What was offered was refused by the [settings](anabranch_host::HostConfig): it is too large, or none of the signers there has signed it.
+    Declined {
+        /// Of whom.
+        peer: SocketAddr,
+        /// What it is called.
+        name: ObjectName,
+        /// Why.
+        why: String,
     },
     /// Ten times a second: how far it is.
     Progress {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
-use anabranch_host::{Host, HostEvent, Manifest, Outcome, SessionId};
+use anabranch_host::{Host, HostEvent, Manifest, Outcome, SessionId, SigningKey};
 use anabranch_transport::Time;
 use cap_std::fs::Dir;
 
@@ -23,6 +23,8 @@ pub struct Shelf {
     directory: Dir,
     /// By name, those that were hashed, as they were then.
     known: BTreeMap<String, (State, Input)>,
+    /// With what they are signed.
+    key: Option<SigningKey>,
     sending: BTreeMap<SessionId, Manifest>,
     /// What has become of those who asked: told when the session is over, and what it sent is known.
     ended: BTreeMap<SessionId, (SocketAddr, Manifest, Outcome)>,
@@ -41,9 +43,18 @@ impl Shelf {
         Ok(Self {
             directory: open(directory)?,
             known: BTreeMap::new(),
+            key: None,
             sending: BTreeMap::new(),
             ended: BTreeMap::new(),
         })
+    }
+
+    /// Signs all files, as [`Input::sign`] does one.
+    pub fn sign(&mut self, key: SigningKey) {
+        for (_, file) in self.known.values_mut() {
+            file.sign(&key);
+        }
+        self.key = Some(key);
     }
 
     /// Hashes all files, so that nobody has to wait for it when the first request comes: sessions stand still meanwhile. `report` is
@@ -130,7 +141,10 @@ impl Shelf {
         {
             return Ok(input.clone());
         }
-        let input = Input::from_file(self.directory.open(name)?.into_std(), name)?;
+        let mut input = Input::from_file(self.directory.open(name)?.into_std(), name)?;
+        if let Some(key) = &self.key {
+            input.sign(key);
+        }
         self.known.insert(name.to_owned(), (state, input.clone()));
         Ok(input)
     }
@@ -154,4 +168,28 @@ impl Shelf {
 
 fn clone_error(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_files_are_signed_whenever_they_are_hashed() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let put = |name: &str, content: &str| std::fs::write(folder.path().join(name), content).expect("written");
+        put("before", "first");
+        let mut shelf = Shelf::open(folder.path()).expect("opened");
+        assert_eq!(shelf.file("before").expect("there").manifest().signature, None);
+        let key = SigningKey::from_seed(&[1; 32]);
+        let public = key.public();
+        shelf.sign(key);
+        put("after", "second");
+        for _ in 0..2 {
+            for name in ["before", "after"] {
+                assert_eq!(shelf.file(name).expect("there").manifest().signer(), Ok(Some(public)), "{name}");
+            }
+            put("after", "changed, and longer");
+        }
+    }
 }

@@ -33,8 +33,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Makes a key, which all hosts that exchange files must have
-    #[command(after_help = "Example:\n  scdp key scdp.key && scp -p scdp.key b: && scp -p scdp.key c:")]
+    /// Makes a key: one that all hosts must have that exchange files, or one that signs files
+    #[command(after_help = "Examples:\n  \
+        scdp key scdp.key && scp -p scdp.key b: && scp -p scdp.key c:\n  \
+        scdp key --sign sign.key && scp sign.key.pub b: && scp sign.key.pub c:\n\n\
+        Whoever has the shared key can send in anybody's name. A key that signs stays where files come from: `send --sign`, `serve --sign`.\n\
+        Who asks for its signature, `receive --signed-by` and `fetch --signed-by`, takes files from nobody else.")]
     Key(Key),
     /// Sends files to hosts that run `scdp receive`, to all of them at once
     #[command(after_help = "Examples:\n  \
@@ -107,9 +111,14 @@ impl Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Key {
-    /// Where to put it, readable by its owner only; `-` prints it. A file that exists is never replaced
-    #[arg(default_value = "scdp.key")]
-    pub(crate) file: PathBuf,
+    #[arg(
+        help = "Where to put it, readable by its owner only; `-` prints it. A file that exists is never replaced [default: scdp.key, or \
+        scdp-sign.key with --sign]"
+    )]
+    pub(crate) file: Option<PathBuf>,
+    /// Make a key that signs files, and FILE.pub with its public half
+    #[arg(long)]
+    pub(crate) sign: bool,
 }
 
 #[derive(Debug, Args)]
@@ -137,6 +146,8 @@ pub(crate) struct Send {
     pub(crate) quorum: Option<u16>,
     #[command(flatten)]
     pub(crate) secret: Secret,
+    #[command(flatten)]
+    pub(crate) sign: Sign,
     /// Send from this address [default: any, any port]
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = bind_any_port)]
     pub(crate) bind: Option<SocketAddr>,
@@ -173,6 +184,8 @@ pub(crate) struct Receive {
     pub(crate) count: Option<u64>,
     #[command(flatten)]
     pub(crate) secret: Secret,
+    #[command(flatten)]
+    pub(crate) signers: SignedBy,
     /// The address to be reached at; port 0 picks one, `[::]` is for IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "0.0.0.0:7217", value_parser = bind)]
     pub(crate) bind: SocketAddr,
@@ -194,6 +207,8 @@ pub(crate) struct Serve {
     pub(crate) rate: Option<Rate>,
     #[command(flatten)]
     pub(crate) secret: Secret,
+    #[command(flatten)]
+    pub(crate) sign: Sign,
     /// The address to be reached at; port 0 picks one, `[::]` is for IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "0.0.0.0:7217", value_parser = bind)]
     pub(crate) bind: SocketAddr,
@@ -221,6 +236,8 @@ pub(crate) struct Fetch {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) secret: Secret,
+    #[command(flatten)]
+    pub(crate) signers: SignedBy,
     /// Ask from this address [default: any, any port]
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = bind_any_port)]
     pub(crate) bind: Option<SocketAddr>,
@@ -246,6 +263,23 @@ pub(crate) struct Secret {
     /// Without a key: anybody can read the files, and send and fetch others. Both ends must say so
     #[arg(long)]
     pub(crate) insecure: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sign {
+    /// Sign the files with the key in this file, made by `scdp key --sign`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sign: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignedBy {
+    #[arg(
+        help = "Take only files signed with the secret half of this key: scdp-verify-1:HEX, or the file that has it, FILE.pub of \
+        `scdp key --sign FILE`. Given several times: with one of them"
+    )]
+    #[arg(long, value_name = "KEY|FILE")]
+    pub(crate) signed_by: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

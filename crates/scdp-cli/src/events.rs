@@ -74,6 +74,19 @@ pub(crate) enum Event {
         /// What is here already, from an earlier time.
         #[serde(skip_serializing_if = "is_none")]
         resumed_bytes: u64,
+        /// The key that it is signed with, if it is and the signature fits; with `fetch`, by that server. Whether that key is to be trusted
+        /// is what `--signed-by` says.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signer: Option<String>,
+    },
+    /// `receive`: a file was offered that `--signed-by` or `--max-size` does not allow, and refused. It does not count.
+    Declined {
+        /// Who offered it.
+        peer: String,
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
     },
     /// Ten times a second while files are under way.
     Progress {
@@ -352,6 +365,7 @@ impl fmt::Display for Event {
                     bytes => write!(f, ", of which {} are here from an earlier time", figures::size(*bytes)),
                 }
             }
+            Self::Declined { peer, name, reason } => write!(f, "{name}: {peer} offers it in vain: {reason}"),
             Self::Progress { bytes, size_bytes } => {
                 write!(f, "{} of {}", figures::size(*bytes), figures::size(*size_bytes))
             }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anabranch_net::{Endpoint, Failure, NetError, ObjectName, ReceiveOptions, Report, Wanted, fetch};
+use anabranch_net::{Endpoint, Failure, HostConfig, NetError, ObjectName, ReceiveOptions, Report, Wanted, fetch};
 
 use crate::arguments::Fetch;
 use crate::events::Event;
@@ -12,18 +12,19 @@ use crate::output::Output;
 use crate::receive::can_write;
 use crate::session::{self, Watches};
 use crate::signals::Signals;
-use crate::{addresses, key};
+use crate::{addresses, key, signing};
 
 pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::new(!output.is_text());
     let protection = key::protection(&arguments.secret, &output)?;
+    let signers = signing::signers(&arguments.signers)?;
     let wanted = wanted(&arguments.object)?;
     let (directory, name) = target(arguments.output.as_deref())?;
     can_write(&directory)?;
     let peers = addresses::resolve(&arguments.from, arguments.bind)?;
     let bind = arguments.bind.unwrap_or_else(|| addresses::any(&peers));
     let config = session::config(protection, &arguments.timeout, &arguments.packets, None, bind);
-    let mut endpoint = Endpoint::bind(bind, config)?;
+    let mut endpoint = Endpoint::bind(bind, HostConfig { signers, ..config })?;
     let from: Vec<_> = peers.iter().map(|peer| peer.address).collect();
     let signals = Signals::catch()?;
     signals.busy();
@@ -32,10 +33,10 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
     let fetched = fetch(&mut endpoint, &wanted, &from, &directory, &options, |report| {
         match report {
             Report::Progress { bytes, size } if size > 0 => output.progress(bytes, size),
-            Report::Began { peer, manifest, from } => {
+            Report::Began { peer, manifest, from, signer } => {
                 watches.start(&manifest);
                 output.begin(manifest.name.as_str(), manifest.size);
-                output.tell(&session::began(&manifest, peer, from));
+                output.tell(&session::began(&manifest, peer, from, signer));
             }
             Report::Received { manifest } => {
                 output.end();
@@ -71,6 +72,9 @@ fn explain(failure: &Failure, arguments: &Fetch, endpoint: &Endpoint) -> CliErro
         }
         Failure::Refused(reason) if reason.contains("no such") => {
             error.hint("names are those of files in the folder that is served, without subfolders")
+        }
+        Failure::Refused(reason) if reason.contains("signed") => {
+            error.hint("--signed-by names whose files are taken; servers sign with `scdp serve --sign FILE`")
         }
         _ => error,
     }

@@ -1,8 +1,6 @@
-//! Keys: making one, and finding the one to use.
+//! The key that all hosts share: making one, and finding the one to use.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,36 +8,28 @@ use anabranch_net::{Protection, Psk};
 use zeroize::Zeroizing;
 
 use crate::arguments::{Key, Secret};
-use crate::events::Event;
 use crate::failure::CliError;
 use crate::output::{self, Output};
+use crate::{key_file, signing};
 
 /// The environment variable that names a key file.
 const VARIABLE: &str = "SCDP_KEY_FILE";
 
-/// Bytes of a key file that are read at most: one line and comments.
-const MOST: u64 = 64 << 10;
+/// Where a key is put that has no other name.
+const DEFAULT: &str = "scdp.key";
 
 pub(crate) fn run(arguments: &Key) -> Result<ExitCode, CliError> {
+    if arguments.sign {
+        return signing::make(arguments.file.as_deref());
+    }
     let line = new_key()?;
     let text = Zeroizing::new(format!("{}\n", *line));
-    if arguments.file == Path::new("-") {
+    let path = arguments.file.as_deref().unwrap_or(Path::new(DEFAULT));
+    if path == Path::new("-") {
         output::print(&text);
         return Ok(ExitCode::SUCCESS);
     }
-    let path = &arguments.file;
-    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut file = created.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => {
-            CliError::of_path(path, "exists").hint("keys are never replaced: give another name, or use that key")
-        }
-        _ => CliError::of_path(path, error),
-    })?;
-    if let Err(error) = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()) {
-        // Half a key is none.
-        let _ = std::fs::remove_file(path);
-        return Err(CliError::of_path(path, error));
-    }
+    key_file::create(path, &text, key_file::SECRET)?;
     output::print(&format!(
         "{}: a new key. Bring it to the other hosts on a way that nobody reads, such as scp.\n",
         path.display()
@@ -48,13 +38,18 @@ pub(crate) fn run(arguments: &Key) -> Result<ExitCode, CliError> {
 }
 
 fn new_key() -> Result<Zeroizing<String>, CliError> {
-    let mut bytes = Zeroizing::new([0; 32]);
     loop {
-        getrandom::fill(&mut *bytes).map_err(|error| CliError::failed(format!("cannot draw random bytes: {error}")))?;
-        if let Some(key) = Psk::new(*bytes) {
+        if let Some(key) = Psk::new(*random()?) {
             return Ok(key.emit());
         }
     }
+}
+
+/// What a key is made of.
+pub(crate) fn random() -> Result<Zeroizing<[u8; 32]>, CliError> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *bytes).map_err(|error| CliError::failed(format!("cannot draw random bytes: {error}")))?;
+    Ok(bytes)
 }
 
 /// The key that is asked for: of `--key`, or of the environment, or none because that is asked for.
@@ -68,24 +63,14 @@ pub(crate) fn protection(secret: &Secret, output: &Output) -> Result<Protection,
         CliError::usage(format!("no key: give --key FILE, or set {VARIABLE}"))
             .hint("`scdp key scdp.key` makes one, for all hosts; --insecure goes without")
     })?;
-    let missing = |error: std::io::Error| {
+    let text = key_file::read_secret(&path, output).map_err(|error| {
         let failure = CliError::of_path(&path, &error);
         if error.kind() == ErrorKind::NotFound {
             failure.hint(format!("`scdp key {}` makes a key; all hosts need the same", path.display()))
         } else {
             failure
         }
-    };
-    let file = File::open(&path).map_err(missing)?;
-    let mode = file.metadata().map_err(missing)?.mode();
-    if mode & 0o077 != 0 {
-        output.tell(&Event::Warning {
-            message: format!("{}: other users can use this key (mode {:03o})", path.display(), mode & 0o777),
-            hint: Some(format!("chmod 600 {}", path.display())),
-        });
-    }
-    let mut text = Zeroizing::new(String::new());
-    file.take(MOST).read_to_string(&mut text).map_err(|error| CliError::of_path(&path, error))?;
+    })?;
     let key =
         Psk::parse(&text).map_err(|error| CliError::of_path(&path, error).hint("`scdp key FILE` makes a key file"))?;
     Ok(Protection::Psk(key))

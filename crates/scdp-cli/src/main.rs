@@ -11,6 +11,7 @@ mod failure;
 mod fetch;
 mod figures;
 mod key;
+mod key_file;
 mod lab;
 mod output;
 mod pages;
@@ -22,6 +23,7 @@ mod send;
 mod serve;
 mod session;
 mod signals;
+mod signing;
 mod switch;
 mod table;
 

@@ -11,19 +11,20 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use crate::arguments::Receive;
 use crate::events::Event;
 use crate::failure::CliError;
-use crate::key;
 use crate::output::Output;
 use crate::session::{self, Watches};
 use crate::signals::Signals;
+use crate::{key, signing};
 
 pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::new(!output.is_text());
     let protection = key::protection(&arguments.secret, &output)?;
     let protected = matches!(protection, Protection::Psk(_));
+    let signers = signing::signers(&arguments.signers)?;
     can_write(&arguments.dir)?;
     let config = session::config(protection, &arguments.timeout, &arguments.packets, None, arguments.bind);
     let max_object_bytes = arguments.max_size.0;
-    let mut endpoint = Endpoint::bind(arguments.bind, HostConfig { max_object_bytes, ..config })?;
+    let mut endpoint = Endpoint::bind(arguments.bind, HostConfig { max_object_bytes, signers, ..config })?;
     let group = arguments.group.map(|group| group.0);
     if let Some(group) = group {
         endpoint.join(group, arguments.interface.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))?;
@@ -47,10 +48,15 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
                 }
                 return signals.flow();
             }
-            Report::Began { peer, manifest, from } => {
+            Report::Began { peer, manifest, from, signer } => {
                 watches.start(&manifest);
                 output.begin(manifest.name.as_str(), manifest.size);
-                output.tell(&session::began(&manifest, peer, from));
+                output.tell(&session::began(&manifest, peer, from, signer));
+                return signals.flow();
+            }
+            // It is none of those that were to come.
+            Report::Declined { peer, name, why } => {
+                output.tell(&Event::Declined { peer: peer.to_string(), name: name.to_string(), reason: why });
                 return signals.flow();
             }
             Report::Received { manifest } => session::received(&manifest, watches.stop(&manifest)),

@@ -15,7 +15,7 @@ use crate::failure::CliError;
 use crate::output::Output;
 use crate::session::{self, Watches};
 use crate::signals::Signals;
-use crate::{key, table};
+use crate::{key, signing, table};
 
 /// How long a receiver of a real network may be half a window behind before it is served separately: disks and schedulers pause.
 const DETACH_AFTER: Duration = Duration::from_ms(100);
@@ -33,11 +33,17 @@ struct Row {
 pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::new(!output.is_text());
     let protection = key::protection(&arguments.secret, &output)?;
+    let key = signing::key(&arguments.sign, &output)?;
     let quorum = quorum(arguments)?;
     let peers = addresses::resolve(&arguments.to, arguments.bind)?;
     let signals = Signals::catch()?;
     raise_open_files();
-    let files = open(arguments, &mut output)?;
+    let mut files = open(arguments, &mut output)?;
+    if let Some(key) = key {
+        for file in &mut files {
+            file.sign(&key);
+        }
+    }
     let bind = arguments.bind.unwrap_or_else(|| addresses::any(&peers));
     let group = arguments.group.map(|group| group.0);
     if group.is_some_and(|group| group.is_ipv4() != bind.is_ipv4()) {
@@ -242,6 +248,8 @@ fn verdict(
         error.hint("`scdp receive --force` replaces files; or rename this one")
     } else if says("packets larger") {
         error.hint("give `scdp receive` the same --mtu, or less here")
+    } else if says("signed") {
+        error.hint("--sign FILE signs, with the key of which `scdp receive --signed-by` has the public half")
     } else {
         error
     })

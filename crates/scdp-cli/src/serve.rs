@@ -10,18 +10,22 @@ use crate::events::Event;
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::signals::Signals;
-use crate::{figures, key, session};
+use crate::{figures, key, session, signing};
 
 pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::new(!output.is_text());
     let protection = key::protection(&arguments.secret, &output)?;
     let protected = matches!(protection, Protection::Psk(_));
+    let key = signing::key(&arguments.sign, &output)?;
     let directory = &arguments.directory;
     if !directory.is_dir() {
         return Err(CliError::of_path(directory, "no such folder"));
     }
     let signals = Signals::catch()?;
     let mut shelf = Shelf::open(directory)?;
+    if let Some(key) = key {
+        shelf.sign(key);
+    }
     let (files, bytes) = index(&mut shelf, &mut output).map_err(|error| CliError::of_path(directory, error))?;
     let config = session::config(protection, &arguments.timeout, &arguments.packets, arguments.rate, arguments.bind);
     let mut endpoint = Endpoint::bind(arguments.bind, config)?;

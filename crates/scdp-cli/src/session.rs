@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Endpoint, HostConfig, Manifest, Protection};
+use anabranch_net::{Endpoint, HostConfig, Manifest, Protection, PublicKey};
 use anabranch_transport::Rate;
 
 use crate::arguments::{Packets, Timeout};
@@ -44,9 +44,10 @@ pub(crate) fn already_there(manifest: &Manifest) -> Event {
     Event::AlreadyThere { name: manifest.name.to_string(), hash: hash(manifest), size_bytes: manifest.size }
 }
 
-pub(crate) fn began(manifest: &Manifest, peer: SocketAddr, resumed_bytes: u64) -> Event {
+pub(crate) fn began(manifest: &Manifest, peer: SocketAddr, resumed_bytes: u64, signer: Option<PublicKey>) -> Event {
     let (name, hash, size_bytes) = (manifest.name.to_string(), hash(manifest), manifest.size);
-    Event::Began { name, hash, size_bytes, peer: peer.to_string(), resumed_bytes }
+    let signer = signer.map(|key| key.emit());
+    Event::Began { name, hash, size_bytes, peer: peer.to_string(), resumed_bytes, signer }
 }
 
 /// What to do where nobody answers. What the system last said about sending often explains it.

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use anabranch_host::{Manifest, Object, ObjectName};
+use anabranch_host::{Manifest, Object, ObjectName, SigningKey};
 use rayon::prelude::*;
 
 /// Bytes of a file that are hashed at once, and those of them that a core reads at once.
@@ -60,6 +60,11 @@ impl Input {
         }
         let manifest = Manifest { hash: *hasher.finalize().as_bytes(), size, name, signature: None };
         Ok(Self { file: Arc::new(file), manifest })
+    }
+
+    /// Vouches for its name, size and hash: receivers may ask for that ([`HostConfig::signers`](anabranch_host::HostConfig::signers)).
+    pub fn sign(&mut self, key: &SigningKey) {
+        self.manifest.sign(key);
     }
 
     /// What it is.

@@ -102,11 +102,12 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
 #[test]
 fn what_is_larger_than_allowed_is_refused_before_room_is_made_for_it() {
     let place = Place::new(3_000_000);
-    let (receiver, to) = Program::listen(place.path(), "receive --dir a --key k --max-size 1MB");
+    let (mut receiver, to) = Program::listen(place.path(), "receive --dir a --key k --max-size 1MB");
     let sent = run(place.path(), &format!("send rivers.bin --key k --to {to}"));
     assert_eq!(sent.code, Some(1), "{sent:?}");
     let refused = format!("rivers.bin: {to} refuses it: larger than the 1000000 B that this host takes");
     assert!(sent.text.contains(&refused), "{sent:?}");
+    receiver.wait_for("offers it in vain: larger than the 1000000 B that this host takes");
     receiver.kill();
     assert_eq!(names(&place.file("a")), Vec::<String>::new());
 }

@@ -9,6 +9,7 @@ mod namespace;
 mod program;
 mod resuming;
 mod sending;
+mod signing;
 mod stopping;
 mod switch;
 mod tutorial;

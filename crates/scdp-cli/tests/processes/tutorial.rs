@@ -118,11 +118,26 @@ fn wrong_key() -> String {
     scene.shown
 }
 
+fn unsigned() -> String {
+    let mut scene = Scene::new(1000);
+    assert_eq!(run(scene.place.path(), "key --sign sign.key").code, Some(0));
+    let receivers = scene.listen("receive --dir incoming --key scdp.key --signed-by sign.key.pub", "incoming");
+    let (to, _) = &scene.hosts[0];
+    let send = format!("send model.bin --to {to} --key scdp.key");
+    let (signed, sent) = (run(scene.place.path(), &format!("{send} --sign sign.key")), run(scene.place.path(), &send));
+    assert_eq!((signed.code, sent.code), (Some(0), Some(1)), "{signed:?} {sent:?}");
+    scene.show('a', "scdp send model.bin --to b --key scdp.key --sign sign.key", &signed.text);
+    scene.show('c', "scdp send model.bin --to b --key scdp.key", &on_terminal(&sent.text));
+    drop(receivers);
+    scene.shown
+}
+
 /// What was said on both its streams, in the order in which a terminal shows it: what happens, results, the error.
 fn on_terminal(said: &str) -> String {
     let place = |line: &&str| match line {
         line if line.starts_with("error:") || line.starts_with("hint:") => 2,
-        line if line.starts_with("listening") || line.ends_with(": no answer") && !line.contains("  ") => 0,
+        line if line.starts_with("listening") || line.contains(" refuses it: ") => 0,
+        line if line.ends_with(": no answer") && !line.contains("  ") => 0,
         _ => 1,
     };
     let mut lines: Vec<&str> = said.lines().collect();
@@ -146,7 +161,13 @@ pub(crate) fn masked(text: &str) -> String {
 #[test]
 fn documents_show_what_the_program_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let scenes = [("sending", sending()), ("fetching", fetching()), ("dying", dying()), ("wrong key", wrong_key())];
+    let scenes = [
+        ("sending", sending()),
+        ("fetching", fetching()),
+        ("dying", dying()),
+        ("wrong key", wrong_key()),
+        ("unsigned", unsigned()),
+    ];
     let mut seen = 0;
     for page in ["docs/tutorial/replicate-a-file.md", "README.md"] {
         let text = fs::read_to_string(root.join(page)).expect("the page is there");
@@ -170,7 +191,7 @@ fn documents_show_what_the_program_prints() {
             fs::write(root.join(page), renewed + rest).expect("the repository can be written");
         }
     }
-    assert_eq!(seen, 5, "blocks in all pages");
+    assert_eq!(seen, 6, "blocks in all pages");
 }
 
 #[test]
