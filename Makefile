@@ -15,8 +15,10 @@ export UV_PROJECT_ENVIRONMENT := .venv
 export UV_PYTHON_DOWNLOADS := never
 # What the codec does not have by default.
 CODEC_FEATURES := --features anabranch-raptorq/fountain,anabranch-raptorq/serde
+# What `anabranch-net` does not have by default.
+NET_FEATURES := --features anabranch-net/tokio
 # Tests and doctests of the binding need a Python to link to; everything it does is tested from Python.
-CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES)
+CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES) $(NET_FEATURES)
 
 # The instruction sets of this kind of processor; the tests use the best one there is where it lacks one of them.
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
@@ -96,7 +98,7 @@ fidelity-traffic: setup ## the paper's claims on the traces in ../shared: makes 
 
 check: setup ## formatting, lints and types, without changing anything
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets $(CODEC_FEATURES) -- -D warnings
+	cargo clippy --locked --workspace --all-targets $(CODEC_FEATURES) $(NET_FEATURES) -- -D warnings
 	cargo clippy --locked -p anabranch-raptorq --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked $(CRATES) --no-deps
 	$(BIN)/ruff format --check

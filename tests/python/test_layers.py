@@ -61,6 +61,7 @@ LAYERS = {
         shelf
         programs
         send
+        tokio
     """,
     "switch": """
         probability testing

@@ -173,6 +173,11 @@ impl Endpoint {
         self.wakes.waker()
     }
 
+    /// Whether the caller is to be asked now whether to go on.
+    pub(crate) fn take_interrupt(&self) -> bool {
+        self.wakes.take_interrupt()
+    }
+
     /// Waits until something happens, but no longer than `limit`, and handles it. What the sessions have to tell is handed over, with the
     /// host to answer.
     ///

@@ -2,7 +2,8 @@
 //!
 //! A thin driver of [`anabranch_host`], which is all of the protocol: this crate has sockets, files and a clock, and nothing else.
 //! [`Endpoint`] is one UDP socket with its sessions; [`send_files`], [`receive_dir`], [`serve`] and [`fetch`] are what most programs
-//! want of it. They run in the calling thread until they are done, and their last argument is told what happens and can stop them.
+//! want of it. They run in the calling thread until they are done, and their last argument is told what happens and can stop them. The feature
+//! `tokio` adds a module of that name with the same as futures.
 //!
 //! ```
 //! use anabranch_net::{Endpoint, HostConfig, Input, Protection, ReceiveOptions, Report, receive_dir, send_file};
@@ -45,6 +46,8 @@ mod report;
 mod send;
 mod shelf;
 mod socket;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 mod waker;
 
 pub use anabranch_host::{

@@ -54,7 +54,7 @@ pub fn receive_dir(
             flow = report(news);
         }
         let (bytes, size) = directory.progress();
-        if flow.is_continue() && ticker.is_due() {
+        if flow.is_continue() && ticker.is_due(endpoint) {
             flow = report(Report::Progress { bytes, size });
         }
     }
@@ -117,7 +117,7 @@ pub fn fetch(
             }
         }
         let (bytes, size) = directory.progress();
-        if flow.is_continue() && result.is_none() && ticker.is_due() {
+        if flow.is_continue() && result.is_none() && ticker.is_due(endpoint) {
             flow = report(Report::Progress { bytes, size });
         }
         // What the disk is taking will be there.
@@ -164,7 +164,7 @@ pub fn serve_shelf(
                 flow = report(news);
             }
         })?;
-        if flow.is_continue() && ticker.is_due() {
+        if flow.is_continue() && ticker.is_due(endpoint) {
             flow = report(Report::Progress { bytes: 0, size: 0 });
         }
     }
@@ -190,8 +190,9 @@ impl Ticker {
         Self(Clock::start())
     }
 
-    pub(crate) fn is_due(&mut self) -> bool {
-        let due = self.0.elapsed() >= TICK;
+    /// Whether it is time to, or somebody [asks](crate::Waker::interrupt).
+    pub(crate) fn is_due(&mut self, endpoint: &Endpoint) -> bool {
+        let due = endpoint.take_interrupt() || self.0.elapsed() >= TICK;
         if due {
             self.0 = Clock::start();
         }

@@ -110,3 +110,23 @@ pub enum Report {
         symbols: u64,
     },
 }
+
+impl Report {
+    /// Whether it tells what became of something: the rest is on the way to that.
+    pub fn is_outcome(&self) -> bool {
+        match self {
+            Self::Received { .. }
+            | Self::AlreadyThere { .. }
+            | Self::NotReceived { .. }
+            | Self::Receiver { .. }
+            | Self::Sent { .. }
+            | Self::Served { .. } => true,
+            Self::Began { .. }
+            | Self::Declined { .. }
+            | Self::Progress { .. }
+            | Self::Sending { .. }
+            | Self::Serving { .. }
+            | Self::NotServed { .. } => false,
+        }
+    }
+}

@@ -86,7 +86,7 @@ pub fn send_files(
                 decline(host, now, id, &other);
             }
         })?;
-        if stopping.is_none() && ticker.is_due() {
+        if stopping.is_none() && ticker.is_due(endpoint) {
             tell(sending.progress(endpoint));
         }
         let now = endpoint.now();

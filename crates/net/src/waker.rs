@@ -11,6 +11,8 @@ pub struct Waker {
     pipe: Arc<PipeWriter>,
     /// There is a byte in the pipe, or will be at once: it never has more than one.
     pending: Arc<AtomicBool>,
+    /// Whoever called what runs the endpoint wants to be asked at once whether to go on.
+    interrupt: Arc<AtomicBool>,
 }
 
 impl Waker {
@@ -20,6 +22,12 @@ impl Waker {
             // It fails only if the endpoint is gone.
             let _ = (&*self.pipe).write(&[0]);
         }
+    }
+
+    /// As [`wake`](Self::wake). [`send_files`](crate::send_files) and the like report their progress at once, so that their caller can stop them.
+    pub fn interrupt(&self) {
+        self.interrupt.store(true, Ordering::Release);
+        self.wake();
     }
 }
 
@@ -33,12 +41,17 @@ pub(crate) struct Wakes {
 impl Wakes {
     pub(crate) fn new() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
-        let waker = Waker { pipe: Arc::new(writer), pending: Arc::new(AtomicBool::new(false)) };
+        let waker = Waker { pipe: Arc::new(writer), pending: Arc::default(), interrupt: Arc::default() };
         Ok(Self { pipe: reader, waker })
     }
 
     pub(crate) fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    /// Whether there was an interrupt since the last call.
+    pub(crate) fn take_interrupt(&self) -> bool {
+        self.waker.interrupt.swap(false, Ordering::AcqRel)
     }
 
     /// The pipe can be read: whoever wakes it from now on means a later wait.

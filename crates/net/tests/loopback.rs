@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -224,6 +225,30 @@ fn a_waker_ends_a_wait_before_it_and_during_it() {
     let thread = thread::spawn(move || waker.wake());
     endpoint.turn(Duration::from_secs(3600), none).expect("a turn");
     thread.join().expect("no panic");
+}
+
+#[test]
+fn whoever_interrupts_is_answered_at_once() {
+    // Without, a report comes ten times a second: so many would take half a minute.
+    const TIMES: usize = 300;
+    let into = directory();
+    let mut endpoint = endpoint();
+    let (waker, (tell, told)) = (endpoint.waker(), channel());
+    let began = endpoint.now();
+    let asking = thread::spawn(move || {
+        for _ in 0..TIMES {
+            waker.interrupt();
+            told.recv().expect("a report");
+        }
+    });
+    receive_dir(&mut endpoint, into.path(), &ReceiveOptions::default(), |_| match tell.send(()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    })
+    .expect("received");
+    asking.join().expect("no panic");
+    let took = endpoint.now().since(began);
+    assert!(took < anabranch_transport::Duration::from_secs(TIMES as u64 / 20), "{took:?}");
 }
 
 #[test]
