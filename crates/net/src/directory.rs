@@ -89,11 +89,11 @@ impl Directory {
                     return None;
                 }
                 self.taken += 1;
-                let signer = manifest.signer().unwrap_or(None);
-                let named = self.named(manifest);
+                let named = self.named(manifest.clone());
                 match self.open(&named) {
                     Ok(Some(output)) => {
                         let bytes = host.accept_rest(now, id, output.begun());
+                        let signer = manifest.signer().unwrap_or(None);
                         self.receiving.insert(id, Receiving { output, manifest: named.clone(), bytes });
                         Some(Report::Began { peer, manifest: named, from: bytes, signer })
                     }
