@@ -133,12 +133,11 @@ impl Socket {
         match self.send_once(to, marking, segmented.then_some(segment), contents) {
             Ok(()) => Ok(true),
             Err(Errno::EAGAIN) => Ok(false),
-            // The device does not segment; that is only found out so.
+            // The device does not segment, which is only found out so; or no datagram can go there.
             Err(Errno::EIO | Errno::EINVAL) if segmented => {
-                self.segments.store(1, Ordering::Relaxed);
                 for datagram in contents.chunks(segment) {
                     match self.send_once(to, marking, None, datagram) {
-                        Ok(()) | Err(Errno::EAGAIN) => {}
+                        Ok(()) | Err(Errno::EAGAIN) => self.segments.store(1, Ordering::Relaxed),
                         Err(error) => return Err(error.into()),
                     }
                 }
@@ -283,6 +282,21 @@ mod tests {
         assert!(a.send(b.local_address().expect("an address"), ECT, 1000, &contents).expect("sent"));
         let found = collect(&b, 3);
         assert_eq!(found, [(false, vec![0; 1000]), (false, vec![1; 1000]), (false, vec![2; 500])]);
+    }
+
+    #[test]
+    fn an_address_that_takes_nothing_does_not_make_sending_to_others_slower() {
+        let (a, b) = pair();
+        let segments = a.segments();
+        // Who forges its port can be answered nowhere.
+        let nowhere = (Ipv4Addr::LOCALHOST, 0).into();
+        for contents in [&[0; 1200][..], &[0; 600]] {
+            let error = a.send(nowhere, ECT, 600, contents).expect_err("no port");
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+        assert_eq!(a.segments(), segments);
+        assert!(a.send(b.local_address().expect("an address"), ECT, 600, &[0; 1200]).expect("sent"));
+        assert_eq!(collect(&b, 2).len(), 2);
     }
 
     /// The octet of the IP header that the next datagram came with.

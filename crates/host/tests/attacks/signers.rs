@@ -204,3 +204,50 @@ fn each_receiver_of_a_group_decides_whom_it_trusts() {
     }
     assert_eq!(world.nodes[2].declined.len(), 1);
 }
+
+/// A host that asks for signatures fetches an object from one that is trusted and from a rogue, who announces another one under its name `when` that is
+/// due. All messages that the rogue is told.
+fn told_to_a_rogue(when: impl Fn(&World) -> bool) -> Vec<Control> {
+    let object = bytes(35, 3_000_000);
+    let mut world = World::with(35, 2, Faults::default(), |n| match n {
+        0 => asks_for(trusted().public()),
+        _ => HostConfig::new(psk()),
+    });
+    world.nodes[1].objects.insert("object".to_owned(), object);
+    world.nodes[1].signs = Some(trusted());
+    let records = Records::of(&mut world);
+    let name = ObjectName::new("object").expect("a name");
+    let wanted = anabranch_host::wire::Object::Name(name.clone());
+    world.nodes[0].host.fetch(world.now, wanted, &[address(1), stranger(1)]).expect("a session");
+    world.run_until(Time::ZERO + Duration::from_us(1));
+    let asks = records.between(address(0), stranger(1));
+    let Ok(Datagram::Open(packet)) = Datagram::parse(&asks[0]) else { panic!("a request") };
+    let (session, asker, salt) = (packet.prefix().session, packet.salt(), Salt([9; 16]));
+    while !when(&world) {
+        world.run_until(world.now + Duration::from_us(10));
+    }
+    let (mut sealer, mut answer, mut keep_alive) =
+        (Sealer::new(psk().responder(asker, salt, 0)), Vec::new(), Vec::new());
+    let manifest = Manifest { name, ..manifest_of(3_000_000) };
+    let parameters = Parameters { mode: Mode::ManyToOne, lanes: 2, ..parameters() };
+    sealer.answer(session, &Answer::AcceptRequest { manifest, parameters }, &mut answer).expect("sealed");
+    world.inject(stranger(1), 0, answer);
+    world.run_until(world.now + Duration::from_us(1));
+    // As if what it was told then were lost: it says that it is still there.
+    sealer.control(session, Control::KeepAlive, &mut keep_alive).expect("sealed");
+    world.inject(stranger(1), 0, keep_alive);
+    assert!(world.run_for(60));
+    assert!(world.nodes[0].failures.is_empty() && world.nodes[0].received.len() == 1);
+    let mut from_asker = Unsealer::new(psk().confirmed(asker, salt, 0));
+    let said = records.between(address(0), stranger(1));
+    said.into_iter().filter_map(|mut bytes| from_asker.control(&mut bytes).ok()).collect()
+}
+
+#[test]
+fn a_server_that_is_not_trusted_is_told_that_it_is_not_wanted_and_never_that_its_object_was_right() {
+    let in_time = told_to_a_rogue(|_| true);
+    let late = told_to_a_rogue(|world| !world.nodes[0].received.is_empty());
+    // For its answer, for its question, and at the end.
+    assert_eq!(in_time, [Control::Cancel; 3]);
+    assert!(!late.is_empty() && late.iter().all(|said| *said == Control::Cancel), "{late:?}");
+}

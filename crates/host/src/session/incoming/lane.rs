@@ -200,6 +200,8 @@ impl Lane {
     /// The sender is told how the session ended.
     pub(super) fn tell_ending(&mut self, ending: &Ending) {
         self.due = match ending {
+            // It was right, and came from others.
+            Ending::Verified(_) if self.has_refused() => self.unsealer.is_some().then_some(Control::Cancel),
             Ending::Verified(verified) => Some(Control::Close { verified: *verified }),
             Ending::Cancelled | Ending::Refused(_) | Ending::Had => self.unsealer.is_some().then_some(Control::Cancel),
         };

@@ -208,7 +208,12 @@ impl Incoming {
         let wanted = self.lanes.wanted().filter(|_| !self.lanes[index].has_answered());
         let Some(wanted) = wanted.cloned() else { return };
         match self.lifetime.phase() {
-            Phase::Closed(ending) => return self.lanes[index].on_late_answer(unsealer, sealer, ending),
+            Phase::Closed(ending) => {
+                let has_it = matches!(&answer, Answer::AcceptRequest { manifest, .. }
+                    if self.manifest().is_some_and(|own| own.hash == manifest.hash));
+                let ending = if has_it { ending } else { &Ending::Cancelled };
+                return self.lanes[index].on_late_answer(unsealer, sealer, ending);
+            }
             Phase::Failed => return,
             _ => {}
         }
@@ -294,6 +299,9 @@ impl Incoming {
 
     /// A message has come.
     pub(crate) fn on_control(&mut self, now: Time, index: usize, control: Control) {
+        if self.lanes[index].has_refused() && control != Control::Cancel {
+            return self.lanes[index].tell_ending(&Ending::Cancelled);
+        }
         if *self.lifetime.phase() == Phase::Confirming && self.lanes[index].is_proven() {
             self.complete(now);
         }
