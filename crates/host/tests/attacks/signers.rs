@@ -247,7 +247,7 @@ fn told_to_a_rogue(when: impl Fn(&World) -> bool) -> Vec<Control> {
 fn a_server_that_is_not_trusted_is_told_that_it_is_not_wanted_and_never_that_its_object_was_right() {
     let in_time = told_to_a_rogue(|_| true);
     let late = told_to_a_rogue(|world| !world.nodes[0].received.is_empty());
-    // For its answer, for its question, and at the end.
-    assert_eq!(in_time, [Control::Cancel; 3]);
-    assert!(!late.is_empty() && late.iter().all(|said| *said == Control::Cancel), "{late:?}");
+    for said in [in_time, late] {
+        assert!(!said.is_empty() && said.iter().all(|said| *said == Control::Cancel), "{said:?}");
+    }
 }

@@ -17,7 +17,7 @@ use anabranch_transport::{Arrival, Duration, Endpoint, Event, FailureReason, Pee
 
 use super::outcome::Failure;
 use crate::limits::Limits;
-use crate::wire::{Answer, Control, Object as Wanted, SymbolRepr};
+use crate::wire::{Answer, Control, Object as Wanted, Reason, Refusal, SymbolRepr};
 use crate::{Manifest, Payload, PublicKey, Received, SealError, Sealer, Unsealer, trust};
 use backlog::Backlog;
 pub(crate) use backlog::News;
@@ -211,7 +211,10 @@ impl Incoming {
             Phase::Closed(ending) => {
                 let has_it = matches!(&answer, Answer::AcceptRequest { manifest, .. }
                     if self.manifest().is_some_and(|own| own.hash == manifest.hash));
-                let ending = if has_it { ending } else { &Ending::Cancelled };
+                if !has_it {
+                    // What was right came from others.
+                    self.lanes[index].on_refused(Refusal::new(Reason::Untrusted, "another object"));
+                }
                 return self.lanes[index].on_late_answer(unsealer, sealer, ending);
             }
             Phase::Failed => return,
