@@ -218,7 +218,8 @@ impl AsyncEndpoint {
         let (tell, result) = oneshot::channel();
         let (reporter, reports) = reports::channel();
         let stop = Stop::default();
-        self.stop = stop.clone();
+        // One that was forgotten goes on, and nobody else could end it. Others are over, or stopped.
+        std::mem::replace(&mut self.stop, stop.clone()).stop(&self.waker);
         let transfer = Transfer { result, waker: self.waker.clone(), stop: stop.clone(), endpoint: PhantomData };
         let job = move |endpoint: &mut Endpoint| {
             if stop.flow().is_break() {

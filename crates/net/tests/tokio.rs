@@ -258,6 +258,20 @@ fn an_endpoint_that_is_dropped_ends_its_thread_and_transfers_wait_for_what_was_c
 }
 
 #[test]
+fn a_transfer_that_was_forgotten_ends_when_the_next_one_begins() {
+    let into = directory();
+    run(async {
+        let mut endpoint = bind(config());
+        let (receiving, _) = endpoint.receive_dir(into.path(), ReceiveOptions::default());
+        // Its destructor never runs, and it would receive for ever.
+        std::mem::forget(receiving);
+        let (serving, _) = endpoint.serve("/no/such/folder");
+        assert!(matches!(serving.await, Err(NetError::Open { .. })));
+        endpoint.close().await;
+    });
+}
+
+#[test]
 fn transfers_can_move_to_other_threads() {
     fn is_send<T: Send>(_: &T) {}
     let mut endpoint = bind(config());
