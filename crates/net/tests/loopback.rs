@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anabranch_net::{
     Endpoint, Failure, HostConfig, Input, NetError, ObjectName, Outcome, Protection, Psk, ReceiveOptions, Report,
-    Wanted, fetch, receive_dir, send_file, send_files, serve,
+    SigningKey, Wanted, fetch, receive_dir, send_file, send_files, serve,
 };
 use tempfile::TempDir;
 
@@ -314,4 +314,57 @@ fn no_more_is_taken_than_was_asked_for() {
         receiver.join().expect("no panic")
     });
     assert_eq!((received, fs::read_dir(into.path()).expect("a directory").count()), (3, 3));
+}
+
+#[test]
+fn what_a_rogue_leaves_under_a_genuine_signature_costs_one_transfer_and_makes_no_file() {
+    let (from, into) = (directory(), directory());
+    let bytes = content(30, 40_000_000);
+    let key = SigningKey::from_seed(&[4; 32]);
+    let signed = |directory: &Path| {
+        let mut input = file(directory, "rivers.bin", &bytes);
+        input.sign(&key);
+        input
+    };
+    let config = HostConfig { signers: vec![key.public()], ..config() };
+    let mut receiver = Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), config).expect("a socket");
+    let to = [receiver.local_address().expect("an address")];
+    thread::scope(|scope| {
+        let receiving = scope.spawn(|| {
+            let mut seen = Vec::new();
+            receive_dir(&mut receiver, into.path(), &ReceiveOptions::default(), |report| {
+                match report {
+                    Report::Began { from, .. } => seen.push(if from > 0 { "goes on" } else { "begins" }),
+                    Report::NotReceived { why: Failure::Hash, kept: 0, .. } => seen.push("has another hash"),
+                    Report::NotReceived { kept: 16_777_216.., .. } => seen.push("is kept"),
+                    Report::Received { .. } => seen.push("is there"),
+                    _ => {}
+                }
+                if seen.last() == Some(&"is there") { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .expect("received");
+            seen
+        });
+        // A member that has the signature, as every receiver has, and sends something else under it.
+        let rogue = directory();
+        let forged = signed(rogue.path());
+        fs::write(rogue.path().join("rivers.bin"), content(31, bytes.len())).expect("written");
+        let enough = |report| match report {
+            Report::Progress { bytes: 18_000_000.., .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let rate = Some(anabranch_transport::Rate::from_mbps(300));
+        let slow = HostConfig { rate, ..HostConfig::new(Protection::Psk(Psk::new([3; 32]).expect("not zero"))) };
+        let mut sender = Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), slow).expect("a socket");
+        assert!(matches!(send_file(&mut sender, &forged, &to, None, enough), Err(NetError::Stopped)));
+
+        let genuine = signed(from.path());
+        let send = || send_file(&mut endpoint(), &genuine, &to, None, |_| ControlFlow::Continue(())).expect("sent");
+        assert!(!send()[0].is_success());
+        assert_eq!(send(), [Outcome::Verified]);
+        let seen = receiving.join().expect("no panic");
+        assert_eq!(seen, ["begins", "is kept", "goes on", "has another hash", "begins", "is there"]);
+    });
+    assert!(fs::read(into.path().join("rivers.bin")).expect("there") == bytes);
+    assert_eq!(fs::read_dir(into.path()).expect("a directory").count(), 1, "nothing else is left");
 }
