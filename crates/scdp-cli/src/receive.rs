@@ -1,6 +1,6 @@
 //! `scdp receive`: files that others send, into a folder.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,7 +22,10 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     let protected = matches!(protection, Protection::Psk(_));
     let signers = signing::signers(&arguments.signers)?;
     can_write(&arguments.dir)?;
-    let config = session::config(protection, &arguments.timeout, &arguments.packets, None, arguments.bind);
+    // `[::]` is reached by IPv4, too, whose packets have more room.
+    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let headers_of = if arguments.bind.ip() == Ipv6Addr::UNSPECIFIED { any } else { arguments.bind };
+    let config = session::config(protection, &arguments.timeout, &arguments.packets, None, headers_of);
     let max_object_bytes = arguments.max_size.0;
     let mut endpoint = Endpoint::bind(arguments.bind, HostConfig { max_object_bytes, signers, ..config })?;
     let group = arguments.group.map(|group| group.0);

@@ -155,3 +155,20 @@ fn a_server_shows_neither_hidden_files_nor_subfolders() {
     assert_eq!(ended.code, Some(143), "{ended:?}");
     assert_eq!(ended.text.matches("asks in vain").count(), 2, "{ended:?}");
 }
+
+#[test]
+fn a_receiver_for_ipv6_and_ipv4_takes_packets_of_both() {
+    let place = Place::new(50_000);
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        return eprintln!("skipped: this host has no IPv6");
+    }
+    let mut receiver = Program::start(place.path(), "receive --dir a --key k --count 2 --force --bind [::]:0");
+    let line = receiver.wait_for("listening");
+    let port = line.split("[::]:").nth(1).and_then(|rest| rest.split(',').next()).expect("a port").to_owned();
+    for host in ["127.0.0.1", "[::1]"] {
+        let sent = run(place.path(), &format!("send rivers.bin --key k --to {host}:{port}"));
+        assert_eq!(sent.code, Some(0), "{host}: {sent:?}");
+    }
+    assert_eq!(receiver.end().code, Some(0));
+    assert!(place.has("a"));
+}
