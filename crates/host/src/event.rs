@@ -24,7 +24,7 @@ pub enum HostEvent {
         /// What it is.
         manifest: Manifest,
     },
-    /// An object was offered that the [settings](crate::HostConfig) do not allow: it is too large, or none of the signers there has signed it. It was
+    /// An object was offered that the [settings](crate::HostConfig) do not allow: it or its packets are too large, or none of the signers there has signed it. It was
     /// refused, and there is no session.
     Declined {
         /// By whom.

@@ -22,7 +22,7 @@ pub enum Report {
         /// Who vouches for it: the key of its signature, if it has one that fits.
         signer: Option<PublicKey>,
     },
-    /// What was offered was refused by the [settings](anabranch_host::HostConfig): it is too large, or none of the signers there has signed it.
+    /// What was offered was refused by the [settings](anabranch_host::HostConfig): it or its packets are too large, or none of the signers there has signed it.
     Declined {
         /// Of whom.
         peer: SocketAddr,

@@ -79,7 +79,7 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         signer: Option<String>,
     },
-    /// `receive`: a file was offered that `--signed-by` or `--max-size` does not allow, and refused. It does not count.
+    /// `receive`: a file was offered that `--signed-by`, `--max-size` or `--mtu` does not allow, and refused. It does not count.
     Declined {
         /// Who offered it.
         peer: String,
