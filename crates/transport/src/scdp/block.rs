@@ -15,6 +15,22 @@ pub trait BlockDecoder: std::fmt::Debug + Send {
     fn try_decode(&mut self, block: u32) -> Decode;
     /// The source symbols of a complete block, one after the other, for the driver; the block is then forgotten.
     fn take(&mut self, block: u32) -> Vec<u8>;
+    /// Forgets all symbols of a block that the application has [checked](super::Receiver::with_checks): it is right, or begins anew.
+    fn forget(&mut self, _block: u32) {}
+    /// What a block was decoded from that was taken and is not [forgotten](Self::forget), if that is kept: to find out who sent what
+    /// is wrong of it.
+    fn evidence(&mut self, _block: u32) -> Evidence {
+        Evidence::default()
+    }
+}
+
+/// What a block was decoded from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Source symbols that arrived: they stand in the block as they came.
+    pub source: Vec<u32>,
+    /// Repair symbols that arrived, as they came.
+    pub repair: Vec<(u32, Vec<u8>)>,
 }
 
 /// What came of trying to decode a block.
@@ -56,6 +72,10 @@ pub(super) struct Block {
     extra: u32,
     outstanding: u32,
     complete: bool,
+    /// The application has found it right.
+    confirmed: bool,
+    /// The sender whose symbols alone it takes.
+    sole: Option<u32>,
     /// It is being decoded, from so many symbols.
     pending: Option<u32>,
     /// One bit for each symbol that has arrived, whole or trimmed, by its place among those of all senders.
@@ -74,7 +94,7 @@ impl Block {
         self.lanes.clear();
         self.lanes.resize(lanes as usize, BlockLane::default());
         (self.k, self.received, self.source_received, self.extra, self.outstanding) = (k, 0, 0, 0, 0);
-        (self.complete, self.pending) = (false, None);
+        (self.complete, self.confirmed, self.sole, self.pending) = (false, false, None, None);
     }
 
     pub(super) fn source_symbols(&self) -> u32 {
@@ -85,6 +105,17 @@ impl Block {
     }
     pub(super) fn is_complete(&self) -> bool {
         self.complete
+    }
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.confirmed
+    }
+    pub(super) fn sole(&self) -> Option<u32> {
+        self.sole
+    }
+    /// Whether symbols of a sender are of use.
+    #[inline]
+    pub(super) fn takes(&self, lane: u32) -> bool {
+        self.sole.is_none_or(|sole| sole == lane)
     }
     pub(super) fn lane(&self, lane: u32) -> &BlockLane {
         &self.lanes[lane as usize]
@@ -204,6 +235,23 @@ impl Block {
 
     pub(super) fn complete(&mut self) {
         self.complete = true;
+    }
+
+    pub(super) fn confirm(&mut self) {
+        self.confirmed = true;
+    }
+
+    /// Its symbols are thrown away, and others needed that have not arrived yet: of one sender, or of all.
+    pub(super) fn restart(&mut self, overhead: u32, sole: Option<u32>) {
+        (self.received, self.source_received, self.extra) = (0, 0, overhead);
+        (self.complete, self.confirmed, self.sole, self.pending) = (false, false, sole, None);
+        self.repairs.clear();
+    }
+
+    /// Whether a symbol of a lane has arrived, whole or trimmed.
+    pub(super) fn has_any_of(&self, lane: u32) -> bool {
+        let requested = self.lanes[lane as usize].requested;
+        self.unseen(lane, 0, requested) < requested
     }
 
     /// What arrived as the `index`-th symbol of its lane was sent without being asked for.

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use anabranch_raptorq::{BlockError, PlanCache, SourceBlockDecoder};
 
-use super::{BlockDecoder, Decode};
+use super::{BlockDecoder, Decode, Evidence};
 
 /// Decodes the blocks of a session with RaptorQ (RFC 6330), as SCDP §IV does.
 ///
@@ -18,12 +18,21 @@ pub struct RaptorQDecoder {
     blocks: BTreeMap<u32, SourceBlockDecoder>,
     /// Decoders of blocks that were taken, whose memory serves the next ones.
     idle: Vec<SourceBlockDecoder>,
+    /// What arrived of blocks that are not forgotten, if that is kept.
+    evidence: Option<BTreeMap<u32, Evidence>>,
 }
 
 impl RaptorQDecoder {
     /// A decoder for symbols of `symbol_size` bytes. Sessions that share `plans` prepare each block size once.
     pub fn new(symbol_size: usize, plans: PlanCache) -> Self {
-        Self { symbol_size, plans, blocks: BTreeMap::new(), idle: Vec::new() }
+        Self { symbol_size, plans, blocks: BTreeMap::new(), idle: Vec::new(), evidence: None }
+    }
+
+    /// The same; repair symbols are kept beside the blocks until these are forgotten, to find out who sent what is wrong.
+    #[must_use]
+    pub fn keeping_evidence(mut self) -> Self {
+        self.evidence = Some(BTreeMap::new());
+        self
     }
 }
 
@@ -41,7 +50,16 @@ impl BlockDecoder for RaptorQDecoder {
                 Err(_) => return false,
             },
         };
-        decoder.add_symbol(esi, payload).is_ok()
+        let taken = decoder.add_symbol(esi, payload).is_ok();
+        if taken && let Some(evidence) = &mut self.evidence {
+            let evidence = evidence.entry(block).or_default();
+            if esi < source_symbols {
+                evidence.source.push(esi);
+            } else {
+                evidence.repair.push((esi, payload.to_vec()));
+            }
+        }
+        taken
     }
 
     fn try_decode(&mut self, block: u32) -> Decode {
@@ -54,6 +72,17 @@ impl BlockDecoder for RaptorQDecoder {
         let bytes = decoder.try_decode().map(<[u8]>::to_vec).unwrap_or_default();
         self.idle.push(decoder);
         bytes
+    }
+
+    fn forget(&mut self, block: u32) {
+        self.idle.extend(self.blocks.remove(&block));
+        if let Some(evidence) = &mut self.evidence {
+            evidence.remove(&block);
+        }
+    }
+
+    fn evidence(&mut self, block: u32) -> Evidence {
+        self.evidence.as_mut().and_then(|evidence| evidence.remove(&block)).unwrap_or_default()
     }
 }
 

@@ -36,7 +36,8 @@
 //!
 //! *Bytes.* The simulator counts symbols and draws decode failures; a session that carries bytes has its blocks decoded by
 //! a [`BlockDecoder`], of which [`RaptorQDecoder`] is the real one. Complete blocks are told one by one, and a reader who does
-//! not take them stops the pulls, if asked: [`Receiver::with_untaken_limit`].
+//! not take them stops the pulls, if asked: [`Receiver::with_untaken_limit`]. One who can tell right blocks from wrong ones has those fetched again
+//! that are wrong, of one sender alone: [`Receiver::with_checks`].
 //!
 //! The two most important types are [`Sender`] and [`Receiver`]; [`Connection`] is either.
 
@@ -53,7 +54,7 @@ mod straggler;
 #[cfg(test)]
 mod tests;
 
-pub use block::{BlockDecoder, Decode};
+pub use block::{BlockDecoder, Decode, Evidence};
 pub use codec::RaptorQDecoder;
 pub use config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, WindowControl};
 pub use decode_table::{DecodeLatency, DecodeTable};

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 mod asking;
+mod checking;
 mod choosing;
 mod losing;
 mod timer;
@@ -43,6 +44,8 @@ struct Lane {
     retry_due: bool,
     /// What its sender is to be told beside what it is asked for.
     word_due: Option<Word>,
+    /// Nothing of it is taken.
+    excluded: bool,
 }
 
 /// What a sender is told that is asked for nothing.
@@ -111,6 +114,8 @@ pub struct Receiver {
     seed: u64,
     decoder: Option<Box<dyn BlockDecoder>>,
     untaken: Option<Untaken>,
+    /// Complete blocks count when the application has found them right.
+    checks: bool,
     config: Arc<ScdpConfig>,
 }
 
@@ -138,6 +143,7 @@ impl Receiver {
             seed,
             decoder: None,
             untaken: None,
+            checks: false,
             config: config.into(),
         }
     }
@@ -176,7 +182,7 @@ impl Receiver {
     /// A packet arrived, with these bytes of a symbol: T, or fewer of the object's last source symbol, whose padding need not
     /// be sent (RFC 6330 §4.4.2). A decoder gets them if they are of use. A symbol counts if the decoder accepts it.
     pub fn handle_payload(&mut self, now: Time, arrival: &Arrival<Header>, payload: &[u8]) {
-        if usize::from(arrival.from) >= self.lanes.len() || self.failed {
+        if self.failed || self.lanes.get(usize::from(arrival.from)).is_none_or(|lane| lane.excluded) {
             return;
         }
         match &arrival.header {
@@ -357,7 +363,7 @@ impl Receiver {
         let lanes = session.lanes;
         let k = session.layout.source_symbols(symbol.block);
         let Some(place) = place(symbol, k, lane, lanes) else { return };
-        if !trimmed && self.decoder.is_some() && !self.decoder_takes(session, symbol, place, payload) {
+        if !trimmed && self.decoder.is_some() && !self.decoder_takes(session, symbol, place, lane, payload) {
             return;
         }
         if trimmed {
@@ -408,6 +414,10 @@ impl Receiver {
             return self.answer_probe(lane);
         }
         self.account(index, lane, symbol.index, trimmed);
+        if !self.blocks[index].takes(lane) {
+            self.stats.overhead_symbols += u64::from(!trimmed);
+            return;
+        }
         let overhead = self.config.overhead;
         if trimmed {
             self.change(index, |b| b.lossy(overhead));
@@ -444,9 +454,16 @@ impl Receiver {
 
     /// Gives a symbol to the decoder, if it is of use. False if it cannot be what its header says, so that it is as if it had
     /// not come.
-    fn decoder_takes(&mut self, session: Session, symbol: &Symbol, place: u32, payload: &[u8]) -> bool {
+    fn decoder_takes(
+        &mut self,
+        session: Session,
+        symbol: &Symbol,
+        place: u32,
+        lane: u32,
+        payload: &[u8],
+    ) -> bool {
         let Some(index) = symbol.block.checked_sub(self.base).map(|index| index as usize) else { return true };
-        let wanted = self.blocks.get(index).is_none_or(|block| block.wants(place, symbol.esi));
+        let wanted = self.blocks.get(index).is_none_or(|b| b.takes(lane) && b.wants(place, symbol.esi));
         if self.completed || !wanted || !self.has_room(index) || symbol.block >= session.layout.blocks {
             return true;
         }
@@ -513,7 +530,13 @@ impl Receiver {
                 untaken.blocks.insert(number);
             }
         }
-        while self.blocks.front().is_some_and(Block::is_complete) {
+        self.advance(now, session);
+    }
+
+    /// Blocks that are complete, and right where that is checked, are done with.
+    fn advance(&mut self, now: Time, session: Session) {
+        let checks = self.checks;
+        while self.blocks.front().is_some_and(|block| block.is_complete() && (block.is_confirmed() || !checks)) {
             self.spare.extend(self.blocks.pop_front());
             self.base += 1;
         }

@@ -135,7 +135,7 @@ impl Receiver {
 
     pub(super) fn on_timeout(&mut self, now: Time, lane: usize) {
         self.stats.timeouts += 1;
-        let in_touch = |(i, l): (usize, &Lane)| i != lane && l.timeouts <= LEFT_OUT_AFTER;
+        let in_touch = |(i, l): (usize, &Lane)| i != lane && l.timeouts <= LEFT_OUT_AFTER && !l.excluded;
         let others = self.lanes.iter().enumerate().any(in_touch);
         let l = &mut self.lanes[lane];
         l.timeouts += 1;
@@ -148,6 +148,7 @@ impl Receiver {
             for index in 0..self.blocks.len() {
                 self.write_off(index, lane as u32);
             }
+            self.pass_on_blocks_of(lane as u32);
         } else if l.timeouts > self.config.retries {
             self.fail(FailureReason::TimedOut);
         }
@@ -158,7 +159,10 @@ impl Receiver {
     /// A window that has shrunk may be taken up by later blocks alone, which in a group may wait for receivers that wait for
     /// this one's first block: some of them are given up for it.
     fn make_room(&mut self, lane: u32) {
-        let waits = self.blocks.front().is_some_and(|first| first.need() > 0 && first.lane(lane).outstanding == 0);
+        let waits = self
+            .blocks
+            .front()
+            .is_some_and(|first| first.need() > 0 && first.takes(lane) && first.lane(lane).outstanding == 0);
         if !waits || self.over() || self.lanes[lane as usize].window.is_fixed() {
             return;
         }

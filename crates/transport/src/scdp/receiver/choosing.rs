@@ -6,13 +6,14 @@
 //! than two windows ahead of another does not wait any longer: its repair symbols replace what the slow one holds.
 
 use super::{Lane, Receiver, Session};
+use crate::scdp::block::Block;
 use crate::scdp::layout::lane_source;
 
 impl Receiver {
     /// Whether a sender answers, as far as is known.
     #[inline]
-    fn in_touch(&self, lane: &Lane) -> bool {
-        self.lanes.len() == 1 || lane.timeouts <= super::LEFT_OUT_AFTER
+    pub(super) fn in_touch(&self, lane: &Lane) -> bool {
+        self.lanes.len() == 1 || lane.timeouts <= super::LEFT_OUT_AFTER && !lane.excluded
     }
 
     /// Whether a pull may go to a sender.
@@ -26,13 +27,17 @@ impl Receiver {
     #[inline]
     pub(super) fn choose(&self, session: Session) -> Option<(usize, usize)> {
         let begun = self.blocks.len();
-        let first = match self.blocks.iter().position(|b| b.need() > 0) {
+        let can_come = |b: &Block| b.sole().is_none_or(|lane| self.in_use(&self.lanes[lane as usize]));
+        let first = match self.blocks.iter().position(|b| b.need() > 0 && can_come(b)) {
             Some(index) => index,
             None if self.may_open() => begun,
             None => return None,
         };
         if session.lanes == 1 {
             return self.in_use(&self.lanes[0]).then_some((0, first));
+        }
+        if let Some(sole) = self.blocks.get(first).and_then(Block::sole) {
+            return Some((sole as usize, first));
         }
         let turn = self.turn()?;
         if let Some(lane) = self.furthest_behind(session, first) {
@@ -42,7 +47,7 @@ impl Receiver {
             return Some((turn, first));
         }
         let last = begun + usize::from(self.may_open());
-        let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0);
+        let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
         (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)))
     }
 

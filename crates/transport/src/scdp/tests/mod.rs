@@ -1,5 +1,6 @@
 //! Ends on the simulated pair: 1 Gbit/s, 1500 B packets (12 us each), 64 B control packets (512 ns), pulls paced at 12 us.
 
+mod checking;
 mod codec;
 mod hostile;
 mod idle;

@@ -1,0 +1,112 @@
+//! Blocks that the application checks, which may know hashes of theirs: what is wrong is thrown away and fetched again, of one sender alone.
+//!
+//! Symbols that have arrived once are not asked for again. Since a sender's stream of symbols does not end, each can send a block by itself:
+//! K symbols that come after all it has sent. If it is wrong then, too, it is known who sends wrong symbols.
+
+use super::{Receiver, Session};
+use crate::scdp::block::Block;
+use crate::{Peer, Time};
+
+impl Receiver {
+    /// The same, where the application finds out whether blocks are right, and tells with [`confirm`](Self::confirm) or
+    /// [`reject`](Self::reject). Until then they count among those that are under way, and nothing is told to be complete.
+    #[must_use]
+    pub fn with_checks(mut self) -> Self {
+        self.checks = true;
+        self
+    }
+
+    /// Where a complete block is that was neither confirmed nor rejected.
+    fn unchecked(&self, block: u32) -> Option<(usize, Session)> {
+        let index = block.checked_sub(self.base)? as usize;
+        let waits = self.blocks.get(index).is_some_and(|block| block.is_complete() && !block.is_confirmed());
+        self.session.filter(|_| waits && !self.over()).map(|session| (index, session))
+    }
+
+    /// A complete block is right.
+    pub fn confirm(&mut self, now: Time, block: u32) {
+        let Some((index, session)) = self.unchecked(block) else { return };
+        self.blocks[index].confirm();
+        if let Some(decoder) = &mut self.decoder {
+            decoder.forget(block);
+        }
+        self.advance(now, session);
+    }
+
+    /// A complete block is wrong: it is fetched again, of one sender alone.
+    pub fn reject(&mut self, block: u32, sender: Peer) {
+        if let Some((index, _)) = self.unchecked(block)
+            && usize::from(sender) < self.lanes.len()
+        {
+            self.restart(index, Some(u32::from(sender)));
+        }
+    }
+
+    /// The sender whose symbols alone a block is made of.
+    pub fn sole_sender(&self, block: u32) -> Option<Peer> {
+        if self.lanes.len() == 1 {
+            return Some(0);
+        }
+        let index = block.checked_sub(self.base)? as usize;
+        self.blocks.get(index)?.sole().map(|lane| lane as Peer)
+    }
+
+    /// A sender that answers: in turn, the one after `last`.
+    pub fn another_sender(&self, last: Peer) -> Option<Peer> {
+        let (count, last) = (self.lanes.len(), usize::from(last));
+        let mut in_turn = (last + 1..count).chain(0..count.min(last + 1));
+        in_turn.find(|&lane| self.in_touch(&self.lanes[lane])).map(|lane| lane as Peer)
+    }
+
+    /// A sender has sent what is wrong: nothing of it is taken any more. Blocks that are not complete and have symbols of it begin anew.
+    pub fn exclude(&mut self, sender: Peer) {
+        let (lane, index) = (u32::from(sender), usize::from(sender));
+        if self.lanes.get(index).is_none_or(|lane| lane.excluded) {
+            return;
+        }
+        self.lanes[index].excluded = true;
+        if !self.lanes.iter().any(|lane| self.in_touch(lane)) {
+            // Those that were left out as they were silent are all that there is.
+            self.lanes.iter_mut().for_each(|lane| lane.timeouts = 0);
+        }
+        (self.lanes[index].retry_due, self.lanes[index].word_due) = (false, None);
+        for index in 0..self.blocks.len() {
+            self.write_off(index, lane);
+            let block = &self.blocks[index];
+            if !block.is_complete() && block.sole().is_none() && block.has_any_of(lane) {
+                self.restart(index, None);
+            }
+        }
+        self.pass_on_blocks_of(lane);
+    }
+
+    /// Blocks that were asked of one sender alone are asked of another.
+    pub(super) fn pass_on_blocks_of(&mut self, lane: u32) {
+        let waits = |block: &Block| !block.is_complete() && block.sole() == Some(lane);
+        for index in 0..self.blocks.len() {
+            if waits(&self.blocks[index]) {
+                let other = self.another_sender(lane as Peer);
+                self.restart(index, other.map(u32::from));
+            }
+        }
+    }
+
+    /// A block begins anew.
+    fn restart(&mut self, index: usize, sole: Option<u32>) {
+        let overhead = self.config.overhead;
+        for lane in 0..self.lanes.len() as u32 {
+            if sole.is_some_and(|sole| sole != lane) {
+                let coming = self.change(index, |b| b.write_off(lane));
+                self.credit(lane, coming);
+            }
+        }
+        self.change(index, |b| b.restart(overhead, sole));
+        let block = self.base + index as u32;
+        if let Some(decoder) = &mut self.decoder {
+            decoder.forget(block);
+        }
+        if let Some(untaken) = &mut self.untaken {
+            untaken.blocks.remove(&block);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Blocks that the application checks: wrong ones are fetched again of one sender, until it is known who sends wrong symbols.
+
+use super::codec::{PLANS, Symbols, object, short};
+use super::*;
+use crate::scdp::RaptorQDecoder;
+use crate::{Arrival, Peer};
+
+/// A receiver and its senders, of which some send wrong symbols, on a network without delay that loses each `loss`-th symbol.
+struct Fetch {
+    receiver: Receiver,
+    senders: Vec<Sender>,
+    symbols: Symbols,
+    object: Vec<u8>,
+    block_bytes: usize,
+    wrong: Vec<bool>,
+    dead: Vec<bool>,
+    loss: u64,
+    sent: u64,
+    now: Time,
+    right: BTreeSet<u32>,
+    excluded: Vec<Peer>,
+}
+
+impl Fetch {
+    fn new(bytes: u64, wrong: &[bool], loss: u64) -> Self {
+        let config = short(|c| c.block_symbols = 20);
+        let object = object(bytes);
+        let decoder = RaptorQDecoder::new(super::codec::SHORT as usize, PLANS.clone()).keeping_evidence();
+        let count = wrong.len() as u16;
+        let receiver = Receiver::new(&config, count, 1).with_decoder(Box::new(decoder)).with_checks();
+        let senders = (0..count).map(|n| Sender::many_to_one(&config, Some(bytes), n, count)).collect();
+        Self {
+            receiver,
+            senders,
+            symbols: Symbols::new(&config, &object),
+            object,
+            block_bytes: 20 * super::codec::SHORT as usize,
+            wrong: wrong.to_vec(),
+            dead: vec![false; wrong.len()],
+            loss,
+            sent: 0,
+            now: Time::ZERO,
+            right: BTreeSet::new(),
+            excluded: Vec::new(),
+        }
+    }
+
+    fn deliver(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(t) = self.receiver.poll_transmit(self.now).or_else(|| self.receiver.poll_pull(self.now)) {
+            moved = true;
+            let arrival = Arrival { header: t.header, from: 0, trimmed: false, ce: false, returned: false };
+            self.senders[usize::from(t.to)].handle_packet(self.now, &arrival);
+        }
+        for n in 0..self.senders.len() {
+            while let Some(t) = self.senders[n].poll_transmit(self.now) {
+                moved = true;
+                self.sent += 1;
+                let Header::Symbol(symbol) = t.header else { continue };
+                if self.dead[n] || self.loss > 0 && self.sent.is_multiple_of(self.loss) {
+                    continue;
+                }
+                let mut bytes = self.symbols.get(symbol.block, symbol.esi);
+                bytes[0] ^= u8::from(self.wrong[n]);
+                let arrival =
+                    Arrival { header: t.header, from: n as Peer, trimmed: false, ce: false, returned: false };
+                self.receiver.handle_payload(self.now, &arrival, &bytes);
+                self.check();
+            }
+        }
+        moved
+    }
+
+    fn check(&mut self) {
+        self.receiver.check();
+        while let Some(event) = self.receiver.poll_event() {
+            let Event::BlockReady(block) = event else { continue };
+            let bytes = self.receiver.take_block(block);
+            let start = block as usize * self.block_bytes;
+            if bytes == self.object[start..start + bytes.len()] {
+                assert!(self.right.insert(block), "confirmed once");
+                self.receiver.confirm(self.now, block);
+            } else if let Some(guilty) = self.receiver.sole_sender(block) {
+                self.excluded.push(guilty);
+                self.receiver.exclude(guilty);
+                let Some(other) = self.receiver.another_sender(guilty) else { return };
+                self.receiver.reject(block, other);
+            } else {
+                let evidence = self.receiver.decoder().expect("there is one").evidence(block);
+                assert!(evidence.source.len() + evidence.repair.len() >= 20);
+                self.receiver.reject(block, self.receiver.another_sender(0).expect("one answers"));
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        for _ in 0..100_000 {
+            if self.right.len() * self.block_bytes == self.object.len() {
+                return;
+            }
+            if !self.deliver() {
+                self.now += Duration::from_us(100);
+                self.receiver.handle_timeout(self.now);
+                self.senders.iter_mut().for_each(|sender| sender.handle_timeout(self.now));
+            }
+        }
+        panic!("{}", self.receiver.waiting_for());
+    }
+}
+
+#[test]
+fn who_sends_wrong_symbols_is_excluded_and_the_others_deliver() {
+    for wrong in [[true, false, false], [false, true, false], [false, false, true], [true, false, true]] {
+        for loss in [0, 7] {
+            let mut fetch = Fetch::new(160 * 150, &wrong, loss);
+            fetch.run();
+            assert_eq!(fetch.right.len(), 150, "{wrong:?} {loss}");
+            assert!(fetch.excluded.iter().all(|&guilty| wrong[usize::from(guilty)]), "{:?}", fetch.excluded);
+        }
+    }
+}
+
+#[test]
+fn a_block_that_is_asked_of_one_is_passed_on_when_that_one_is_silent() {
+    let mut fetch = Fetch::new(160 * 20, &[true, false, false], 0);
+    while (0..20).all(|block| fetch.receiver.sole_sender(block) != Some(1)) {
+        fetch.deliver();
+    }
+    fetch.dead[1] = true;
+    fetch.run();
+    assert_eq!(fetch.right.len(), 20);
+}
+
+#[test]
+fn nothing_is_complete_before_it_is_confirmed() {
+    let mut fetch = Fetch::new(160 * 3, &[false], 0);
+    let mut ready = Vec::new();
+    for _ in 0..100 {
+        while let Some(t) = fetch.receiver.poll_transmit(fetch.now).or_else(|| fetch.receiver.poll_pull(fetch.now)) {
+            let arrival = Arrival { header: t.header, from: 0, trimmed: false, ce: false, returned: false };
+            fetch.senders[0].handle_packet(fetch.now, &arrival);
+        }
+        while let Some(t) = fetch.senders[0].poll_transmit(fetch.now) {
+            let Header::Symbol(symbol) = t.header else { continue };
+            let arrival = Arrival { header: t.header, from: 0, trimmed: false, ce: false, returned: false };
+            let bytes = fetch.symbols.get(symbol.block, symbol.esi);
+            fetch.receiver.handle_payload(fetch.now, &arrival, &bytes);
+        }
+        ready.extend(std::iter::from_fn(|| fetch.receiver.poll_event()));
+    }
+    let blocks = [0, 1, 2].map(Event::BlockReady);
+    assert_eq!(ready, [&[Event::Connected], &blocks[..]].concat());
+    assert_eq!(fetch.receiver.complete_blocks(), 0);
+    for block in [2, 0, 1, 1] {
+        fetch.receiver.confirm(fetch.now, block);
+    }
+    assert_eq!(fetch.receiver.complete_blocks(), 3);
+    assert!(matches!(fetch.receiver.poll_event(), Some(Event::Completed { .. })));
+}
