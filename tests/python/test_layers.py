@@ -41,7 +41,8 @@ LAYERS = {
         multipath
     """,
     "host": """
-        key_file marking object random received
+        hash_tree key_file marking random received
+        object
         signature
         wire
         keys limits replay trust

@@ -41,19 +41,26 @@ pub enum HostEvent {
         /// What.
         object: Wanted,
     },
-    /// Bytes of an object that is received. Each comes once, in any order.
+    /// Bytes of an object that is received, checked against its hash. Each comes once, in any order.
     Block {
         /// Where they belong.
         offset: u64,
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// All bytes were handed over, and their sender is there now: compare the hash, and tell with [`Host::checked`](crate::Host::checked). Bytes of a session
-    /// that ends without this are to be thrown away.
+    /// All bytes were handed over, and their sender is there now: compare the hash, if bytes of an earlier session are among them, and tell with
+    /// [`Host::checked`](crate::Host::checked). What there is of a session that ends without this is not the object, though all its bytes are right.
     Complete,
     /// This receiver was too slow for its group, and is sent symbols of its own. Leaving the group frees the link of what is sent there:
     /// see [`Host::listens_to_groups`](crate::Host::listens_to_groups).
     Detached,
+    /// One of several servers that an object is asked of has refused, or has sent what is not taken: from now on nothing of it is. The others go on.
+    Excluded {
+        /// Its address.
+        peer: SocketAddr,
+        /// Why.
+        why: String,
+    },
     /// What became of one receiver of an object that is sent.
     Receiver {
         /// Its place in the list of receivers.

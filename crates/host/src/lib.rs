@@ -43,6 +43,7 @@
 mod admission;
 mod config;
 mod event;
+mod hash_tree;
 mod host;
 mod key_file;
 mod keys;
@@ -63,6 +64,7 @@ pub mod wire;
 pub use anabranch_transport::ConfigError;
 pub use config::{HostConfig, Stragglers};
 pub use event::{HostEvent, SessionId};
+pub use hash_tree::{HashTree, PAGE_HASHES, Page, SPAN, TreeHash};
 pub use host::Host;
 pub use key_file::KeyFileError;
 pub use keys::{DirectionKeys, Protection, Psk};

@@ -8,6 +8,10 @@ use crate::wire::{Parameters, Reason, Refusal};
 /// Blocks of a session under way at once: 64 of the transport, and the one that comes next.
 pub(crate) const LIVE_BLOCKS: u64 = 65;
 
+/// Bytes of a block at least, where there are several: as many as [may be under way](LIVE_BLOCKS) must be more than lie in one
+/// [span](crate::SPAN), or none of them could ever be checked.
+const LEAST_BLOCK: u64 = 4096;
+
 /// Bytes that a symbol takes besides its content, at both ends: bitmaps, and a plan of the codec (`EncodingPlan::bytes` of K = 56403 is below
 /// 400 B for each symbol).
 const SYMBOL_OVERHEAD: u64 = 16;
@@ -39,6 +43,11 @@ impl Limits {
         }
         let options = parameters.options(manifest.size.max(1));
         let options = options.map_err(|_| Refusal::new(Reason::Unsupported, "parameters that this host cannot use"))?;
+        let layout = Layout::from_options(&options);
+        let smallest = layout.map_or(0, |layout| u64::from(layout.source_symbols(layout.blocks - 1)));
+        if layout.is_some_and(|layout| layout.blocks > 1) && smallest * u64::from(options.symbol_bytes) < LEAST_BLOCK {
+            return Err(Refusal::new(Reason::Unsupported, "blocks smaller than this host takes"));
+        }
         let needed = session_bytes(&options);
         if needed > self.session {
             let most = self.session;
@@ -48,8 +57,10 @@ impl Limits {
         Ok(options)
     }
 
-    /// Symbols of a block, at most `wanted`, so that an object's blocks under way have room.
+    /// Symbols of a block, at most `wanted`, so that an object's blocks under way have room; more, if such blocks would be smaller than receivers take.
     pub(crate) fn block_symbols(&self, wanted: u32, object_bytes: u64, symbol_bytes: u16) -> u32 {
+        // The blocks of an object differ by a symbol, and may be half as large as they could be.
+        let wanted = wanted.max((2 * LEAST_BLOCK).div_ceil(u64::from(symbol_bytes)) as u32);
         let fits = |k: u32| bytes_under_way(object_bytes, symbol_bytes, k) <= self.session;
         if fits(wanted) {
             return wanted;
@@ -105,6 +116,9 @@ mod tests {
             (40_000 * 1000 * 2, 1000, 40_000, Some(Reason::Unsupported)),
             (1 << 40, 1, 56_403, Some(Reason::Unsupported)),
             (1 << 40, 1, 1, Some(Reason::Unsupported)),
+            (1 << 20, 1420, 2, Some(Reason::Unsupported)),
+            (1 << 20, 1420, 6, None),
+            (1420 * 4, 1420, 4, None),
         ] {
             assert_eq!(check(size, symbol_bytes, block_symbols), expected, "{size} {symbol_bytes} {block_symbols}");
         }
@@ -123,6 +137,8 @@ mod tests {
         for size in [1, 1000, 1 << 20, 60 << 20, 70 << 20, 1 << 34, 1 << 40] {
             for wanted in [1, 10, 100, 1000, 56_403] {
                 let k = LIMITS.block_symbols(wanted, size, 1420);
+                // Blocks have some kilobytes.
+                let wanted = wanted.max(6);
                 assert!((1..=wanted).contains(&k) && bytes_under_way(size, 1420, k) <= LIMITS.session);
                 let first = bytes_under_way(size, 1420, wanted) <= LIMITS.session;
                 assert!(k == wanted || !first && k >= 10.min(wanted), "{size} {wanted} {k}");

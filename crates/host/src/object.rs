@@ -1,6 +1,9 @@
 //! What can be sent.
 
 use std::io;
+use std::sync::Arc;
+
+use crate::HashTree;
 
 /// Bytes that can be read at any place, such as those of a file. They must not change while they are sent: receivers compare the hash.
 pub trait Object: Send {
@@ -13,6 +16,11 @@ pub trait Object: Send {
     ///
     /// What the system says.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+
+    /// The hashes of its parts, if they are known: otherwise it is read once more when a receiver first asks for some.
+    fn hash_tree(&self) -> Option<Arc<HashTree>> {
+        None
+    }
 }
 
 impl<T: AsRef<[u8]> + Send> Object for T {

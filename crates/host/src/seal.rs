@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use crate::keys::DirectionKeys;
 use crate::wire::{
-    Answer, Control, HANDSHAKE_HEADER, Kind, MAC, MAX_DATAGRAM_BYTES, MAX_ESI, MIN_OPEN_BYTES, NUMBER, Open, PREFIX,
-    Prefix, PullRepr, SYMBOL_COVERED, SYMBOL_HEADER, SymbolRepr, emit_handshake, flag,
+    Answer, Control, HANDSHAKE_HEADER, HashesRepr, Kind, MAC, MAX_DATAGRAM_BYTES, MAX_ESI, MIN_OPEN_BYTES, NUMBER,
+    Open, PREFIX, Prefix, PullRepr, SYMBOL_COVERED, SYMBOL_HEADER, SymbolRepr, emit_handshake, flag,
 };
 
 /// How many datagrams one direction of a session may have: 2^36, or 96 TB of symbols of 1400 B. AES-GCM can be told from
@@ -104,6 +104,18 @@ impl Sealer {
         let start = self.begin(Kind::Control, 0, session, number, out);
         message.emit(out);
         self.seal_body(Kind::Control, start, number, out);
+        Ok(())
+    }
+
+    /// Appends a page of hashes.
+    ///
+    /// # Errors
+    /// [`SealError::Exhausted`].
+    pub fn hashes(&mut self, session: u32, hashes: &HashesRepr, out: &mut Vec<u8>) -> Result<(), SealError> {
+        let number = self.number()?;
+        let start = self.begin(Kind::Hashes, 0, session, number, out);
+        hashes.emit(out);
+        self.seal_body(Kind::Hashes, start, number, out);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use crate::keys::DirectionKeys;
 use crate::replay::ReplayWindow;
 use crate::wire::{
-    Answer, Control, Kind, MAC, NUMBER, Open, Prefix, PullPacket, PullRepr, SYMBOL_COVERED, SYMBOL_HEADER,
+    Answer, Control, HashesRepr, Kind, MAC, NUMBER, Open, Prefix, PullPacket, PullRepr, SYMBOL_COVERED, SYMBOL_HEADER,
     SymbolPacket, SymbolRepr, WireError, expect, field,
 };
 
@@ -72,6 +72,14 @@ impl Unsealer {
     /// [`WireError`].
     pub fn control(&mut self, bytes: &mut [u8]) -> Result<Control, WireError> {
         self.body(Kind::Control, bytes).and_then(Control::parse)
+    }
+
+    /// Takes a page of hashes.
+    ///
+    /// # Errors
+    /// [`WireError`].
+    pub fn hashes(&mut self, bytes: &mut [u8]) -> Result<HashesRepr, WireError> {
+        self.body(Kind::Hashes, bytes).and_then(HashesRepr::parse)
     }
 
     /// Takes what opens a session. The keys are those of the [opener](crate::Protection::opener) with the salt in the

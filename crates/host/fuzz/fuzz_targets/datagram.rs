@@ -1,7 +1,7 @@
 //! Any bytes as a datagram, as the body of one, and as a change of a genuine one.
 #![no_main]
 
-use anabranch_host::wire::{Answer, Control, Datagram, Open, PullRepr, RetryRepr, Salt, SymbolRepr};
+use anabranch_host::wire::{Answer, Control, Datagram, HashesRepr, Open, PullRepr, RetryRepr, Salt, SymbolRepr};
 use anabranch_host::{Payload, Protection, Psk, Sealer, Unsealer};
 use libfuzzer_sys::fuzz_target;
 
@@ -47,7 +47,7 @@ fn datagram(protection: &Protection, bytes: &[u8]) {
         }
         Ok(Datagram::Open(packet)) => opener = packet.salt(),
         Ok(Datagram::Answer(packet)) => (responder, index) = (packet.salt(), packet.index()),
-        Ok(Datagram::Control(_)) | Err(_) => {}
+        Ok(Datagram::Control(_) | Datagram::Hashes(_)) | Err(_) => {}
     }
     for keys in [|p: &Protection, o, _, _| p.opener(o), |p: &Protection, o, r, i| p.responder(o, r, i)] {
         let mut unsealer = Unsealer::new(keys(protection, opener, responder, index));
@@ -66,6 +66,7 @@ fn take(unsealer: &mut Unsealer, bytes: &[u8]) -> bool {
         unsealer.control(&mut bytes.to_vec()).is_ok(),
         unsealer.open(&mut bytes.to_vec()).is_ok(),
         unsealer.answer(&mut bytes.to_vec()).is_ok(),
+        unsealer.hashes(&mut bytes.to_vec()).is_ok(),
     ];
     assert!(took.iter().filter(|&&took| took).count() <= 1);
     took.contains(&true)
@@ -82,6 +83,11 @@ fn body(protection: &Protection, bytes: &[u8]) {
         out.clear();
         Sealer::new(protection.opener(OPENER)).open(SESSION, 0, &open, &mut out).unwrap();
         assert_eq!(Unsealer::new(protection.opener(OPENER)).open(&mut out), Ok(open));
+    }
+    if let Ok(hashes) = HashesRepr::parse(bytes) {
+        out.clear();
+        Sealer::new(protection.opener(OPENER)).hashes(SESSION, &hashes, &mut out).unwrap();
+        assert_eq!(Unsealer::new(protection.opener(OPENER)).hashes(&mut out), Ok(hashes));
     }
     if let Ok(answer) = Answer::parse(bytes) {
         out.clear();

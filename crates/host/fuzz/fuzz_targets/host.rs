@@ -3,9 +3,9 @@
 
 use std::net::SocketAddr;
 
-use anabranch_host::wire::{Control, Datagram, Object, PullRepr, Reason, Refusal, Salt, SymbolRepr};
+use anabranch_host::wire::{Control, Datagram, HashesRepr, Object, PullRepr, Reason, Refusal, Salt, SymbolRepr};
 use anabranch_host::{
-    Host, HostConfig, HostEvent, Manifest, ObjectName, Protection, Psk, Received, Sealer, SessionId,
+    Host, HostConfig, HostEvent, Manifest, ObjectName, Page, Protection, Psk, Received, Sealer, SessionId,
 };
 use anabranch_transport::scdp::Pull;
 use anabranch_transport::{Duration, Time};
@@ -81,7 +81,7 @@ impl World {
             ..HostConfig::new(protection.clone())
         };
         let hosts = [0, 1].map(|n| Host::new(config.clone(), [n; 32]));
-        let sizes = [0, 1, 1148, 10_000, 60_000];
+        let sizes = [0, 1, 1148, 10_000, 60_000, 400_000];
         let objects = sizes.map(|size| (0..size).map(|i| (i * 7 + i / 251) as u8).collect()).to_vec();
         let (applications, flying, last) = (<[Application; 2]>::default(), Vec::new(), Vec::new());
         Self { now: Time::ZERO, hosts, applications, flying, last, forged: false, protection, objects, calls: 0 }
@@ -202,7 +202,7 @@ impl World {
             _ = sealer.control(session, Control::KeepAlive, &mut out);
         }
         out.clear();
-        let made = match input.byte() % 3 {
+        let made = match input.byte() % 4 {
             0 => {
                 let (block, esi, index) = (input.number(), input.number() & 0xff_ffff, input.number());
                 let symbol = SymbolRepr { block, esi, lane: input.byte() & 1, index, syn: false };
@@ -215,13 +215,19 @@ impl World {
                 let (fin, retry, done) = (flags & 1 > 0, flags & 2 > 0, flags & 28 == 28);
                 sealer.pull(session, &PullRepr::new(&Pull { block, upto, base, fin, retry, done }), &mut out)
             }
+            2 => {
+                let page = Page { level: 1 + (input.byte() & 1), index: u64::from(input.byte() & 3) };
+                let hashes = vec![[input.byte(); 32]; 1 + input.below(32)];
+                sealer.hashes(session, &HashesRepr { page, hashes }, &mut out)
+            }
             _ => {
-                let control = match input.byte() % 6 {
+                let control = match input.byte() % 7 {
                     0 => Control::Cancel,
                     1 => Control::Close { verified: true },
                     2 => Control::GivenUp,
                     3 => Control::KeepAlive,
                     4 => Control::NoMulticast,
+                    5 => Control::AskHashes(Page { level: input.byte() & 3 | 1, index: u64::from(input.byte() & 3) }),
                     _ => Control::Close { verified: false },
                 };
                 sealer.control(session, control, &mut out)

@@ -39,6 +39,10 @@ impl AnySession {
                 let control = incoming.lane(index).open_control(bytes)?;
                 incoming.on_control(now, index, control);
             }
+            (Self::Incoming(incoming), Kind::Hashes) => {
+                let hashes = incoming.lane(index).open_hashes(bytes)?;
+                incoming.on_hashes(now, index, hashes);
+            }
             (Self::Incoming(incoming), Kind::Open) => {
                 incoming.lane(index).unsealer()?.open(bytes).ok()?;
                 incoming.on_repeated_offer(now);
@@ -135,6 +139,7 @@ impl AnySession {
                         News::Block { offset, bytes } => HostEvent::Block { offset, bytes },
                         News::Complete => HostEvent::Complete,
                         News::Detached => HostEvent::Detached,
+                        News::Excluded { peer, why } => HostEvent::Excluded { peer, why },
                         News::Failed(failure) => HostEvent::Failed(failure),
                     });
                 }

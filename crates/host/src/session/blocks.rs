@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use anabranch_transport::scdp::Layout;
 
-use crate::Object;
+use crate::{HashTree, Object};
 
 /// Blocks in memory at most: as many as may be under way at once, and the one that the pushed window begins with.
 const LOADED: usize = 65;
@@ -31,6 +32,7 @@ pub(super) struct Blocks {
     object_bytes: u64,
     /// The block that was used last comes last.
     loaded: VecDeque<Loaded>,
+    hash_tree: Option<Arc<HashTree>>,
 }
 
 impl std::fmt::Debug for Blocks {
@@ -44,7 +46,7 @@ impl std::fmt::Debug for Blocks {
 
 impl Blocks {
     pub(super) fn new(object: Box<dyn Object>, layout: Layout, object_bytes: u64, symbol_bytes: usize) -> Self {
-        Self { object, layout, symbol_bytes, object_bytes, loaded: VecDeque::new() }
+        Self { object, layout, symbol_bytes, object_bytes, loaded: VecDeque::new(), hash_tree: None }
     }
 
     /// Writes a symbol of a block of the layout: the object's last source symbol without its padding. `out` is cleared before.
@@ -68,6 +70,19 @@ impl Blocks {
         let encoder = loaded.encode(k, size).map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
         out.resize(size, 0);
         encoder.encode_into(esi, out).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+    }
+
+    /// The hashes of the object's parts: it is read once more if they are not known.
+    ///
+    /// # Errors
+    ///
+    /// What reading the object says.
+    pub(super) fn hash_tree(&mut self) -> io::Result<Arc<HashTree>> {
+        let tree = match self.hash_tree.take().or_else(|| self.object.hash_tree()) {
+            Some(tree) => tree,
+            None => Arc::new(HashTree::read(self.object.size(), |offset, bytes| self.object.read_at(offset, bytes))?),
+        };
+        Ok(Arc::clone(self.hash_tree.insert(tree)))
     }
 
     /// Where a block is in `loaded`, read now if it is not there.

@@ -1,6 +1,7 @@
 //! How sessions end.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use crate::wire::Refusal;
 
@@ -58,6 +59,12 @@ pub enum Failure {
     /// The object that arrived is not the one that was announced.
     #[error("the content differs from its announced hash: did the file change while it was sent?")]
     Hash,
+    /// Bytes came that are not of the object that was announced. Nothing of them was handed over.
+    #[error("{peer} sent bytes that are not of the announced object: did the file change while it was sent?")]
+    WrongBytes {
+        /// Whose symbols they were decoded from.
+        peer: SocketAddr,
+    },
     /// Servers that were asked for one object have different ones.
     #[error("the replicas differ")]
     ReplicasDiffer,

@@ -9,6 +9,7 @@
 
 use super::prefix::{Kind, Prefix, expect};
 use super::{NUMBER, Reader, WireError, field};
+use crate::hash_tree::Page;
 
 /// Bytes of the header of a control packet.
 pub const CONTROL_HEADER: usize = 24;
@@ -24,9 +25,9 @@ impl<'a> ControlPacket<'a> {
     /// The control packet in `bytes`.
     ///
     /// # Errors
-    /// As of [`Prefix::parse`]; [`WireError::Kind`] for other kinds.
+    /// As of [`Prefix::parse`]; [`WireError::Kind`] for kinds other than this and that of hashes, which has the same header.
     pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
-        Ok(Self { prefix: expect(bytes, &[Kind::Control])?, bytes })
+        Ok(Self { prefix: expect(bytes, &[Kind::Control, Kind::Hashes])?, bytes })
     }
 
     /// What every datagram begins with.
@@ -59,6 +60,8 @@ pub enum Control {
     Detached,
     /// Nothing that is sent to the group arrives at this receiver: it asks for copies of its own.
     NoMulticast,
+    /// The receiver wants a page of hashes.
+    AskHashes(Page),
 }
 
 impl Control {
@@ -75,6 +78,10 @@ impl Control {
             4 => Self::KeepAlive,
             5 => Self::NoMulticast,
             6 => Self::Detached,
+            7 => match (body.u8()?, body.u64()?) {
+                (0, _) => return Err(WireError::Field("level")),
+                (level, index) => Self::AskHashes(Page { level, index }),
+            },
             _ => return Err(WireError::Field("control message")),
         };
         body.end()?;
@@ -89,6 +96,10 @@ impl Control {
             Self::KeepAlive => out.push(4),
             Self::NoMulticast => out.push(5),
             Self::Detached => out.push(6),
+            Self::AskHashes(Page { level, index }) => {
+                out.extend_from_slice(&[7, level]);
+                out.extend_from_slice(&index.to_be_bytes());
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ mod codec;
 mod control;
 mod error;
 mod handshake;
+mod hashes;
 mod manifest;
 mod open;
 mod parameters;
@@ -30,6 +31,7 @@ pub use control::{CONTROL_HEADER, Control, ControlPacket};
 pub use error::WireError;
 pub(crate) use handshake::emit_header as emit_handshake;
 pub use handshake::{HANDSHAKE_HEADER, HandshakePacket, Salt};
+pub use hashes::{HASHES_HEADER, HashesRepr};
 pub use manifest::{Manifest, NameError, ObjectName, Signature};
 pub use open::{MIN_OPEN_BYTES, Object, Offer, Open, Request};
 pub use parameters::Parameters;
@@ -59,6 +61,8 @@ pub enum Datagram<'a> {
     Retry(RetryPacket<'a>),
     /// The answer to an [`Open`](Self::Open).
     Answer(HandshakePacket<'a>),
+    /// Hashes of an object's parts: the header is that of control messages.
+    Hashes(ControlPacket<'a>),
 }
 
 impl<'a> Datagram<'a> {
@@ -74,6 +78,7 @@ impl<'a> Datagram<'a> {
             Kind::Open => Self::Open(HandshakePacket::new(bytes)?),
             Kind::Retry => Self::Retry(RetryPacket::new(bytes)?),
             Kind::Answer => Self::Answer(HandshakePacket::new(bytes)?),
+            Kind::Hashes => Self::Hashes(ControlPacket::new(bytes)?),
         })
     }
 }

@@ -1,7 +1,8 @@
 //! The 8 bytes that every datagram begins with.
 
 use super::{
-    CONTROL_HEADER, HANDSHAKE_HEADER, MIN_OPEN_BYTES, PULL_HEADER, RETRY_HEADER, SYMBOL_HEADER, WireError, field,
+    CONTROL_HEADER, HANDSHAKE_HEADER, HASHES_HEADER, MIN_OPEN_BYTES, PULL_HEADER, RETRY_HEADER, SYMBOL_HEADER,
+    WireError, field,
 };
 
 /// Version of the wire format.
@@ -42,11 +43,14 @@ pub enum Kind {
     Retry = 5,
     /// Accepts or refuses a session.
     Answer = 6,
+    /// Hashes of an object's parts.
+    Hashes = 7,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [Self::Symbol, Self::Pull, Self::Control, Self::Open, Self::Retry, Self::Answer];
+    pub const ALL: [Self; 7] =
+        [Self::Symbol, Self::Pull, Self::Control, Self::Open, Self::Retry, Self::Answer, Self::Hashes];
 
     /// Bytes of its header, prefix included.
     pub const fn header_bytes(self) -> usize {
@@ -56,6 +60,7 @@ impl Kind {
             Self::Control => CONTROL_HEADER,
             Self::Open | Self::Answer => HANDSHAKE_HEADER,
             Self::Retry => RETRY_HEADER,
+            Self::Hashes => HASHES_HEADER,
         }
     }
 
@@ -64,7 +69,7 @@ impl Kind {
         match self {
             Self::Symbol => flag::SYN | flag::SEALED,
             Self::Pull => flag::SEALED | flag::FIN | flag::RETRY | flag::DONE,
-            Self::Control | Self::Open | Self::Answer => flag::SEALED,
+            Self::Control | Self::Open | Self::Answer | Self::Hashes => flag::SEALED,
             Self::Retry => 0,
         }
     }

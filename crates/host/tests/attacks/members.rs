@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use allocation_counter::measure;
 use anabranch_host::wire::{Answer, Control, Datagram, Open, Parameters, Reason, Salt, SymbolRepr};
-use anabranch_host::{Host, HostConfig, HostEvent, Outcome, SigningKey};
+use anabranch_host::{Failure, Host, HostConfig, HostEvent, Outcome, SigningKey};
 use anabranch_transport::scdp::{Mode, Pull};
 use anabranch_transport::{Duration, Time};
 use rand::RngExt;
@@ -221,7 +221,7 @@ fn forged_symbols_never_make_an_object_and_take_bounded_memory() {
         let mut host = Host::new(config, [4; 32]);
         let mut opener = Opener::new(&psk(), 1);
         let (from, mut kept) = (received(stranger(1)), Vec::new());
-        let k = [1, 10, 100][seed as usize % 3];
+        let k = [6, 10, 100][seed as usize % 3];
         let few = Parameters { block_symbols: k, ..parameters() };
         let size = [1, 1 << 16, 1 << 22, 1 << 39][seed as usize / 3];
         host.handle_datagram(Time::ZERO, from, &mut opener.offer(manifest_of(size), few));
@@ -269,7 +269,7 @@ fn forged_symbols_never_make_an_object_and_take_bounded_memory() {
 }
 
 #[test]
-fn wrong_content_is_complete_and_not_verified() {
+fn wrong_content_is_not_handed_over_and_its_sender_is_told() {
     let mut world = World::new(14, 1, Faults::default());
     let records = Records::of(&mut world);
     let mut opener = Opener::new(&psk(), 1);
@@ -281,12 +281,16 @@ fn wrong_content_is_complete_and_not_verified() {
     world.inject(stranger(1), 0, keep_alive);
     for esi in 0..10 {
         let symbol = SymbolRepr { block: 0, esi, lane: 0, index: esi, syn: true };
-        let symbol = opener.symbol(&symbol, &[7; 1420]);
+        let symbol = opener.symbol(&symbol, &[if esi == 3 { 8 } else { 7 }; 1420]);
         world.inject(stranger(1), 0, symbol);
     }
     assert!(world.run_for(60));
-    assert_eq!(world.nodes[0].received.len(), 1);
-    assert!(!world.nodes[0].received[0].2, "the hash tells");
+    assert!(world.nodes[0].received.is_empty());
+    let failures: Vec<_> = world.nodes[0].failures.iter().map(|(_, failure)| failure.clone()).collect();
+    assert_eq!(failures, [Failure::WrongBytes { peer: stranger(1) }]);
+    let told = records.between(address(0), stranger(1));
+    let is_close = |bytes: &Vec<u8>| opener.understands(bytes) == Some(Control::Close { verified: false });
+    assert!(told.iter().any(is_close), "it may be a file that changed");
 }
 
 /// A server, and who has asked it for an object of so many bytes.

@@ -1,10 +1,10 @@
 //! One message of each kind, and of each way to say it: those of the page, and the first inputs of the fuzz target.
 
 use anabranch_host::wire::{
-    Answer, Control, Cookie, Held, Object, Offer, Open, Parameters, PullRepr, Reason, Refusal, Request, RetryRepr,
-    SymbolRepr,
+    Answer, Control, Cookie, HashesRepr, Held, Object, Offer, Open, Parameters, PullRepr, Reason, Refusal, Request,
+    RetryRepr, SymbolRepr,
 };
-use anabranch_host::{Manifest, ObjectName, SigningKey};
+use anabranch_host::{Manifest, ObjectName, Page, SigningKey};
 use anabranch_transport::scdp::{Mode, Pull};
 
 use crate::message::{INDEX, Message, OPENER_SALT, SESSION};
@@ -45,6 +45,7 @@ pub(crate) fn examples() -> Vec<(&'static str, Message)> {
         ("control-cancel", Message::Control(Control::Cancel)),
         ("control-given-up", Message::Control(Control::GivenUp)),
         ("control-keep-alive", Message::Control(Control::KeepAlive)),
+        ("control-ask-hashes", Message::Control(Control::AskHashes(Page { level: 1, index: 2 }))),
         ("open-offer", offer(manifest(), Some("239.1.2.3:4000"))),
         ("open-offer-signed", offer(signed.clone(), Some("[ff15::1]:4000"))),
         ("open-offer-unicast", offer(manifest(), None)),
@@ -55,6 +56,10 @@ pub(crate) fn examples() -> Vec<(&'static str, Message)> {
         (
             "answer-request",
             Message::Answer(Answer::AcceptRequest { manifest: signed, parameters: parameters(Mode::Unicast) }),
+        ),
+        (
+            "hashes",
+            Message::Hashes(HashesRepr { page: Page { level: 1, index: 2 }, hashes: vec![[0x1a; 32], [0x1b; 32]] }),
         ),
         ("answer-refuse", Message::Answer(Answer::Refuse(Refusal::new(Reason::NotFound, "no such object")))),
     ]

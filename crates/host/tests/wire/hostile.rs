@@ -1,6 +1,6 @@
 //! What was not sealed like this is an error, or a symbol that was trimmed.
 
-use anabranch_host::wire::{Answer, Control, Datagram, Open, PullPacket, PullRepr, Reason, WireError};
+use anabranch_host::wire::{Answer, Control, Datagram, HashesRepr, Open, PullPacket, PullRepr, Reason, WireError};
 use anabranch_host::{Payload, Protection, Psk, Sealer, Unsealer};
 use proptest::prelude::*;
 
@@ -119,7 +119,7 @@ proptest! {
         let (_, message) = examples().swap_remove(seed);
         let header = match message {
             Message::Open(..) | Message::Answer(_) => 44,
-            Message::Control(_) => 24,
+            Message::Control(_) | Message::Hashes(_) => 24,
             _ => return Ok(()),
         };
         let mut body = sealed(&Protection::None, &message)[header..].to_vec();
@@ -137,6 +137,11 @@ proptest! {
             Message::Control(_) => {
                 if let Ok(control) = Control::parse(&body) {
                     prop_assert_eq!(written(Message::Control(control)), body);
+                }
+            }
+            Message::Hashes(_) => {
+                if let Ok(hashes) = HashesRepr::parse(&body) {
+                    prop_assert_eq!(written(Message::Hashes(hashes)), body);
                 }
             }
             Message::Open(..) => {
@@ -300,7 +305,20 @@ fn impossible_fields_are_errors() {
         assert_eq!(Answer::parse(&changed(answer.clone(), at, value)), Err(error(field)));
     }
     assert_eq!(Answer::parse(&[&answer[..], &[0]].concat()), Err(WireError::Length));
-    assert_eq!(Control::parse(&[7]), Err(error("control message")));
+    assert_eq!(Control::parse(&[8]), Err(error("control message")));
+    assert_eq!(Control::parse(&[7]), Err(WireError::Length));
+    assert_eq!(Control::parse(&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Err(error("level")));
+
+    let hashes = plain("hashes").split_off(24);
+    for (at, value, expected) in [
+        (0, 0, error("level")),
+        (1, 0, error("number of hashes")),
+        (1, 33, error("number of hashes")),
+        (1, 1, WireError::Length),
+        (1, 3, WireError::Length),
+    ] {
+        assert_eq!(HashesRepr::parse(&changed(hashes.clone(), at, &[value])), Err(expected), "{at} {value}");
+    }
     assert_eq!(Control::parse(&[0]), Err(error("control message")));
     assert_eq!(Control::parse(&[1, 0]), Err(WireError::Length));
 
@@ -347,7 +365,7 @@ fn the_prefix_says_what_is_wrong() {
     assert_eq!(error(&[0x13; 23]), WireError::Flags(0x13));
     assert_eq!(error(&[0x23; 40]), WireError::Version(2));
     assert_eq!(error(&[0x10; 40]), WireError::Kind(0));
-    assert_eq!(error(&[0x17; 40]), WireError::Kind(7));
+    assert_eq!(error(&[0x18; 40]), WireError::Kind(8));
     assert_eq!(error(&[0x13, 0, 0, 0, 0, 0, 0, 0]), WireError::Truncated);
     let mut symbol = [0; 60];
     symbol[0] = 0x11;

@@ -1,6 +1,8 @@
 //! Any datagram, and a receiver of any datagram: sealing and taking as a host does it.
 
-use anabranch_host::wire::{Answer, Control, Datagram, Open, PullRepr, RetryRepr, Salt, SymbolRepr, WireError};
+use anabranch_host::wire::{
+    Answer, Control, Datagram, HashesRepr, Open, PullRepr, RetryRepr, Salt, SymbolRepr, WireError,
+};
 use anabranch_host::{Payload, Protection, Psk, Sealer, Unsealer};
 
 pub(crate) const SESSION: u32 = 0x0bad_cafe;
@@ -18,6 +20,7 @@ pub(crate) enum Message {
     Open(u16, Open),
     Retry(RetryRepr),
     Answer(Answer),
+    Hashes(HashesRepr),
 }
 
 /// The shared key of the examples: the bytes 0 to 31.
@@ -29,7 +32,7 @@ pub(crate) fn both() -> [Protection; 2] {
     [keyed(), Protection::None]
 }
 
-/// Both directions of a session. An opener sends opening packets, symbols and control messages; responder [`INDEX`]
+/// Both directions of a session. An opener sends opening packets, symbols, hashes and control messages; responder [`INDEX`]
 /// answers and pulls.
 pub(crate) struct Ends {
     protection: Protection,
@@ -60,6 +63,7 @@ impl Ends {
             Message::Control(control) => self.opener.control(SESSION, *control, out),
             Message::Open(index, open) => self.opener.open(SESSION, *index, open, out),
             Message::Answer(answer) => self.responder.answer(SESSION, answer, out),
+            Message::Hashes(hashes) => self.opener.hashes(SESSION, hashes, out),
             Message::Retry(retry) => {
                 retry.emit(out);
                 Ok(())
@@ -86,6 +90,7 @@ impl Ends {
                 let keys = self.protection.responder(OPENER_SALT, packet.salt(), packet.index());
                 Message::Answer(Unsealer::new(keys).answer(bytes)?)
             }
+            Datagram::Hashes(_) => Message::Hashes(self.from_opener.hashes(bytes)?),
             Datagram::Retry(packet) => Message::Retry(RetryRepr::parse(&packet)),
         })
     }

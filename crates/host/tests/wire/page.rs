@@ -65,7 +65,7 @@ fn the_page_shows_what_the_code_makes() {
     let path = repository().join("docs/reference/wire.md");
     let page = std::fs::read_to_string(&path).expect("the page is there");
     let (renewed, found) = renewed(&page);
-    assert_eq!(found, 6, "an example for each kind");
+    assert_eq!(found, 7, "an example for each kind");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &renewed).expect("the repository can be written");
     } else {
@@ -86,7 +86,7 @@ fn the_first_inputs_of_the_fuzz_target_are_the_examples() {
         inputs.push((format!("{name}-without-a-key"), [&[1], &plain[..]].concat()));
         // What only who has the key can send.
         let header = match message {
-            Message::Control(_) => 24,
+            Message::Control(_) | Message::Hashes(_) => 24,
             Message::Open(..) | Message::Answer(_) => 44,
             _ => continue,
         };
@@ -117,7 +117,7 @@ fn read(datagram: &[u8]) -> Vec<u8> {
     let kind = datagram[0] & 15;
     let (header, number_at) = match kind {
         1 => (36, 20),
-        2 | 3 => (24, 8),
+        2 | 3 | 7 => (24, 8),
         4 | 6 => (44, 8),
         kind => panic!("kind {kind} is not protected"),
     };
@@ -168,6 +168,10 @@ fn the_page_suffices_to_read_the_examples() {
     assert_eq!(read(&sealed(&keyed(), &example("symbol"))), b"an encoding symbol");
     assert_eq!(read(&sealed(&keyed(), &example("control-close"))), [2, 1]);
     assert_eq!(read(&sealed(&keyed(), &example("answer-offer"))), [1, 0x05, 0xc0, 0]);
+    assert_eq!(
+        read(&sealed(&keyed(), &example("hashes"))),
+        [&[1, 2, 0, 0, 0, 0, 0, 0, 0, 2][..], &[0x1a; 32], &[0x1b; 32]].concat()
+    );
     let pulls = read(&sealed(&keyed(), &example("pull")));
     assert_eq!(pulls, [[0, 0, 0, 6], [2, 0, 0, 0], [0, 0, 0, 7], [0, 0, 0, 22], [0, 0, 0, 9], [0, 0, 0, 3]].concat());
 }

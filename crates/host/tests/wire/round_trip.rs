@@ -69,6 +69,10 @@ fn views_tell_what_anyone_can_read() {
                     assert_eq!(packet.number(), next(0));
                     packet.prefix()
                 }
+                (Datagram::Hashes(packet), Message::Hashes(_)) => {
+                    assert_eq!(packet.number(), next(0));
+                    packet.prefix()
+                }
                 (Datagram::Open(packet), Message::Open(index, _)) => {
                     assert_eq!((packet.number(), packet.index(), packet.salt()), (next(0), *index, OPENER_SALT));
                     packet.prefix()

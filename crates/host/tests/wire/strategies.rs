@@ -3,10 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 
 use anabranch_host::wire::{
-    Answer, Control, Cookie, Held, MAX_ESI, MAX_PULLS, Object, Offer, Open, Parameters, PullRepr, Reason, Refusal,
-    Request, RetryRepr, Salt, SymbolRepr,
+    Answer, Control, Cookie, HashesRepr, Held, MAX_ESI, MAX_PULLS, Object, Offer, Open, Parameters, PullRepr, Reason,
+    Refusal, Request, RetryRepr, Salt, SymbolRepr,
 };
-use anabranch_host::{Manifest, ObjectName, PublicKey, Signature};
+use anabranch_host::{Manifest, ObjectName, PAGE_HASHES, Page, PublicKey, Signature};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Mode, Pull};
 use proptest::prelude::*;
 
@@ -32,12 +32,24 @@ fn pulls() -> impl Strategy<Value = Message> {
     })
 }
 
+fn page() -> impl Strategy<Value = Page> {
+    (1u8.., any::<u64>()).prop_map(|(level, index)| Page { level, index })
+}
+
+fn hashes() -> impl Strategy<Value = Message> {
+    (page(), prop::collection::vec(any::<[u8; 32]>(), 1..=PAGE_HASHES))
+        .prop_map(|(page, hashes)| Message::Hashes(HashesRepr { page, hashes }))
+}
+
 fn control() -> impl Strategy<Value = Message> {
     prop_oneof![
         Just(Control::Cancel),
         any::<bool>().prop_map(|verified| Control::Close { verified }),
         Just(Control::GivenUp),
         Just(Control::KeepAlive),
+        Just(Control::NoMulticast),
+        Just(Control::Detached),
+        page().prop_map(Control::AskHashes),
     ]
     .prop_map(Message::Control)
 }
@@ -122,5 +134,5 @@ fn retry() -> impl Strategy<Value = Message> {
 }
 
 pub(crate) fn message() -> impl Strategy<Value = Message> {
-    prop_oneof![symbol(), pulls(), control(), open(), answer(), retry()]
+    prop_oneof![symbol(), pulls(), control(), open(), answer(), retry(), hashes()]
 }

@@ -94,6 +94,8 @@ pub struct Node {
     pub failures: Vec<(SessionId, Failure)>,
     /// Offers that it refused by its settings: of whom, and what was answered.
     pub declined: Vec<(SocketAddr, Refusal)>,
+    /// Servers that were left out of its sessions, and why.
+    pub excluded: Vec<(SocketAddr, String)>,
     /// The last that was complete.
     pub checking: Option<SessionId>,
     pub closed: Vec<SessionId>,
@@ -186,6 +188,7 @@ impl World {
             outcomes: BTreeMap::new(),
             failures: Vec::new(),
             declined: Vec::new(),
+            excluded: Vec::new(),
             checking: None,
             closed: Vec::new(),
             bytes_sent: 0,
@@ -416,6 +419,7 @@ impl World {
                 }
                 HostEvent::Closed { .. } => node.closed.push(id),
                 HostEvent::Declined { peer, refusal, .. } => node.declined.push((peer, refusal)),
+                HostEvent::Excluded { peer, why } => node.excluded.push((peer, why)),
                 HostEvent::Detached => {}
                 other => panic!("{other:?}"),
             }

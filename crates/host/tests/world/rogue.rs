@@ -43,7 +43,9 @@ pub fn parameters() -> Parameters {
 }
 
 pub fn manifest_of(size: u64) -> Manifest {
-    Manifest { hash: [0x5a; 32], size, name: ObjectName::new("forged").expect("a name"), signature: None }
+    // Of sevens, or so much that nobody receives it.
+    let hash = if size < 1 << 20 { *blake3::hash(&vec![7; size as usize]).as_bytes() } else { [0x5a; 32] };
+    Manifest { hash, size, name: ObjectName::new("forged").expect("a name"), signature: None }
 }
 
 pub fn request(name: &str, largest_packet: u16) -> Request {
@@ -59,6 +61,7 @@ pub struct Opener {
     pub shared: Sealer,
     /// Once the answer has come.
     pub confirmed: Option<Sealer>,
+    from: Option<Salt>,
 }
 
 impl Opener {
@@ -67,7 +70,7 @@ impl Opener {
         salt[..4].copy_from_slice(&number.to_be_bytes());
         let salt = Salt(salt);
         let shared = Sealer::new(protection.opener(salt));
-        Self { protection: protection.clone(), session: number, salt, shared, confirmed: None }
+        Self { protection: protection.clone(), session: number, salt, shared, confirmed: None, from: None }
     }
 
     pub fn open(&mut self, open: &Open) -> Vec<u8> {
@@ -90,9 +93,16 @@ impl Opener {
             let Ok(Datagram::Answer(packet)) = Datagram::parse(bytes) else { return None };
             let mut unsealer = Unsealer::new(self.protection.responder(self.salt, packet.salt(), 0));
             let answer = unsealer.answer(&mut bytes.clone()).ok()?;
+            self.from = Some(packet.salt());
             self.confirmed = Some(Sealer::new(self.protection.confirmed(self.salt, packet.salt(), 0)));
             Some(answer)
         })
+    }
+
+    /// A message of who has answered.
+    pub fn understands(&self, bytes: &[u8]) -> Option<Control> {
+        let keys = self.protection.responder(self.salt, self.from?, 0);
+        Unsealer::new(keys).control(&mut bytes.to_vec()).ok()
     }
 
     pub fn symbol(&mut self, symbol: &SymbolRepr, payload: &[u8]) -> Vec<u8> {

@@ -114,7 +114,7 @@ pub struct Receiver {
     seed: u64,
     decoder: Option<Box<dyn BlockDecoder>>,
     untaken: Option<Untaken>,
-    /// Complete blocks count when the application has found them right.
+    /// The application finds out whether complete blocks are right.
     checks: bool,
     config: Arc<ScdpConfig>,
 }
@@ -205,7 +205,7 @@ impl Receiver {
         if !block.checked_sub(self.base).is_none_or(under_way) {
             return Vec::new();
         }
-        if let Some(untaken) = &mut self.untaken {
+        if let Some(untaken) = self.untaken.as_mut().filter(|_| !self.checks) {
             untaken.blocks.remove(&block);
         }
         self.decoder.as_mut().map_or_else(Vec::new, |decoder| decoder.take(block))
@@ -454,14 +454,7 @@ impl Receiver {
 
     /// Gives a symbol to the decoder, if it is of use. False if it cannot be what its header says, so that it is as if it had
     /// not come.
-    fn decoder_takes(
-        &mut self,
-        session: Session,
-        symbol: &Symbol,
-        place: u32,
-        lane: u32,
-        payload: &[u8],
-    ) -> bool {
+    fn decoder_takes(&mut self, session: Session, symbol: &Symbol, place: u32, lane: u32, payload: &[u8]) -> bool {
         let Some(index) = symbol.block.checked_sub(self.base).map(|index| index as usize) else { return true };
         let wanted = self.blocks.get(index).is_none_or(|b| b.takes(lane) && b.wants(place, symbol.esi));
         if self.completed || !wanted || !self.has_room(index) || symbol.block >= session.layout.blocks {
@@ -535,7 +528,7 @@ impl Receiver {
 
     /// Blocks that are complete, and right where that is checked, are done with.
     fn advance(&mut self, now: Time, session: Session) {
-        let checks = self.checks;
+        let checks = self.may_fetch_again();
         while self.blocks.front().is_some_and(|block| block.is_complete() && (block.is_confirmed() || !checks)) {
             self.spare.extend(self.blocks.pop_front());
             self.base += 1;

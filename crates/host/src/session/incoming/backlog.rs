@@ -1,5 +1,7 @@
 //! What the application is told, and how much of it may wait.
 
+use std::net::SocketAddr;
+
 use crate::session::Failure;
 
 /// What the news of a block takes besides its bytes, at least.
@@ -16,6 +18,8 @@ pub(crate) enum News {
     Complete,
     /// What is sent to the group is not for this session any more.
     Detached,
+    /// One of several servers sends nothing that is taken any more, and why.
+    Excluded { peer: SocketAddr, why: String },
     /// There will be nothing more.
     Failed(Failure),
 }

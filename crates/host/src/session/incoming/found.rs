@@ -3,6 +3,7 @@
 use anabranch_transport::scdp::{Layout, Mode, Options};
 
 use crate::Manifest;
+use crate::hash_tree::SPAN;
 use crate::limits::Limits;
 use crate::session::Failure;
 use crate::wire::{Object as Wanted, Parameters};
@@ -45,21 +46,15 @@ impl Found {
         self.manifest.hash == other.manifest.hash && self.options == other.options
     }
 
-    /// The first block to be received, and from which byte on that is, if the first `bytes` are here already.
+    /// The first block to be received, and from which byte on bytes are handed over, if the first `bytes` are here already: a span can only
+    /// be checked as a whole.
     pub(super) fn first_block(&self, bytes: u64) -> (u32, u64) {
         let (layout, symbol) = (self.layout(), u64::from(self.options.symbol_bytes));
         // Many receivers go through an object together.
         let together = self.options.mode == Mode::OneToMany;
-        let first = if together { 0 } else { layout.blocks_before(bytes / symbol).min(layout.blocks - 1) };
-        (first, layout.symbols_before(first) * symbol)
-    }
-
-    /// From which byte on the bytes of a block belong, of which those beyond the end of the object are cut off.
-    pub(super) fn place(&self, block: u32, bytes: &mut Vec<u8>) -> u64 {
-        let offset = self.layout().symbols_before(block) * u64::from(self.options.symbol_bytes);
-        let left = self.manifest.size.saturating_sub(offset);
-        bytes.truncate(left.min(bytes.len() as u64) as usize);
-        offset
+        let known = if together { 0 } else { bytes.min(self.manifest.size.saturating_sub(1)) };
+        let from = known / SPAN * SPAN;
+        (layout.blocks_before(from / symbol), from)
     }
 
     fn layout(&self) -> Layout {
@@ -76,38 +71,23 @@ mod tests {
 
     fn found(size: u64, mode: Mode) -> Found {
         let name = ObjectName::new("object").expect("a name");
-        let parameters = Parameters { symbol_bytes: 100, block_symbols: 10, window: 32, lanes: 1, mode };
+        let parameters = Parameters { symbol_bytes: 100, block_symbols: 100, window: 32, lanes: 1, mode };
         let manifest = Manifest { hash: [1; 32], size, name: name.clone(), signature: None };
         Found::announced(manifest, &parameters, &Wanted::Name(name), 32, 1, &LIMITS).expect("what was asked for")
     }
 
     #[test]
-    fn an_object_goes_on_from_the_block_that_is_not_whole() {
-        let object = found(3500, Mode::ManyToOne);
-        let mut from = 0;
-        for bytes in 0..=4000 {
-            let (block, offset) = object.first_block(bytes);
-            assert!(offset <= bytes && offset >= from, "{bytes}");
-            assert_eq!(object.place(block, &mut vec![0; 100]), offset);
-            from = offset;
+    fn an_object_goes_on_from_the_span_that_is_not_whole() {
+        let size = 10 * SPAN + 77;
+        let object = found(size, Mode::ManyToOne);
+        for bytes in (0..2 * size).step_by(997).chain([SPAN - 1, SPAN, 10 * SPAN, size, u64::MAX]) {
+            let (block, from) = object.first_block(bytes);
+            assert!(from.is_multiple_of(SPAN) && from <= bytes && from < size, "{bytes}");
+            assert!(bytes.min(size) - from <= SPAN, "{bytes}");
+            let layout = object.layout();
+            assert!(layout.symbols_before(block) * 100 <= from && from < layout.symbols_before(block + 1) * 100);
         }
-        assert!(from > 2000, "{from}");
-        assert_eq!(found(3500, Mode::OneToMany).first_block(3500), (0, 0), "others may need all of it");
-    }
-
-    #[test]
-    fn blocks_follow_each_other_and_end_with_the_object() {
-        for size in [1, 999, 1000, 1001, 12_345] {
-            let object = found(size, Mode::Unicast);
-            let (layout, mut end) = (object.layout(), 0);
-            for block in 0..layout.blocks {
-                let mut bytes = vec![0; layout.source_symbols(block) as usize * 100];
-                assert_eq!(object.place(block, &mut bytes), end);
-                end += bytes.len() as u64;
-            }
-            assert_eq!(end, size);
-        }
-        let (empty, mut padding) = (found(0, Mode::Unicast), vec![0]);
-        assert_eq!((empty.place(0, &mut padding), padding.len()), (0, 0));
+        assert_eq!(found(size, Mode::OneToMany).first_block(size), (0, 0), "others may need all of it");
+        assert_eq!(found(0, Mode::Unicast).first_block(0), (0, 0));
     }
 }

@@ -6,7 +6,7 @@ use anabranch_transport::{Duration, Time};
 
 use super::lifetime::Ending;
 use crate::session::repeat::Repeat;
-use crate::wire::{Answer, Control, Cookie, Open, PullRepr, Refusal, Request, Salt};
+use crate::wire::{Answer, Control, Cookie, HashesRepr, Open, PullRepr, Request, Salt};
 use crate::{SealError, Sealer, Unsealer};
 
 /// One sender.
@@ -31,8 +31,8 @@ pub(crate) struct Lane {
     due: Option<Control>,
     answer_due: bool,
     cookie: Option<Cookie>,
-    /// Why nothing will come.
-    refused: Option<Refusal>,
+    /// Why nothing is taken of it, and what it is told about that.
+    refused: Option<(String, Control)>,
     ended: bool,
 }
 
@@ -110,7 +110,7 @@ impl Lane {
 
     /// Of a server that refused, its address and why.
     pub(super) fn refusal(&self) -> Option<String> {
-        self.refused.as_ref().map(|refusal| format!("{}: {}", self.peer, refusal.text()))
+        self.refused.as_ref().map(|(why, _)| format!("{}: {why}", self.peer))
     }
 
     pub(crate) fn unsealer(&mut self) -> Option<&mut Unsealer> {
@@ -124,6 +124,19 @@ impl Lane {
             return Some(control);
         }
         self.unsealer.as_mut()?.control(bytes).ok()
+    }
+
+    /// A page of hashes, opened.
+    pub(crate) fn open_hashes(&mut self, bytes: &mut [u8]) -> Option<HashesRepr> {
+        if let Some(hashes) = self.confirmed.as_mut().and_then(|unsealer| unsealer.hashes(bytes).ok()) {
+            return Some(hashes);
+        }
+        self.unsealer.as_mut()?.hashes(bytes).ok()
+    }
+
+    /// Whether it can be asked for something now.
+    pub(super) fn can_be_asked(&self) -> bool {
+        self.has_answered() && !self.ended && !self.has_refused()
     }
 
     /// The server is asked from now on.
@@ -163,9 +176,20 @@ impl Lane {
         self.tell_ending(ending);
     }
 
-    /// The server has refused.
-    pub(super) fn on_refused(&mut self, refusal: Refusal) {
-        self.refused = Some(refusal);
+    /// The server has refused, or its object was: it may be told that it need not go on.
+    pub(super) fn on_refused(&mut self, why: &str) {
+        self.refused = Some((why.to_owned(), Control::Cancel));
+    }
+
+    /// It has sent what is not of the object.
+    pub(super) fn on_wrong(&mut self, why: &str) {
+        self.refused = Some((why.to_owned(), Control::Close { verified: false }));
+    }
+
+    /// One of which nothing is taken is told so.
+    pub(super) fn tell_refused(&mut self) {
+        let word = self.refused.as_ref().map(|(_, word)| *word);
+        self.due = word.filter(|_| self.unsealer.is_some());
     }
 
     /// The sender has answered the close.
@@ -183,7 +207,9 @@ impl Lane {
     /// The session has failed; the sender is told, if it does not know.
     pub(super) fn fail(&mut self) {
         self.repeat.stop();
-        self.due = (self.unsealer.is_some() && !self.ended).then_some(Control::Cancel);
+        if !self.has_refused() {
+            self.due = (self.unsealer.is_some() && !self.ended).then_some(Control::Cancel);
+        }
     }
 
     /// The session has ended. The sender is told; whether the object was right again and again, until it says that it knows.
@@ -201,7 +227,7 @@ impl Lane {
     pub(super) fn tell_ending(&mut self, ending: &Ending) {
         self.due = match ending {
             // It was right, and came from others.
-            Ending::Verified(_) if self.has_refused() => self.unsealer.is_some().then_some(Control::Cancel),
+            Ending::Verified(_) if self.has_refused() => return self.tell_refused(),
             Ending::Verified(verified) => Some(Control::Close { verified: *verified }),
             Ending::Cancelled | Ending::Refused(_) | Ending::Had => self.unsealer.is_some().then_some(Control::Cancel),
         };

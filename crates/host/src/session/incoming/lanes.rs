@@ -98,6 +98,12 @@ impl Lanes {
         }
     }
 
+    /// The next one after `last`, in turn, that can be asked for something now.
+    pub(super) fn next_to_ask(&self, last: usize) -> Option<usize> {
+        let count = self.lanes.len();
+        (1..=count).map(|n| (last + n) % count).find(|&index| self.lanes[index].can_be_asked())
+    }
+
     /// When a message is due again, or a server is to be given up.
     pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
         self.lanes.iter().filter_map(|lane| lane.poll_timeout(limit)).min()

@@ -1,7 +1,10 @@
 //! A session that receives: an object that was offered, or one that was asked of several servers.
 
 mod backlog;
+mod checker;
+mod checking;
 mod found;
+mod hashes;
 mod lane;
 mod lanes;
 mod lifetime;
@@ -17,10 +20,11 @@ use anabranch_transport::{Arrival, Duration, Endpoint, Event, FailureReason, Pee
 
 use super::outcome::Failure;
 use crate::limits::Limits;
-use crate::wire::{Answer, Control, Object as Wanted, Reason, Refusal, SymbolRepr};
+use crate::wire::{Answer, Control, Object as Wanted, SymbolRepr};
 use crate::{Manifest, Payload, PublicKey, Received, SealError, Sealer, Unsealer, trust};
 use backlog::Backlog;
 pub(crate) use backlog::News;
+use checker::Checker;
 use found::Found;
 pub(crate) use lane::Lane;
 use lanes::Lanes;
@@ -48,6 +52,13 @@ pub(crate) struct Incoming {
     lanes: Lanes,
     found: Option<Found>,
     transport: Transport,
+    /// While blocks are received.
+    checker: Option<Checker>,
+    /// All blocks have come.
+    has_all: bool,
+    /// Of several senders, the last one that a block was fetched from again, and the last one that hashes were asked of.
+    fetched_again_from: usize,
+    asked_for_hashes: usize,
     largest_packet: u16,
     limits: Limits,
     signers: Vec<PublicKey>,
@@ -90,6 +101,10 @@ impl Incoming {
             lanes,
             found: None,
             transport: Transport::new(config),
+            checker: None,
+            has_all: false,
+            fetched_again_from: 0,
+            asked_for_hashes: 0,
             largest_packet,
             limits,
             signers: terms.signers.clone(),
@@ -164,6 +179,9 @@ impl Incoming {
     pub(crate) fn accept(&mut self, now: Time, bytes: u64) -> u64 {
         let (Some(found), Phase::Offered) = (&self.found, self.lifetime.phase()) else { return 0 };
         let (first, offset) = found.first_block(bytes);
+        let mut checker = Checker::new(&found.manifest, found.options, offset);
+        checker.need(now, first);
+        self.checker = Some(checker);
         self.transport.start(now, found.options, first);
         self.lifetime.enter(now, Phase::Receiving);
         if self.lanes.wanted().is_none() {
@@ -180,6 +198,7 @@ impl Incoming {
         // An offer is answered; later, and to servers, it is a message.
         let by_answer = self.lanes.wanted().is_none() && *self.lifetime.phase() == Phase::Offered;
         self.transport.stop();
+        self.checker = None;
         self.pulls.clear();
         self.multicast.stop();
         self.lanes.close(now, &ending, by_answer);
@@ -213,7 +232,7 @@ impl Incoming {
                     if self.manifest().is_some_and(|own| own.hash == manifest.hash));
                 if !has_it {
                     // What was right came from others.
-                    self.lanes[index].on_refused(Refusal::new(Reason::Untrusted, "another object"));
+                    self.lanes[index].on_refused("another object");
                 }
                 return self.lanes[index].on_late_answer(unsealer, sealer, ending);
             }
@@ -225,9 +244,8 @@ impl Incoming {
             Answer::AcceptRequest { manifest, parameters } => {
                 if let Err(refusal) = trust::check(&manifest, &self.signers) {
                     // As if it had refused: others may have it signed.
-                    self.lanes[index].on_refused(refusal);
-                    self.end_lane(now, index);
-                    return self.lanes[index].tell_ending(&Ending::Cancelled);
+                    self.refuse_lane(now, index, refusal.text());
+                    return self.lanes[index].tell_refused();
                 }
                 let (window, lanes) = (self.transport.window(), self.lanes.len());
                 let found = Found::announced(manifest, &parameters, &wanted, window, lanes, &self.limits);
@@ -243,10 +261,23 @@ impl Incoming {
                 }
             }
             Answer::Refuse(refusal) => {
-                self.lanes[index].on_refused(refusal);
-                self.end_lane(now, index);
+                self.refuse_lane(now, index, refusal.text());
             }
             Answer::AcceptOffer { .. } => self.end_lane(now, index),
+        }
+    }
+
+    /// A server has refused, or its object was.
+    fn refuse_lane(&mut self, now: Time, index: usize, why: &str) {
+        self.lanes[index].on_refused(why);
+        self.tell_excluded(index, why);
+        self.end_lane(now, index);
+    }
+
+    /// The application learns that nothing is taken of one of several servers any more.
+    fn tell_excluded(&mut self, index: usize, why: &str) {
+        if self.lanes.len() > 1 {
+            self.backlog.push(News::Excluded { peer: self.lanes[index].peer(), why: why.to_owned() });
         }
     }
 
@@ -276,8 +307,8 @@ impl Incoming {
         arrival: Received,
     ) {
         if self.lanes[lane].has_refused() {
-            // It does not know yet that its object was not taken.
-            return self.lanes[lane].tell_ending(&Ending::Cancelled);
+            // It does not know yet that nothing of it is taken.
+            return self.lanes[lane].tell_refused();
         }
         self.on_question(now, lane);
         if self.backlog.is_full() {
@@ -302,8 +333,12 @@ impl Incoming {
 
     /// A message has come.
     pub(crate) fn on_control(&mut self, now: Time, index: usize, control: Control) {
-        if self.lanes[index].has_refused() && control != Control::Cancel {
-            return self.lanes[index].tell_ending(&Ending::Cancelled);
+        if self.lanes[index].has_refused() {
+            // It answers what it was told, or does not know yet.
+            return match control {
+                Control::Close { .. } | Control::Cancel => {}
+                _ => self.lanes[index].tell_refused(),
+            };
         }
         if *self.lifetime.phase() == Phase::Confirming && self.lanes[index].is_proven() {
             self.complete(now);
@@ -328,7 +363,7 @@ impl Incoming {
                     self.lifetime.forget(now);
                 }
             }
-            Control::Close { .. } | Control::NoMulticast => {}
+            Control::Close { .. } | Control::NoMulticast | Control::AskHashes(_) => {}
         }
     }
 
@@ -340,23 +375,19 @@ impl Incoming {
 
     /// What the receiver has to tell.
     fn drain(&mut self, now: Time) {
-        let (Some(receiver), Some(found)) = (self.transport.receiver(), &self.found) else { return };
         let mut failed = None;
-        while let Some(event) = receiver.poll_event() {
+        while let Some(event) = self.transport.receiver().and_then(Endpoint::poll_event) {
             match event {
-                Event::BlockReady(block) => {
-                    let mut bytes = receiver.take_block(block);
-                    let offset = found.place(block, &mut bytes);
-                    self.lifetime.on_progress(now);
-                    self.backlog.push(News::Block { offset, bytes });
-                }
-                Event::Completed { .. } if *self.lifetime.phase() == Phase::Receiving => {
-                    // An object that was recorded and is played back completes; nobody is there to confirm it.
-                    self.lifetime.enter(now, Phase::Confirming);
-                }
+                Event::BlockReady(block) => self.check_block(now, block),
+                Event::Completed { .. } => self.has_all = true,
                 Event::Failed(reason) => failed = Some(reason),
                 _ => {}
             }
+        }
+        let is_checked = self.checker.as_ref().is_some_and(Checker::is_empty);
+        if self.has_all && is_checked && *self.lifetime.phase() == Phase::Receiving {
+            // An object that was recorded and is played back completes; nobody is there to confirm it.
+            self.lifetime.enter(now, Phase::Confirming);
         }
         let confirmed = self.lanes.wanted().is_some() || self.is_proven();
         if confirmed && *self.lifetime.phase() == Phase::Confirming {
@@ -376,7 +407,7 @@ impl Incoming {
             receiver.handle_timeout(now);
             self.drain(now);
         }
-        if self.lifetime.is_stalled(now) {
+        if self.lifetime.is_stalled(now) || self.hashes_deadline().is_some_and(|at| at <= now) {
             self.fail(now, Failure::TimedOut);
         }
         let limit = self.lifetime.give_up_after();
@@ -399,6 +430,8 @@ impl Incoming {
             self.transport.poll_timeout(),
             self.lifetime.poll_timeout(),
             self.pulls.poll_timeout(),
+            self.next_ask(),
+            self.hashes_deadline(),
         ];
         times.into_iter().flatten().min()
     }
@@ -420,6 +453,9 @@ impl Incoming {
             if self.poll_message(now, index, out)? {
                 return Ok(Some(self.lanes[index].peer()));
             }
+        }
+        if let Some(peer) = self.poll_ask(now, out)? {
+            return Ok(Some(peer));
         }
         if self.pulls.is_empty()
             && !self.backlog.is_full()

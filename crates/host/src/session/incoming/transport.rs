@@ -27,9 +27,12 @@ impl Transport {
 
     /// Symbols may come, from this block on.
     pub(super) fn start(&mut self, now: Time, options: Options, first: u32) {
-        let decoder = RaptorQDecoder::new(usize::from(options.symbol_bytes), PlanCache::global().clone());
+        let mut decoder = RaptorQDecoder::new(usize::from(options.symbol_bytes), PlanCache::global().clone());
+        if options.lanes > 1 {
+            decoder = decoder.keeping_evidence();
+        }
         let receiver = Receiver::new(Arc::clone(&self.config), options.lanes, 0);
-        let mut receiver = receiver.with_decoder(Box::new(decoder)).with_first(first);
+        let mut receiver = receiver.with_decoder(Box::new(decoder)).with_first(first).with_checks();
         receiver.start(now);
         self.receiver = Some(receiver);
     }

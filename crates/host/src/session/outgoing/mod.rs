@@ -4,6 +4,7 @@
 //! speak for another.
 
 mod origin;
+mod pages;
 mod progress;
 mod remote;
 mod remotes;
@@ -11,18 +12,20 @@ mod remotes;
 use std::net::SocketAddr;
 
 use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Symbol};
-use anabranch_transport::{Arrival, Endpoint, Event, Peer, Stats, Time};
+use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time};
 
 use super::blocks::Blocks;
 use super::lag::Lag;
 use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
 use crate::config::{HostConfig, Stragglers};
+use crate::hash_tree::Page;
 use crate::keys::HEADERS;
 use crate::marking::Class;
-use crate::wire::{Answer, Control, Held, Offer, Open, Parameters, Salt, SymbolRepr};
+use crate::wire::{Answer, Control, HashesRepr, Held, Offer, Open, Parameters, Salt, SymbolRepr};
 use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer};
 pub(crate) use origin::Origin;
+use pages::Pages;
 use progress::Progress;
 use remote::Phase;
 pub(crate) use remote::Remote;
@@ -58,6 +61,7 @@ pub(crate) struct Outgoing {
     blocks: Blocks,
     sealer: Sealer,
     remotes: Remotes,
+    pages: Pages,
     pace: Option<Pace>,
     /// It has asked for the next packet too early: when it may.
     paced_until: Option<Time>,
@@ -88,6 +92,7 @@ impl Outgoing {
             sealer,
             lag: lag.map(|time| Lag::new(now, u32::from(options.window), time, remotes.len())),
             remotes: Remotes::new(remotes, group),
+            pages: Pages::default(),
             pace: config.rate.map(Pace::new),
             paced_until: None,
             progress: Progress::new(now, config.give_up_after, config.stall_after),
@@ -236,6 +241,7 @@ impl Outgoing {
                 self.sender.probe_receiver(index as Peer);
             }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
+            Control::AskHashes(page) => self.pages.ask(index, page),
             Control::GivenUp | Control::Detached => {}
         }
     }
@@ -344,6 +350,13 @@ impl Outgoing {
             }
             self.remotes.set_targets();
         }
+        while let Some((index, page)) = self.pages.next() {
+            let before = out.len();
+            if self.send_page(now, index, page, out, to)? {
+                self.pay((out.len() - before) * to.len());
+                return Ok(Some(Class::Control));
+            }
+        }
         self.paced_until = self.pace.map(|pace| pace.next()).filter(|next| *next > now);
         if self.paced_until.is_some() {
             // It is this end that makes the others wait.
@@ -419,6 +432,33 @@ impl Outgoing {
             }
             // It answers with how it ended.
             _ => self.tell(index, Control::KeepAlive, out)?,
+        }
+        Ok(true)
+    }
+
+    /// A page of hashes that a receiver has asked for: to it, or to all who get what is for all. Whether it is sent.
+    fn send_page(
+        &mut self,
+        now: Time,
+        index: usize,
+        page: Page,
+        out: &mut Vec<u8>,
+        to: &mut Vec<SocketAddr>,
+    ) -> Result<bool, Failure> {
+        let tree = self.blocks.hash_tree().map_err(|error| Failure::Read(error.to_string()))?;
+        let Some(hashes) = tree.page(page) else { return Ok(false) };
+        let hashes = HashesRepr { page, hashes: hashes.to_vec() };
+        let by_group = self.origin.group().is_some() && self.remotes.get(index).needs_common_symbols();
+        if by_group && !self.pages.goes_to_all(now, page) {
+            return Ok(false);
+        }
+        if by_group {
+            self.remotes.address(GROUP, to);
+            self.sealer.hashes(self.session, &hashes, out).map_err(failure)?;
+        } else {
+            to.push(self.peer(index));
+            let sealer = self.remotes.get_mut(index).sealer().unwrap_or(&mut self.sealer);
+            sealer.hashes(self.session, &hashes, out).map_err(failure)?;
         }
         Ok(true)
     }

@@ -2,18 +2,33 @@
 //!
 //! Symbols that have arrived once are not asked for again. Since a sender's stream of symbols does not end, each can send a block by itself:
 //! K symbols that come after all it has sent. If it is wrong then, too, it is known who sends wrong symbols.
+//!
+//! With one sender there is nobody else to ask: what is wrong ends the session. So its blocks are done with when they are complete; others of its
+//! group that lack some may need symbols that only leave if nobody waits for anything else. But of those not checked there are not many.
 
 use super::{Receiver, Session};
 use crate::scdp::block::Block;
 use crate::{Peer, Time};
 
+/// Blocks of a single sender that are complete and not yet checked, before no other is begun.
+const UNCHECKED: usize = 32;
+
 impl Receiver {
     /// The same, where the application finds out whether blocks are right, and tells with [`confirm`](Self::confirm) or
-    /// [`reject`](Self::reject). Until then they count among those that are under way, and nothing is told to be complete.
+    /// [`reject`](Self::reject). Until then those of several senders count among the blocks that are under way; with one sender there may be some more
+    /// of them, and a wrong one cannot be had again.
     #[must_use]
     pub fn with_checks(mut self) -> Self {
         self.checks = true;
+        if self.lanes.len() == 1 {
+            self = self.with_untaken_limit(UNCHECKED);
+        }
         self
+    }
+
+    /// Whether a block may be fetched again, and is kept in mind until it is known to be right.
+    pub(super) fn may_fetch_again(&self) -> bool {
+        self.checks && self.lanes.len() > 1
     }
 
     /// Where a complete block is that was neither confirmed nor rejected.
@@ -25,6 +40,9 @@ impl Receiver {
 
     /// A complete block is right.
     pub fn confirm(&mut self, now: Time, block: u32) {
+        if let Some(untaken) = &mut self.untaken {
+            untaken.blocks.remove(&block);
+        }
         let Some((index, session)) = self.unchecked(block) else { return };
         self.blocks[index].confirm();
         if let Some(decoder) = &mut self.decoder {
@@ -36,6 +54,7 @@ impl Receiver {
     /// A complete block is wrong: it is fetched again, of one sender alone.
     pub fn reject(&mut self, block: u32, sender: Peer) {
         if let Some((index, _)) = self.unchecked(block)
+            && self.may_fetch_again()
             && usize::from(sender) < self.lanes.len()
         {
             self.restart(index, Some(u32::from(sender)));

@@ -62,8 +62,7 @@ impl Fetch {
                 }
                 let mut bytes = self.symbols.get(symbol.block, symbol.esi);
                 bytes[0] ^= u8::from(self.wrong[n]);
-                let arrival =
-                    Arrival { header: t.header, from: n as Peer, trimmed: false, ce: false, returned: false };
+                let arrival = Arrival { header: t.header, from: n as Peer, trimmed: false, ce: false, returned: false };
                 self.receiver.handle_payload(self.now, &arrival, &bytes);
                 self.check();
             }
@@ -131,29 +130,57 @@ fn a_block_that_is_asked_of_one_is_passed_on_when_that_one_is_silent() {
     assert_eq!(fetch.right.len(), 20);
 }
 
-#[test]
-fn nothing_is_complete_before_it_is_confirmed() {
-    let mut fetch = Fetch::new(160 * 3, &[false], 0);
-    let mut ready = Vec::new();
-    for _ in 0..100 {
+/// Moves all that can be moved; the events of the receiver.
+fn moved(fetch: &mut Fetch) -> Vec<Event> {
+    let mut events = Vec::new();
+    for _ in 0..1000 {
         while let Some(t) = fetch.receiver.poll_transmit(fetch.now).or_else(|| fetch.receiver.poll_pull(fetch.now)) {
             let arrival = Arrival { header: t.header, from: 0, trimmed: false, ce: false, returned: false };
-            fetch.senders[0].handle_packet(fetch.now, &arrival);
+            fetch.senders[usize::from(t.to)].handle_packet(fetch.now, &arrival);
         }
-        while let Some(t) = fetch.senders[0].poll_transmit(fetch.now) {
-            let Header::Symbol(symbol) = t.header else { continue };
-            let arrival = Arrival { header: t.header, from: 0, trimmed: false, ce: false, returned: false };
-            let bytes = fetch.symbols.get(symbol.block, symbol.esi);
-            fetch.receiver.handle_payload(fetch.now, &arrival, &bytes);
+        for (n, sender) in fetch.senders.iter_mut().enumerate() {
+            while let Some(t) = sender.poll_transmit(fetch.now) {
+                let Header::Symbol(symbol) = t.header else { continue };
+                let arrival =
+                    Arrival { header: t.header, from: n as Peer, trimmed: false, ce: false, returned: false };
+                let bytes = fetch.symbols.get(symbol.block, symbol.esi);
+                fetch.receiver.handle_payload(fetch.now, &arrival, &bytes);
+            }
         }
-        ready.extend(std::iter::from_fn(|| fetch.receiver.poll_event()));
+        events.extend(std::iter::from_fn(|| fetch.receiver.poll_event()));
     }
+    events
+}
+
+#[test]
+fn of_several_senders_nothing_is_complete_before_it_is_confirmed() {
+    let mut fetch = Fetch::new(160 * 3, &[false, false], 0);
     let blocks = [0, 1, 2].map(Event::BlockReady);
-    assert_eq!(ready, [&[Event::Connected], &blocks[..]].concat());
+    assert_eq!(moved(&mut fetch), [&[Event::Connected], &blocks[..]].concat());
     assert_eq!(fetch.receiver.complete_blocks(), 0);
     for block in [2, 0, 1, 1] {
         fetch.receiver.confirm(fetch.now, block);
     }
     assert_eq!(fetch.receiver.complete_blocks(), 3);
     assert!(matches!(fetch.receiver.poll_event(), Some(Event::Completed { .. })));
+}
+
+#[test]
+fn of_one_sender_few_blocks_are_complete_and_not_confirmed() {
+    let mut fetch = Fetch::new(160 * 300, &[false], 0);
+    let mut blocks: Vec<u32> = Vec::new();
+    for confirmed in 0..300 {
+        for event in moved(&mut fetch) {
+            match event {
+                Event::BlockReady(block) => blocks.push(block),
+                Event::Completed { .. } => assert_eq!(blocks.len(), 300),
+                _ => {}
+            }
+        }
+        assert!(blocks.len() <= confirmed + 32 + 65, "{} of which {confirmed} are confirmed", blocks.len());
+        let block = blocks[confirmed];
+        assert!(!fetch.receiver.take_block(block).is_empty());
+        fetch.receiver.confirm(fetch.now, block);
+    }
+    assert_eq!(fetch.receiver.complete_blocks(), 300);
 }

@@ -1,0 +1,223 @@
+//! Checks blocks against the hashes of the spans that they lie in, before the application gets them.
+//!
+//! A block lies in two or three spans, and a span in as many blocks; so a block waits until all that it shares a span with have come. Of a span
+//! that is wrong all blocks are fetched again, since nobody knows which of them is. When they are right, what came first shows whose symbols were not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
+use anabranch_transport::Time;
+use anabranch_transport::scdp::{Evidence, Layout, Options};
+
+use super::hashes::Hashes;
+use crate::Manifest;
+use crate::hash_tree::{SPAN, span_hash};
+use crate::limits::LIVE_BLOCKS;
+
+/// Wrong blocks that are kept until the right ones have come, at most: they are evidence.
+const KEPT_WRONG: usize = 8;
+
+/// What became of blocks.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is right, and these are its bytes, which belong there; and these senders have sent other symbols of it before.
+    Right { block: u32, offset: u64, bytes: Vec<u8>, wrong_before: BTreeSet<usize> },
+    /// One of them is wrong.
+    Wrong { blocks: Vec<u32> },
+}
+
+/// The blocks of a session that are complete and not yet known to be right.
+#[derive(Debug)]
+pub(super) struct Checker {
+    pub(super) hashes: Hashes,
+    layout: Layout,
+    options: Options,
+    size: u64,
+    /// One block, or one span, is all: the object's hash is that of its bytes.
+    whole: bool,
+    /// What is before is here from an earlier session.
+    from: u64,
+    blocks: BTreeMap<u32, Vec<u8>>,
+    /// Spans that are right, of those that blocks lie in that are not.
+    right: BTreeSet<u64>,
+    /// Of blocks that are fetched again, what is in spans that are right.
+    kept: BTreeMap<u32, Vec<(u64, Vec<u8>)>>,
+    /// What came first of blocks that are fetched again, and what it was decoded from.
+    wrong: BTreeMap<u32, (Vec<u8>, Evidence)>,
+}
+
+impl Checker {
+    /// Of an object, cut in that way, of which the bytes before `from` are here: a multiple of [`SPAN`].
+    pub(super) fn new(manifest: &Manifest, options: Options, from: u64) -> Self {
+        let layout = Layout::from_options(&options).expect("checked when they came");
+        Self {
+            hashes: Hashes::new(manifest.size, manifest.hash),
+            layout,
+            options,
+            size: manifest.size,
+            whole: layout.blocks == 1 || manifest.size <= SPAN,
+            from,
+            blocks: BTreeMap::new(),
+            right: BTreeSet::new(),
+            kept: BTreeMap::new(),
+            wrong: BTreeMap::new(),
+        }
+    }
+
+    /// Blocks from this one on are under way: their hashes are needed.
+    pub(super) fn need(&mut self, now: Time, first: u32) {
+        let first = self.blocks.keys().next().map_or(first, |&waits| waits.min(first));
+        if self.whole || first >= self.layout.blocks {
+            return;
+        }
+        let last = first.saturating_add(LIVE_BLOCKS as u32 - 1).min(self.layout.blocks - 1);
+        let spans = self.spans(first).start..self.spans(last).end;
+        self.right.retain(|&span| span >= spans.start);
+        self.hashes.need(now, spans);
+    }
+
+    /// Whether nothing waits to be known to be right.
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Whether a block is here that is not known to be right.
+    pub(super) fn has(&self, block: u32) -> bool {
+        self.blocks.contains_key(&block)
+    }
+
+    /// A block is complete.
+    pub(super) fn on_block(&mut self, block: u32, mut bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let start = self.range(block).start;
+        for (offset, right) in self.kept.remove(&block).unwrap_or_default() {
+            bytes[(offset - start) as usize..][..right.len()].copy_from_slice(&right);
+        }
+        self.blocks.insert(block, bytes);
+    }
+
+    /// What can be told of a block that has come; of any, if more hashes are known.
+    pub(super) fn check(&mut self, block: Option<u32>) -> Vec<Verdict> {
+        let spans: BTreeSet<u64> = match block {
+            Some(block) => self.spans(block).collect(),
+            None => self.blocks.keys().flat_map(|&block| self.spans(block)).collect(),
+        };
+        let mut verdicts = Vec::new();
+        for span in spans {
+            let blocks = self.blocks_of(span);
+            if self.right.contains(&span) || !blocks.clone().all(|block| self.blocks.contains_key(&block)) {
+                continue;
+            }
+            match self.is_right(span, blocks.clone()) {
+                None => {}
+                Some(false) => verdicts.push(Verdict::Wrong { blocks: blocks.collect() }),
+                Some(true) => {
+                    self.right.insert(span);
+                    verdicts.extend(blocks.filter_map(|block| self.release(block)));
+                }
+            }
+        }
+        verdicts
+    }
+
+    /// A block is fetched again: what it was decoded from is evidence, if several may have sent that.
+    pub(super) fn reject(&mut self, block: u32, evidence: Option<Evidence>) {
+        let Some(bytes) = self.blocks.remove(&block) else { return };
+        let range = self.range(block);
+        let kept = self.spans(block).filter(|span| self.right.contains(span)).map(|span| {
+            let (start, end) = ((span * SPAN).max(range.start), ((span + 1) * SPAN).min(range.end));
+            (start, bytes[(start - range.start) as usize..(end - range.start) as usize].to_vec())
+        });
+        self.kept.insert(block, kept.collect());
+        if let Some(evidence) = evidence
+            && self.wrong.len() < KEPT_WRONG
+        {
+            self.wrong.entry(block).or_insert((bytes, evidence));
+        }
+    }
+
+    /// Whether a span is right, if that can be told.
+    fn is_right(&self, span: u64, blocks: impl Iterator<Item = u32>) -> Option<bool> {
+        let range = self.span_range(span);
+        if range.start < self.from {
+            return Some(true);
+        }
+        let expected = self.hashes.span(span).filter(|_| !self.whole);
+        let expected = if self.whole { Some(self.hashes.root()) } else { expected }?;
+        let pieces = blocks.map(|block| {
+            let own = self.range(block);
+            let (start, end) = (range.start.max(own.start), range.end.min(own.end));
+            &self.blocks[&block][(start - own.start) as usize..(end - own.start) as usize]
+        });
+        Some(span_hash(range.start, self.whole, pieces) == expected)
+    }
+
+    /// A block of which all spans are right.
+    fn release(&mut self, block: u32) -> Option<Verdict> {
+        if !self.spans(block).all(|span| self.right.contains(&span)) {
+            return None;
+        }
+        let mut bytes = self.blocks.remove(&block)?;
+        let wrong_before = self.wrong.remove(&block).map(|(old, evidence)| self.culprits(&bytes, &old, &evidence));
+        let Range { start, end } = self.range(block);
+        bytes.truncate((end - start) as usize);
+        // Of what is here from before, nothing is told.
+        let known = self.from.clamp(start, end) - start;
+        bytes.drain(..known as usize);
+        Some(Verdict::Right { block, offset: start + known, bytes, wrong_before: wrong_before.unwrap_or_default() })
+    }
+
+    /// Who has sent symbols that are not of the block.
+    fn culprits(&self, right: &[u8], old: &[u8], evidence: &Evidence) -> BTreeSet<usize> {
+        let (size, lanes) = (usize::from(self.options.symbol_bytes), u32::from(self.options.lanes));
+        let differs = |esi: u32| {
+            let range = esi as usize * size..(esi as usize + 1) * size;
+            right.get(range.clone()) != old.get(range)
+        };
+        let mut wrong: Vec<u32> = evidence.source.iter().copied().filter(|&esi| differs(esi)).collect();
+        let k = (right.len() / size) as u32;
+        let encoder = PlanCache::global().plan(k).ok().and_then(|plan| SourceBlockEncoder::new(plan, k, size).ok());
+        if let Some(mut encoder) = encoder.filter(|_| !evidence.repair.is_empty())
+            && encoder.load(right).is_ok()
+        {
+            let mut symbol = vec![0; size];
+            let is_wrong =
+                |(esi, old): &&(u32, Vec<u8>)| encoder.encode_into(*esi, &mut symbol).is_ok() && symbol != *old;
+            wrong.extend(evidence.repair.iter().filter(is_wrong).map(|(esi, _)| *esi));
+        }
+        // Senders take turns in the numbers of symbols.
+        wrong.into_iter().map(|esi| (esi % lanes) as usize).collect()
+    }
+
+    /// Where the bytes of a block belong.
+    fn range(&self, block: u32) -> Range<u64> {
+        let offset = |block| (self.layout.symbols_before(block) * u64::from(self.options.symbol_bytes)).min(self.size);
+        offset(block)..offset(block + 1)
+    }
+
+    fn span_range(&self, span: u64) -> Range<u64> {
+        if self.whole { 0..self.size } else { span * SPAN..((span + 1) * SPAN).min(self.size) }
+    }
+
+    /// The spans that a block lies in.
+    fn spans(&self, block: u32) -> Range<u64> {
+        if self.whole {
+            return 0..1;
+        }
+        let range = self.range(block);
+        range.start / SPAN..range.end.div_ceil(SPAN)
+    }
+
+    /// The blocks that a span lies in.
+    fn blocks_of(&self, span: u64) -> impl Iterator<Item = u32> + Clone + use<> {
+        if self.whole {
+            return 0..self.layout.blocks;
+        }
+        let (range, symbol) = (self.span_range(span), u64::from(self.options.symbol_bytes));
+        let first = self.layout.blocks_before(range.start.max(self.from) / symbol);
+        first..self.layout.blocks_before((range.end - 1) / symbol) + 1
+    }
+}

@@ -1,0 +1,127 @@
+//! What a session that receives does about right and wrong blocks: it hands over what is right, fetches again what is wrong, and finds out who sent that.
+
+use std::net::SocketAddr;
+
+use anabranch_transport::{Peer, Time};
+
+use super::checker::Verdict;
+use super::{Ending, Failure, Incoming, News, Phase};
+use crate::SealError;
+use crate::wire::{Control, HashesRepr};
+
+/// Why nothing of a server is taken any more.
+const WRONG: &str = "sent bytes that are not of the object";
+
+impl Incoming {
+    /// A block is complete.
+    pub(super) fn check_block(&mut self, now: Time, block: u32) {
+        let (Some(receiver), Some(checker)) = (self.transport.receiver(), &mut self.checker) else { return };
+        checker.on_block(block, receiver.take_block(block));
+        let verdicts = checker.check(Some(block));
+        self.judge(now, verdicts);
+    }
+
+    /// A page of hashes has come.
+    pub(crate) fn on_hashes(&mut self, now: Time, index: usize, hashes: HashesRepr) {
+        if self.lanes[index].has_refused() {
+            return self.lanes[index].tell_refused();
+        }
+        let Some(checker) = &mut self.checker else { return };
+        let news = checker.hashes.on_page(now, index, hashes.page, hashes.hashes);
+        if let Some(sender) = news.wrong {
+            self.exclude(now, sender);
+        }
+        if news.more
+            && let Some(checker) = &mut self.checker
+        {
+            let verdicts = checker.check(None);
+            self.judge(now, verdicts);
+            self.drain(now);
+        }
+    }
+
+    fn judge(&mut self, now: Time, verdicts: Vec<Verdict>) {
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Right { block, offset, bytes, wrong_before } => {
+                    let Some(receiver) = self.transport.receiver() else { return };
+                    receiver.confirm(now, block);
+                    self.lifetime.on_progress(now);
+                    if !bytes.is_empty() {
+                        self.backlog.push(News::Block { offset, bytes });
+                    }
+                    wrong_before.into_iter().for_each(|sender| self.exclude(now, sender));
+                }
+                Verdict::Wrong { blocks } => self.fetch_again(now, &blocks),
+            }
+        }
+        if let (Some(receiver), Some(checker)) = (self.transport.receiver(), &mut self.checker) {
+            checker.need(now, receiver.complete_blocks());
+        }
+    }
+
+    /// One of these blocks is wrong. All are fetched again, of one sender: if that is wrong, too, it is known who sent it.
+    fn fetch_again(&mut self, now: Time, blocks: &[u32]) {
+        let (Some(receiver), Some(checker)) = (self.transport.receiver(), &self.checker) else { return };
+        if !blocks.iter().all(|&block| checker.has(block)) {
+            // They are already.
+            return;
+        }
+        let sole = |block: &u32| receiver.sole_sender(*block);
+        let culprit =
+            blocks.first().and_then(sole).filter(|first| blocks.iter().all(|block| sole(block) == Some(*first)));
+        if let Some(culprit) = culprit {
+            self.exclude(now, usize::from(culprit));
+        }
+        let (Some(receiver), Some(checker)) = (self.transport.receiver(), &mut self.checker) else { return };
+        let Some(sender) = receiver.another_sender(self.fetched_again_from as Peer) else { return };
+        self.fetched_again_from = usize::from(sender);
+        for &block in blocks {
+            let evidence = receiver.decoder().map(|decoder| decoder.evidence(block));
+            checker.reject(block, evidence.filter(|_| culprit.is_none()));
+            receiver.reject(block, sender);
+        }
+    }
+
+    /// A sender has sent what is not of the object: of several, it is left out; with a single one, the session fails.
+    fn exclude(&mut self, now: Time, sender: usize) {
+        let is_over = matches!(self.lifetime.phase(), Phase::Closed(_) | Phase::Failed);
+        if is_over || self.lanes[sender].has_refused() {
+            return;
+        }
+        if self.lanes.len() == 1 {
+            self.backlog.push(News::Failed(Failure::WrongBytes { peer: self.lanes[sender].peer() }));
+            return self.close(now, Ending::Verified(false));
+        }
+        self.lanes[sender].on_wrong(WRONG);
+        self.tell_excluded(sender, WRONG);
+        if let Some(receiver) = self.transport.receiver() {
+            receiver.exclude(sender as Peer);
+        }
+        self.end_lane(now, sender);
+        self.lanes[sender].tell_refused();
+    }
+
+    /// When the session fails since nobody tells hashes that it needs.
+    pub(super) fn hashes_deadline(&self) -> Option<Time> {
+        let checker = self.checker.as_ref().filter(|_| *self.lifetime.phase() == Phase::Receiving)?;
+        checker.hashes.waits_since().map(|since| since + self.lifetime.give_up_after())
+    }
+
+    /// When hashes are to be asked for.
+    pub(super) fn next_ask(&self) -> Option<Time> {
+        let checker = self.checker.as_ref().filter(|_| *self.lifetime.phase() == Phase::Receiving)?;
+        checker.hashes.poll_timeout()
+    }
+
+    /// Asks for hashes that are needed now, of the senders in turn: of whom.
+    pub(super) fn poll_ask(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
+        let checker = self.checker.as_mut().filter(|_| *self.lifetime.phase() == Phase::Receiving);
+        let Some(page) = checker.and_then(|checker| checker.hashes.ask(now)) else { return Ok(None) };
+        let Some(index) = self.lanes.next_to_ask(self.asked_for_hashes) else { return Ok(None) };
+        self.asked_for_hashes = index;
+        let lane = &mut self.lanes[index];
+        lane.control(Control::AskHashes(page), out)?;
+        Ok(Some(lane.peer()))
+    }
+}
