@@ -1,5 +1,5 @@
 //! Attacks: by somebody who sees and sends anything and has no key, by an end that has the key and keeps to no rule, by one that is not who
-//! signs, and by the application of a host itself.
+//! signs, by one that sends wrong bytes, and by the application of a host itself.
 //!
 //! Whatever they do, no wrong byte is taken for right, nothing panics or lasts for ever, memory and answers stay bounded, and sessions of
 //! others beside them complete. `docs/concepts/security.md` names these tests.
@@ -10,6 +10,7 @@ mod signers;
 mod strangers;
 #[path = "../world/mod.rs"]
 mod world;
+mod wrong_bytes;
 
 use std::net::SocketAddr;
 
@@ -53,6 +54,7 @@ fn the_page_on_security_names_tests_that_there_are() {
         include_str!("members.rs"),
         include_str!("signers.rs"),
         include_str!("applications.rs"),
+        include_str!("wrong_bytes.rs"),
     ]
     .concat();
     let is_name = |text: &&str| text.len() > 20 && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');

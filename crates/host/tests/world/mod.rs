@@ -83,6 +83,8 @@ pub struct Node {
     pub signs: Option<SigningKey>,
     /// Objects that it serves, by name.
     pub objects: BTreeMap<String, Vec<u8>>,
+    /// What it says that its objects are, whatever they are.
+    pub claims: Option<Manifest>,
     /// What it has of each object's beginning, from an earlier session.
     pub begun: Vec<u8>,
     /// What it is receiving.
@@ -125,11 +127,14 @@ pub struct World {
     pub tap: Option<Tap>,
     /// Asked of each datagram whether it may go on.
     pub filter: Option<Filter>,
+    /// Given each datagram as it leaves, to change.
+    pub tamper: Option<Tamper>,
     /// Bytes that left for each address, whether there is a host or not.
     pub bytes_to: BTreeMap<SocketAddr, usize>,
 }
 
 pub type Tap = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8])>;
+pub type Tamper = Box<dyn FnMut(SocketAddr, &mut Vec<u8>)>;
 pub type Filter = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8]) -> bool>;
 
 pub fn address(n: usize) -> SocketAddr {
@@ -182,6 +187,7 @@ impl World {
             joined: Vec::new(),
             signs: None,
             objects: BTreeMap::new(),
+            claims: None,
             begun: Vec::new(),
             receiving: BTreeMap::new(),
             received: Vec::new(),
@@ -210,6 +216,7 @@ impl World {
             random,
             tap: None,
             filter: None,
+            tamper: None,
             bytes_to: BTreeMap::new(),
         }
     }
@@ -310,6 +317,11 @@ impl World {
         if self.filter.as_mut().is_some_and(|filter| !filter(source, to, bytes)) {
             return;
         }
+        let mut bytes = bytes.to_vec();
+        if let Some(tamper) = &mut self.tamper {
+            tamper(source, &mut bytes);
+        }
+        let bytes = &*bytes;
         let faults = self.faults;
         let node = &mut self.nodes[from];
         node.bytes_sent += bytes.len();
@@ -385,6 +397,7 @@ impl World {
                     });
                     match found.map(|(name, bytes)| (manifest(name, bytes), bytes.clone())) {
                         Some((manifest, bytes)) => {
+                            let manifest = node.claims.clone().unwrap_or(manifest);
                             let manifest = signed(manifest, node.signs.as_ref());
                             node.host.serve(now, id, Box::new(bytes), manifest).expect("not too large");
                         }
