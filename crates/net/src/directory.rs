@@ -111,6 +111,7 @@ impl Directory {
             HostEvent::Declined { peer, manifest, refusal } => {
                 Some(Report::Declined { peer, name: manifest.name, why: refusal.text().to_owned() })
             }
+            HostEvent::Excluded { peer, why } => Some(Report::Excluded { peer, why }),
             HostEvent::Block { offset, bytes } => {
                 let receiving = self.receiving.get_mut(&id)?;
                 receiving.bytes += bytes.len() as u64;

@@ -22,6 +22,14 @@ pub enum Report {
         /// Who vouches for it: the key of its signature, if it has one that fits.
         signer: Option<PublicKey>,
     },
+    /// One of several servers that an object is fetched from has refused, or has sent what is not of the object: nothing of it is taken any more, and the
+    /// others go on.
+    Excluded {
+        /// Which.
+        peer: SocketAddr,
+        /// Why.
+        why: String,
+    },
     /// What was offered was refused by the [settings](anabranch_host::HostConfig): it or its packets are too large, or none of the signers there has signed it.
     Declined {
         /// Of whom.
@@ -123,6 +131,7 @@ impl Report {
             | Self::Served { .. } => true,
             Self::Began { .. }
             | Self::Declined { .. }
+            | Self::Excluded { .. }
             | Self::Progress { .. }
             | Self::Sending { .. }
             | Self::Serving { .. }

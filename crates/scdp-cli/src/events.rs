@@ -88,6 +88,14 @@ pub(crate) enum Event {
         /// Why.
         reason: String,
     },
+    /// `fetch`: one of several servers has refused, its file was not to be trusted, or it has sent bytes that are not of the file. Nothing of it is taken any more; the
+    /// others go on.
+    Excluded {
+        /// Which server.
+        peer: String,
+        /// Why.
+        reason: String,
+    },
     /// Ten times a second while files are under way.
     Progress {
         /// What is here (`receive`, `fetch`, of all files under way), or with the slowest receiver (`send`).
@@ -366,6 +374,7 @@ impl fmt::Display for Event {
                 }
             }
             Self::Declined { peer, name, reason } => write!(f, "{name}: {peer} offers it in vain: {reason}"),
+            Self::Excluded { peer, reason } => write!(f, "{peer} is left out: {reason}"),
             Self::Progress { bytes, size_bytes } => {
                 write!(f, "{} of {}", figures::size(*bytes), figures::size(*size_bytes))
             }

@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
                 output.begin(manifest.name.as_str(), manifest.size);
                 output.tell(&session::began(&manifest, peer, from, signer));
             }
+            Report::Excluded { peer, why } => output.tell(&Event::Excluded { peer: peer.to_string(), reason: why }),
             Report::Received { manifest } => {
                 output.end();
                 output.tell(&session::received(&manifest, watches.stop(&manifest)));

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use anabranch_host::{Manifest, Object, ObjectName, SigningKey};
+use anabranch_host::{HashTree, Manifest, Object, ObjectName, SPAN, SigningKey, TreeHash};
 use rayon::prelude::*;
 
 /// Bytes of a file that are hashed at once, and those of them that a core reads at once.
@@ -18,6 +18,8 @@ const PIECE: usize = 1 << 20;
 pub struct Input {
     file: Arc<File>,
     manifest: Manifest,
+    /// Of 1/4096 of its bytes.
+    hash_tree: Arc<HashTree>,
 }
 
 impl Input {
@@ -45,21 +47,27 @@ impl Input {
     fn hashed(file: File, name: &str) -> io::Result<Self> {
         let name = ObjectName::new(name).map_err(|error| invalid(&error.to_string()))?;
         let size = file.metadata()?.len();
-        let (mut hasher, mut chunk) = (blake3::Hasher::new(), vec![0; size.min(CHUNK) as usize]);
+        let mut chunk = vec![0; size.min(CHUNK) as usize];
+        // An empty file has an empty span.
+        let mut spans = if size == 0 { vec![HashTree::span(0, 0, &[])] } else { Vec::new() };
         for offset in (0..size).step_by(CHUNK as usize) {
             let chunk = &mut chunk[..(size - offset).min(CHUNK) as usize];
             // On all cores, both: nothing is sent before the hash is known.
-            chunk
-                .par_chunks_mut(PIECE)
-                .enumerate()
-                .try_for_each(|(n, piece)| read(&file, offset + (n * PIECE) as u64, piece))?;
-            hasher.update_rayon(chunk);
+            let pieces = chunk.par_chunks_mut(PIECE).enumerate().map(|(n, piece)| {
+                let start = offset + (n * PIECE) as u64;
+                read(&file, start, piece)?;
+                let spans = piece.chunks(SPAN as usize).zip((start..).step_by(SPAN as usize));
+                Ok(spans.map(|(span, start)| HashTree::span(size, start, span)).collect())
+            });
+            let pieces: Vec<Vec<TreeHash>> = pieces.collect::<io::Result<_>>()?;
+            spans.extend(pieces.into_iter().flatten());
         }
         if file.read_at(&mut [0], size)? > 0 {
             return Err(invalid("has more bytes than the system says: copy it, and send the copy"));
         }
-        let manifest = Manifest { hash: *hasher.finalize().as_bytes(), size, name, signature: None };
-        Ok(Self { file: Arc::new(file), manifest })
+        let hash_tree = Arc::new(HashTree::from_spans(spans));
+        let manifest = Manifest { hash: hash_tree.root(), size, name, signature: None };
+        Ok(Self { file: Arc::new(file), manifest, hash_tree })
     }
 
     /// Vouches for its name, size and hash: receivers may ask for that ([`HostConfig::signers`](anabranch_host::HostConfig::signers)).
@@ -92,6 +100,10 @@ impl Object for Input {
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         read(&self.file, offset, bytes)
+    }
+
+    fn hash_tree(&self) -> Option<Arc<HashTree>> {
+        Some(Arc::clone(&self.hash_tree))
     }
 }
 
