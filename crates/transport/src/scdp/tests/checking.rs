@@ -141,8 +141,7 @@ fn moved(fetch: &mut Fetch) -> Vec<Event> {
         for (n, sender) in fetch.senders.iter_mut().enumerate() {
             while let Some(t) = sender.poll_transmit(fetch.now) {
                 let Header::Symbol(symbol) = t.header else { continue };
-                let arrival =
-                    Arrival { header: t.header, from: n as Peer, trimmed: false, ce: false, returned: false };
+                let arrival = Arrival { header: t.header, from: n as Peer, trimmed: false, ce: false, returned: false };
                 let bytes = fetch.symbols.get(symbol.block, symbol.esi);
                 fetch.receiver.handle_payload(fetch.now, &arrival, &bytes);
             }
