@@ -50,7 +50,7 @@ LAYERS = {
         config
         session
         event
-        admission schedule
+        acquaintances admission schedule
         host
     """,
     "net": """

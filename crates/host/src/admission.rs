@@ -86,15 +86,17 @@ impl Admission {
         }
     }
 
-    /// The opener of a session has shown that it is there.
-    pub(crate) fn prove(&mut self, id: SessionId) {
-        let Some(guest) = self.guests.get_mut(&id) else { return };
-        if std::mem::take(&mut guest.half_open) {
+    /// The opener of a session has shown that it is there. Whether that is new.
+    pub(crate) fn prove(&mut self, id: SessionId) -> bool {
+        let Some(guest) = self.guests.get_mut(&id) else { return false };
+        let is_new = std::mem::take(&mut guest.half_open);
+        if is_new {
             match guest.opening {
                 Opening::Offer => _ = self.half_open_offers.remove(&id),
                 Opening::Request { .. } => self.half_open_requests -= 1,
             }
         }
+        is_new
     }
 
     /// A session is over.

@@ -125,11 +125,36 @@ impl Sealer {
     /// # Errors
     /// [`SealError::Exhausted`].
     pub fn open(&mut self, session: u32, index: u16, message: &Open, out: &mut Vec<u8>) -> Result<(), SealError> {
+        self.open_of(MIN_OPEN_BYTES, session, index, message, out)
+    }
+
+    /// The same without padding: for an offer to a responder that knows this end's address.
+    ///
+    /// # Errors
+    /// [`SealError::Exhausted`].
+    pub fn open_unpadded(
+        &mut self,
+        session: u32,
+        index: u16,
+        message: &Open,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        self.open_of(0, session, index, message, out)
+    }
+
+    fn open_of(
+        &mut self,
+        least: usize,
+        session: u32,
+        index: u16,
+        message: &Open,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
         let number = self.number()?;
         let start = self.begin(Kind::Open, 0, session, number, out);
         emit_handshake(self.keys.salt, index, out);
         message.emit(out);
-        out.resize(out.len().max(start + MIN_OPEN_BYTES - self.keys.tag_bytes()), 0);
+        out.resize(out.len().max((start + least).saturating_sub(self.keys.tag_bytes())), 0);
         self.seal_body(Kind::Open, start, number, out);
         Ok(())
     }

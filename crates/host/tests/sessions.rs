@@ -318,3 +318,25 @@ fn small_objects_take_a_round_trip_and_no_timer() {
     assert!(world.run_for(1), "both ends know that it is over");
     assert!(seconds(world.now) < 0.1, "and nothing is repeated: {}", world.now);
 }
+
+#[test]
+fn offers_after_the_first_have_no_padding_unless_they_are_repeated() {
+    for (restarted, most) in [(false, 1400), (true, 5000)] {
+        let mut world = World::new(30, 2, Faults::default());
+        let object = bytes(30, 1000);
+        let mut sent = [0; 3];
+        for n in 0..3 {
+            let before = world.nodes[0].bytes_sent;
+            world.send(0, &[1], &object, &format!("object {n}"), None);
+            assert!(world.run_until(world.now + Duration::from_secs(20)));
+            sent[n] = world.nodes[0].bytes_sent - before;
+            assert_eq!(world.nodes[1].received.len(), if restarted { 1 } else { n + 1 });
+            if restarted {
+                let received = std::mem::take(&mut world.nodes[1].received);
+                world.nodes[1].host = World::new(31 + n as u64, 2, Faults::default()).nodes.remove(1).host;
+                assert_eq!(received.len(), 1);
+            }
+        }
+        assert!(sent[0] > 2200 && sent[1] < most && sent[2] < most, "{restarted}: {sent:?}");
+    }
+}

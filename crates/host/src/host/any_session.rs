@@ -156,6 +156,14 @@ impl AnySession {
         }
     }
 
+    /// Who has offered what it receives, if somebody has.
+    pub(super) fn offered_by(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Incoming(incoming) => incoming.offered_by(),
+            Self::Pending(_) | Self::Outgoing(_) => None,
+        }
+    }
+
     /// Whether it is over but for a close that may have to be repeated.
     pub(super) fn is_ending(&self) -> bool {
         matches!(self, Self::Incoming(incoming) if incoming.is_closed())

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anabranch_transport::Time;
 use anabranch_transport::scdp::{Layout, Mode, ScdpConfig, Sender};
+use anabranch_transport::{Duration, Time};
 
 use super::opener::{Opener, Pending};
+use crate::acquaintances::Acquaintances;
 use crate::config::{HostConfig, symbol_bytes};
 use crate::random::Random;
 use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Remote, Terms};
@@ -22,11 +23,16 @@ const UNVALIDATED_WINDOW: u32 = 2;
 pub(super) struct Factory {
     config: HostConfig,
     random: Random,
+    /// Hosts to which this one has shown that it is at its address: offers to them need no padding.
+    pub(super) known_to: Acquaintances,
 }
+
+/// For how long they are believed to remember it: less than they do.
+const KNOWN_FOR: Duration = Duration::from_secs(30);
 
 impl Factory {
     pub(super) fn new(config: HostConfig, random: Random) -> Self {
-        Self { config, random }
+        Self { config, random, known_to: Acquaintances::new(KNOWN_FOR) }
     }
 
     pub(super) fn config(&self) -> &HostConfig {
@@ -85,7 +91,7 @@ impl Factory {
             sender,
             lane: 0,
             sealer: Sealer::new(self.config.protection.opener(salt)),
-            remotes: receivers.iter().map(|&peer| Remote::offered(now, peer)).collect(),
+            remotes: receivers.iter().map(|&peer| Remote::offered(now, peer, self.known_to.knows(now, peer))).collect(),
         };
         Ok(Outgoing::new(now, beginning, &self.config))
     }
@@ -148,6 +154,7 @@ impl Factory {
         now: Time,
         opener: Opener,
         offer: &Offer,
+        bytes: usize,
         unsealer: Unsealer,
     ) -> Result<Incoming, Refusal> {
         let options = self.config.limits().check(&offer.manifest, &offer.parameters)?;
@@ -164,7 +171,7 @@ impl Factory {
         let (window, k) = (u32::from(options.window), u32::from(options.block_symbols));
         let config = Arc::new(self.config.transport(options.symbol_bytes, window, k, options.mode));
         let grouped = offer.group.is_some() && options.mode == Mode::OneToMany;
-        Ok(Incoming::offered(now, lane, offer.manifest.clone(), options, grouped, &self.terms(), config))
+        Ok(Incoming::offered(now, bytes, lane, offer.manifest.clone(), options, grouped, &self.terms(), config))
     }
 
     /// An answer to a packet that opens nothing, sealed: `None` if it is too long.

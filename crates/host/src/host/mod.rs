@@ -247,6 +247,12 @@ impl Host {
         let Route { id, index } = route;
         let protection = &self.factory.config().protection;
         self.table.get_mut(id)?.handle_datagram(now, index, kind, arrival, protection, bytes)?;
+        if let (Kind::Answer, Some(AnySession::Outgoing(outgoing))) = (kind, self.table.get(id))
+            && outgoing.is_accepted_by(index)
+        {
+            // It is told at once that this host is there.
+            self.factory.known_to.meet(now, arrival.from);
+        }
         self.after(now, id);
         Some(())
     }
@@ -361,8 +367,9 @@ impl Host {
         let Some(session) = self.table.get_mut(id) else { return };
         session.take_events(|event| self.events.push_back((id, event)));
         let (over, ending) = (session.is_over(now), session.is_ending());
-        if session.is_proven() {
-            self.reception.admission.prove(id);
+        let (is_proven, peer) = (session.is_proven(), session.offered_by());
+        if is_proven && self.reception.admission.prove(id) {
+            peer.into_iter().for_each(|peer| self.reception.proven.meet(now, peer));
         }
         if ending && self.table.end(id) {
             // It takes nobody's place any more.

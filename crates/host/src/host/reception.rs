@@ -3,17 +3,21 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use anabranch_transport::Time;
+use anabranch_transport::{Duration, Time};
 
 use super::factory::Factory;
 use super::opener::{Opener, Pending};
+use crate::acquaintances::Acquaintances;
 use crate::admission::{Admission, Known};
 use crate::session::Incoming;
-use crate::wire::{Answer, Cookie, HandshakePacket, Open, Reason, Refusal, Request, RetryRepr};
+use crate::wire::{Answer, Cookie, HandshakePacket, MIN_OPEN_BYTES, Open, Reason, Refusal, Request, RetryRepr};
 use crate::{Manifest, Unsealer};
 
 /// Answers to packets that open nothing, at most: more are not given.
 const ANSWERS: usize = 64;
+
+/// For how long who has shown that it is at its address is believed to be there.
+const PROVEN_FOR: Duration = Duration::from_secs(60);
 
 /// What becomes of a packet that would open a session.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) struct Reception {
     pub(super) admission: Admission,
+    /// Hosts that have shown that they are at their addresses: their offers need no padding.
+    pub(super) proven: Acquaintances,
     cookie_secret: [u8; 32],
     /// Answers to packets that open nothing, to send.
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
@@ -40,7 +46,12 @@ pub(super) struct Reception {
 impl Reception {
     /// Cookies are made with the secret.
     pub(super) fn new(cookie_secret: [u8; 32]) -> Self {
-        Self { admission: Admission::default(), cookie_secret, answers: VecDeque::new() }
+        Self {
+            admission: Admission::default(),
+            proven: Acquaintances::new(PROVEN_FOR),
+            cookie_secret,
+            answers: VecDeque::new(),
+        }
     }
 
     /// A packet has come that would open a session. `has_room` if there may be another one. `None` if the packet is not taken.
@@ -52,6 +63,11 @@ impl Reception {
         (peer, session): (SocketAddr, u32),
         bytes: &mut [u8],
     ) -> Option<Verdict> {
+        let is_padded = bytes.len() >= MIN_OPEN_BYTES;
+        if !is_padded && !self.proven.knows(now, peer) {
+            // The answer might be more than it may be for an address that somebody else may have named.
+            return None;
+        }
         let packet = HandshakePacket::new(bytes).ok()?;
         let opener = Opener { peer, session, salt: packet.salt(), index: packet.index() };
         let refused = match self.admission.known(opener.salt) {
@@ -72,7 +88,7 @@ impl Reception {
             return Some(Verdict::TurnedAway);
         }
         match message {
-            Open::Offer(offer) => match factory.receive(now, opener, &offer, unsealer) {
+            Open::Offer(offer) => match factory.receive(now, opener, &offer, bytes.len(), unsealer) {
                 Ok(incoming) => {
                     self.admission.remember(opener.salt);
                     return Some(Verdict::Offered(Box::new(incoming)));
@@ -82,6 +98,7 @@ impl Reception {
                     return Some(Verdict::Declined(Box::new((offer.manifest, refusal))));
                 }
             },
+            Open::Request(_) if !is_padded => return None,
             Open::Request(request) => {
                 let validated = self.is_validated(now, opener, &request);
                 if validated || self.admission.half_open_requests() < factory.config().max_unvalidated {

@@ -20,9 +20,6 @@ pub enum WireError {
     /// Its size is not the one that it declares.
     #[error("not of the declared length")]
     Length,
-    /// An [`Open`](super::Open) of fewer bytes than its answer may have.
-    #[error("an opening packet of less than 1200 bytes")]
-    Unpadded,
     /// One end uses a key and the other does not.
     #[error("{}", if *.sealed { "sealed with a key, and this end has none" } else { "without a key, and this end asks for one" })]
     Protection {

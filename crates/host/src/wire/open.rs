@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use super::manifest::{Manifest, ObjectName};
 use super::{Cookie, Parameters, Reader, WireError, put_string};
 
-/// Bytes of an opening packet at least, padding included. No answer that is sent before the opener's address is
-/// validated may be longer, so that nobody can make a responder flood a third party (RFC 9000 §8.1 has the same bound).
+/// Bytes of an opening packet at least, padding included, but for offers of who has shown lately that it is at its address. No answer that is sent before
+/// the opener's address is validated may be longer, so that nobody can make a responder flood a third party (RFC 9000 §8.1 has the same bound).
 pub const MIN_OPEN_BYTES: usize = 1200;
 
 /// The first message of a session.

@@ -1,8 +1,7 @@
 //! The 8 bytes that every datagram begins with.
 
 use super::{
-    CONTROL_HEADER, HANDSHAKE_HEADER, HASHES_HEADER, MIN_OPEN_BYTES, PULL_HEADER, RETRY_HEADER, SYMBOL_HEADER,
-    WireError, field,
+    CONTROL_HEADER, HANDSHAKE_HEADER, HASHES_HEADER, PULL_HEADER, RETRY_HEADER, SYMBOL_HEADER, WireError, field,
 };
 
 /// Version of the wire format.
@@ -94,7 +93,7 @@ impl Prefix {
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`Version`](WireError::Version), [`Kind`](WireError::Kind), [`Flags`](WireError::Flags),
-    /// [`Length`](WireError::Length) or [`Unpadded`](WireError::Unpadded).
+    /// or [`Length`](WireError::Length).
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
         if bytes.len() < PREFIX {
             return Err(WireError::Truncated);
@@ -116,9 +115,6 @@ impl Prefix {
         };
         if !matches {
             return Err(WireError::Length);
-        }
-        if kind == Kind::Open && bytes.len() < MIN_OPEN_BYTES {
-            return Err(WireError::Unpadded);
         }
         Ok(Self { kind, flags, length, session: u32::from_be_bytes(field(bytes, 4)) })
     }

@@ -150,6 +150,71 @@ fn who_offers_in_the_name_of_another_does_not_make_a_receiver_flood_it() {
 }
 
 #[test]
+fn offers_of_objects_with_many_parts_do_not_make_a_receiver_flood_whom_they_name() {
+    // A receiver of these asks for hashes, of an address that has not shown that it asks for anything.
+    for size in [1 << 19, 900_000, 1 << 30, 1 << 36] {
+        let victim = stranger(1);
+        let mut world = World::new(13, 1, Faults::default());
+        let mut opener = Opener::new(&psk(), 1);
+        let offer = opener.offer(manifest_of(size), parameters());
+        let mut arrived = offer.len();
+        world.inject(victim, 0, offer);
+        for esi in 0..3 {
+            let datagram = opener.symbol(&SymbolRepr { block: 0, esi, lane: 0, index: esi, syn: true }, &[7; 1420]);
+            arrived += datagram.len();
+            world.inject_at(Time::ZERO + Duration::from_ms(u64::from(esi)), victim, 0, datagram);
+        }
+        world.nodes[0].discards = true;
+        assert!(world.run_for(60));
+        let sent = world.bytes_to.get(&victim).copied().unwrap_or(0);
+        assert!(sent > 0 && sent <= 3 * arrived, "{size}: {sent} bytes for {arrived}");
+    }
+}
+
+#[test]
+fn an_offer_without_padding_is_taken_of_who_has_shown_that_it_is_there_and_of_nobody_else() {
+    let mut world = World::new(14, 2, Faults::default());
+    let small = |n| {
+        let mut opener = Opener::new(&psk(), n);
+        let offer = Open::Offer(opener.offered(manifest_of(1), parameters()));
+        let mut out = Vec::new();
+        opener.shared.open_unpadded(n, 0, &offer, &mut out).expect("sealed");
+        assert!(out.len() < 200);
+        out
+    };
+    let mut next = 0;
+    let mut sessions_after = |world: &mut World, from: SocketAddr| {
+        next += 1;
+        world.inject(from, 1, small(next));
+        world.run_until(world.now + Duration::from_us(1));
+        let sessions = world.nodes[1].host.sessions();
+        assert!(world.run_for(400));
+        world.now += Duration::from_secs(61);
+        sessions
+    };
+    assert_eq!(sessions_after(&mut world, stranger(1)), 0);
+    assert_eq!(sessions_after(&mut world, address(0)), 0);
+    assert_eq!(world.bytes_to.get(&stranger(1)), None, "and no answer");
+    world.send(0, &[1], &bytes(14, 1000), "object", None);
+    world.run_until(world.now + Duration::from_secs(20));
+    assert_eq!(world.nodes[1].received.len(), 1);
+    let request = {
+        let mut opener = Opener::new(&psk(), 99);
+        let mut out = Vec::new();
+        opener.shared.open_unpadded(99, 0, &Open::Request(request("object", 1472)), &mut out).expect("sealed");
+        out
+    };
+    world.inject(address(0), 1, request);
+    world.run_until(world.now + Duration::from_us(1));
+    assert_eq!(world.nodes[1].host.sessions(), 0, "a request is answered with more");
+    assert_eq!(sessions_after(&mut world, stranger(1)), 0);
+    world.send(0, &[1], &bytes(15, 1000), "object", None);
+    world.run_until(world.now + Duration::from_secs(20));
+    assert_eq!(sessions_after(&mut world, address(0)), 1);
+    assert_eq!(sessions_after(&mut world, address(0)), 0, "it was long ago");
+}
+
+#[test]
 fn offers_that_would_take_too_much_are_refused_with_a_reason() {
     let mut world = World::new(12, 1, Faults::default());
     let records = Records::of(&mut world);

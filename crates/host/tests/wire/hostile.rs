@@ -223,17 +223,6 @@ fn a_group_hears_one_sender_and_each_receiver_has_keys_of_its_own() {
 }
 
 #[test]
-fn an_opening_packet_below_1200_bytes_is_not_even_looked_at() {
-    let request = examples().into_iter().find(|(name, _)| *name == "open-request").expect("one of them").1;
-    let mut bytes = sealed(&keyed(), &request);
-    assert_eq!(bytes.len(), 1200);
-    bytes.truncate(1199);
-    let length = (1199 - 44u16).to_be_bytes();
-    bytes[2..4].copy_from_slice(&length);
-    assert_eq!(taken(&keyed(), &bytes), Err(WireError::Unpadded));
-}
-
-#[test]
 fn a_sealed_symbol_has_more_than_a_tag() {
     let (_, message) = examples().swap_remove(0);
     let mut bytes = sealed(&keyed(), &message);

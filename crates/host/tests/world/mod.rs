@@ -87,6 +87,8 @@ pub struct Node {
     pub claims: Option<Manifest>,
     /// What it has of each object's beginning, from an earlier session.
     pub begun: Vec<u8>,
+    /// It keeps nothing of what comes, which may be too much for a test.
+    pub discards: bool,
     /// What it is receiving.
     receiving: BTreeMap<SessionId, (Manifest, Vec<u8>, Vec<bool>)>,
     /// What it has received, and whether the hash was right.
@@ -189,6 +191,7 @@ impl World {
             objects: BTreeMap::new(),
             claims: None,
             begun: Vec::new(),
+            discards: false,
             receiving: BTreeMap::new(),
             received: Vec::new(),
             outcomes: BTreeMap::new(),
@@ -377,7 +380,7 @@ impl World {
             match event {
                 HostEvent::Offered { manifest, .. } => match node.manner {
                     Manner::Takes | Manner::Forgets => {
-                        let size = manifest.size as usize;
+                        let size = if node.discards { 0 } else { manifest.size as usize };
                         let begun = node.begun.len().min(size);
                         let from = node.host.accept_rest(now, id, begun as u64) as usize;
                         assert!(from <= begun);

@@ -12,6 +12,10 @@ use crate::wire::{Control, HashesRepr};
 /// Why nothing of a server is taken any more.
 const WRONG: &str = "sent bytes that are not of the object";
 
+/// Bytes of a question for hashes, and of all that a receiver says before its sender has shown that it is there, beside pulls: the answer, and that nothing comes
+/// by the group.
+const ASK_BYTES: u64 = 1000;
+
 impl Incoming {
     /// A block is complete.
     pub(super) fn check_block(&mut self, now: Time, block: u32) {
@@ -108,15 +112,24 @@ impl Incoming {
         checker.hashes.waits_since().map(|since| since + self.lifetime.give_up_after())
     }
 
+    /// Whether hashes may be asked for now. Who offers and has not shown that it is there may have named another's address: that gets at most three times
+    /// what comes from there (RFC 9000 §8.1).
+    fn may_ask(&self) -> bool {
+        let is_genuine = self.lanes.wanted().is_some() || self.is_proven();
+        let allowed = is_genuine || self.sent_bytes + ASK_BYTES <= 3 * self.received_bytes;
+        allowed && *self.lifetime.phase() == Phase::Receiving
+    }
+
     /// When hashes are to be asked for.
     pub(super) fn next_ask(&self) -> Option<Time> {
-        let checker = self.checker.as_ref().filter(|_| *self.lifetime.phase() == Phase::Receiving)?;
+        let checker = self.checker.as_ref().filter(|_| self.may_ask())?;
         checker.hashes.poll_timeout()
     }
 
     /// Asks for hashes that are needed now, of the senders in turn: of whom.
     pub(super) fn poll_ask(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
-        let checker = self.checker.as_mut().filter(|_| *self.lifetime.phase() == Phase::Receiving);
+        let may_ask = self.may_ask();
+        let checker = self.checker.as_mut().filter(|_| may_ask);
         let Some(page) = checker.and_then(|checker| checker.hashes.ask(now)) else { return Ok(None) };
         let Some(index) = self.lanes.next_to_ask(self.asked_for_hashes) else { return Ok(None) };
         self.asked_for_hashes = index;

@@ -20,7 +20,7 @@ use anabranch_transport::{Arrival, Duration, Endpoint, Event, FailureReason, Pee
 
 use super::outcome::Failure;
 use crate::limits::Limits;
-use crate::wire::{Answer, Control, Object as Wanted, SymbolRepr};
+use crate::wire::{Answer, Control, Object as Wanted, SYMBOL_HEADER, SymbolRepr};
 use crate::{Manifest, Payload, PublicKey, Received, SealError, Sealer, Unsealer, trust};
 use backlog::Backlog;
 pub(crate) use backlog::News;
@@ -54,6 +54,8 @@ pub(crate) struct Incoming {
     transport: Transport,
     /// While blocks are received.
     checker: Option<Checker>,
+    /// Servers that have refused before another one has told what the object is: the application learns of them then.
+    refused_early: Vec<News>,
     /// All blocks have come.
     has_all: bool,
     /// Of several senders, the last one that a block was fetched from again, and the last one that hashes were asked of.
@@ -66,12 +68,16 @@ pub(crate) struct Incoming {
     pulls: Pulls,
     backlog: Backlog,
     sent_bytes: u64,
+    /// Of the offer and of symbols.
+    received_bytes: u64,
 }
 
 impl Incoming {
-    /// An offer has come.
+    /// An offer of so many bytes has come.
+    #[allow(clippy::too_many_arguments, reason = "what an offer says")]
     pub(crate) fn offered(
         now: Time,
+        bytes: usize,
         lane: Lane,
         manifest: Manifest,
         options: Options,
@@ -81,6 +87,7 @@ impl Incoming {
     ) -> Self {
         let lifetime = Lifetime::offered(now, terms.timeouts(&config));
         let mut incoming = Self::new(lifetime, Lanes::offering(lane), terms, config);
+        incoming.received_bytes = bytes as u64;
         incoming.multicast = Multicast::new(grouped);
         incoming.found = Some(Found { manifest, options });
         incoming.backlog.push(News::Found);
@@ -102,6 +109,7 @@ impl Incoming {
             found: None,
             transport: Transport::new(config),
             checker: None,
+            refused_early: Vec::new(),
             has_all: false,
             fetched_again_from: 0,
             asked_for_hashes: 0,
@@ -111,6 +119,7 @@ impl Incoming {
             multicast: Multicast::new(false),
             backlog: Backlog::new(limits.session),
             sent_bytes: 0,
+            received_bytes: 0,
         }
     }
 
@@ -120,6 +129,11 @@ impl Incoming {
 
     pub(crate) fn peers(&self) -> impl Iterator<Item = (SocketAddr, u32)> + '_ {
         self.lanes.peers()
+    }
+
+    /// Who has offered the object, if nobody was asked for it.
+    pub(crate) fn offered_by(&self) -> Option<SocketAddr> {
+        self.lanes.wanted().is_none().then(|| self.lanes[0].peer())
     }
 
     /// Whether symbols come by a group.
@@ -255,6 +269,7 @@ impl Incoming {
                         self.found = Some(found);
                         self.lifetime.enter(now, Phase::Offered);
                         self.backlog.push(News::Found);
+                        std::mem::take(&mut self.refused_early).into_iter().for_each(|news| self.backlog.push(news));
                     }
                     (Ok(found), Some(known)) if known.is_same(&found) => {}
                     (Ok(_), Some(_)) => self.fail(now, Failure::ReplicasDiffer),
@@ -276,9 +291,12 @@ impl Incoming {
 
     /// The application learns that nothing is taken of one of several servers any more.
     fn tell_excluded(&mut self, index: usize, why: &str) {
-        if self.lanes.len() > 1 {
-            self.backlog.push(News::Excluded { peer: self.lanes[index].peer(), why: why.to_owned() });
+        if self.lanes.len() == 1 {
+            return;
         }
+        let news = News::Excluded { peer: self.lanes[index].peer(), why: why.to_owned() };
+        // If all refuse, their refusals are the failure.
+        if self.found.is_some() { self.backlog.push(news) } else { self.refused_early.push(news) }
     }
 
     /// Nothing will come of a lane.
@@ -324,6 +342,7 @@ impl Incoming {
             Payload::Whole(bytes) => (false, bytes),
             Payload::Trimmed => (true, &[][..]),
         };
+        self.received_bytes += (SYMBOL_HEADER + payload.len()) as u64;
         self.pulls.on_symbol(now, trimmed);
         let header = Header::Symbol(symbol.symbol(found.options));
         let arrival = Arrival { header, from: lane as Peer, trimmed, ce: arrival.ce, returned: false };

@@ -112,6 +112,11 @@ impl Outgoing {
         self.remotes.get(index).peer()
     }
 
+    /// Whether a receiver has accepted the object, and needs it.
+    pub(crate) fn is_accepted_by(&self, index: usize) -> bool {
+        self.remotes.get(index).phase() == Phase::Active
+    }
+
     pub(crate) fn peers(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.remotes.iter().map(Remote::peer)
     }
@@ -428,7 +433,13 @@ impl Outgoing {
             (Phase::Opening, &Origin::Offered { group, .. }) => {
                 let (manifest, parameters) = (self.manifest.clone(), Parameters::of(&self.options));
                 let offer = Offer { manifest, parameters, group, receivers: self.remotes.len() as u16 };
-                self.sealer.open(self.session, index as u16, &Open::Offer(offer), out).map_err(failure)?;
+                let (offer, index) = (Open::Offer(offer), index as u16);
+                let sealed = if self.remotes.get(usize::from(index)).needs_padding() {
+                    self.sealer.open(self.session, index, &offer, out)
+                } else {
+                    self.sealer.open_unpadded(self.session, index, &offer, out)
+                };
+                sealed.map_err(failure)?;
             }
             // It answers with how it ended.
             _ => self.tell(index, Control::KeepAlive, out)?,

@@ -55,12 +55,14 @@ pub(crate) struct Remote {
     /// The answer is due: the first one, or once more since it was lost.
     answer_due: bool,
     delivery: Delivery,
+    /// It knows that this host is at its address, if it has not been restarted.
+    knows: bool,
 }
 
 impl Remote {
-    /// A receiver that an object is offered to from now on.
-    pub(crate) fn offered(now: Time, peer: SocketAddr) -> Self {
-        let mut remote = Self::new(peer);
+    /// A receiver that an object is offered to from now on. It may know that this host is at its address.
+    pub(crate) fn offered(now: Time, peer: SocketAddr, knows: bool) -> Self {
+        let mut remote = Self { knows, ..Self::new(peer) };
         remote.repeat.start(now);
         remote
     }
@@ -81,6 +83,7 @@ impl Remote {
             due: None,
             answer_due: false,
             delivery: Delivery::Group,
+            knows: false,
         }
     }
 
@@ -213,6 +216,11 @@ impl Remote {
     /// Whether its request is to be answered now.
     pub(super) fn take_answer(&mut self) -> bool {
         std::mem::take(&mut self.answer_due) && !self.is_over()
+    }
+
+    /// Whether the offer is to have as many bytes as one of a stranger: the first one, to who knows this host, not.
+    pub(super) fn needs_padding(&self) -> bool {
+        !self.knows || self.repeat.is_repeated()
     }
 
     /// Whether the offer, or the question how it ended, is to be sent now.

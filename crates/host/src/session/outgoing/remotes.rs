@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn offered(count: u8, group: Option<SocketAddr>) -> Remotes {
-        Remotes::new((0..count).map(|n| Remote::offered(Time::ZERO, peer(n))).collect(), group)
+        Remotes::new((0..count).map(|n| Remote::offered(Time::ZERO, peer(n), false)).collect(), group)
     }
 
     /// Where a symbol goes.
