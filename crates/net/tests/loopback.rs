@@ -348,9 +348,8 @@ fn nothing_is_kept_of_what_a_rogue_sends_under_a_genuine_signature() {
         let rogue = directory();
         let forged = signed(rogue.path());
         fs::write(rogue.path().join("rivers.bin"), content(31, bytes.len())).expect("written");
-        let send = |file: &Input| {
-            send_file(&mut endpoint(), file, &to, None, |_| ControlFlow::Continue(())).expect("sent")
-        };
+        let send =
+            |file: &Input| send_file(&mut endpoint(), file, &to, None, |_| ControlFlow::Continue(())).expect("sent");
         assert_eq!(send(&forged), [Outcome::Failed(Failure::Hash)]);
 
         let genuine = signed(from.path());

@@ -66,3 +66,25 @@ fn replicas_that_differ_are_not_mixed() {
     assert!(fetched.text.contains("the replicas differ\nhint: fetch it by its hash"), "{fetched:?}");
     assert_eq!(names(&place.file("d")), Vec::<String>::new());
 }
+
+#[test]
+fn a_server_of_wrong_bytes_is_named_and_the_others_deliver() {
+    let place = Place::new(3_000_000);
+    let servers = servers(&place, "");
+    // As a broken disk would: nobody sees that the file is another one.
+    let path = place.file("b").join("rivers.bin");
+    let modified = fs::metadata(&path).expect("there").modified().expect("a time");
+    fs::write(&path, content(99, 3_000_000)).expect("written");
+    fs::File::options().write(true).open(&path).expect("there").set_modified(modified).expect("set");
+    fs::create_dir(place.file("d")).expect("made");
+    let fetched = run(place.path(), &format!("fetch rivers.bin --from {} --key k -o d --json", list(&servers)));
+    assert_eq!(fetched.code, Some(0), "{fetched:?}");
+    assert!(place.has("d"));
+    let line = fetched.text.lines().find(|line| line.contains("\"excluded\"")).expect("one is left out");
+    assert!(line.contains(&servers[1].1) && line.contains("bytes that are not of the object"), "{line}");
+    assert_eq!(fetched.text.matches("\"excluded\"").count(), 1, "{fetched:?}");
+
+    let alone = run(place.path(), &format!("fetch rivers.bin --from {} --key k -o c --force", servers[1].1));
+    assert_eq!(alone.code, Some(1), "{alone:?}");
+    assert!(alone.text.contains("sent bytes that are not of the announced object"), "{alone:?}");
+}
