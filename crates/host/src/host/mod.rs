@@ -368,8 +368,11 @@ impl Host {
         session.take_events(|event| self.events.push_back((id, event)));
         let (over, ending) = (session.is_over(now), session.is_ending());
         let (is_proven, peer) = (session.is_proven(), session.offered_by());
-        if is_proven && self.reception.admission.prove(id) {
-            peer.into_iter().for_each(|peer| self.reception.proven.meet(now, peer));
+        if is_proven
+            && self.reception.admission.prove(id)
+            && let Some(peer) = peer
+        {
+            self.reception.proven.meet(now, peer);
         }
         if ending && self.table.end(id) {
             // It takes nobody's place any more.

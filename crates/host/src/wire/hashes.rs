@@ -46,6 +46,8 @@ impl HashesRepr {
         let hashes = &self.hashes[..self.hashes.len().min(PAGE_HASHES)];
         out.extend_from_slice(&[self.page.level, hashes.len() as u8]);
         out.extend_from_slice(&self.page.index.to_be_bytes());
-        hashes.iter().for_each(|hash| out.extend_from_slice(hash));
+        for hash in hashes {
+            out.extend_from_slice(hash);
+        }
     }
 }

@@ -66,12 +66,16 @@ pub struct Output {
     begun: Begun,
     /// What is there is of no use: it does not have the hash, or the disk is full.
     spoilt: bool,
-    /// Something is here from an earlier session.
-    is_resumed: bool,
-    /// Then: of the bytes up to `hashed`. Blocks mostly come in order, and are then hashed while they are in the cache.
+    /// If something is here from an earlier session.
+    hashing: Option<Hashing>,
+    finished: bool,
+}
+
+/// The hash of the bytes up to `hashed`: blocks mostly come in order, and are then hashed while they are in the cache.
+#[derive(Debug, Default)]
+struct Hashing {
     hasher: blake3::Hasher,
     hashed: u64,
-    finished: bool,
 }
 
 impl Output {
@@ -98,11 +102,9 @@ impl Output {
             part,
             manifest: manifest.clone(),
             overwrite,
-            is_resumed: begun.bytes() > 0,
+            hashing: (begun.bytes() > 0).then(Hashing::default),
             begun,
             spoilt: false,
-            hasher: blake3::Hasher::new(),
-            hashed: 0,
             finished: false,
         };
         if manifest.size > 0 {
@@ -138,37 +140,37 @@ impl Output {
             self.spoilt = true;
             return Err(self.failed("write", error));
         }
-        if !self.is_resumed {
-            return Ok(());
-        }
-        if offset == self.hashed {
-            self.hasher.update(bytes);
-            self.hashed += bytes.len() as u64;
+        let Some(hashing) = &mut self.hashing else { return Ok(()) };
+        if offset == hashing.hashed {
+            hashing.hasher.update(bytes);
+            hashing.hashed += bytes.len() as u64;
         }
         // Blocks that came before others that they follow. What an earlier session has left may be too much to wait for here.
         let begun = self.begun.bytes();
-        if begun.saturating_sub(self.hashed) <= CATCH_UP { self.hash_up_to(begun) } else { Ok(()) }
+        if begun.saturating_sub(hashing.hashed) <= CATCH_UP { self.hash_up_to(begun) } else { Ok(()) }
     }
 
     /// Reads back what is there and was not hashed when it came.
     fn hash_up_to(&mut self, end: u64) -> Result<(), OutputError> {
-        if self.hashed >= end {
-            return Ok(());
-        }
-        let mut chunk = vec![0; (end - self.hashed).min(1 << 20) as usize];
-        while self.hashed < end {
-            let size = (end - self.hashed).min(chunk.len() as u64) as usize;
-            let read = self.file.read_exact_at(&mut chunk[..size], self.hashed);
-            read.map_err(|error| self.failed("read back", error))?;
-            self.hasher.update(&chunk[..size]);
-            self.hashed += size as u64;
+        let Some(hashing) = self.hashing.as_mut().filter(|hashing| hashing.hashed < end) else { return Ok(()) };
+        let mut chunk = vec![0; (end - hashing.hashed).min(1 << 20) as usize];
+        while hashing.hashed < end {
+            let size = (end - hashing.hashed).min(chunk.len() as u64) as usize;
+            if let Err(error) = self.file.read_exact_at(&mut chunk[..size], hashing.hashed) {
+                return Err(self.failed("read back", error));
+            }
+            hashing.hasher.update(&chunk[..size]);
+            hashing.hashed += size as u64;
         }
         Ok(())
     }
 
-    fn whole_hash(&mut self) -> Result<blake3::Hash, OutputError> {
+    /// Whether what an earlier session has left is what it was, if it has left something.
+    fn is_right(&mut self) -> Result<bool, OutputError> {
         self.hash_up_to(self.manifest.size)?;
-        Ok(self.hasher.finalize())
+        let expected = blake3::Hash::from_bytes(self.manifest.hash);
+        // In constant time: nobody learns from the time it takes how much of a hash fits.
+        Ok(self.hashing.as_ref().is_none_or(|hashing| hashing.hasher.finalize() == expected))
     }
 
     /// All bytes are written, and were checked as they came: the file takes its name if its hash fits.
@@ -177,10 +179,7 @@ impl Output {
     ///
     /// [`OutputError::Hash`], [`OutputError::Exists`] if the name was taken meanwhile, and [`OutputError::Io`].
     pub fn finish(mut self) -> Result<(), OutputError> {
-        // In constant time: nobody learns from the time it takes how much of a hash fits.
-        let is_whole = self.begun.bytes() == self.manifest.size
-            && (!self.is_resumed || self.whole_hash()? == blake3::Hash::from_bytes(self.manifest.hash));
-        if !is_whole {
+        if self.begun.bytes() < self.manifest.size || !self.is_right()? {
             self.spoilt = true;
             return Err(OutputError::Hash { name: self.manifest.name.to_string() });
         }

@@ -54,7 +54,9 @@ impl Incoming {
                     if !bytes.is_empty() {
                         self.backlog.push(News::Block { offset, bytes });
                     }
-                    wrong_before.into_iter().for_each(|sender| self.exclude(now, sender));
+                    for sender in wrong_before {
+                        self.exclude(now, sender);
+                    }
                 }
                 Verdict::Wrong { blocks } => self.fetch_again(now, &blocks),
             }

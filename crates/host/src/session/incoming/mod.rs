@@ -269,7 +269,9 @@ impl Incoming {
                         self.found = Some(found);
                         self.lifetime.enter(now, Phase::Offered);
                         self.backlog.push(News::Found);
-                        std::mem::take(&mut self.refused_early).into_iter().for_each(|news| self.backlog.push(news));
+                        for news in std::mem::take(&mut self.refused_early) {
+                            self.backlog.push(news);
+                        }
                     }
                     (Ok(found), Some(known)) if known.is_same(&found) => {}
                     (Ok(_), Some(_)) => self.fail(now, Failure::ReplicasDiffer),
