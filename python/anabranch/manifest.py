@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the result layout that this package reads."""
 
-STATUSES = ("complete", "stalled", "time_limit", "interrupted")
-"""How a run can end."""
+FINAL = ("complete", "stalled", "time_limit")
+"""How a run can end that would end so again: `--resume` keeps it."""
+
+EMPTY = ("interrupted", "failed")
+"""How a run can end that has no results, or none that count."""
+
+STATUSES = (*FINAL, "wall_limit", *EMPTY)
+"""How a run can end. ``wall_limit``: it has the results of what had happened until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +168,11 @@ class Manifest:
     def incomplete(self) -> tuple[RunEntry, ...]:
         """Runs that did not complete."""
         return tuple(run for run in self.runs if not run.complete)
+
+    @property
+    def waiting(self) -> tuple[RunEntry, ...]:
+        """Runs that were not begun, or were interrupted."""
+        return tuple(run for run in self.runs if run.status == "interrupted")
 
 
 def parse(text: str, *, where: str = "manifest.json") -> Manifest:
@@ -320,7 +331,7 @@ def _caught_up(manifest: Manifest, folder: Path) -> Manifest:
     """A manifest with the runs that ended after it was last written: their program was killed, or still runs."""
 
     def entry(run: RunEntry) -> RunEntry:
-        if run.status != "interrupted":
+        if run.status in FINAL:
             return run
         path = folder / "runs" / run.run / "run.json"
         try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anabranch import manifest as manifests
-from anabranch import schema
+from anabranch import places, schema
 from anabranch.errors import ResultError
 from anabranch.fabric import Fabric
 
@@ -51,7 +51,7 @@ def load(folder: str | Path) -> Results:
     Parameters
     ----------
     folder
-        Folder that ``anabranch run FILE --out DIR`` wrote.
+        Folder that ``anabranch run FILE --out DIR`` wrote, or its URL in an object store.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def load(folder: str | Path) -> Results:
     ResultError
         If the folder is missing, incomplete or not a result folder.
     """
-    return Results(Path(folder))
+    return Results(places.place(folder))
 
 
 class Results:
@@ -257,7 +257,13 @@ def _scan(
 ) -> pl.LazyFrame:
     """Open the files of some runs, which have the same columns; those that they lack are null."""
     # A folder may be named `a[1]` or `a=1`: no pattern, no partition.
-    frame = pl.scan_parquet([path for _, path in files], glob=False, hive_partitioning=False, include_file_paths=_FILE)
+    frame = pl.scan_parquet(
+        [path if isinstance(path, Path) else str(path) for _, path in files],
+        glob=False,
+        hive_partitioning=False,
+        include_file_paths=_FILE,
+        storage_options=dict(places.storage_options(files[0][1])) or None,
+    )
     # A resumed experiment may hold runs of one in which they had another name.
     run = pl.col(_FILE).replace_strict({str(path): run for run, path in files}, return_dtype=pl.String)
     return frame.with_columns(run.alias("run")).select(
