@@ -75,8 +75,9 @@ class Cluster:
         """Start the scheduler, at the port that it had before, if it had one."""
         file = self.folder / f"scheduler-{time.monotonic_ns()}.json"
         self.scheduler = self._dask(
-            "scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", "--scheduler-file", str(file)
-        )
+            "scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--dashboard-address", "127.0.0.1:0",
+            "--scheduler-file", str(file),
+        )  # fmt: skip
         until(lambda: file.exists() and file.stat().st_size, "no scheduler")
         self.address = str(json.loads(file.read_text())["address"])
         self.port = int(self.address.rpartition(":")[2])
@@ -87,7 +88,7 @@ class Cluster:
         script.write_text(POISON.format(poison={}, pause=pause) if preload is None else preload)
         self.workers.append(
             self._dask(
-                "worker", self.address, "--host", "127.0.0.1", "--nthreads", str(threads), "--no-dashboard",
+                "worker", self.address, "--host", "127.0.0.1", "--nthreads", str(threads), "--dashboard-address", "127.0.0.1:0",
                 "--nanny" if nanny else "--no-nanny", "--preload", str(script),
                 "--local-directory", str(self.folder / "scratch"),
             )  # fmt: skip

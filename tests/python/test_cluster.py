@@ -168,7 +168,7 @@ def test_kills_at_random_points_cost_nothing(tmp_path: Path, kills: int) -> None
     chance = random.Random(kills)
     with (
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+            n_workers=3, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
         ) as local,
         distributed.Client(local, set_as_default=False) as client,
     ):

@@ -99,8 +99,10 @@ class Destination:
 
     def _move(self, source: str, target: str) -> None:
         runs = self.out / "runs"
-        fs = runs.fs  # type: ignore[attr-defined]
-        fs.mv((runs / source).path, (runs / target).path, recursive=True)  # type: ignore[attr-defined]
+        fs, old, new = runs.fs, (runs / source).path, (runs / target).path  # type: ignore[attr-defined]
+        for file in sorted(fs.find(old), key=lambda file: file.endswith(work.FINAL)):
+            fs.cp_file(file, new + file[len(old) :])
+        fs.rm(old, recursive=True)
         fs.invalidate_cache()
 
     def _clear(self, stay: set[str], aside: AbstractSet[str] = frozenset()) -> None:
