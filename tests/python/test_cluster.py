@@ -222,3 +222,61 @@ def test_results_are_sent_back_where_workers_do_not_see_the_folder(
     assert {run.status for run in results.manifest.runs} == {"failed"}
     assert "are too many to be sent back" in str(results.manifest.runs[0].message)
     assert json.loads((tmp_path / "s/manifest.json").read_text())["runs"][0]["status"] == "failed"
+
+
+def test_a_handle_tells_how_far_a_sweep_is_and_stops_it(
+    alone: Path, cluster: clusters.Cluster, tmp_path: Path
+) -> None:
+    import distributed
+
+    cluster.work(pause=0.05)
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        sweep = anabranch.sweep(alone / "a.toml", on=client, out=tmp_path / "r")
+        clusters.until(lambda: sweep.progress.get("runs_done", 0) >= 3, "no run")
+        assert "of 40 runs" in repr(sweep)
+        assert '<progress value="' in sweep._repr_html_()
+        part = sweep.results
+        assert 3 <= part.scan("flows").select("run").unique().collect().height < 40
+        sweep.cancel()
+        assert sweep.wait(60)
+        kept = sum(run.complete for run in sweep.results.manifest.runs)
+        assert 3 <= kept < 40
+        assert {run.status for run in sweep.results.manifest.runs} == {"complete", "interrupted"}
+        assert clusters.tables(tmp_path / "r").items() < clusters.tables(alone / "r").items()
+        again = anabranch.sweep(alone / "a.toml", on=client, out=tmp_path / "r", resume=True)
+        assert again.wait(60)
+        assert again.failed == {}
+        assert again.progress["runs_kept"] == kept
+    same(tmp_path / "r", alone)
+    # On threads of this process it is the same.
+    here = anabranch.sweep(alone / "a.toml", threads=1, out=tmp_path / "r", resume=True)
+    assert here.wait(60)
+    assert here.progress.get("runs_kept", 40) == 40
+
+
+def test_a_handle_raises_what_went_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anabranch.cluster.start.CONNECT", 1.0)
+    (tmp_path / "a.toml").write_text(clusters.SCENARIO)
+    sweep = anabranch.sweep(tmp_path / "a.toml", on="tcp://127.0.0.1:1", out=tmp_path / "r")
+    with pytest.raises(ClusterError, match="no scheduler answers there"):
+        sweep.wait(60)
+    assert sweep.failed == {}
+
+
+def test_endless_runs_are_stopped_and_marked(alone: Path, cluster: clusters.Cluster, tmp_path: Path) -> None:
+    cluster.work()
+    endless = ["repeat=1", "workload.0.sessions=2000000", "transport.name=ndp", "run.memory_limit=100GB"]
+    there = anabranch.run(alone / "a.toml", endless, out=tmp_path / "r", on=cluster.address, time_limit_wall_s=1.0)
+    here = anabranch.run(alone / "a.toml", endless, out=tmp_path / "h", threads=1, time_limit_wall_s=1.0)
+    for results in (there, here):
+        (run,) = results.manifest.runs
+        assert run.status == "wall_limit"
+        assert str(run.message).startswith("stopped after ")
+        assert set(results.flows["status"].unique()) == {"wall_limit"}
+        assert results.flows["end_ns"].is_not_null().any()
+        assert results.flows["end_ns"].is_null().any()
+    # Resumed, it is run again.
+    again = anabranch.run(
+        alone / "a.toml", endless, out=tmp_path / "h", threads=1, time_limit_wall_s=1.0, resume=True
+    )
+    assert again.manifest.runs[0].events != here.manifest.runs[0].events or again.manifest.runs[0].wall_s != here.manifest.runs[0].wall_s
