@@ -204,12 +204,11 @@ def run(
     if time_limit_wall_s is not None and not 0 < time_limit_wall_s < MOST_SECONDS:
         raise AnabranchError(f"a limit of {time_limit_wall_s} s: expected a time above 0")
     out = outputs.default(Path(path), overrides, seeds=seeds) if out is None else out
-    where = places.place(out)
-    if on is None and places.is_url(where):
+    if on is None and places.is_url(out):
         raise AnabranchError(
-            f"{out}: threads of this process write into a folder only",
-            hint="say what to run on, too: --on local:4",
+            f"{out}: threads of this process write into a folder only", hint="say what to run on, too: --on local:4"
         )
+    where = places.reached(out)
     outputs.check(where)
     if not force and outputs.finished(where):
         outputs.guard(where, plan(path, overrides, seeds=seeds).runs, resume=resume)

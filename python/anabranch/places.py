@@ -64,6 +64,27 @@ def place(where: str | Path) -> Path:
     return cast("Path", found)
 
 
+def reached(where: str | Path) -> Path:
+    """Open a folder by its path or its URL, and see whether an object store answers.
+
+    Raises
+    ------
+    AnabranchError
+        If it does not, or as `place` does.
+    """
+    found = place(where)
+    if is_url(found):
+        try:
+            found.exists()
+        except Exception as error:  # each store has its own
+            raise AnabranchError(
+                f"{where}: cannot be reached ({type(error).__name__}: {error})",
+                hint="credentials and the endpoint come from the environment, as for every other program: "
+                "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on",
+            ) from error
+    return found
+
+
 def storage_options(where: Path) -> Mapping[str, Any]:
     """What Polars is to be told of a place; it reads URLs by itself, with the settings of the environment."""
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")

@@ -63,7 +63,7 @@ def load(folder: str | Path) -> Results:
     ResultError
         If the folder is missing, incomplete or not a result folder.
     """
-    return Results(places.place(folder))
+    return Results(places.reached(folder))
 
 
 class Results:

@@ -150,7 +150,7 @@ def sweep(
     """
     planned = api.plan(path, overrides, seeds=seeds).runs
     out = outputs.default(Path(path), overrides, seeds=seeds) if out is None else out
-    where = places.place(out)
+    where = places.reached(out)
     outputs.check(where)
     if not force:
         outputs.guard(where, planned, resume=resume)

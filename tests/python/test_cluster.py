@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import clusters
 import pytest
 
 import anabranch
+from anabranch.cluster import start
 from anabranch.errors import AnabranchError, ClusterError
 
 if TYPE_CHECKING:
@@ -158,32 +162,22 @@ def test_another_simulator_on_a_worker_is_an_error_before_anything_runs(
 
 @pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.kills)])
 def test_kills_at_random_points_cost_nothing(tmp_path: Path, kills: int) -> None:
-    import os
-    import signal
-
-    import distributed
-
     (tmp_path / "a.toml").write_text(clusters.SCENARIO.replace("repeat = 20", f"repeat = {max(20, 3 * kills)}"))
     alone = anabranch.run(tmp_path / "a.toml", out=tmp_path / "alone", threads=1)
     chance = random.Random(kills)
-    with (
-        distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
-        ) as local,
-        distributed.Client(local, set_as_default=False) as client,
-    ):
-        killed, due = [0], [2]
+    killed, due = [0], [2]
+    with start.connected("local:3") as connection:
 
         def tell(state: Mapping[str, Any]) -> bool:
-            if killed[0] < kills and state["runs_done"] - state["runs_failed"] >= due[0]:
-                nannies = [nanny for nanny in local.workers.values() if getattr(nanny, "pid", None)]
-                if nannies:
-                    os.kill(chance.choice(nannies).pid, signal.SIGKILL)
+            if killed[0] < kills and state["runs_done"] >= due[0]:
+                there = [nanny.pid for nanny in connection.cluster.workers.values() if getattr(nanny, "pid", None)]
+                with suppress(IndexError, ProcessLookupError):
+                    os.kill(chance.choice(there), signal.SIGKILL)
                     killed[0] += 1
                     due[0] += chance.randrange(1, 5)
             return True
 
-        anabranch.run(tmp_path / "a.toml", out=tmp_path / "r", on=client, progress=tell)
+        anabranch.run(tmp_path / "a.toml", out=tmp_path / "r", on=connection, progress=tell)
     assert killed == [kills]
     assert clusters.tables(tmp_path / "r") == clusters.tables(tmp_path / "alone")
     assert clusters.entries(tmp_path / "r") == clusters.entries(tmp_path / "alone")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from anabranch import places
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -52,6 +53,21 @@ class How:
     on: str | None = None
     options: Path | None = None
     limit_s: float | None = None
+
+    def out(self, out: str) -> Path:
+        """Open the place of the results.
+
+        Raises
+        ------
+        AnabranchError
+            If it cannot be reached, or is a URL where this process writes.
+        """
+        if self.on is None and places.is_url(out):
+            raise AnabranchError(
+                f"--out {out}: threads of this process write into a folder only",
+                hint="say what to run on, too: --on local:4",
+            )
+        return places.reached(out)
 
     @contextmanager
     def connected(self, err: Console) -> Iterator[object]:

@@ -177,7 +177,7 @@ def report_command(
     with errors():
         from anabranch import manifest  # noqa: PLC0415
 
-        manifest.read(places.place(folder))  # before Polars is imported: most mistakes show here
+        manifest.read(places.reached(folder))  # before Polars is imported: most mistakes show here
         from anabranch.results import load  # noqa: PLC0415
 
         results = load(folder)
@@ -225,7 +225,7 @@ def _run(
     if dry_run:
         _show_plan(plan, as_json=as_json)
         return 0
-    where = places.place(out)
+    where = how.out(out)
     outputs.check(where)
     there = outputs.finished(where)
     if not force:

@@ -7,6 +7,7 @@ it, so that a run that kills its worker takes no other with it. A run's own erro
 
 from __future__ import annotations
 
+import concurrent.futures
 import queue
 import time
 import uuid
@@ -37,6 +38,9 @@ LOOK = 2.0
 
 AHEAD = 2
 """Runs that are handed out for each thread: one to be made, one to begin with at once."""
+
+FETCH = 30.0
+"""Seconds to wait for what a worker has to say of a run that has ended."""
 
 STOP = 5.0
 """Seconds that workers have to stop when they are told to."""
@@ -153,6 +157,7 @@ class Conductor:
             self.threads = 0
         elif now - self.looked >= LOOK or not self.threads:
             self.looked = now
+            self.connection.replace()
             workers = self.connection.workers().values()
             self.threads = sum(int(worker["nthreads"]) for worker in workers)
             self.reserved = self.threads > 0 and all("memory" in worker["resources"] for worker in workers)
@@ -230,7 +235,11 @@ class Conductor:
             else:
                 self._fail(flight.run, f"{type(error).__name__}: {error}")
             return
-        outcome: Outcome = future.result()
+        try:
+            outcome: Outcome = future.result(timeout=FETCH)
+        except (OSError, TimeoutError, concurrent.futures.CancelledError):
+            self.crowd.appendleft(flight.run)  # who made it was lost before it could say so
+            return
         if outcome.kind == "skew":
             raise ClusterError(
                 f"worker {outcome.worker} joined with another simulator: {outcome.error}",

@@ -28,6 +28,9 @@ CONNECT = 15.0
 NAMED = 5
 """Workers that an error names."""
 
+DEAF = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+"""What processes of this machine begin with: a terminal sends Ctrl-C to them, too, but this one stops them."""
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -49,12 +52,23 @@ class Connection:
         How sweeps are conducted.
     address
         The scheduler's, if it may be looked for again; None if it lives and dies with this process.
+    cluster, scale
+        A cluster of Dask that was started here, and how large it is to be, as its method ``scale`` takes it.
     """
 
-    def __init__(self, client: Client, settings: Settings, address: str | None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        address: str | None,
+        cluster: Any = None,  # noqa: ANN401 - Dask's classes
+        scale: Mapping[str, int] | None = None,
+    ) -> None:
         self.client = client
         self.settings = settings
         self.address = address
+        self.cluster = cluster
+        self.scale = scale or {}
         self.own: list[Client] = []
         """Clients that were made here, besides the first."""
 
@@ -87,6 +101,12 @@ class Connection:
             self.own.append(self.client)
             return True
         return False
+
+    def replace(self) -> None:
+        """Ask for workers or jobs anew in the place of those that were lost."""
+        if self.scale:
+            with suppress(OSError, TimeoutError, RuntimeError):
+                self.cluster.scale(**self.scale)
 
     def check(self) -> None:
         """Check that all workers have this machine's simulator.
@@ -154,15 +174,16 @@ def connected(on: object, options: object = None) -> Iterator[Connection]:
         yield Connection(on, Settings(), None)
         return
     target = on if isinstance(on, Target) else targets.read(str(on), options if options is None else str(options))
-    with _cluster(target) as (where, address):
+    with _cluster(target) as (cluster, scale):
+        address = None if cluster is not None else target.text
         try:
-            client = distributed.Client(where, timeout=CONNECT, set_as_default=False)
+            client = distributed.Client(cluster or address, timeout=CONNECT, set_as_default=False)
         except (OSError, TimeoutError) as error:
             raise ClusterError(
                 f"--on {target.text}: no scheduler answers there ({type(error).__name__})",
                 hint="`dask scheduler` starts one and tells its address",
             ) from error
-        connection = Connection(client, target.settings, address)
+        connection = Connection(client, target.settings, address, cluster, scale)
         try:
             yield connection
         finally:
@@ -182,14 +203,14 @@ def quiet() -> None:
 
 
 @contextmanager
-def _cluster(target: Target) -> Iterator[tuple[Any, str | None]]:
-    """Start what is not there yet; gives what a client takes, and the address of a scheduler that outlives it."""
+def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
+    """Start what is not there yet; gives the cluster, None for an address, and how to scale it."""
     if target.kind == "address":
-        yield target.text, target.text
+        yield None, {}
         return
     _allow(target.settings.retries)
     try:
-        cluster = _local(target) if target.kind == "local" else _remote(target)
+        cluster, scale = _started(target)
     except (TypeError, ValueError) as error:
         raise ClusterError(
             f"[{target.kind}]: {error}", hint="its keys are the arguments of Dask's class: see its documentation"
@@ -197,7 +218,7 @@ def _cluster(target: Target) -> Iterator[tuple[Any, str | None]]:
     except (OSError, RuntimeError, TimeoutError) as error:
         raise ClusterError(f"--on {target.text}: cannot be started ({type(error).__name__}: {error})") from error
     try:
-        yield cluster, None
+        yield cluster, scale
     finally:
         with suppress(OSError, TimeoutError, RuntimeError):
             cluster.close(timeout=10)
@@ -208,26 +229,24 @@ def _allow(retries: int) -> None:
     _import("dask").config.set({"distributed.scheduler.allowed-failures": retries})
 
 
-def _local(target: Target) -> Any:  # noqa: ANN401 - Dask's classes
-    distributed = _import("distributed")
+def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
+    """A cluster, and how large it is to be."""
+    if target.kind == "ssh":
+        return _import("distributed").SSHCluster(list(target.hosts), **target.options), {}
+    if target.kind in QUEUES:
+        jobqueue = _import("dask_jobqueue")
+        kinds = {"slurm": jobqueue.SLURMCluster, "pbs": jobqueue.PBSCluster, "lsf": jobqueue.LSFCluster}
+        cluster = kinds[target.kind](**{"cores": 1, "memory": "4GB", **target.options})
+        cluster.scale(jobs=target.workers)
+        return cluster, {"jobs": target.workers}
     options: dict[str, Any] = {
         "threads_per_worker": 1,
         "host": LOOPBACK,
         "scheduler_port": 0,
         "dashboard_address": f"{LOOPBACK}:0",
         "silence_logs": logging.CRITICAL,
+        "preload": DEAF,
         **target.options,
     }
-    return distributed.LocalCluster(n_workers=target.workers or None, processes=True, **options)
-
-
-def _remote(target: Target) -> Any:  # noqa: ANN401 - Dask's classes
-    if target.kind == "ssh":
-        return _import("distributed").SSHCluster(list(target.hosts), **target.options)
-    if target.kind not in QUEUES:
-        raise ClusterError(f"--on {target.text}: unknown")
-    jobqueue = _import("dask_jobqueue")
-    kinds = {"slurm": jobqueue.SLURMCluster, "pbs": jobqueue.PBSCluster, "lsf": jobqueue.LSFCluster}
-    cluster = kinds[target.kind](**{"cores": 1, "memory": "4GB", **target.options})
-    cluster.scale(jobs=target.workers)
-    return cluster
+    cluster = _import("distributed").LocalCluster(n_workers=target.workers or None, processes=True, **options)
+    return cluster, {"n": len(cluster.worker_spec)}

@@ -211,7 +211,12 @@ def _upload(draft: Path, place: Path) -> None:
     """Copy a run into an object store."""
     for file in _files(draft):
         target = place.joinpath(*file.relative_to(draft).parts)
-        target.fs.put_file(str(file), target.path)  # type: ignore[attr-defined]
+        try:
+            target.fs.put_file(str(file), target.path)  # type: ignore[attr-defined]
+        except OSError:
+            raise
+        except Exception as error:  # each store has its own
+            raise OSError(f"cannot write {target}: {type(error).__name__}: {error}") from error
 
 
 def _packed(draft: Path, order: Order) -> Mapping[str, bytes]:
