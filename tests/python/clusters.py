@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -10,8 +11,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SCENARIO = """\
@@ -74,7 +77,7 @@ class Cluster:
     def start(self) -> None:
         """Start the scheduler, at the port that it had before, if it had one."""
         file = self.folder / f"scheduler-{time.monotonic_ns()}.json"
-        self.scheduler = self._dask(
+        self.scheduler = self.dask(
             "scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--dashboard-address", "127.0.0.1:0",
             "--scheduler-file", str(file),
         )  # fmt: skip
@@ -87,7 +90,7 @@ class Cluster:
         script = self.folder / f"preload-{len(self.workers)}.py"
         script.write_text(POISON.format(poison={}, pause=pause) if preload is None else preload)
         self.workers.append(
-            self._dask(
+            self.dask(
                 "worker", self.address, "--host", "127.0.0.1", "--nthreads", str(threads), "--dashboard-address", "127.0.0.1:0",
                 "--nanny" if nanny else "--no-nanny", "--preload", str(script),
                 "--local-directory", str(self.folder / "scratch"),
@@ -98,7 +101,7 @@ class Cluster:
         """Wait until all workers are there."""
         until(lambda: (self.folder / "log").read_text().count("Registered to") >= len(self.workers), "no worker")
 
-    def _dask(self, *argv: str) -> subprocess.Popen[bytes]:
+    def dask(self, *argv: str) -> subprocess.Popen[bytes]:
         code = "import sys; from dask.__main__ import main; sys.argv[0] = 'dask'; main()"
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen([sys.executable, "-c", code, *argv], stdout=log, stderr=log, start_new_session=True)
@@ -126,3 +129,28 @@ def entries(folder: Path) -> list[dict[str, Any]]:
     """The manifest's entries without the time that they took."""
     runs = json.loads((folder / "manifest.json").read_text())["runs"]
     return [{key: value for key, value in run.items() if key not in {"wall_s", "cpu_s"}} for run in runs]
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A bucket of a server of this test, which every process that it starts finds."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    settings = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for key, value in settings.items():
+            patch.setenv(key, value)
+        boto3.client("s3").create_bucket(Bucket="sweeps")
+        yield "s3://sweeps"
+    server.stop()

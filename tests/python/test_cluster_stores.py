@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import clusters
 import polars as pl
 import pytest
+from clusters import bucket  # noqa: F401 - a fixture
 
 import anabranch
 from anabranch import places, stats
@@ -20,33 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    """A bucket of a server of this test, which every process that it starts finds."""
-    import boto3
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    settings = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for key, value in settings.items():
-            patch.setenv(key, value)
-        boto3.client("s3").create_bucket(Bucket="sweeps")
-        yield "s3://sweeps"
-    server.stop()
-
-
 @pytest.fixture
-def workers(bucket: str, tmp_path: Path) -> Iterator[clusters.Cluster]:
+def workers(bucket: str, tmp_path: Path) -> Iterator[clusters.Cluster]:  # noqa: ARG001, F811
     cluster = clusters.Cluster(tmp_path)
     cluster.work(pause=0.2)
     cluster.ready()
@@ -60,7 +35,7 @@ def objects(url: str) -> dict[str, bytes]:
     return {str(path)[len(url) + 1 :]: path.read_bytes() for path in found}
 
 
-def test_an_object_store_holds_the_bytes_of_a_folder(workers: clusters.Cluster, bucket: str, tmp_path: Path) -> None:
+def test_an_object_store_holds_the_bytes_of_a_folder(workers: clusters.Cluster, bucket: str, tmp_path: Path) -> None:  # noqa: F811
     (tmp_path / "a.toml").write_text(clusters.SCENARIO.replace("repeat = 20", "repeat = 3"))
     alone = anabranch.run(tmp_path / "a.toml", out=tmp_path / "r", threads=1)
     url = f"{bucket}/whole"
@@ -105,7 +80,7 @@ def test_an_object_store_holds_the_bytes_of_a_folder(workers: clusters.Cluster, 
     assert {run.run: run.transport for run in turned.manifest.runs}["p000-s1"] == "scdp"
 
 
-def test_another_experiment_is_not_deleted(workers: clusters.Cluster, bucket: str, tmp_path: Path) -> None:
+def test_another_experiment_is_not_deleted(workers: clusters.Cluster, bucket: str, tmp_path: Path) -> None:  # noqa: F811
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     url = f"{bucket}/other"
     anabranch.run(tmp_path / "a.toml", ["repeat=1"], out=url, on=workers.address)

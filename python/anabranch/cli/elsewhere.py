@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from anabranch import places
+from anabranch import places, speed, units
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from anabranch import api
     from rich.console import Console
 
 ON = typer.Option(
@@ -68,6 +69,15 @@ class How:
                 hint="say what to run on, too: --on local:4",
             )
         return places.reached(out)
+
+    def time(self, runs: Sequence[api.PlannedRun]) -> str:
+        """How long runs will take, in words; of other machines only their work is known."""
+        rate = speed.of(runs)
+        each = [run.packets / rate for run in runs]
+        if self.on is not None:
+            return f"about {units.duration(sum(each))} of a core like this machine's"
+        at_once = min(speed.cores(self.threads), max(len(each), 1))
+        return f"about {units.duration(speed.seconds(each, self.threads))} on {at_once} thread{'s' * (at_once > 1)}"
 
     @contextmanager
     def connected(self, err: Console) -> Iterator[object]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import api, bundle, core, outputs, places, units
+from anabranch import api, bundle, core, outputs, places, speed, units
 from anabranch.cli import complete, elsewhere, progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
@@ -223,7 +223,7 @@ def _run(
     for warning in plan.warnings:
         err.print(warning, markup=False)
     if dry_run:
-        _show_plan(plan, as_json=as_json)
+        _show_plan(plan, how, as_json=as_json)
         return 0
     where = how.out(out)
     outputs.check(where)
@@ -237,6 +237,8 @@ def _run(
     command = api.command_line(file, overrides, out=out, seeds=seeds)
     kept_hashes = set(there.values()) if resume else set()
     missing = [run for run in plan.runs if run.hash not in kept_hashes]
+    if sum(run.packets for run in missing) > speed.SHORT:  # seconds
+        err.print(f"{len(missing)} runs, by an estimate: {how.time(missing)}", markup=False)
     with how.connected(err) as on:
         results, signalled = progress.watched(
             lambda watch: api.run(
@@ -322,7 +324,8 @@ def _write_report(results: Results) -> None:
     stderr().print(f"report: {report.write(results)}", markup=False)
 
 
-def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
+def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:
+    rate = speed.of(plan.runs)
     rows: list[dict[str, Any]] = [
         {
             "run": run.run,
@@ -334,6 +337,7 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
             "packets": run.packets,
             "samples": run.samples,
             "memory_bytes": run.memory_bytes,
+            "seconds": run.packets / rate,
         }
         for run in plan.runs
     ]
@@ -341,9 +345,9 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
         typer.echo(json.dumps({"runs": rows, "warnings": list(plan.warnings)}, indent=2))
         return
     # Plain text: rich would take minutes for the runs of a large sweep.
-    names = ("run", "transport", "seed", "hosts", "sessions", "packets", "samples", "memory", "point")
-    right = {"seed", "hosts", "sessions", "packets", "samples", "memory"}
-    cells = [_plan_cells(run) for run in plan.runs]
+    names = ("run", "transport", "seed", "hosts", "sessions", "packets", "samples", "memory", "time", "point")
+    right = {"seed", "hosts", "sessions", "packets", "samples", "memory", "time"}
+    cells = [_plan_cells(run, rate) for run in plan.runs]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names[:-1])]
     lines = []
     for row in [names, *cells]:
@@ -351,14 +355,15 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
         padded = [cell.rjust(width) if name in right else cell.ljust(width) for name, cell, width in aligned]
         lines.append("  ".join([*padded, row[-1]]).rstrip())
     typer.echo("\n".join(lines))
-    typer.echo(f"{len(cells)} runs")
+    typer.echo(f"{len(cells)} runs, by an estimate: {how.time(plan.runs)}")
 
 
-def _plan_cells(run: api.PlannedRun) -> tuple[str, ...]:
+def _plan_cells(run: api.PlannedRun, rate: float) -> tuple[str, ...]:
     """Return the cells of a run in the list of a dry run."""
     point = ", ".join(f"{key} = {value}" for key, value in run.point.items())
     counts = (run.seed, run.hosts, run.sessions, run.packets, run.samples)
-    return (run.run, run.transport, *map(str, counts), f"{run.memory_bytes / 1e6:.0f} MB", point)
+    time = units.duration(run.packets / rate)
+    return (run.run, run.transport, *map(str, counts), f"{run.memory_bytes / 1e6:.0f} MB", time, point)
 
 
 def main() -> None:

@@ -39,6 +39,9 @@ LOOK = 2.0
 AHEAD = 2
 """Runs that are handed out for each thread: one to be made, one to begin with at once."""
 
+GONE = ("cancelled", "error", "lost")
+"""States of what has to be sent again."""
+
 FETCH = 30.0
 """Seconds to wait for what a worker has to say of a run that has ended."""
 
@@ -164,7 +167,7 @@ class Conductor:
         client = self.connection.client
         if self.threads:
             self.seen = now
-            if self.heard is not client or self.scenario is None or self.scenario.status == "cancelled":
+            if self.heard is not client or self.scenario is None or self.scenario.status in GONE:
                 client.subscribe_topic(self.topic, self._hear)
                 self.heard = client
                 self.scenario = client.submit(
@@ -229,7 +232,9 @@ class Conductor:
             return
         if future.status == "error":
             error = future.exception()
-            if type(error).__name__ == "KilledWorker":
+            if type(error).__name__ == "KilledWorker" and error.task != future.key:
+                self.crowd.appendleft(flight.run)  # the scenario was lost with its worker too often: it is sent anew
+            elif type(error).__name__ == "KilledWorker":
                 deaths = int(error.allowed_failures) + 1
                 self._again(flight, f"its worker died {deaths} times while it ran: out of memory, or killed")
             else:
