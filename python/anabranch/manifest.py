@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from anabranch import places
 from anabranch.errors import ResultError
 
 if TYPE_CHECKING:
@@ -334,6 +335,8 @@ def _caught_up(manifest: Manifest, folder: Path) -> Manifest:
         if run.status in FINAL:
             return run
         path = folder / "runs" / run.run / "run.json"
+        if places.is_url(folder) and not path.is_file():
+            return run  # known from a listing
         try:
             own = _run(json.loads(path.read_bytes()), str(path))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ResultError):

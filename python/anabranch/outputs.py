@@ -140,14 +140,13 @@ def finished(folder: Path) -> dict[str, str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     found = {}
-    for home in sorted(folder.glob("runs/p*")):
-        if not (home / "flows.parquet").is_file():
-            continue
+    homes = [home for home in sorted(folder.glob("runs/p*"), key=str) if (home / "flows.parquet").is_file()]
+    for home, content in zip(homes, places.contents([home / "run.json" for home in homes]), strict=True):
         try:
-            entry = json.loads((home / "run.json").read_bytes())
+            entry = json.loads(content or b"")
             if entry["status"] in FINAL:
                 found[home.name] = str(entry["scenario_hash"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             found[home.name] = listed.get(home.name, "")
     return found
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
@@ -75,7 +75,8 @@ def reached(where: str | Path) -> Path:
     found = place(where)
     if is_url(found):
         try:
-            found.exists()
+            # One listing, from which the names of all that is there are known.
+            found.fs.find(found.path)  # type: ignore[attr-defined]
         except Exception as error:  # each store has its own
             raise AnabranchError(
                 f"{where}: cannot be reached ({type(error).__name__}: {error})",
@@ -83,6 +84,21 @@ def reached(where: str | Path) -> Path:
                 "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on",
             ) from error
     return found
+
+
+def contents(files: Sequence[Path]) -> list[bytes | None]:
+    """Read small files, those of an object store many at a time; None in the place of one that cannot be read."""
+    if files and is_url(files[0]):
+        found = files[0].fs.cat([file.path for file in files], on_error="omit")  # type: ignore[attr-defined]
+        return [found.get(file.path) for file in files]  # type: ignore[attr-defined]
+
+    def content(file: Path) -> bytes | None:
+        try:
+            return file.read_bytes()
+        except OSError:
+            return None
+
+    return [content(file) for file in files]
 
 
 def storage_options(where: Path) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import s3fs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -148,6 +149,8 @@ def bucket() -> Iterator[str]:
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",
     }
+    # A file system that was made for another server would be found again.
+    s3fs.S3FileSystem.clear_instance_cache()
     with pytest.MonkeyPatch.context() as patch:
         for key, value in settings.items():
             patch.setenv(key, value)

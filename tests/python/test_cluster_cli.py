@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import clusters
 import psutil
 import pytest
+from typer.testing import CliRunner
 
 import anabranch
+from anabranch.cli.main import app
 from anabranch.cluster import start, target
 from anabranch.errors import AnabranchError, ClusterError
 
@@ -81,13 +83,15 @@ def test_ctrl_c_stops_the_workers_and_leaves_what_can_be_resumed(tmp_path: Path)
     assert [path.name for path in (tmp_path / "r").iterdir() if path.name.startswith(".")] == []
 
 
-def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path) -> None:
+def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # UDP sends all packets at once: more than this memory holds, which shows only when it runs.
     text = clusters.SCENARIO.replace('["ndp", "scdp"]', '["udp", "ndp"]').replace("repeat = 20", "repeat = 1")
     text = text.replace("sessions = 30", "sessions = 2").replace("100KB", "1MB")
     (tmp_path / "a.toml").write_text(f'{text}[run]\nmemory_limit = "60KB"\n')
-    done = run(tmp_path, "--on", "local:1")
-    assert done.returncode == 1, done.stderr
+    monkeypatch.chdir(tmp_path)
+    command = ["run", "a.toml", "--out", "r", "--no-report"]
+    done = CliRunner().invoke(app, [*command, "--on", "local:1"])
+    assert done.exit_code == 1, done.stderr
     assert "p000-s1: FAILED: no results: " in done.stderr, done.stderr
     assert "a.toml" in done.stderr
     assert "packets on their way" in done.stderr
@@ -97,8 +101,8 @@ def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path) -> Non
         "p001-s1": "complete",
     }
     # With enough memory, which does not change what a run does, it goes on.
-    again = run(tmp_path, "--threads", "1", "--resume", "run.memory_limit=1GB")
-    assert again.returncode == 0, again.stderr
+    again = CliRunner().invoke(app, [*command, "--threads", "1", "--resume", "run.memory_limit=1GB"])
+    assert again.exit_code == 0, again.stderr
 
 
 @pytest.mark.parametrize(
@@ -117,10 +121,6 @@ def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path) -> Non
     ],
 )
 def test_what_makes_no_sense_is_an_error(tmp_path: Path, argv: tuple[str, ...], told: str) -> None:
-    from typer.testing import CliRunner
-
-    from anabranch.cli.main import app
-
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     (tmp_path / "bad.toml").write_text("[locl]\n")
     with pytest.MonkeyPatch.context() as patch:

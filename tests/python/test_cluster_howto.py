@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import clusters
 import howtos
 import pytest
 from clusters import bucket  # noqa: F401 - a fixture
+from typer.testing import CliRunner
 
 import anabranch
+from anabranch.cli.main import app
 from anabranch.cluster import target
 
 if TYPE_CHECKING:
@@ -56,9 +55,8 @@ def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatc
         ours = [line for line in lines if line.startswith("anabranch ") and "slurm" not in line]
         assert len(ours) == 4
         for line in ours:
-            argv = [sys.executable, "-m", "anabranch", *shlex.split(real(line))[1:]]
-            done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120, env=os.environ)
-            assert done.returncode == 0, f"{line}\n{done.stderr}"
+            done = CliRunner().invoke(app, shlex.split(real(line))[1:])
+            assert done.exit_code == 0, f"{line}\n{done.output}"
     finally:
         cluster.end()
     alone = anabranch.run("sweep.toml", out="alone", threads=1)
@@ -68,17 +66,12 @@ def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatc
     assert clusters.tables(tmp_path / "shared/sweep") == wanted
     assert anabranch.load(f"{bucket}/sweep").flows.equals(alone.flows)
     for code in re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE):
-        exec(code, {"__name__": "__main__" if "local:2" not in code else "page"})
-    assert anabranch.load("results").scan("flows").collect().height == alone.flows.height
-
-
-def test_its_python_about_sweeps_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sweep.toml").write_text(files()["sweep.toml"])
-    (code,) = [code for code in re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE) if "sweep(" in code]
-    (tmp_path / "page.py").write_text(f"{code}    assert sweep.wait(60)\n    assert not sweep.failed, sweep.failed\n")
-    subprocess.run([sys.executable, "page.py"], check=True, timeout=120)
-    assert all(run.complete for run in anabranch.load("again").manifest.runs)
+        namespace: dict[str, Any] = {"__name__": "__main__"}
+        exec(code, namespace)
+        if "sweep" in namespace:
+            assert namespace["sweep"].wait(60)
+            assert namespace["sweep"].failed == {}
+    assert clusters.tables(tmp_path / "again") == wanted
 
 
 def test_its_options_are_read(tmp_path: Path) -> None:

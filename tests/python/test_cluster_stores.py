@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def workers(bucket: str, tmp_path: Path) -> Iterator[clusters.Cluster]:  # noqa: ARG001, F811
-    cluster = clusters.Cluster(tmp_path)
+@pytest.fixture(scope="module")
+def workers(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.Cluster]:  # noqa: ARG001, F811
+    cluster = clusters.Cluster(tmp_path_factory.mktemp("cluster"))
     cluster.work(pause=0.2)
     cluster.ready()
     yield cluster

@@ -74,9 +74,10 @@ class Destination:
         Other runs stay, for another experiment, unless they are in the way; pieces of runs go.
         """
         there: dict[str, dict[str, Mapping[str, Any]]] = {}
-        for file in self.out.glob("runs/p*/run.json"):
+        files = list(self.out.glob("runs/p*/run.json"))
+        for file, content in zip(files, places.contents(files), strict=True):
             with suppress(ValueError, KeyError, TypeError):
-                entry = json.loads(file.read_text(encoding="utf-8"))
+                entry = json.loads(content or b"")
                 tables = all((file.parent / f"{table}.parquet").is_file() for table in ("flows", "links"))
                 if entry["status"] in manifest.FINAL and tables:
                     there.setdefault(str(entry["scenario_hash"]), {})[file.parent.name] = entry
