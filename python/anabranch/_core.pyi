@@ -9,7 +9,7 @@ _Limits: TypeAlias = tuple[int, int, int, int, int]
 class ScenarioError(Exception):
     """The scenario cannot be read or run; the text names file, line, key and a suggestion."""
 
-class RunPanic(RuntimeError):
+class RunPanic(RuntimeError):  # noqa: N818 - it is one
     """A run panicked, which is a fault of the simulator; the text names the run."""
 
 def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
@@ -40,7 +40,7 @@ def run(
     """Run a scenario and write its results to `out`; returns the manifest as JSON.
 
     `threads` 0 means one per core. `resume` keeps the complete runs that `out` has already, if their hash is the same.
-    `limit_s` is the wall-clock time that each run may take; one that takes longer is stopped, and marked ``wall_limit``.
+    `limit_s` is the wall-clock time that each run may take; one that takes longer is stopped and marked ``wall_limit``.
     `progress` gets, a few times per second, JSON ``{"runs_done", "runs_kept", "runs_total", "simulated_ns",
     "events", "events_per_s", "eta_s", "current"}``, and returns False to ask for an interruption:
     finished runs are kept, the others are marked ``interrupted`` in the manifest.
@@ -57,21 +57,17 @@ class Sweep:
     def hash(self, run: str, /) -> str:
         """Return the hash of all that a run depends on."""
 
-    def run_one(
-        self, run: str, folder: str, limit_s: float | None, progress: Callable[[str], bool] | None, /
-    ) -> str:
+    def run_one(self, run: str, folder: str, limit_s: float | None, progress: Callable[[str], bool] | None, /) -> str:
         """Make one run in a folder of its own, which holds what ``runs/RUN`` of a result folder does.
 
-        Returns the run's entry as JSON. `progress` is told and answers as that of `run`. If this raises, nothing is left.
+        Returns the run's entry as JSON. `progress` is as for `run`. If this raises, nothing is left.
         """
 
-    def open(
-        self, out: str, command: list[str], resume: bool, elsewhere: list[str] | None, /
-    ) -> list[str]:
+    def open(self, out: str, command: list[str], resume: bool, elsewhere: list[str] | None, /) -> list[str]:
         """Open the result folder, write its manifest, and return the runs that are to be made, the longest first.
 
-        `elsewhere`, entries as JSON, says that results are kept elsewhere, and which are there; `out` then takes only the
-        manifest and the fabric.
+        `elsewhere`, entries as JSON, says that results are kept elsewhere, and which are there; `out` then takes only
+        the manifest and the fabric.
         """
 
     def enter(self, entry: str, /) -> None:

@@ -158,21 +158,21 @@ def run(
     overrides
         ``key=value`` settings that replace those of the file.
     out
-        Folder for the results, or its URL in an object store (``s3://...``), which needs `on`; default: ``out/NAME`` below
-        the working directory, NAME that of the file and the settings.
+        Folder for the results, or its URL in an object store (``s3://...``), which needs `on`; default: ``out/NAME``
+        below the working directory, NAME that of the file and the settings.
     seeds
         Number of seeds; default: what the scenario says.
     threads
         Runs at a time; 0: one per core. Results do not depend on it.
     on
         What the runs are made on, instead of threads of this process: ``local:4``, ``tcp://scheduler:8786``, ``slurm``,
-        ``pbs``, ``lsf``, ``ssh:HOSTFILE``, or a client of Dask (``docs/how-to/run-on-a-cluster.md``). Results do not depend
-        on it.
+        ``pbs``, ``lsf``, ``ssh:HOSTFILE``, or a client of Dask (``docs/how-to/run-on-a-cluster.md``). Results do not
+        depend on it.
     on_options
         TOML file with options for `on`.
     time_limit_wall_s
-        Seconds of wall-clock time that each run may take. One that takes longer is stopped; what had happened until then
-        is kept, with the status ``wall_limit``, and `resume` makes it again.
+        Seconds of wall-clock time that each run may take. One that takes longer is stopped; what had happened until
+        then is kept, with the status ``wall_limit``, and `resume` makes it again.
     resume
         Keep the complete runs that `out` has already, if they are of the same scenario, seed and model.
     force
@@ -181,8 +181,9 @@ def run(
         Command line to keep in the manifest; default: the equivalent ``anabranch run``.
     progress
         Called a few times per second with ``runs_done``, ``runs_kept``, ``runs_total``, ``simulated_ns``, ``events``,
-        ``events_per_s``, ``eta_s`` and ``current``, and with `on` also ``runs_running``, ``runs_failed`` and ``threads``; returns False to ask for an interruption. True: a line on standard
-        error that says how far it is; default: that line in a notebook or on a terminal, else nothing.
+        ``events_per_s``, ``eta_s`` and ``current``, and with `on` also ``runs_running``, ``runs_failed`` and
+        ``threads``; returns False to ask for an interruption. True: a line on standard error that says how far it is;
+        default: that line in a notebook or on a terminal, else nothing.
 
     Returns
     -------
@@ -194,7 +195,7 @@ def run(
     ScenarioError
         If the scenario cannot be read or run.
     AnabranchError
-        If `out` holds files that are no results, or finished runs that would be lost; if what `on` names cannot be used.
+        If `out` holds files that are no results, or runs that would be lost, or what `on` names cannot be used.
         Runs that fail on other machines are no error of this function: they have the status ``failed``.
     """
     # Imported here: planning and `--help` need no Polars.

@@ -1,7 +1,7 @@
 """Where results are: a folder, or the URL of one in an object store.
 
-A URL becomes a `upath.UPath`, which has the methods of a `pathlib.Path` that are used here; so what reads a result folder
-reads both. Only this module tells them apart.
+A URL becomes a `upath.UPath`, which has the methods of a `pathlib.Path` that are used here; so what reads a result
+folder reads both.
 """
 
 from __future__ import annotations

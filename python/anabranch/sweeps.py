@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Sweep:
     """A sweep that goes on in the background.
 
-    Made by `anabranch.sweep`. Its results can be read at any time; what went wrong with the sweep as a whole is raised by
-    `wait` and by `results` after the end.
+    Made by `anabranch.sweep`. Its results can be read at any time; what went wrong with the sweep as a whole is raised
+    by `wait`, and by `results` after the end.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Sweep:
 
     @property
     def results(self) -> Results:
-        """What there is until now: complete runs have their rows, in frames (``flows``) and in scans (``scan("flows")``)."""
+        """What there is until now: the rows of complete runs, in frames (``flows``) and scans (``scan("flows")``)."""
         from anabranch.results import load  # noqa: PLC0415 - Polars takes a moment
 
         if self.done:
@@ -135,8 +135,8 @@ def sweep(
     path
         Scenario file.
     on
-        What it runs on: ``local:4``, ``tcp://scheduler:8786``, ``slurm``, ``pbs``, ``lsf``, ``ssh:HOSTFILE``, or a client of
-        Dask; default: threads of this process.
+        What it runs on: ``local:4``, ``tcp://scheduler:8786``, ``slurm``, ``pbs``, ``lsf``, ``ssh:HOSTFILE``, or a
+        client of Dask; default: threads of this process.
 
     Returns
     -------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -11,11 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-import pytest
-import s3fs
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 SCENARIO = """\
@@ -79,9 +75,16 @@ class Cluster:
         """Start the scheduler, at the port that it had before, if it had one."""
         file = self.folder / f"scheduler-{time.monotonic_ns()}.json"
         self.scheduler = self.dask(
-            "scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--dashboard-address", "127.0.0.1:0",
-            "--scheduler-file", str(file),
-        )  # fmt: skip
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--dashboard-address",
+            "127.0.0.1:0",
+            "--scheduler-file",
+            str(file),
+        )
         until(lambda: file.exists() and file.stat().st_size, "no scheduler")
         self.address = str(json.loads(file.read_text())["address"])
         self.port = int(self.address.rpartition(":")[2])
@@ -92,10 +95,20 @@ class Cluster:
         script.write_text(POISON.format(poison={}, pause=pause) if preload is None else preload)
         self.workers.append(
             self.dask(
-                "worker", self.address, "--host", "127.0.0.1", "--nthreads", str(threads), "--dashboard-address", "127.0.0.1:0",
-                "--nanny" if nanny else "--no-nanny", "--preload", str(script),
-                "--local-directory", str(self.folder / "scratch"),
-            )  # fmt: skip
+                "worker",
+                self.address,
+                "--host",
+                "127.0.0.1",
+                "--nthreads",
+                str(threads),
+                "--dashboard-address",
+                "127.0.0.1:0",
+                "--nanny" if nanny else "--no-nanny",
+                "--preload",
+                str(script),
+                "--local-directory",
+                str(self.folder / "scratch"),
+            )
         )
 
     def ready(self) -> None:
@@ -130,30 +143,3 @@ def entries(folder: Path) -> list[dict[str, Any]]:
     """The manifest's entries without the time that they took."""
     runs = json.loads((folder / "manifest.json").read_text())["runs"]
     return [{key: value for key, value in run.items() if key not in {"wall_s", "cpu_s"}} for run in runs]
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    """A bucket of a server of this test, which every process that it starts finds."""
-    import boto3
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    settings = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
-    # A file system that was made for another server would be found again.
-    s3fs.S3FileSystem.clear_instance_cache()
-    with pytest.MonkeyPatch.context() as patch:
-        for key, value in settings.items():
-            patch.setenv(key, value)
-        boto3.client("s3").create_bucket(Bucket="sweeps")
-        yield "s3://sweeps"
-    server.stop()

@@ -18,8 +18,10 @@ from anabranch.cluster import start
 from anabranch.errors import AnabranchError, ClusterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from anabranch.api import PlannedRun
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +202,8 @@ def test_results_are_sent_back_where_workers_do_not_see_the_folder(
     cluster.work()
     whole = Destination.open
 
-    def hidden(self: Destination, *args: Any, **more: Any) -> list[str]:
-        missing = whole(self, *args, **more)
+    def hidden(self: Destination, runs: Sequence[PlannedRun], command: Sequence[str], *, resume: bool) -> list[str]:
+        missing = whole(self, runs, command, resume=resume)
         (self.out / self.token).unlink()
         return missing
 
@@ -210,17 +212,13 @@ def test_results_are_sent_back_where_workers_do_not_see_the_folder(
     same(tmp_path / "r", alone)
     # But not whatever their size.
     small = options(tmp_path, return_bytes=100)
-    results = anabranch.run(
-        alone / "a.toml", ["repeat=1"], out=tmp_path / "s", on=cluster.address, on_options=small
-    )
+    results = anabranch.run(alone / "a.toml", ["repeat=1"], out=tmp_path / "s", on=cluster.address, on_options=small)
     assert {run.status for run in results.manifest.runs} == {"failed"}
     assert "are too many to be sent back" in str(results.manifest.runs[0].message)
     assert json.loads((tmp_path / "s/manifest.json").read_text())["runs"][0]["status"] == "failed"
 
 
-def test_a_handle_tells_how_far_a_sweep_is_and_stops_it(
-    alone: Path, cluster: clusters.Cluster, tmp_path: Path
-) -> None:
+def test_a_handle_tells_how_far_a_sweep_is_and_stops_it(alone: Path, cluster: clusters.Cluster, tmp_path: Path) -> None:
     import distributed
 
     cluster.work(pause=0.05)
@@ -270,7 +268,8 @@ def test_endless_runs_are_stopped_and_marked(alone: Path, cluster: clusters.Clus
         assert results.flows["end_ns"].is_not_null().any()
         assert results.flows["end_ns"].is_null().any()
     # Resumed, it is run again.
-    again = anabranch.run(
-        alone / "a.toml", endless, out=tmp_path / "h", threads=1, time_limit_wall_s=1.0, resume=True
+    again = anabranch.run(alone / "a.toml", endless, out=tmp_path / "h", threads=1, time_limit_wall_s=1.0, resume=True)
+    assert (
+        again.manifest.runs[0].events != here.manifest.runs[0].events
+        or again.manifest.runs[0].wall_s != here.manifest.runs[0].wall_s
     )
-    assert again.manifest.runs[0].events != here.manifest.runs[0].events or again.manifest.runs[0].wall_s != here.manifest.runs[0].wall_s

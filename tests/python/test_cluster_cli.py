@@ -65,7 +65,9 @@ def test_processes_of_this_machine_make_the_same_and_say_little(tmp_path: Path) 
 def test_ctrl_c_stops_the_workers_and_leaves_what_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(LONG)
     line = [sys.executable, "-m", "anabranch", "run", "a.toml", "--out", "r", "--no-report", "--on", "local:2"]
-    process = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        line, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
         clusters.until(lambda: len(list(tmp_path.glob("r/runs/p*/run.json"))) >= 2, "no run", 120)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
@@ -168,7 +170,7 @@ def test_batch_systems_get_jobs_of_workers(
     options.write_text(
         f'[{kind}]\njobs = 3\ncores = 8\nprocesses = 8\nmemory = "16GB"\nqueue = "long"\nwalltime = {walltime}\n'
         'scheduler_options = { host = "127.0.0.1", dashboard_address = "127.0.0.1:0" }\n'
-        '[sweep]\nwait_s = 0.5\n'
+        "[sweep]\nwait_s = 0.5\n"
     )
     chosen = target.read(kind, options)
     assert chosen.workers == 3
@@ -192,18 +194,21 @@ def test_hosts_are_reached_by_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     options.write_text('[ssh]\nworker_options = { nthreads = 1, n_workers = 8 }\nremote_python = "/opt/bin/python"\n')
     asked: list[tuple[Any, Any]] = []
 
-    def cluster(names: list[str], **more: Any) -> None:
+    def cluster(names: list[str], **more: object) -> None:
         asked.append((names, more))
         raise RuntimeError("no such host")
 
     monkeypatch.setattr(distributed, "SSHCluster", cluster)
     with (
-        pytest.raises(ClusterError, match="cannot be started .RuntimeError: no such host"),
+        pytest.raises(ClusterError, match=r"cannot be started .RuntimeError: no such host"),
         start.connected(f"ssh:{hosts}", options),
     ):
         pass
     assert asked == [
-        (["head", "node1", "node2"], {"worker_options": {"nthreads": 1, "n_workers": 8}, "remote_python": "/opt/bin/python"})
+        (
+            ["head", "node1", "node2"],
+            {"worker_options": {"nthreads": 1, "n_workers": 8}, "remote_python": "/opt/bin/python"},
+        )
     ]
     hosts.write_text("head\n")
     with pytest.raises(ClusterError, match="expected at least two hosts"):

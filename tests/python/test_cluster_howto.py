@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import clusters
 import howtos
-import pytest
-from clusters import bucket  # noqa: F401 - a fixture
 from typer.testing import CliRunner
 
 import anabranch
@@ -19,12 +17,14 @@ from anabranch.cluster import target
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 PAGE = howtos.ROOT / "docs/how-to/run-on-a-cluster.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def files() -> dict[str, str]:
-    return {name: text for name, text in re.findall(r"<!-- ([\w.]+) -->\n\n```toml\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)}
+    return dict(re.findall(r"<!-- ([\w.]+) -->\n\n```toml\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE))
 
 
 def commands() -> list[str]:
@@ -32,7 +32,7 @@ def commands() -> list[str]:
     return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
 
 
-def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in files().items():
         (tmp_path / name).write_text(text)
@@ -50,7 +50,9 @@ def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatc
         return text
 
     try:
-        worker = cluster.dask(*shlex.split(real(dask[1]))[1:], "--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
+        worker = cluster.dask(
+            *shlex.split(real(dask[1]))[1:], "--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"
+        )
         cluster.workers.append(worker)
         ours = [line for line in lines if line.startswith("anabranch ") and "slurm" not in line]
         assert len(ours) == 4

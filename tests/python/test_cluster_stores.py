@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import clusters
 import polars as pl
 import pytest
-from clusters import bucket  # noqa: F401 - a fixture
 
 import anabranch
 from anabranch import places, stats
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def workers(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.Cluster]:  # noqa: ARG001, F811
+def workers(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.Cluster]:  # noqa: ARG001 - its settings
     cluster = clusters.Cluster(tmp_path_factory.mktemp("cluster"))
     cluster.work(pause=0.2)
     cluster.ready()
@@ -35,7 +34,7 @@ def objects(url: str) -> dict[str, bytes]:
     return {str(path)[len(url) + 1 :]: path.read_bytes() for path in found}
 
 
-def test_an_object_store_holds_the_bytes_of_a_folder(workers: clusters.Cluster, bucket: str, tmp_path: Path) -> None:  # noqa: F811
+def test_an_object_store_holds_the_bytes_of_a_folder(workers: clusters.Cluster, bucket: str, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(clusters.SCENARIO.replace("repeat = 20", "repeat = 3"))
     alone = anabranch.run(tmp_path / "a.toml", out=tmp_path / "r", threads=1)
     url = f"{bucket}/whole"
@@ -66,7 +65,9 @@ def test_an_object_store_holds_the_bytes_of_a_folder(workers: clusters.Cluster, 
     for name in ("p000-s1", "p000-s2", "p001-s1"):
         root.fs.rm(f"sweeps/whole/runs/{name}", recursive=True)  # type: ignore[attr-defined]
     (root / "runs/p001-s2/run.json").unlink()
-    kept = {name: json.loads((root / "runs" / name / "run.json").read_text())["wall_s"] for name in ("p000-s3", "p001-s3")}
+    kept = {
+        name: json.loads((root / "runs" / name / "run.json").read_text())["wall_s"] for name in ("p000-s3", "p001-s3")
+    }
     anabranch.run(tmp_path / "a.toml", out=url, on=workers.address, resume=True)
     again = objects(url)
     assert again.keys() == names
@@ -80,7 +81,7 @@ def test_an_object_store_holds_the_bytes_of_a_folder(workers: clusters.Cluster, 
     assert {run.run: run.transport for run in turned.manifest.runs}["p000-s1"] == "scdp"
 
 
-def test_another_experiment_is_not_deleted(workers: clusters.Cluster, bucket: str, tmp_path: Path) -> None:  # noqa: F811
+def test_another_experiment_is_not_deleted(workers: clusters.Cluster, bucket: str, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     url = f"{bucket}/other"
     anabranch.run(tmp_path / "a.toml", ["repeat=1"], out=url, on=workers.address)

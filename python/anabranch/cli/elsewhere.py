@@ -16,8 +16,9 @@ from anabranch.errors import AnabranchError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from anabranch import api
     from rich.console import Console
+
+    from anabranch import api
 
 ON = typer.Option(
     "--on",

@@ -203,9 +203,7 @@ def _run(job: Job, how: elsewhere.How, on: object, err: Console, *, fresh: bool)
     from anabranch.reproduce import estimate, runner  # noqa: PLC0415
 
     results, code = progress.watched(
-        lambda watch: runner.run(
-            job, threads=how.threads, on=on, limit_s=how.limit_s, fresh=fresh, progress=watch
-        ),
+        lambda watch: runner.run(job, threads=how.threads, on=on, limit_s=how.limit_s, fresh=fresh, progress=watch),
         err,
         total=len(job.plan.runs),
         remaining=progress.expected(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from anabranch import core
-    from anabranch.api import ListedRun
+    from anabranch.api import PlannedRun
 
 COPIED = ("manifest.json", "fabric.json")
 """What the core writes beside the runs."""
@@ -51,7 +51,7 @@ class Destination:
         """What workers are told."""
         return str(self.out) if self.staging is not None else str(self.out.resolve())
 
-    def open(self, runs: Sequence[ListedRun], command: Sequence[str], *, resume: bool) -> list[str]:
+    def open(self, runs: Sequence[PlannedRun], command: Sequence[str], *, resume: bool) -> list[str]:
         """Prepare the place; returns the runs that are to be made, the longest first."""
         if self.staging is None:
             missing = self.sweep.open(str(self.out), command, resume=resume)
@@ -68,7 +68,7 @@ class Destination:
         self._copy()
         return missing
 
-    def _kept(self, runs: Sequence[ListedRun]) -> Mapping[str, str]:
+    def _kept(self, runs: Sequence[PlannedRun]) -> Mapping[str, str]:
         """Entries, by name, of the runs that the object store has; those that it has under another name are moved.
 
         Other runs stay, for another experiment, unless they are in the way; pieces of runs go.

@@ -144,7 +144,7 @@ class Connection:
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"no worker came to {self.client.scheduler.address} in {self.settings.wait_s:.0f} s",
-                    hint="start one with `dask worker ADDRESS`, or raise `wait_s` in the section [sweep] of --on-options",
+                    hint="start one with `dask worker ADDRESS`, or raise `wait_s` in [sweep] of --on-options",
                 )
             time.sleep(0.1)
 

@@ -105,9 +105,7 @@ def estimate(runs: Sequence[api.PlannedRun], times: Times | None, *, speed: floa
         Runs at a time; 0: one per core.
     """
     each = [_seconds(run, times, speed) for run in runs]
-    return Estimate(
-        together([seconds for seconds, _ in each], threads), len(each), sum(known for _, known in each)
-    )
+    return Estimate(together([seconds for seconds, _ in each], threads), len(each), sum(known for _, known in each))
 
 
 def _seconds(run: api.PlannedRun, times: Times | None, speed: float) -> tuple[float, bool]:
