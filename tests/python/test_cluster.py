@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import clusters
+import duckdb
 import pytest
 
 import anabranch
@@ -76,6 +77,8 @@ def test_a_worker_that_is_killed_costs_nothing(alone: Path, cluster: clusters.Cl
         # What is there can be read while the others go on.
         partial = anabranch.load(tmp_path / "r")
         seen.append(partial.flows["run"].n_unique())
+        parts = f"{tmp_path}/r/runs/p*/flows.parquet"
+        assert len(duckdb.sql(f"SELECT run, count(*) FROM '{parts}' GROUP BY run").fetchall()) >= 7
         assert {run.status for run in partial.manifest.runs} == {"complete", "interrupted"}
         cluster.workers[0].kill()
 
