@@ -63,6 +63,9 @@ class StandIn(ModuleType):
     class ScenarioError(Exception):
         """As the core raises it."""
 
+    class RunPanic(RuntimeError):  # noqa: N818 - the core's name
+        """As the core raises it."""
+
     def __init__(self) -> None:
         super().__init__("anabranch._core")
         self.fixture = fixtures.Fixture()
@@ -107,6 +110,7 @@ class StandIn(ModuleType):
         threads: int,
         command: list[str],
         resume: bool,
+        limit_s: float | None,  # noqa: ARG002
         progress: Callable[[str], bool],
     ) -> str:
         from pathlib import Path

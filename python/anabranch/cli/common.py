@@ -25,8 +25,8 @@ TERMINATED = 143
 
 EXIT_CODES = """\
 Exit codes: 0 every run is complete; 1 a run stalled, reached a time limit (partial results are kept and marked) or
-failed on another machine, or the simulator is not installed; 2 bad input, or output that cannot be written; 130 interrupted with Ctrl-C, 143 by
-SIGTERM (finished runs are kept); 70 a fault of this program.
+failed on another machine, or the simulator is not installed; 2 bad input, or output that cannot be written; 130
+interrupted with Ctrl-C, 143 by SIGTERM (finished runs are kept); 70 a fault of this program.
 """
 
 HINTS = {
