@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from anabranch.api import Plan, PlannedRun, plan, run
     from anabranch.errors import AnabranchError, ResultError, ScenarioError
     from anabranch.results import Results, load
+    from anabranch.sweeps import Sweep, sweep
     from anabranch.version import __version__
 
 __all__ = [
@@ -32,12 +33,14 @@ __all__ = [
     "ResultError",
     "Results",
     "ScenarioError",
+    "Sweep",
     "__version__",
     "findings",
     "load",
     "plan",
     "run",
     "stats",
+    "sweep",
 ]
 
 _HOME = {
@@ -47,10 +50,12 @@ _HOME = {
     "ResultError": "errors",
     "Results": "results",
     "ScenarioError": "errors",
+    "Sweep": "sweeps",
     "__version__": "version",
     "load": "results",
     "plan": "api",
     "run": "api",
+    "sweep": "sweeps",
 }
 """Public name to the module that it comes from (PEP 562)."""
 

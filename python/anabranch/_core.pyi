@@ -9,6 +9,9 @@ _Limits: TypeAlias = tuple[int, int, int, int, int]
 class ScenarioError(Exception):
     """The scenario cannot be read or run; the text names file, line, key and a suggestion."""
 
+class RunPanic(RuntimeError):  # noqa: N818 - it is one
+    """A run panicked, which is a fault of the simulator; the text names the run."""
+
 def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
     """List the runs of a scenario without running any.
 
@@ -30,16 +33,51 @@ def run(
     threads: int,
     command: list[str],
     resume: bool,
+    limit_s: float | None,
     progress: Callable[[str], bool] | None,
     /,
 ) -> str:
     """Run a scenario and write its results to `out`; returns the manifest as JSON.
 
     `threads` 0 means one per core. `resume` keeps the complete runs that `out` has already, if their hash is the same.
+    `limit_s` is the wall-clock time that each run may take; one that takes longer is stopped and marked ``wall_limit``.
     `progress` gets, a few times per second, JSON ``{"runs_done", "runs_kept", "runs_total", "simulated_ns",
     "events", "events_per_s", "eta_s", "current"}``, and returns False to ask for an interruption:
     finished runs are kept, the others are marked ``interrupted`` in the manifest.
     """
+
+@final
+class Sweep:
+    """The runs of a scenario, made one by one, here or on other machines, and the result folder while they end."""
+
+    def __new__(cls, path: str, overrides: list[str], seeds: int | None, /) -> Self: ...
+    def data_files(self) -> set[str]:
+        """Return the files that the scenario names, relative to its own."""
+
+    def hash(self, run: str, /) -> str:
+        """Return the hash of all that a run depends on."""
+
+    def run_one(self, run: str, folder: str, limit_s: float | None, progress: Callable[[str], bool] | None, /) -> str:
+        """Make one run in a folder of its own, which holds what ``runs/RUN`` of a result folder does.
+
+        Returns the run's entry as JSON. `progress` is as for `run`. If this raises, nothing is left.
+        """
+
+    def open(self, out: str, command: list[str], resume: bool, elsewhere: list[str] | None, /) -> list[str]:
+        """Open the result folder, write its manifest, and return the runs that are to be made, the longest first.
+
+        `elsewhere`, entries as JSON, says that results are kept elsewhere, and which are there; `out` then takes only
+        the manifest and the fabric.
+        """
+
+    def enter(self, entry: str, /) -> None:
+        """Note in the manifest how a run ended whose folder is in its place."""
+
+    def fail(self, run: str, message: str, /) -> None:
+        """Note in the manifest that a run failed."""
+
+    def close(self) -> None:
+        """Write the manifest for the last time, and let go of the folder."""
 
 def codec_bench(
     symbol_size: int,
@@ -151,6 +189,9 @@ def reference() -> str:
 
 def version() -> str:
     """Return the version of the core."""
+
+def identity() -> str:
+    """Return what decides the results of runs, as JSON ``{"version", "model", "sources"}``: hash of the sources."""
 
 class RoutingError(Exception):
     """A question about routing that has no answer; the text says what is wrong and what was expected."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import core, outputs
-from anabranch.errors import ScenarioError
+from anabranch import core, outputs, places
+from anabranch.errors import AnabranchError, ScenarioError
 from anabranch.progress_line import Line, interactive
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ class Plan:
 
 LAST_SEED = 2**63 - 1
 """Largest seed: result tables hold signed numbers of 64 bits."""
+
+MOST_SECONDS = 1e9
+"""Longest limit of wall-clock time: 30 years."""
 
 MOST_SEEDS = 1_000_000
 """Most seeds of a scenario: it may have so many runs."""
@@ -138,6 +141,9 @@ def run(
     out: str | Path | None = None,
     seeds: int | None = None,
     threads: int = 0,
+    on: object = None,
+    on_options: str | Path | None = None,
+    time_limit_wall_s: float | None = None,
     resume: bool = False,
     force: bool = False,
     command: Sequence[str] | None = None,
@@ -152,12 +158,21 @@ def run(
     overrides
         ``key=value`` settings that replace those of the file.
     out
-        Folder for the results; default: ``out/NAME`` below the working directory, NAME that of the file and the
-        settings.
+        Folder for the results, or its URL in an object store (``s3://...``), which needs `on`; default: ``out/NAME``
+        below the working directory, NAME that of the file and the settings.
     seeds
         Number of seeds; default: what the scenario says.
     threads
         Runs at a time; 0: one per core. Results do not depend on it.
+    on
+        What the runs are made on, instead of threads of this process: ``local:4``, ``tcp://scheduler:8786``, ``slurm``,
+        ``pbs``, ``lsf``, ``ssh:HOSTFILE``, or a client of Dask (``docs/how-to/run-on-a-cluster.md``). Results do not
+        depend on it.
+    on_options
+        TOML file with options for `on`.
+    time_limit_wall_s
+        Seconds of wall-clock time that each run may take. One that takes longer is stopped; what had happened until
+        then is kept, with the status ``wall_limit``, and `resume` makes it again.
     resume
         Keep the complete runs that `out` has already, if they are of the same scenario, seed and model.
     force
@@ -166,8 +181,9 @@ def run(
         Command line to keep in the manifest; default: the equivalent ``anabranch run``.
     progress
         Called a few times per second with ``runs_done``, ``runs_kept``, ``runs_total``, ``simulated_ns``, ``events``,
-        ``events_per_s``, ``eta_s`` and ``current``; returns False to ask for an interruption. True: a line on standard
-        error that says how far it is; default: that line in a notebook or on a terminal, else nothing.
+        ``events_per_s``, ``eta_s`` and ``current``, and with `on` also ``runs_running``, ``runs_failed`` and
+        ``threads``; returns False to ask for an interruption. True: a line on standard error that says how far it is;
+        default: that line in a notebook or on a terminal, else nothing.
 
     Returns
     -------
@@ -179,22 +195,42 @@ def run(
     ScenarioError
         If the scenario cannot be read or run.
     AnabranchError
-        If `out` holds files that are no results, or finished runs that would be lost.
+        If `out` holds files that are no results, or runs that would be lost, or what `on` names cannot be used.
+        Runs that fail on other machines are no error of this function: they have the status ``failed``.
     """
     # Imported here: planning and `--help` need no Polars.
     from anabranch.results import load  # noqa: PLC0415
 
     _check_seeds(seeds)
+    if time_limit_wall_s is not None and not 0 < time_limit_wall_s < MOST_SECONDS:
+        raise AnabranchError(f"a limit of {time_limit_wall_s} s: expected a time above 0")
     out = outputs.default(Path(path), overrides, seeds=seeds) if out is None else out
-    outputs.check(Path(out))
-    if not force and outputs.finished(Path(out)):
-        outputs.guard(Path(out), plan(path, overrides, seeds=seeds).runs, resume=resume)
+    if on is None and places.is_url(out):
+        raise AnabranchError(
+            f"{out}: threads of this process write into a folder only", hint="say what to run on, too: --on local:4"
+        )
+    where = places.reached(out)
+    outputs.check(where)
+    if not force and outputs.finished(where):
+        outputs.guard(where, plan(path, overrides, seeds=seeds).runs, resume=resume)
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
     shown = Line() if progress is True or (progress is None and interactive(sys.stderr)) else None
     tell = shown or progress or None
+    if on is not None:
+        from anabranch.cluster.run import run as run_elsewhere  # noqa: PLC0415 - Dask is needed there only
+
+        try:
+            run_elsewhere(
+                path, tuple(overrides), where, seeds=seeds, on=on, options=on_options, limit_s=time_limit_wall_s,
+                resume=resume, command=line, tell=None if tell is True else tell,
+            )  # fmt: skip
+        finally:
+            if shown is not None:
+                shown.end()
+        return load(where)
     told = None if tell is None or tell is True else lambda text: bool(tell(json.loads(text)))
     try:
-        _call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, told)
+        _call("run", str(path), list(overrides), seeds, str(out), threads, line, resume, time_limit_wall_s, told)
     finally:
         if shown is not None:
             shown.end()

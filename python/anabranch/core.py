@@ -6,12 +6,14 @@ Nothing else in the package imports ``anabranch._core``.
 from __future__ import annotations
 
 import importlib
+import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from anabranch.errors import CodecError, CoreMissingError, RoutingError, ScenarioError, TrafficError
+from anabranch.errors import CodecError, CoreMissingError, PanicError, RoutingError, ScenarioError, TrafficError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
 
@@ -47,11 +49,76 @@ def call(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes
     CoreMissingError
         If the extension is not installed.
     """
+    with _translated() as core:
+        return cast("Callable[..., str]", getattr(core, function))(*arguments)
+
+
+@contextmanager
+def _translated() -> Iterator[ModuleType]:
+    """Give the core, and turn its errors about scenarios and runs into the package's own."""
     core = _module()
     try:
-        return cast("Callable[..., str]", getattr(core, function))(*arguments)
+        yield core
     except core.ScenarioError as error:
         raise ScenarioError(str(error)) from error
+    except core.RunPanic as error:
+        raise PanicError(str(error)) from error
+
+
+def identity() -> dict[str, str]:
+    """What decides the results of runs: ``version``, ``model``, and a hash of the ``sources``."""
+    return cast("dict[str, str]", json.loads(call("identity")))
+
+
+class Sweep:
+    """The runs of a scenario, made one by one, here or elsewhere; ``_core.pyi`` documents the methods.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be read, or a run not be made.
+    PanicError
+        If a run panics.
+    OSError
+        If results cannot be written.
+    """
+
+    def __init__(self, path: str, overrides: Sequence[str], seeds: int | None) -> None:
+        with _translated() as core:
+            self._core = core.Sweep(path, list(overrides), seeds)
+
+    def data_files(self) -> list[str]:
+        """The files that the scenario names, relative to its own."""
+        return sorted(self._core.data_files())
+
+    def hash(self, run: str) -> str:
+        """The hash of all that a run depends on."""
+        return cast("str", self._core.hash(run))
+
+    def run_one(self, run: str, folder: str, limit_s: float | None, progress: Callable[[str], bool] | None) -> str:
+        """Make one run in a folder of its own; returns its entry in the manifest, as JSON."""
+        with _translated():
+            return cast("str", self._core.run_one(run, folder, limit_s, progress))
+
+    def open(self, out: str, command: Sequence[str], *, resume: bool, elsewhere: list[str] | None = None) -> list[str]:
+        """Open the result folder; returns the runs that are to be made, the longest first."""
+        with _translated():
+            return cast("list[str]", self._core.open(out, list(command), resume, elsewhere))
+
+    def enter(self, entry: str) -> None:
+        """Note in the manifest how a run ended whose folder is in its place."""
+        with _translated():
+            self._core.enter(entry)
+
+    def fail(self, run: str, message: str) -> None:
+        """Note in the manifest that a run failed."""
+        with _translated():
+            self._core.fail(run, message)
+
+    def close(self) -> None:
+        """Write the manifest for the last time."""
+        with _translated():
+            self._core.close()
 
 
 def traffic_bin(

@@ -59,5 +59,13 @@ class IncompleteError(CodecError):
         self.missing = missing
 
 
+class ClusterError(AnabranchError):
+    """Machines that cannot be used for a sweep, or were lost during it; what had finished is kept."""
+
+
 class CoreMissingError(AnabranchError):
     """The compiled simulator is not installed."""
+
+
+class PanicError(RuntimeError):
+    """A run made the simulator panic, which is a fault of the simulator; the message names the run."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from anabranch import places
 from anabranch.errors import ResultError
 
 if TYPE_CHECKING:
@@ -17,8 +18,14 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the result layout that this package reads."""
 
-STATUSES = ("complete", "stalled", "time_limit", "interrupted")
-"""How a run can end."""
+FINAL = ("complete", "stalled", "time_limit")
+"""How a run can end that would end so again: `--resume` keeps it."""
+
+EMPTY = ("interrupted", "failed")
+"""How a run can end that has no results, or none that count."""
+
+STATUSES = (*FINAL, "wall_limit", *EMPTY)
+"""How a run can end. ``wall_limit``: it has the results of what had happened until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +169,11 @@ class Manifest:
     def incomplete(self) -> tuple[RunEntry, ...]:
         """Runs that did not complete."""
         return tuple(run for run in self.runs if not run.complete)
+
+    @property
+    def waiting(self) -> tuple[RunEntry, ...]:
+        """Runs that were not begun, or were interrupted."""
+        return tuple(run for run in self.runs if run.status == "interrupted")
 
 
 def parse(text: str, *, where: str = "manifest.json") -> Manifest:
@@ -320,9 +332,11 @@ def _caught_up(manifest: Manifest, folder: Path) -> Manifest:
     """A manifest with the runs that ended after it was last written: their program was killed, or still runs."""
 
     def entry(run: RunEntry) -> RunEntry:
-        if run.status != "interrupted":
+        if run.status in FINAL:
             return run
         path = folder / "runs" / run.run / "run.json"
+        if places.is_url(folder) and not path.is_file():
+            return run  # known from a listing
         try:
             own = _run(json.loads(path.read_bytes()), str(path))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ResultError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from anabranch import stats
+from anabranch.manifest import EMPTY
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -15,7 +16,9 @@ STATUS = {
     "complete": "complete",
     "stalled": "STALLED: flows wait and nothing is scheduled",
     "time_limit": "TIME LIMIT reached before every flow finished",
+    "wall_limit": "WALL-CLOCK LIMIT reached: stopped, partial results kept",
     "interrupted": "INTERRUPTED: not finished, no results kept",
+    "failed": "FAILED: no results",
 }
 """Run status to words."""
 
@@ -34,7 +37,7 @@ def notes(results: Results) -> list[str]:
             f"{len(incomplete)} of {len(results.manifest.runs)} runs did not complete: {names}{more}; "
             "statistics cover the flows that finished"
         )
-    runs = results.runs.filter(pl.col("status") != "interrupted")
+    runs = results.runs.filter(~pl.col("status").is_in(EMPTY))
     if runs.is_empty():
         return [*found, "no run has results"]
     seeds = runs.group_by(results.keys).agg(pl.col("seed").unique().sort())["seed"].to_list()

@@ -13,8 +13,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch import targets
+from anabranch import places, targets
 from anabranch.errors import AnabranchError
+from anabranch.manifest import FINAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 OWN = frozenset({"manifest.json", "fabric.json", "report.html"})
 """Files that ``anabranch run`` writes into the folder."""
 
-RUN = re.compile(r"\.?p\d+-s\d+(\.part)?")
+RUN = re.compile(r"\.?p\d+-s\d+(\.part|\.[0-9a-f]{8}\.part)?")
 """Folders below ``runs/``; with a dot: drafts of a run that was being written when its program ended."""
 
 TABLES = frozenset({"flows.parquet", "links.parquet", "blocks.parquet", "series.parquet", "run.json"})
@@ -134,19 +135,18 @@ def finished(folder: Path) -> dict[str, str]:
     listed: dict[str, str] = {}
     try:
         for run in json.loads((folder / "manifest.json").read_bytes())["runs"]:
-            if run["status"] != "interrupted":
+            if run["status"] in FINAL:
                 listed[str(run["run"])] = str(run.get("scenario_hash", ""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     found = {}
-    for home in sorted(folder.glob("runs/p*")):
-        if not (home / "flows.parquet").is_file():
-            continue
+    homes = [home for home in sorted(folder.glob("runs/p*"), key=str) if (home / "flows.parquet").is_file()]
+    for home, content in zip(homes, places.contents([home / "run.json" for home in homes]), strict=True):
         try:
-            entry = json.loads((home / "run.json").read_bytes())
-            if entry["status"] != "interrupted":
+            entry = json.loads(content or b"")
+            if entry["status"] in FINAL:
                 found[home.name] = str(entry["scenario_hash"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             found[home.name] = listed.get(home.name, "")
     return found
 
@@ -205,6 +205,9 @@ def _origin(folder: Path) -> str:
 
 def put(path: Path, data: str | bytes) -> None:
     """Write a file by rename, making its folder: nobody sees half of it, and a failure leaves nothing behind."""
+    if places.is_url(path):
+        path.write_bytes(data.encode(errors="replace") if isinstance(data, str) else data)
+        return
     with targets.whole(path) as draft:
         # Names of files that are no text (surrogates) are no text in UTF-8 either.
         draft.write_bytes(data.encode(errors="replace") if isinstance(data, str) else data)

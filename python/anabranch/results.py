@@ -7,6 +7,7 @@ keys, ``transport``, ``seed`` and ``status``.
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anabranch import manifest as manifests
-from anabranch import schema
+from anabranch import places, schema
 from anabranch.errors import ResultError
 from anabranch.fabric import Fabric
 
@@ -45,13 +46,17 @@ AGAIN = (
 """What to do about a damaged file."""
 
 
+AT_ONCE = 32
+"""Files of an object store that are looked at at a time."""
+
+
 def load(folder: str | Path) -> Results:
     """Open the results of an experiment.
 
     Parameters
     ----------
     folder
-        Folder that ``anabranch run FILE --out DIR`` wrote.
+        Folder that ``anabranch run FILE --out DIR`` wrote, or its URL in an object store.
 
     Returns
     -------
@@ -63,7 +68,7 @@ def load(folder: str | Path) -> Results:
     ResultError
         If the folder is missing, incomplete or not a result folder.
     """
-    return Results(Path(folder))
+    return Results(places.reached(folder))
 
 
 class Results:
@@ -87,6 +92,7 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._layouts: dict[Path, Mapping[str, pl.DataType]] = {}
         self.manifest: Manifest = manifests.read(folder)
         names = list(dict.fromkeys(key for run in self.manifest.runs for key in run.point))
         self._columns = {key: f"point.{key}" if key in _TAKEN else key for key in names}
@@ -233,10 +239,22 @@ class Results:
         paths = self._paths(table)
         about = self.runs.select("run", *self.keys, "seed", "status").lazy()
         # Files of one layout are one scan: Polars takes 20 times as long for as many scans of a file each.
-        layouts = groupby(((run, path, _layout(path, columns)) for run, path in paths), key=itemgetter(2))
-        frames = [_scan([(run, path) for run, path, _ in files], columns, layout) for layout, files in layouts]
+        layouts = zip(paths, self._layouts_of(paths, columns), strict=True)
+        alike = groupby(((run, path, layout) for (run, path), layout in layouts), key=itemgetter(2))
+        frames = [_scan([(run, path) for run, path, _ in files], columns, layout) for layout, files in alike]
         frame = pl.concat(frames) if frames else pl.LazyFrame(schema=columns)
         return frame.join(about, on="run", how="left", maintain_order="left")
+
+    def _layouts_of(
+        self, paths: Sequence[tuple[str, Path]], columns: Mapping[str, pl.DataType]
+    ) -> list[Mapping[str, pl.DataType]]:
+        """The columns of files; those of an object store, which do not change, are looked at once, many at a time."""
+        if not places.is_url(self.folder):
+            return [_layout(path, columns) for _, path in paths]
+        new = [path for _, path in paths if path not in self._layouts]
+        with ThreadPoolExecutor(max(1, min(len(new), AT_ONCE))) as threads:
+            self._layouts.update(zip(new, threads.map(lambda path: _layout(path, columns), new), strict=True))
+        return [self._layouts[path] for _, path in paths]
 
     def _paths(self, table: str) -> list[tuple[str, Path]]:
         paths = []
@@ -257,7 +275,13 @@ def _scan(
 ) -> pl.LazyFrame:
     """Open the files of some runs, which have the same columns; those that they lack are null."""
     # A folder may be named `a[1]` or `a=1`: no pattern, no partition.
-    frame = pl.scan_parquet([path for _, path in files], glob=False, hive_partitioning=False, include_file_paths=_FILE)
+    frame = pl.scan_parquet(
+        [path if isinstance(path, Path) else str(path) for _, path in files],
+        glob=False,
+        hive_partitioning=False,
+        include_file_paths=_FILE,
+        storage_options=dict(places.storage_options(files[0][1])) or None,
+    )
     # A resumed experiment may hold runs of one in which they had another name.
     run = pl.col(_FILE).replace_strict({str(path): run for run, path in files}, return_dtype=pl.String)
     return frame.with_columns(run.alias("run")).select(

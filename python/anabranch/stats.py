@@ -23,6 +23,7 @@ import polars as pl
 
 from anabranch.errors import StatisticsError
 from anabranch.fabric import LEVELS
+from anabranch.manifest import EMPTY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -212,7 +213,7 @@ class Same:
 
 def same_runs(results: Results) -> list[Same]:
     """Sweep points of which several seeds gave the same run, by the fingerprints of their event traces."""
-    runs = results.runs.filter((pl.col("status") != "interrupted") & (pl.col("fingerprint") != ""))
+    runs = results.runs.filter(~pl.col("status").is_in(EMPTY) & (pl.col("fingerprint") != ""))
     counted = runs.group_by(results.keys, maintain_order=True).agg(
         pl.len().alias("seeds"), pl.col("fingerprint").n_unique().alias("distinct")
     )
@@ -224,7 +225,7 @@ def same_runs(results: Results) -> list[Same]:
 
 def repeated_seeds(results: Results) -> set[int]:
     """Seeds that gave, at every sweep point, the same run as an earlier seed, by the fingerprints."""
-    runs = results.runs.filter((pl.col("status") != "interrupted") & (pl.col("fingerprint") != ""))
+    runs = results.runs.filter(~pl.col("status").is_in(EMPTY) & (pl.col("fingerprint") != ""))
     rows = runs.sort("seed", *results.keys).group_by("seed", maintain_order=True).agg(pl.col("fingerprint"))
     seen: set[tuple[str, ...]] = set()
     repeated = set()

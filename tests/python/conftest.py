@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -62,6 +63,9 @@ class StandIn(ModuleType):
     class ScenarioError(Exception):
         """As the core raises it."""
 
+    class RunPanic(RuntimeError):  # noqa: N818 - the core's name
+        """As the core raises it."""
+
     def __init__(self) -> None:
         super().__init__("anabranch._core")
         self.fixture = fixtures.Fixture()
@@ -106,6 +110,7 @@ class StandIn(ModuleType):
         threads: int,
         command: list[str],
         resume: bool,
+        limit_s: float | None,  # noqa: ARG002
         progress: Callable[[str], bool],
     ) -> str:
         from pathlib import Path
@@ -160,3 +165,31 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A bucket of an S3 server on loopback, which every process that a test starts finds."""
+    import boto3
+    import s3fs
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    settings = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    # A file system that was made for another server would be found again.
+    s3fs.S3FileSystem.clear_instance_cache()
+    with pytest.MonkeyPatch.context() as patch:
+        for key, value in settings.items():
+            patch.setenv(key, value)
+        boto3.client("s3").create_bucket(Bucket="sweeps")
+        yield "s3://sweeps"
+    server.stop()

@@ -82,6 +82,7 @@ def test_dry_run_lists_and_writes_nothing(core: StandIn, folder: Path) -> None:
         "packets": 21_000,
         "samples": 0,
         "memory_bytes": 190_000,
+        "seconds": 0.021,
     }
     assert list(folder.iterdir()) == []
     assert {call[0] for call in core.calls} == {"plan"}

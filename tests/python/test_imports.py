@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAVY = {
-    "altair", "jinja2", "markdown_it", "matplotlib", "numpy", "pandas", "polars", "rich", "scipy", "statsmodels",
-    "vl_convert",
+    "altair", "bokeh", "dask", "distributed", "fsspec", "jinja2", "markdown_it", "matplotlib", "numpy", "pandas",
+    "polars", "rich", "scipy", "statsmodels", "upath", "vl_convert",
 }  # fmt: skip
 
 PROBE = """

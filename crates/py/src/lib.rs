@@ -7,15 +7,17 @@
 mod codec;
 mod powerlaw;
 mod routing;
+mod sweep;
 mod traffic;
 
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{self, Plan};
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 pyo3::create_exception!(
@@ -23,6 +25,13 @@ pyo3::create_exception!(
     ScenarioError,
     pyo3::exceptions::PyException,
     "The scenario cannot be read or run; the text names file, line, key and a suggestion."
+);
+
+pyo3::create_exception!(
+    _core,
+    RunPanic,
+    pyo3::exceptions::PyRuntimeError,
+    "A run panicked, a fault of the simulator; the text names the run."
 );
 
 /// How often progress is told.
@@ -41,15 +50,25 @@ mod _core {
     #[pymodule_export]
     use super::routing::{RoutingError, routing};
     #[pymodule_export]
+    use super::sweep::Sweep;
+    #[pymodule_export]
     use super::traffic::{TrafficError, traffic_bin};
     #[pymodule_export]
-    use super::{ScenarioError, plan, reference, run, runs, schema, version};
+    use super::{RunPanic, ScenarioError, identity, plan, reference, run, runs, schema, version};
 }
 
 /// Version of the core.
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// What decides the results of runs, as JSON: version, version of the model, hash of the sources.
+#[pyfunction]
+fn identity() -> String {
+    let identity =
+        json!({"version": version(), "model": anabranch_sim::MODEL.to_string(), "sources": env!("ANABRANCH_SOURCES")});
+    identity.to_string()
 }
 
 /// JSON Schema of scenario files.
@@ -73,6 +92,7 @@ fn to_python(error: LabError) -> PyErr {
     match error {
         LabError::Scenario(e) => ScenarioError::new_err(e.to_string()),
         LabError::Store(e) => PyOSError::new_err(e.to_string()),
+        panic @ LabError::Panic { .. } => RunPanic::new_err(panic.to_string()),
     }
 }
 
@@ -123,20 +143,45 @@ fn run(
     threads: usize,
     command: Vec<String>,
     resume: bool,
+    limit_s: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let plan = load(path, overrides, seeds)?;
-    let view = Progress::new(plan.runs.len());
+    let view = Progress::new(plan.runs.len()).with_limit(limit(limit_s)?);
     let request = Request { out: Path::new(out), threads, command, resume };
-    let manifest = py.detach(|| {
+    let manifest = watched(py, &plan, &view, progress.as_ref(), || lab::run(&plan, &request, &view))?;
+    serde_json::to_string(&manifest).map_err(|e| PyOSError::new_err(e.to_string()))
+}
+
+/// Time on the wall that a run may take.
+fn limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let limit = seconds.map(Duration::try_from_secs_f64).transpose();
+    limit.map_err(|e| PyValueError::new_err(format!("limit on the wall-clock time: {e}")))
+}
+
+/// Does the work without holding the interpreter, and tells `progress` how far it is.
+fn watched<T: Send>(
+    py: Python<'_>,
+    plan: &Plan,
+    view: &Progress,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce() -> Result<T, LabError> + Send,
+) -> PyResult<T> {
+    py.detach(|| {
+        let ended = &AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let worker = scope.spawn(|| lab::run(&plan, &request, &view));
+            let caller = std::thread::current();
+            let worker = scope.spawn(move || {
+                // Also when it panics.
+                let _wake = Wake(ended, caller);
+                work()
+            });
             let mut told = Ok(());
             let clock = clock();
-            while !worker.is_finished() {
+            while !ended.load(Ordering::Acquire) {
                 std::thread::park_timeout(TICK);
                 if told.is_ok() {
-                    told = tell(&plan, &view, clock, progress.as_ref());
+                    told = tell(plan, view, clock, progress);
                     if told.is_err() {
                         view.interrupt();
                     }
@@ -147,8 +192,17 @@ fn run(
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         })
-    })?;
-    serde_json::to_string(&manifest).map_err(|e| PyOSError::new_err(e.to_string()))
+    })
+}
+
+/// Wakes the thread that waits for an end.
+struct Wake<'a>(&'a AtomicBool, std::thread::Thread);
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+        self.1.unpark();
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "progress is told in wall-clock time")]

@@ -1,14 +1,16 @@
 //! From a plan to a result folder: runs everything, writes each run as it ends, and the manifest from the first to the last.
 
-use crate::manifest::INTERRUPTED;
-use crate::{Manifest, RunEntry, SCHEMA, Store, StoreError};
-use anabranch_sim::experiment::{Progress, run_all};
-use anabranch_sim::network::{Conservation, Ending};
+use crate::manifest::{FAILED, INTERRUPTED};
+use crate::{Draft, Manifest, RunEntry, SCHEMA, Store, StoreError};
+use anabranch_sim::experiment::{Progress, Spent, Stopped, run_all};
+use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::{Conservation, Ending, Network};
 use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Why an experiment could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +21,14 @@ pub enum LabError {
     /// Results cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A run panicked: a fault of the simulator.
+    #[error("run {run}: the simulator panicked: {message}")]
+    Panic {
+        /// Its name.
+        run: String,
+        /// What the panic said.
+        message: String,
+    },
 }
 
 /// Where and how to run a plan.
@@ -34,61 +44,108 @@ pub struct Request<'a> {
     pub resume: bool,
 }
 
+impl LabError {
+    fn from_stopped(plan: &Plan, stopped: Stopped<Self>) -> Self {
+        match stopped {
+            Stopped::Failed(error) => error,
+            Stopped::Panicked { run, message } => Self::Panic { run: plan.runs[run].name(), message },
+        }
+    }
+}
+
 /// Runs a plan into a folder. Interrupted (through `progress`) or not, the manifest lists every run of the plan; it is there
 /// before the first run begins, so that a program that is killed leaves a folder that can be read and resumed.
 ///
 /// # Errors
 /// If a run is impossible or a file cannot be written. Runs that had ended are on disk.
 pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Manifest, LabError> {
-    let (store, kept) =
-        if request.resume { Store::resume(request.out)? } else { (Store::create(request.out)?, Vec::new()) };
-    if let Some(first) = plan.runs.first() {
-        store.write_fabric(&plan.prepare(first)?.graph)?;
-    }
-    let book = Book::open(&store, plan, request, adopt(&store, plan, kept)?)?;
-    let missing = longest_first(plan, book.missing())?;
+    let book = Book::open(plan, request)?;
+    let missing = book.missing(plan)?;
     progress.keep(plan.runs.len() - missing.len());
-    let outcome = run_all::<LabError>(
+    let outcome = run_all(
         &missing,
         request.threads,
         progress,
-        |i| {
-            let run = &plan.runs[i];
-            let mut network = plan.network(run)?;
-            let captures = plan.captures(run, network.graph())?;
-            if !captures.is_empty() {
-                store.begin_captures(&run.name(), |files| network.capture(captures, files))?;
-            }
-            Ok(network)
-        },
+        |i| begin(plan, &plan.runs[i], &book.store.draft(&plan.runs[i].name())),
         |i, record, spent| {
-            let run = &plan.runs[i];
-            let unfinished = matches!(record.ending, Ending::TooLarge(..) | Ending::Refused(_));
-            if unfinished || record.captures.is_err() {
-                store.remove_draft(&run.name())?;
-            }
-            if let Ending::TooLarge(needs, why) = &record.ending {
-                return Err(plan.too_large(run, *needs, why).into());
-            }
-            if let Ending::Refused(why) = &record.ending {
-                return Err(plan.refused(run, why).into());
-            }
-            if let Err(source) = record.captures {
-                return Err(store.capture_failed(&run.name(), source).into());
-            }
-            let entry = RunEntry::new(run, &record, spent);
-            store.write_run(&entry, &record)?;
+            let draft = book.store.draft(&plan.runs[i].name());
+            let entry = end(plan, &plan.runs[i], &draft, record, spent, progress.limit())?;
+            book.store.finish(&entry.run, &draft)?;
             Ok(book.enter(i, entry)?)
         },
     );
     let closed = book.close();
-    outcome?; // What stopped the runs says more than that the manifest could not be written either.
+    // What stopped the runs says more than that the manifest could not be written either.
+    outcome.map_err(|stopped| LabError::from_stopped(plan, stopped))?;
     Ok(closed?)
 }
 
-/// The manifest while runs end.
-struct Book<'a> {
-    store: &'a Store,
+/// Runs one run of a plan, by its number, into a folder of its own, which is made: what is in it is what [`run`] makes of the run.
+///
+/// # Errors
+/// If the run is impossible or a file cannot be written; then nothing is left.
+pub fn run_one(plan: &Plan, i: usize, folder: &Path, progress: &Progress) -> Result<RunEntry, LabError> {
+    let draft = Draft::at(folder.to_owned());
+    let ended = Mutex::new(None);
+    let outcome = run_all(
+        &[i],
+        1,
+        progress,
+        |i| begin(plan, &plan.runs[i], &draft),
+        |i, record, spent| {
+            let entry = end(plan, &plan.runs[i], &draft, record, spent, progress.limit())?;
+            *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry);
+            Ok(())
+        },
+    );
+    if outcome.is_err() {
+        let _ = draft.remove();
+    }
+    outcome.map_err(|stopped| LabError::from_stopped(plan, stopped))?;
+    // Without an entry it was interrupted before it began.
+    Ok(ended.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(|| RunEntry::not_run(&plan.runs[i])))
+}
+
+/// The network of a run, with its packet captures, which go into the draft.
+fn begin(plan: &Plan, run: &RunPlan, draft: &Draft) -> Result<Network, LabError> {
+    let mut network = plan.network(run)?;
+    let captures = plan.captures(run, network.graph())?;
+    if !captures.is_empty() {
+        draft.begin_captures(|files| network.capture(captures, files))?;
+    }
+    Ok(network)
+}
+
+/// Writes what came of a run into its draft.
+fn end(
+    plan: &Plan,
+    run: &RunPlan,
+    draft: &Draft,
+    record: RunRecord,
+    spent: Spent,
+    limit: Option<Duration>,
+) -> Result<RunEntry, LabError> {
+    let unfinished = matches!(record.ending, Ending::TooLarge(..) | Ending::Refused(_));
+    if unfinished || record.captures.is_err() {
+        draft.remove()?;
+    }
+    if let Ending::TooLarge(needs, why) = &record.ending {
+        return Err(plan.too_large(run, *needs, why).into());
+    }
+    if let Ending::Refused(why) = &record.ending {
+        return Err(plan.refused(run, why).into());
+    }
+    if let Err(source) = record.captures {
+        return Err(draft.capture_failed(source).into());
+    }
+    let entry = RunEntry::new(run, &record, spent, limit);
+    draft.write(&entry, &record)?;
+    Ok(entry)
+}
+
+/// A result folder while runs end: its lock, and its manifest.
+pub struct Book {
+    store: Store,
     state: Mutex<State>,
 }
 
@@ -100,10 +157,36 @@ struct State {
     unwritten: usize,
 }
 
-impl<'a> Book<'a> {
-    /// Begins with the entries that were adopted, and writes the manifest.
-    fn open(
-        store: &'a Store,
+impl Book {
+    /// Opens the folder, keeps what there is of the plan if that is asked for, and writes the manifest.
+    ///
+    /// # Errors
+    /// If the folder holds anything else or cannot be written, or the first run's fabric is impossible.
+    pub fn open(plan: &Plan, request: &Request<'_>) -> Result<Self, LabError> {
+        let (store, kept) =
+            if request.resume { Store::resume(request.out)? } else { (Store::create(request.out)?, Vec::new()) };
+        write_fabric(&store, plan)?;
+        let adopted = adopt(&store, plan, kept)?;
+        Ok(Self::begin(store, plan, request, adopted)?)
+    }
+
+    /// The same for results that are kept elsewhere: only manifest and fabric are written into the folder. `kept` are the
+    /// entries of the runs that are there, under the names that they have in the plan.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn elsewhere(plan: &Plan, request: &Request<'_>, kept: Vec<RunEntry>) -> Result<Self, LabError> {
+        let store = Store::create(request.out)?;
+        let mut kept: BTreeMap<String, RunEntry> = kept.into_iter().map(|entry| (entry.run.clone(), entry)).collect();
+        let known = |run: &RunPlan| kept.remove(&run.name()).filter(|e| e.is_final() && e.scenario_hash == run.hash);
+        let adopted = plan.runs.iter().map(known).collect();
+        write_fabric(&store, plan)?;
+        Ok(Self::begin(store, plan, request, adopted)?)
+    }
+
+    /// Begins with the entries that were adopted.
+    fn begin(
+        store: Store,
         plan: &Plan,
         request: &Request<'_>,
         adopted: Vec<Option<RunEntry>>,
@@ -126,15 +209,30 @@ impl<'a> Book<'a> {
         Ok(Self { store, state: Mutex::new(State { manifest, ended, unwritten: 0 }) })
     }
 
-    /// The runs without results.
-    fn missing(&self) -> Vec<usize> {
+    /// The runs without results, those that should take longest first.
+    ///
+    /// # Errors
+    /// If a run is impossible.
+    pub fn missing(&self, plan: &Plan) -> Result<Vec<usize>, LabError> {
         let state = self.lock();
-        (0..state.ended.len()).filter(|&i| !state.ended[i]).collect()
+        longest_first(plan, (0..state.ended.len()).filter(|&i| !state.ended[i]).collect())
+    }
+
+    /// Notes that a run has ended with an error, and has no results.
+    ///
+    /// # Errors
+    /// If the manifest cannot be written.
+    pub fn fail(&self, plan: &Plan, i: usize, message: String) -> Result<(), StoreError> {
+        let entry = RunEntry { status: FAILED.to_owned(), message: Some(message), ..RunEntry::not_run(&plan.runs[i]) };
+        self.enter(i, entry)
     }
 
     /// Notes that a run has ended. The manifest, which lists all runs, is written each time that a 32nd part of them is
     /// new, so that all writing together stays proportional to the runs. What it does not tell yet, `run.json` does.
-    fn enter(&self, i: usize, entry: RunEntry) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// If the manifest cannot be written.
+    pub fn enter(&self, i: usize, entry: RunEntry) -> Result<(), StoreError> {
         let mut state = self.lock();
         state.manifest.runs[i] = entry;
         state.ended[i] = true;
@@ -147,7 +245,10 @@ impl<'a> Book<'a> {
     }
 
     /// Writes the manifest for the last time.
-    fn close(self) -> Result<Manifest, StoreError> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn close(self) -> Result<Manifest, StoreError> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.store.write_manifest(&state.manifest)?;
         Ok(state.manifest)
@@ -156,6 +257,14 @@ impl<'a> Book<'a> {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Writes the fabric of the first run.
+fn write_fabric(store: &Store, plan: &Plan) -> Result<(), LabError> {
+    if let Some(first) = plan.runs.first() {
+        store.write_fabric(&plan.prepare(first)?.graph)?;
+    }
+    Ok(())
 }
 
 /// Puts the runs that should take longest first, so that at the end no thread waits for one that began late.

@@ -11,4 +11,4 @@ mod store;
 mod tables;
 
 pub use manifest::{Capture, Manifest, RunEntry, SCHEMA};
-pub use store::{Store, StoreError};
+pub use store::{Draft, Store, StoreError};

@@ -7,6 +7,7 @@ use anabranch_sim::network::{Conservation, Ending};
 use anabranch_sim::scenario::RunPlan;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// Version of the layout of a result folder.
 pub const SCHEMA: u32 = 1;
@@ -49,7 +50,7 @@ pub struct RunEntry {
     pub transport: String,
     /// Where the decode latency of SCDP's blocks comes from; `None` if nothing is decoded.
     pub decode_latency: Option<String>,
-    /// `complete`, `stalled`, `time_limit`, `interrupted`.
+    /// `complete`, `stalled`, `time_limit`, `wall_limit`, `interrupted`, `failed`.
     pub status: String,
     /// For a run that is not complete: which flows wait for what.
     pub message: Option<String>,
@@ -119,10 +120,30 @@ impl Capture {
 /// Status of a run that was cut short.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
+/// Status of a run that had taken as long on the wall as it might.
+pub(crate) const WALL_LIMIT: &str = "wall_limit";
+
+/// Status of a run that ended with an error.
+pub(crate) const FAILED: &str = "failed";
+
 impl RunEntry {
-    /// The entry of a run that has ended.
-    pub fn new(run: &RunPlan, record: &RunRecord, spent: Spent) -> Self {
+    /// Whether the run came to an end that it would come to again; if not, `--resume` runs it again.
+    pub fn is_final(&self) -> bool {
+        ![INTERRUPTED, WALL_LIMIT, FAILED].contains(&self.status.as_str())
+    }
+}
+
+impl RunEntry {
+    /// The entry of a run that has ended, which might take `limit` on the wall.
+    pub fn new(run: &RunPlan, record: &RunRecord, spent: Spent, limit: Option<Duration>) -> Self {
         let (status, message) = match &record.ending {
+            Ending::Interrupted if limit.is_some_and(|limit| spent.wall >= limit) => {
+                let seconds = spent.wall.as_secs_f64();
+                (
+                    WALL_LIMIT,
+                    Some(format!("stopped after {seconds:.1} s; its tables hold what had happened until then")),
+                )
+            }
             Ending::Complete => ("complete", None),
             Ending::Stalled(why) => ("stalled", Some(why.clone())),
             Ending::TimeLimit(why) => ("time_limit", Some(why.clone())),

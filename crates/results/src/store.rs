@@ -1,7 +1,7 @@
 //! A result folder on disk.
 
 use crate::captures;
-use crate::manifest::{CAPTURES, INTERRUPTED};
+use crate::manifest::CAPTURES;
 use crate::{Manifest, RunEntry, tables};
 use anabranch_sim::capture::Files;
 use anabranch_sim::fabric::graph::Graph;
@@ -52,11 +52,12 @@ const OLD_DRAFT: &str = "run.part";
 /// Everything in the folder of a run.
 const FILES: [&str; 5] = ["flows.parquet", "links.parquet", "blocks.parquet", "series.parquet", ENTRY];
 
-/// Whether a folder below `runs` has the name of a run, `p003-s42`, or of the draft of one, `.p003-s42.part`.
+/// Whether a folder below `runs` has the name of a run, `p003-s42`, or of the draft of one: `.p003-s42.part`, or
+/// `.p003-s42.WRITER.part` where several machines write.
 fn is_run(name: &str) -> bool {
     // The draft of a draft has two dots: a run that was moved aside when the program ended.
     let name = name.trim_start_matches('.');
-    let name = name.strip_suffix(".part").unwrap_or(name);
+    let name = name.strip_suffix(".part").map_or(name, |draft| draft.split_once('.').map_or(draft, |(run, _)| run));
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let parts = name.strip_prefix('p').and_then(|rest| rest.split_once("-s"));
     parts.is_some_and(|(point, seed)| number(point) && number(seed))
@@ -160,7 +161,7 @@ impl Store {
             let entry = fs::read_to_string(folder.join(&name).join(ENTRY)).ok();
             match entry.and_then(|text| serde_json::from_str::<RunEntry>(&text).ok()) {
                 Some(entry)
-                    if entry.status != INTERRUPTED
+                    if entry.is_final()
                         && has_tables(&folder.join(&name))
                         && captures::all_there(&folder.join(&name), &entry.captures) =>
                 {
@@ -243,63 +244,21 @@ impl Store {
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
 
-    /// Makes the place for a run's packet captures, which are written while it runs: `begin` is given what opens them. They are in
-    /// the run's folder once [`write_run`](Self::write_run) has made it.
-    ///
-    /// # Errors
-    /// If a file cannot be opened or written.
-    pub fn begin_captures(
-        &self,
-        run: &str,
-        begin: impl FnOnce(Box<Files>) -> io::Result<()>,
-    ) -> Result<(), StoreError> {
-        self.remove_draft(run)?; // of a program that was killed
-        let folder = self.draft(run).join(CAPTURES);
-        let io = |source| StoreError::Io { path: folder.clone(), source };
-        fs::create_dir_all(&folder).map_err(io)?;
-        let begun = begin(captures::files(folder.clone())).map_err(io);
-        if begun.is_err() {
-            let _ = self.remove_draft(run);
-        }
-        begun
+    /// The folder of a run until it is complete.
+    pub fn draft(&self, run: &str) -> Draft {
+        Draft::at(self.root.join("runs").join(draft_name(run)))
     }
 
-    /// Why a run's captures could not be written.
-    pub fn capture_failed(&self, run: &str, source: io::Error) -> StoreError {
-        StoreError::Io { path: self.root.join("runs").join(run).join(CAPTURES), source }
-    }
-
-    /// Removes what there is of a run that will not be written.
+    /// Gives the draft of a run its name: it is complete.
     ///
     /// # Errors
     /// If the file system refuses.
-    pub fn remove_draft(&self, run: &str) -> Result<(), StoreError> {
-        remove_run(&self.draft(run))
-    }
-
-    fn draft(&self, run: &str) -> PathBuf {
-        self.root.join("runs").join(draft_name(run))
-    }
-
-    /// Writes the tables of one run and its entry. Its folder appears when it is complete.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
-    pub fn write_run(&self, entry: &RunEntry, record: &RunRecord) -> Result<(), StoreError> {
-        let run = entry.run.as_str();
+    pub fn finish(&self, run: &str, draft: &Draft) -> Result<(), StoreError> {
         let place = self.root.join("runs").join(run);
-        let draft = self.draft(run);
-        if entry.captures.is_empty() {
-            remove_run(&draft)?; // of a program that was killed
-        }
-        let io = |path: &Path, source| StoreError::Io { path: path.to_owned(), source };
-        fs::create_dir_all(&draft).map_err(|e| io(&draft, e))?;
-        let written =
-            write_files(&draft, entry, record).and_then(|()| fs::rename(&draft, &place).map_err(|e| io(&place, e)));
-        if written.is_err() {
-            let _ = remove_run(&draft); // The disk may be full: leave nothing that has no use.
-        }
-        written
+        fs::rename(&draft.folder, &place).map_err(|source| {
+            draft.abandon();
+            StoreError::Io { path: place, source }
+        })
     }
 
     /// Writes `manifest.json`.
@@ -335,6 +294,70 @@ impl Store {
             let _ = fs::remove_file(&draft);
         }
         written
+    }
+}
+
+/// The folder of a run that is being written. It gets the run's name when it is complete ([`Store::finish`]).
+#[derive(Debug)]
+pub struct Draft {
+    folder: PathBuf,
+}
+
+impl Draft {
+    /// A draft in this folder, which need not exist.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Makes the place for packet captures, which are written while the run goes on: `begin` is given what opens them.
+    ///
+    /// # Errors
+    /// If a file cannot be opened or written.
+    pub fn begin_captures(&self, begin: impl FnOnce(Box<Files>) -> io::Result<()>) -> Result<(), StoreError> {
+        self.remove()?; // of a program that was killed
+        let folder = self.folder.join(CAPTURES);
+        let io = |source| StoreError::Io { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(io)?;
+        let begun = begin(captures::files(folder.clone())).map_err(io);
+        if begun.is_err() {
+            self.abandon();
+        }
+        begun
+    }
+
+    /// Why captures could not be written.
+    pub fn capture_failed(&self, source: io::Error) -> StoreError {
+        StoreError::Io { path: self.folder.join(CAPTURES), source }
+    }
+
+    /// Writes the tables of the run and its entry.
+    ///
+    /// # Errors
+    /// If a file cannot be written; then nothing is left.
+    pub fn write(&self, entry: &RunEntry, record: &RunRecord) -> Result<(), StoreError> {
+        if entry.captures.is_empty() {
+            self.remove()?; // of a program that was killed
+        }
+        let io = |source| StoreError::Io { path: self.folder.clone(), source };
+        let written =
+            fs::create_dir_all(&self.folder).map_err(io).and_then(|()| write_files(&self.folder, entry, record));
+        if written.is_err() {
+            self.abandon(); // The disk may be full: leave nothing that has no use.
+        }
+        written
+    }
+
+    /// Removes what there is of a run that will not be written.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        remove_run(&self.folder)
+    }
+
+    /// Removes it after an error, which says more than that it cannot be removed.
+    fn abandon(&self) {
+        let _ = self.remove();
     }
 }
 

@@ -1,11 +1,12 @@
 //! A folder with some runs of an experiment in it is completed, not written anew.
 
-use anabranch_results::lab::{Request, run};
+use anabranch_results::lab::{Book, Request, run, run_one};
 use anabranch_results::{Manifest, RunEntry, Store, StoreError};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{Plan, parse};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 fn plan(overrides: &[&str]) -> Plan {
     let text = r#"
@@ -221,4 +222,57 @@ fn what_is_no_result_is_never_removed() {
 /// As `tables`, of the runs that are there whatever else is.
 fn tables_of(out: &Path) -> Vec<Vec<u8>> {
     (1..=3).map(|seed| fs::read(out.join(format!("runs/p000-s{seed}/flows.parquet"))).expect("it is there")).collect()
+}
+
+#[test]
+fn one_run_alone_has_the_bytes_that_it_has_among_others() {
+    let (out, alone) = (folder("among"), folder("alone"));
+    let plan = plan(&[]);
+    complete(&plan, &out, false);
+    for (i, run) in plan.runs.iter().enumerate() {
+        let home = alone.join(run.name());
+        let entry = run_one(&plan, i, &home, &Progress::new(plan.runs.len())).expect("nothing fails");
+        assert_eq!((entry.run, entry.status.as_str()), (run.name(), "complete"));
+        for file in ["flows.parquet", "links.parquet"] {
+            let among = fs::read(out.join("runs").join(run.name()).join(file)).expect("it is there");
+            assert_eq!(fs::read(home.join(file)).expect("it is there"), among, "{file}");
+        }
+        assert!(home.join("run.json").is_file());
+    }
+}
+
+#[test]
+fn a_run_at_its_wall_clock_limit_is_marked_and_made_again() {
+    let out = folder("limit");
+    let plan = plan(&["repeat=1", "workload.0.sizes.size=500MB"]);
+    let request = Request { out: &out, threads: 1, command: Vec::new(), resume: false };
+    let progress = Progress::new(1).with_limit(Some(Duration::from_millis(1)));
+    let manifest = run(&plan, &request, &progress).expect("nothing fails");
+    assert_eq!(manifest.runs[0].status, "wall_limit");
+    assert!(manifest.runs[0].message.as_ref().is_some_and(|m| m.starts_with("stopped after 0.")), "{manifest:?}");
+    assert!(out.join("runs/p000-s1/flows.parquet").is_file(), "what had happened is kept");
+    // It does not count as done.
+    let (_, kept) = Store::resume(&out).expect("it is a result folder");
+    assert!(kept.is_empty(), "{kept:?}");
+}
+
+#[test]
+fn results_elsewhere_are_kept_by_name_and_hash() {
+    let (out, book) = (folder("results"), folder("book"));
+    let plan = plan(&[]);
+    let (manifest, _) = complete(&plan, &out, false);
+    let mut kept: Vec<RunEntry> = manifest.runs.clone();
+    kept[1].scenario_hash = "another".to_owned();
+    kept[2].status = "wall_limit".to_owned();
+    let request = Request { out: &book, threads: 1, command: Vec::new(), resume: false };
+    let book_of = Book::elsewhere(&plan, &request, kept).expect("nothing fails");
+    let mut missing = book_of.missing(&plan).expect("all can be run");
+    missing.sort_unstable();
+    assert_eq!(missing, [1, 2]);
+    book_of.fail(&plan, 1, "it broke".to_owned()).expect("the manifest can be written");
+    let told = book_of.close().expect("the manifest can be written");
+    let statuses: Vec<&str> = told.runs.iter().map(|run| run.status.as_str()).collect();
+    assert_eq!(statuses, ["complete", "failed", "interrupted"]);
+    assert_eq!(told.runs[1].message.as_deref(), Some("it broke"));
+    assert!(book.join("manifest.json").is_file() && book.join("fabric.json").is_file());
 }

@@ -6,15 +6,19 @@ use crate::measure::RunRecord;
 use crate::network::Network;
 pub use crate::stopwatch::Spent;
 use crate::stopwatch::Stopwatch;
+use std::any::Any;
 use std::num::NonZero;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 /// Shared view of an experiment while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     stop: AtomicBool,
+    /// Time on the wall that a run may take.
+    limit: Option<Duration>,
     done: AtomicUsize,
     kept: AtomicUsize,
     events: AtomicU64,
@@ -32,6 +36,17 @@ impl Progress {
             state: (0..runs).map(|_| AtomicUsize::new(0)).collect(),
             ..Self::default()
         }
+    }
+
+    /// Each run is interrupted once it has taken so long on the wall.
+    #[must_use]
+    pub fn with_limit(self, limit: Option<Duration>) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Time on the wall that a run may take.
+    pub fn limit(&self) -> Option<Duration> {
+        self.limit
     }
 
     /// Asks all runs to end soon; those that have not begun will not.
@@ -66,20 +81,42 @@ impl Progress {
     }
 }
 
+/// Why runs stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped<E> {
+    /// A run could not be built, or its end not be taken.
+    #[error(transparent)]
+    Failed(#[from] E),
+    /// A run panicked: a fault of the simulator.
+    #[error("run {run} panicked: {message}")]
+    Panicked {
+        /// Its number.
+        run: usize,
+        /// What the panic said.
+        message: String,
+    },
+}
+
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
 /// Runs the networks that `runs` numbers, in that order, on `threads` threads (0: one per core). `build` makes the one of a number; `ended`
 /// receives each record with the time that the run took, on whichever thread ran it, in order of ending. Runs
 /// interrupted before they began are not reported.
 ///
 /// # Errors
-/// The first error of `build` or `ended`; the other runs are interrupted.
+/// The first error of `build` or `ended`, or the first panic; the other runs are interrupted.
 pub fn run_all<E: Send>(
     runs: &[usize],
     threads: usize,
     progress: &Progress,
     build: impl Fn(usize) -> Result<Network, E> + Sync,
     ended: impl Fn(usize, RunRecord, Spent) -> Result<(), E> + Sync,
-) -> Result<(), E> {
-    let one = |i: usize| -> Result<(), E> {
+) -> Result<(), Stopped<E>> {
+    let one = |i: usize| -> Result<(), Stopped<E>> {
         if progress.stop.load(Relaxed) {
             return Ok(());
         }
@@ -91,7 +128,7 @@ pub fn run_all<E: Send>(
             progress.events.fetch_add(n.events() - counted, Relaxed);
             counted = n.events();
             progress.simulated[i].store(n.now().ps(), Relaxed);
-            !progress.stop.load(Relaxed)
+            !progress.stop.load(Relaxed) && progress.limit.is_none_or(|limit| clock.wall() < limit)
         });
         progress.events.fetch_add(network.events() - counted, Relaxed);
         let record = RunRecord::take(&mut network, ending);
@@ -99,13 +136,16 @@ pub fn run_all<E: Send>(
         let outcome = ended(i, record, clock.spent());
         progress.state[i].store(2, Relaxed);
         progress.done.fetch_add(1, Relaxed);
-        outcome
+        Ok(outcome?)
     };
     let next = AtomicUsize::new(0);
     // From the front, one at a time: what comes first is done first, and no thread waits while runs are left.
-    let work = || -> Result<(), E> {
+    let work = || -> Result<(), Stopped<E>> {
         while let Some(&run) = runs.get(next.fetch_add(1, Relaxed)) {
-            one(run).inspect_err(|_| progress.interrupt())?;
+            // What a run leaves behind when it panics is its own, and is not looked at again.
+            let outcome = catch_unwind(AssertUnwindSafe(|| one(run)))
+                .unwrap_or_else(|panic| Err(Stopped::Panicked { run, message: message(&*panic) }));
+            outcome.inspect_err(|_| progress.interrupt())?;
         }
         Ok(())
     };
@@ -115,4 +155,23 @@ pub fn run_all<E: Send>(
         let ended = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
         ended.fold(Ok(()), Result::and)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_names_its_run_and_stops_the_others() {
+        for threads in [1, 3] {
+            let progress = Progress::new(4);
+            let build = |i: usize| -> Result<Network, String> {
+                if i == 2 { panic!("queue {i} is lost") } else { Err("no network".to_owned()) }
+            };
+            let stopped = run_all(&[2, 0, 1, 3], threads, &progress, build, |_, _, _| Ok(()));
+            let text = stopped.expect_err("none can be run").to_string();
+            assert!(text == "run 2 panicked: queue 2 is lost" || threads > 1 && text == "no network", "{text}");
+            assert!(progress.stop.load(Relaxed));
+        }
+    }
 }

@@ -24,6 +24,11 @@ impl Stopwatch {
         Self { wall: Instant::now(), cpu: thread_time() }
     }
 
+    /// Time that passed since the start.
+    pub(crate) fn wall(&self) -> Duration {
+        self.wall.elapsed()
+    }
+
     /// What was spent since the start, on the thread that started it.
     pub(crate) fn spent(&self) -> Spent {
         let wall = self.wall.elapsed();

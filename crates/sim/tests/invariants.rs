@@ -230,7 +230,7 @@ proptest! {
                     Ok(())
                 },
             );
-            done.unwrap_or_else(|never| match never {});
+            done.expect("nothing fails");
             records.into_iter().map(|r| r.into_inner().expect("a record").expect("it ran")).collect::<Vec<_>>()
         };
         let (one, many) = (all(1), all(threads));

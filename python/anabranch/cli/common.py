@@ -24,9 +24,9 @@ TERMINATED = 143
 """Exit code after SIGTERM: 128 + SIGTERM."""
 
 EXIT_CODES = """\
-Exit codes: 0 every run is complete; 1 a run stalled or reached its time limit (partial results are kept and marked), or
-the simulator is not installed; 2 bad input, or output that cannot be written; 130 interrupted with Ctrl-C, 143 by
-SIGTERM (finished runs are kept); 70 a fault of this program.
+Exit codes: 0 every run is complete; 1 a run stalled, reached a time limit (partial results are kept and marked) or
+failed on another machine, or the simulator is not installed; 2 bad input, or output that cannot be written; 130
+interrupted with Ctrl-C, 143 by SIGTERM (finished runs are kept); 70 a fault of this program.
 """
 
 HINTS = {

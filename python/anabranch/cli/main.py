@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import api, bundle, core, outputs, units
-from anabranch.cli import complete, progress, synthetic, terminal, volume_report, volumes
+from anabranch import api, bundle, core, outputs, places, speed, units
+from anabranch.cli import complete, elsewhere, progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
 from anabranch.cli.help import WIDTH, App
@@ -21,6 +21,7 @@ from anabranch.cli.reproduce import reproduce_command
 from anabranch.cli.routing import EPILOG as ROUTING_EPILOG
 from anabranch.cli.routing import routing_command
 from anabranch.cli.traffic import traffic_app
+from anabranch.manifest import EMPTY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,8 +86,12 @@ def run_command(
     ] = None,
     *,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the results.", metavar="DIR", show_default="out/SCENARIO and the settings"),
+        str | None,
+        typer.Option(
+            help="Folder for the results; with --on also a URL, such as s3://bucket/sweep.",
+            metavar="DIR",
+            show_default="out/SCENARIO and the settings",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
     seeds: Annotated[
@@ -94,6 +99,9 @@ def run_command(
         typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
     ] = None,
     threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    on: Annotated[str | None, elsewhere.ON] = None,
+    on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
+    time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and how large they are, and stop.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
     resume: Annotated[
@@ -107,10 +115,10 @@ def run_command(
         code = _run(
             bundle.scenario(file),
             chosen,
-            out=out or outputs.default(file, chosen, seeds=seeds),
+            out=str(outputs.default(file, chosen, seeds=seeds)) if out is None else out,
             as_json=as_json,
             seeds=seeds,
-            threads=threads,
+            how=elsewhere.chosen(on, on_options, time_limit_wall, threads=threads),
             dry_run=dry_run,
             report=not no_report,
             resume=resume,
@@ -139,10 +147,10 @@ def demo(
         code = _run(
             file,
             [],
-            out=out or Path("out", "demo-quick" if quick else "demo"),
+            out=str(out or Path("out", "demo-quick" if quick else "demo")),
             as_json=False,
             seeds=1 if quick else None,
-            threads=threads,
+            how=elsewhere.How(threads=threads),
             dry_run=False,
             report=True,
             resume=resume,
@@ -161,7 +169,7 @@ app.command(name="routing", epilog=ROUTING_EPILOG, short_help="Compute how routi
 
 @app.command(name="report", epilog=EXIT_CODES, short_help="Print the table of results, and write report.html again.")
 def report_command(
-    folder: Annotated[Path, typer.Argument(help="Folder that `anabranch run` wrote.", metavar="DIR")],
+    folder: Annotated[str, typer.Argument(help="Folder that `anabranch run` wrote, or its URL.", metavar="DIR")],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
 ) -> None:
@@ -169,7 +177,7 @@ def report_command(
     with errors():
         from anabranch import manifest  # noqa: PLC0415
 
-        manifest.read(folder)  # before Polars is imported: most mistakes show here
+        manifest.read(places.reached(folder))  # before Polars is imported: most mistakes show here
         from anabranch.results import load  # noqa: PLC0415
 
         results = load(folder)
@@ -200,10 +208,10 @@ def _run(
     file: Path,
     overrides: list[str],
     *,
-    out: Path,
+    out: str,
     as_json: bool,
     seeds: int | None,
-    threads: int,
+    how: elsewhere.How,
     dry_run: bool,
     report: bool,
     resume: bool,
@@ -215,54 +223,67 @@ def _run(
     for warning in plan.warnings:
         err.print(warning, markup=False)
     if dry_run:
-        _show_plan(plan, as_json=as_json)
+        _show_plan(plan, how, as_json=as_json)
         return 0
-    outputs.check(out)
+    where = how.out(out)
+    outputs.check(where)
+    there = outputs.finished(where)
     if not force:
-        outputs.guard(out, plan.runs, resume=resume)
-    there = 0 if resume else len(outputs.finished(out))
-    if there:
-        err.print(f"note: {out} holds {there} finished runs, which are made again; --resume keeps them", markup=False)
+        outputs.guard(where, plan.runs, resume=resume)
+    if there and not resume:
+        err.print(
+            f"note: {out} holds {len(there)} finished runs, which are made again; --resume keeps them", markup=False
+        )
     command = api.command_line(file, overrides, out=out, seeds=seeds)
-    kept_hashes = set(outputs.finished(out).values()) if resume else set()
+    kept_hashes = set(there.values()) if resume else set()
     missing = [run for run in plan.runs if run.hash not in kept_hashes]
-    results, signalled = progress.watched(
-        lambda watch: api.run(
-            file,
-            overrides,
-            out=out,
-            seeds=seeds,
-            threads=threads,
-            resume=resume,
-            force=True,
-            command=command,
-            progress=watch,
-        ),
-        err,
-        total=len(plan.runs),
-        remaining=progress.expected(missing, threads=threads),
-    )
-    kept = [run for run in results.manifest.runs if run.status != "interrupted"]
+    if sum(run.packets for run in missing) > speed.SHORT:  # seconds
+        err.print(f"{len(missing)} runs, by an estimate: {how.time(missing)}", markup=False)
+    with how.connected(err) as on:
+        results, signalled = progress.watched(
+            lambda watch: api.run(
+                file,
+                overrides,
+                out=out,
+                seeds=seeds,
+                threads=how.threads,
+                on=on,
+                time_limit_wall_s=how.limit_s,
+                resume=resume,
+                force=True,
+                command=command,
+                progress=watch,
+            ),
+            err,
+            total=len(plan.runs),
+            remaining=progress.expected(missing, threads=how.threads),
+        )
+    kept = [run for run in results.manifest.runs if run.status not in EMPTY]
     if kept:
         _show(results, as_json=as_json)
         if report:
             _write_report(results)
         _tell_captures(results, err)
-    return _close(results, signalled=signalled, kept=len(kept), err=err)
+    return _close(results, signalled=signalled, err=err)
 
 
-def _close(results: Results, *, signalled: int | None, kept: int, err: Console) -> int:
+def _close(results: Results, *, signalled: int | None, err: Console) -> int:
     """Say how the runs ended and choose the exit code."""
     from anabranch.notes import STATUS  # noqa: PLC0415
 
-    runs = results.manifest.runs
+    runs, waiting = results.manifest.runs, len(results.manifest.waiting)
     for run in results.manifest.incomplete:
         if run.status != "interrupted":
             err.print(f"{run.run}: {STATUS[run.status]}" + (f": {run.message}" if run.message else ""), markup=False)
-    if kept < len(runs):
-        err.print(f"interrupted: {kept} of {len(runs)} runs finished and are kept in {results.folder}", markup=False)
+    if waiting:
+        err.print(
+            f"interrupted: {len(runs) - waiting} of {len(runs)} runs finished and are kept in {results.folder}",
+            markup=False,
+        )
         err.print("hint: the same command with --resume runs the others", markup=False)
-    if signalled is not None or kept < len(runs):
+    elif any(run.status in {"failed", "wall_limit"} for run in runs):
+        err.print("hint: the same command with --resume runs these again, and keeps the others", markup=False)
+    if signalled is not None or waiting:
         return signalled or INTERRUPTED
     return 1 if results.manifest.incomplete else 0
 
@@ -303,7 +324,8 @@ def _write_report(results: Results) -> None:
     stderr().print(f"report: {report.write(results)}", markup=False)
 
 
-def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
+def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:
+    rate = speed.of(plan.runs)
     rows: list[dict[str, Any]] = [
         {
             "run": run.run,
@@ -315,6 +337,7 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
             "packets": run.packets,
             "samples": run.samples,
             "memory_bytes": run.memory_bytes,
+            "seconds": run.packets / rate,
         }
         for run in plan.runs
     ]
@@ -322,9 +345,9 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
         typer.echo(json.dumps({"runs": rows, "warnings": list(plan.warnings)}, indent=2))
         return
     # Plain text: rich would take minutes for the runs of a large sweep.
-    names = ("run", "transport", "seed", "hosts", "sessions", "packets", "samples", "memory", "point")
-    right = {"seed", "hosts", "sessions", "packets", "samples", "memory"}
-    cells = [_plan_cells(run) for run in plan.runs]
+    names = ("run", "transport", "seed", "hosts", "sessions", "packets", "samples", "memory", "time", "point")
+    right = {"seed", "hosts", "sessions", "packets", "samples", "memory", "time"}
+    cells = [_plan_cells(run, rate) for run in plan.runs]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names[:-1])]
     lines = []
     for row in [names, *cells]:
@@ -332,14 +355,15 @@ def _show_plan(plan: api.Plan, *, as_json: bool) -> None:
         padded = [cell.rjust(width) if name in right else cell.ljust(width) for name, cell, width in aligned]
         lines.append("  ".join([*padded, row[-1]]).rstrip())
     typer.echo("\n".join(lines))
-    typer.echo(f"{len(cells)} runs")
+    typer.echo(f"{len(cells)} runs, by an estimate: {how.time(plan.runs)}")
 
 
-def _plan_cells(run: api.PlannedRun) -> tuple[str, ...]:
+def _plan_cells(run: api.PlannedRun, rate: float) -> tuple[str, ...]:
     """Return the cells of a run in the list of a dry run."""
     point = ", ".join(f"{key} = {value}" for key, value in run.point.items())
     counts = (run.seed, run.hosts, run.sessions, run.packets, run.samples)
-    return (run.run, run.transport, *map(str, counts), f"{run.memory_bytes / 1e6:.0f} MB", point)
+    time = units.duration(run.packets / rate)
+    return (run.run, run.transport, *map(str, counts), f"{run.memory_bytes / 1e6:.0f} MB", time, point)
 
 
 def main() -> None:

@@ -79,6 +79,10 @@ def describe(state: Mapping[str, Any], left: float) -> str:
         parts.append(f"simulated {units.time(state['simulated_ns'])}")
     if state.get("events_per_s"):
         parts.append(f"{units.count(state['events_per_s'])} events/s")
+    if "threads" in state:  # elsewhere: who is there changes
+        parts.append(f"{state['runs_running']} running on {state['threads']} threads")
+        if state["runs_failed"]:
+            parts.append(f"{state['runs_failed']} FAILED")
     return ", ".join(parts)
 
 
@@ -157,12 +161,21 @@ def watched(
     return outcome[0], watch.exit_code
 
 
+def _told(remaining: Remaining, state: Mapping[str, Any], now: float) -> None:
+    """Tell what is left to be done of a report; runs on other machines use none of this one's processors."""
+    if "threads" in state:
+        remaining.threads = max(1, state["threads"])
+        remaining.told(state, now)
+    else:
+        remaining.told(state, now, time.process_time())
+
+
 def _write(watch: Watch, thread: threading.Thread, console: Console, total: int, remaining: Remaining) -> None:
     begun = told = time.monotonic()
     while thread.is_alive():
         thread.join(0.2)
         now, state = time.monotonic(), watch.latest
-        remaining.told(state, now, time.process_time())
+        _told(remaining, state, now)
         left = remaining.seconds(now)
         if now - told >= pause(now - begun, left):
             told = now
@@ -192,7 +205,7 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int, 
         while thread.is_alive():
             thread.join(0.2)
             now, state = time.monotonic(), watch.latest
-            remaining.told(state, now, time.process_time())
+            _told(remaining, state, now)
             text = describe(state, remaining.seconds(now))
             progress.update(task, completed=state.get("runs_done", 0), description=text)
 

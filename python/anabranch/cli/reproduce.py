@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anabranch import bundle, units
-from anabranch.cli import complete, progress
+from anabranch.cli import complete, elsewhere, progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from anabranch.reproduce.estimate import Estimate
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.runner import Job, Outcome
+    from anabranch.results import Results
+
+UNFINISHED = 1
+"""Exit code if runs did not come to their end."""
 
 # The package of experiments pulls in Polars, SciPy and Altair, which `anabranch --help` can do without: it is imported
 # where it is used.
@@ -54,6 +58,9 @@ def reproduce_command(
         typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
     ] = None,
     threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    on: Annotated[str | None, elsewhere.ON] = None,
+    on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
+    time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
     out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.", metavar="DIR")] = Path(
         "out/reproduce"
     ),
@@ -88,6 +95,7 @@ def reproduce_command(
     with errors():
         if record:
             bundle.clone("--record")  # before hours of runs
+        how = elsewhere.chosen(on, on_options, time_limit_wall, threads=threads)
         if decode_table is not None and (record or check or list_):
             raise AnabranchError("--decode-table does not go with --list, --record or --check: those are the papers'")
         if list_:
@@ -103,7 +111,7 @@ def reproduce_command(
                 all_=all_,
                 quick=quick,
                 seeds=seeds,
-                threads=threads,
+                how=how,
                 out=out,
                 fresh=fresh,
                 keep=record,
@@ -144,43 +152,37 @@ def _reproduce(
     all_: bool,
     quick: bool,
     seeds: int | None,
-    threads: int,
+    how: elsewhere.How,
     out: Path,
     fresh: bool,
     keep: bool,
     decode_table: str | None,
 ) -> int:
-    from anabranch.reproduce import comparison, estimate, pages, runner  # noqa: PLC0415
+    from anabranch.reproduce import comparison, pages, runner  # noqa: PLC0415
 
     err = stderr()
     out, chosen = runner.place(out, decode_table), list(_chosen(names, all_=all_))
     if decode_table is not None:
         chosen = _with_table(chosen, err)
     jobs = [runner.prepare(one, out, quick=quick, seeds=seeds, decode_table=decode_table) for one in chosen]
-    _announce(jobs, err, threads=threads, fresh=fresh)
+    _announce(jobs, err, threads=how.threads, fresh=fresh)
     outcomes: list[Outcome] = []
-    for job in jobs:
-        err.print(f"{job.experiment.name}: {job.experiment.title}", style="bold", markup=False)
-        results, code = progress.watched(
-            lambda watch, job=job: runner.run(job, threads=threads, fresh=fresh, progress=watch),  # type: ignore[misc]
-            err,
-            total=len(job.plan.runs),
-            remaining=progress.expected(
-                job.plan.runs if fresh else job.missing(),
-                threads=threads,
-                times=estimate.known(job.experiment.name, quick=job.quick),
-            ),
-        )
-        kept = sum(run.status != "interrupted" for run in results.manifest.runs)
-        if code is not None or kept < len(job.plan.runs):
-            err.print(f"interrupted: {kept} of {len(job.plan.runs)} runs are kept; the same command runs the others")
-            return code or INTERRUPTED
-        outcome = runner.finish(job, results)
-        outcomes.append(outcome)
-        err.print(f"  report: {pages.write(outcome)}", markup=False)
-        pages.write_index(out)
-        if keep:
-            _keep(outcome, err)
+    missing: list[Job] = []
+    with how.connected(err) as on:
+        for job in jobs:
+            err.print(f"{job.experiment.name}: {job.experiment.title}", style="bold", markup=False)
+            results, code = _run(job, how, on, err, fresh=fresh)
+            if code == UNFINISHED:
+                missing.append(job)
+                continue
+            if code is not None:
+                return code
+            outcome = runner.finish(job, results)
+            outcomes.append(outcome)
+            err.print(f"  report: {pages.write(outcome)}", markup=False)
+            pages.write_index(out)
+            if keep:
+                _keep(outcome, err)
     records = {outcome.record.experiment: outcome.record for outcome in outcomes}
     rows = comparison.rows([outcome.job.experiment for outcome in outcomes], records)
     if rows:
@@ -193,7 +195,33 @@ def _reproduce(
     ]
     for name, run in incomplete:
         err.print(f"{name}, {run.run}: {run.status}" + (f": {run.message}" if run.message else ""), markup=False)
-    return 1 if incomplete else 0
+    return UNFINISHED if incomplete or missing else 0
+
+
+def _run(job: Job, how: elsewhere.How, on: object, err: Console, *, fresh: bool) -> tuple[Results, int | None]:
+    """Make the runs of an experiment; returns an exit code, too, if they are not all there."""
+    from anabranch.reproduce import estimate, runner  # noqa: PLC0415
+
+    results, code = progress.watched(
+        lambda watch: runner.run(job, threads=how.threads, on=on, limit_s=how.limit_s, fresh=fresh, progress=watch),
+        err,
+        total=len(job.plan.runs),
+        remaining=progress.expected(
+            job.plan.runs if fresh else job.missing(),
+            threads=how.threads,
+            times=estimate.known(job.experiment.name, quick=job.quick),
+        ),
+    )
+    runs, waiting = results.manifest.runs, len(results.manifest.waiting)
+    if code is not None or waiting:
+        err.print(f"interrupted: {len(runs) - waiting} of {len(runs)} runs are kept; the same command runs the others")
+        return results, code or INTERRUPTED
+    unfinished = [run for run in runs if run.status in runner.UNFINISHED]
+    for run in unfinished:
+        err.print(f"{run.run}: {run.status}: {run.message}", markup=False)
+    if unfinished:
+        err.print(f"{len(unfinished)} of {len(runs)} runs are missing; the same command makes them again")
+    return results, UNFINISHED if unfinished else None
 
 
 def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -> None:

@@ -12,6 +12,7 @@ import polars as pl
 
 from anabranch import units
 from anabranch.comparison import within
+from anabranch.manifest import EMPTY
 from anabranch.report.timeline import SETTINGS
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def over_time(results: Results, comparison: Comparison, point: Mapping[str, Any]
 
 def _first_runs(results: Results, comparison: Comparison, point: Mapping[str, Any]) -> dict[str, str]:
     """Label of each series value to its run under the first seed."""
-    runs = results.runs.filter((pl.col("status") != "interrupted") & within(point, columns=results.runs.columns))
+    runs = results.runs.filter(~pl.col("status").is_in(EMPTY) & within(point, columns=results.runs.columns))
     found = {}
     for value in comparison.values:
         own = runs.filter(pl.col(comparison.series) == value).sort("seed")

@@ -10,22 +10,24 @@ import json
 import os
 import platform
 import statistics
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import api, bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
+from anabranch.speed import calibrate, cores
+from anabranch.speed import of as speed_of
+from anabranch.speed import seconds as together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anabranch.manifest import Manifest
+
+__all__ = ["Estimate", "Times", "calibrate", "cores", "estimate", "known", "point_key", "predict", "read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +65,6 @@ class Estimate:
         return "calibration" if not self.recorded else f"recorded times of {self.recorded} runs, calibration"
 
 
-@cache
-def calibrate() -> float:
-    """Measure the speed of this machine: packets of a small scenario per second of one core, the best of two runs."""
-    with as_file(files("anabranch.reproduce").joinpath("assets", "calibration.toml")) as file:
-        packets = api.plan(file).runs[0].packets
-        with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
-            times = [
-                api.run(file, out=Path(folder) / str(turn), threads=1).manifest.runs[0].cost_s for turn in range(2)
-            ]
-    return packets / max(min(times), 1e-6)
-
-
-TYPICAL = 1e6
-"""Packets per second of one core that are assumed where measuring the speed would take longer than the runs."""
-
-SHORT = 3e6
-"""Packets of runs that are so short."""
-
-
 def predict(
     runs: Sequence[api.PlannedRun], times: Times | None = None, *, speed: float | None = None
 ) -> dict[str, float]:
@@ -97,7 +80,7 @@ def predict(
         Packets per second of this machine; default: measured, unless the runs are short.
     """
     if speed is None:
-        speed = calibrate() if sum(run.packets for run in runs) > SHORT else TYPICAL
+        speed = speed_of(runs)
     return {run.run: _seconds(run, times, speed)[0] for run in runs}
 
 
@@ -105,11 +88,6 @@ def known(name: str, *, quick: bool) -> Times | None:
     """The recorded times of an experiment in one size, if there are any."""
     file = bundle.locate(record.cost_path(Path(), name))
     return None if file is None else read(file, quick=quick)
-
-
-def cores(threads: int) -> int:
-    """How many runs are done at a time; 0: one per core."""
-    return threads or os.cpu_count() or 1
 
 
 def estimate(runs: Sequence[api.PlannedRun], times: Times | None, *, speed: float, threads: int = 0) -> Estimate:
@@ -127,11 +105,7 @@ def estimate(runs: Sequence[api.PlannedRun], times: Times | None, *, speed: floa
         Runs at a time; 0: one per core.
     """
     each = [_seconds(run, times, speed) for run in runs]
-    # They end when all work is done, and the longest of them.
-    workers = max(1, min(cores(threads), len(each)))
-    total = sum(seconds for seconds, _ in each)
-    longest = max((seconds for seconds, _ in each), default=0.0)
-    return Estimate(max(total / workers, longest), len(each), sum(known for _, known in each))
+    return Estimate(together([seconds for seconds, _ in each], threads), len(each), sum(known for _, known in each))
 
 
 def _seconds(run: api.PlannedRun, times: Times | None, speed: float) -> tuple[float, bool]:

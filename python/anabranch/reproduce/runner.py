@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from anabranch import api, codec, figures, outputs
 from anabranch.errors import AnabranchError
+from anabranch.manifest import EMPTY
 from anabranch.reproduce import record, registry
 from anabranch.reproduce.calculated import Calculated
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
     from anabranch.results import Results
+
+
+UNFINISHED = (*EMPTY, "wall_limit")
+"""How runs end that a figure needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +177,15 @@ def own_decoder(experiment: Experiment) -> str | None:
     return "it compares decoders itself" if len(models) > 1 else None
 
 
-def run(job: Job, *, threads: int = 0, fresh: bool = False, progress: api.Progress | None = None) -> Results:
+def run(
+    job: Job,
+    *,
+    threads: int = 0,
+    on: object = None,
+    limit_s: float | None = None,
+    fresh: bool = False,
+    progress: api.Progress | None = None,
+) -> Results:
     """Run what is missing; the runs that are there, by the hash of all they depend on, are kept.
 
     Parameters
@@ -181,6 +194,10 @@ def run(job: Job, *, threads: int = 0, fresh: bool = False, progress: api.Progre
         What to run.
     threads
         Runs at a time; 0: one per core.
+    on
+        What the runs are made on instead, as in `anabranch.run`.
+    limit_s
+        Wall-clock seconds that each run may take.
     fresh
         Run everything again.
     progress
@@ -195,6 +212,8 @@ def run(job: Job, *, threads: int = 0, fresh: bool = False, progress: api.Progre
         out=job.results,
         seeds=job.seeds,
         threads=threads,
+        on=on,
+        time_limit_wall_s=limit_s,
         command=job.command(),
         progress=progress,
         resume=not fresh,
@@ -210,7 +229,7 @@ def finish(job: Job, results: Results) -> Outcome:
     AnabranchError
         If runs are missing: part of a figure is not that figure.
     """
-    waiting = [entry.run for entry in results.manifest.runs if entry.status == "interrupted"]
+    waiting = [entry.run for entry in results.manifest.runs if entry.status in UNFINISHED]
     if waiting:
         raise AnabranchError(
             f"{job.folder}: {len(waiting)} of {len(results.manifest.runs)} runs are missing",

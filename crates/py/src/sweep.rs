@@ -1,0 +1,122 @@
+//! A scenario whose runs are made one by one, here or on other machines.
+
+use crate::{limit, load, to_python, watched};
+use anabranch_results::RunEntry;
+use anabranch_results::lab::{Book, LabError, Request, run_one};
+use anabranch_sim::experiment::Progress;
+use anabranch_sim::scenario::Plan;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The runs of a scenario, and its result folder while they end.
+#[pyclass(frozen)]
+pub(crate) struct Sweep {
+    plan: Plan,
+    /// Name of a run to its number.
+    numbers: BTreeMap<String, usize>,
+    book: Mutex<Option<Book>>,
+}
+
+impl Sweep {
+    fn number(&self, run: &str) -> PyResult<usize> {
+        self.numbers.get(run).copied().ok_or_else(|| PyValueError::new_err(format!("{run}: the sweep has no such run")))
+    }
+
+    fn book(&self) -> MutexGuard<'_, Option<Book>> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_book<T>(&self, act: impl FnOnce(&Book) -> Result<T, LabError>) -> PyResult<T> {
+        let book = self.book();
+        act(book.as_ref().ok_or_else(|| PyValueError::new_err("no result folder is open"))?).map_err(to_python)
+    }
+}
+
+fn entry(text: &str) -> PyResult<RunEntry> {
+    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("not the entry of a run: {e}")))
+}
+
+#[pymethods]
+impl Sweep {
+    #[new]
+    fn new(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) -> PyResult<Self> {
+        py.detach(|| {
+            let plan = load(path, overrides, seeds)?;
+            let numbers = plan.runs.iter().enumerate().map(|(i, run)| (run.name(), i)).collect();
+            Ok(Self { plan, numbers, book: Mutex::new(None) })
+        })
+    }
+
+    /// The files that the scenario names, relative to its own.
+    fn data_files(&self) -> BTreeSet<String> {
+        self.plan.runs.iter().flat_map(|run| run.scenario.data_files()).map(str::to_owned).collect()
+    }
+
+    /// The hash of a run.
+    fn hash(&self, run: &str) -> PyResult<&str> {
+        Ok(&self.plan.runs[self.number(run)?].hash)
+    }
+
+    /// Makes one run in a folder of its own; returns its entry.
+    fn run_one(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        folder: &str,
+        limit_s: Option<f64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let i = self.number(run)?;
+        let view = Progress::new(self.plan.runs.len()).with_limit(limit(limit_s)?);
+        let made =
+            watched(py, &self.plan, &view, progress.as_ref(), || run_one(&self.plan, i, Path::new(folder), &view))?;
+        serde_json::to_string(&made).map_err(|e| PyOSError::new_err(e.to_string()))
+    }
+
+    /// Opens the result folder and returns the names of the runs that are to be made, the longest first.
+    fn open(
+        &self,
+        py: Python<'_>,
+        out: &str,
+        command: Vec<String>,
+        resume: bool,
+        elsewhere: Option<Vec<String>>,
+    ) -> PyResult<Vec<String>> {
+        let kept =
+            elsewhere.map(|texts| texts.iter().map(|text| entry(text)).collect::<PyResult<Vec<_>>>()).transpose()?;
+        py.detach(|| {
+            let request = Request { out: Path::new(out), threads: 1, command, resume };
+            let book = match kept {
+                None => Book::open(&self.plan, &request),
+                Some(kept) => Book::elsewhere(&self.plan, &request, kept),
+            };
+            let book = book.map_err(to_python)?;
+            let missing = book.missing(&self.plan).map_err(to_python)?;
+            *self.book() = Some(book);
+            Ok(missing.into_iter().map(|i| self.plan.runs[i].name()).collect())
+        })
+    }
+
+    /// Notes in the manifest how a run ended whose folder is in its place.
+    fn enter(&self, text: &str) -> PyResult<()> {
+        let entry = entry(text)?;
+        let i = self.number(&entry.run)?;
+        self.with_book(|book| Ok(book.enter(i, entry)?))
+    }
+
+    /// Notes in the manifest that a run failed.
+    fn fail(&self, run: &str, message: String) -> PyResult<()> {
+        let i = self.number(run)?;
+        self.with_book(|book| Ok(book.fail(&self.plan, i, message)?))
+    }
+
+    /// Writes the manifest for the last time, and lets go of the folder.
+    fn close(&self) -> PyResult<()> {
+        let book = self.book().take();
+        let closed = book.map_or(Ok(None), |book| book.close().map(Some));
+        closed.map(drop).map_err(|e| to_python(e.into()))
+    }
+}

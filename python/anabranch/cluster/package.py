@@ -1,0 +1,110 @@
+"""A scenario on its way to other machines: its text, its settings, and the files that it names.
+
+A worker unpacks it once and keeps it. Whether it has the same scenario as the client is checked for every run by the
+run's hash, which covers the files, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from anabranch import core
+from anabranch.errors import ClusterError, ScenarioError
+
+MOST = 4
+"""Scenarios that a worker keeps unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A scenario with all that it needs.
+
+    Attributes
+    ----------
+    file
+        Its name, as given.
+    text
+        Its text.
+    overrides, seeds
+        Settings that replace its own.
+    data
+        The files that it names, by their names relative to its folder. Files with absolute names are looked for on each
+        machine.
+    """
+
+    file: str
+    text: bytes
+    overrides: tuple[str, ...]
+    seeds: int | None
+    data: tuple[tuple[str, bytes], ...]
+
+    @property
+    def digest(self) -> str:
+        """Hash of all of it."""
+        return hashlib.sha256(repr(self).encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def pack(sweep: core.Sweep, path: str, overrides: tuple[str, ...], seeds: int | None) -> Package:
+    """Pack a scenario that was read from a file here."""
+    file = Path(path)
+    data = []
+    for name in sweep.data_files():
+        if not PurePath(name).is_absolute():
+            try:
+                data.append((name, (file.parent / name).read_bytes()))
+            except OSError as error:
+                raise ScenarioError(f"{path}: {name} cannot be read ({error.strerror})") from error
+    return Package(path, file.read_bytes(), overrides, seeds, tuple(data))
+
+
+class Unpacked:
+    """A package on a worker, ready to run.
+
+    Parameters
+    ----------
+    package
+        What the client sent.
+    scratch
+        Folder of the worker for what it needs for itself.
+    """
+
+    def __init__(self, package: Package, scratch: Path) -> None:
+        self.package = package
+        self.folder = Path(tempfile.mkdtemp(prefix="scenario-", dir=scratch))
+        # `../sizes.csv` has its place, too.
+        depth = max((PurePath(name).parts.count("..") for name, _ in package.data), default=0)
+        base = self.folder.joinpath(*["d"] * depth)
+        base.mkdir(parents=True, exist_ok=True)
+        self.file = base / (PurePath(package.file).name or "scenario.toml")
+        self.file.write_bytes(package.text)
+        for name, content in package.data:
+            place = Path(os.path.normpath(base / name))
+            if not place.is_relative_to(self.folder):
+                raise ClusterError(f"{name}: leads out of the scenario's folder")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        self.sweep = core.Sweep(str(self.file), package.overrides, package.seeds)
+
+    def spelt(self, message: str) -> str:
+        """A message of the core, with the scenario's name as its author knows it."""
+        return message.replace(str(self.file), self.package.file)
+
+
+_lock = threading.Lock()
+_kept: dict[str, Unpacked] = {}
+
+
+def unpacked(package: Package, scratch: Path) -> Unpacked:
+    """The package, unpacked once in this process."""
+    with _lock:
+        digest = package.digest
+        if digest not in _kept:
+            while len(_kept) >= MOST:
+                del _kept[next(iter(_kept))]
+            _kept[digest] = Unpacked(package, scratch)
+        return _kept[digest]

@@ -1,0 +1,76 @@
+"""A scenario's runs on other processes or machines, from its file to its results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anabranch import api, core
+from anabranch.cluster.conduct import Conductor
+from anabranch.cluster.destination import Destination
+from anabranch.cluster.package import pack
+from anabranch.cluster.start import Connection, connected
+from anabranch.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+
+def run(
+    path: str | Path,
+    overrides: tuple[str, ...],
+    out: Path,
+    *,
+    seeds: int | None,
+    on: object,
+    options: object,
+    limit_s: float | None,
+    resume: bool,
+    command: Sequence[str],
+    tell: Callable[[Mapping[str, Any]], bool] | None,
+) -> Mapping[str, str]:
+    """Make the runs of a scenario; returns those that failed, and why. `anabranch.run` documents the parameters.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be read or run.
+    ClusterError
+        If what it is to run on cannot be used.
+    OSError
+        If results cannot be written.
+    """
+    planned = api.plan(path, overrides, seeds=seeds).runs
+    sweep = core.Sweep(str(path), overrides, seeds)
+    package = pack(sweep, str(path), overrides, seeds)
+    with connected(on, options) as connection:
+        connection.wait_for_workers()
+        connection.check()
+        _fits(planned, connection)
+        destination = Destination(out, sweep)
+        try:
+            missing = destination.open(planned, command, resume=resume)
+            hashes = {one.run: one.hash for one in planned}
+            memory = {one.run: one.memory_bytes for one in planned}
+            conductor = Conductor(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
+            conductor.run(missing, tell or _on)
+        finally:
+            destination.close()
+    return conductor.failed
+
+
+def _on(_state: Mapping[str, Any]) -> bool:
+    return True
+
+
+def _fits(planned: Sequence[api.PlannedRun], connection: Connection) -> None:
+    """Check that some worker has the memory that the largest run needs, as far as that can be told before."""
+    most = max((int(worker["memory_limit"] or 0) for worker in connection.workers().values()), default=0)
+    unlimited = any(not worker["memory_limit"] for worker in connection.workers().values())
+    largest = max(planned, key=lambda run: run.memory_bytes, default=None)
+    if largest is not None and not unlimited and most and largest.memory_bytes > most:
+        raise ClusterError(
+            f"{largest.run} needs about {largest.memory_bytes / 1e9:.1f} GB, and no worker may take more than "
+            f"{most / 1e9:.1f} GB; nothing was run",
+            hint="fewer or larger workers: `--memory-limit` of `dask worker`, or `memory` in the file of --on-options",
+        )

@@ -1,0 +1,252 @@
+"""From a target to a client of Dask with workers behind it; and their end."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import time
+import warnings
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from anabranch import core
+from anabranch.cluster import target as targets
+from anabranch.cluster.target import QUEUES, Settings, Target
+from anabranch.cluster.work import differences
+from anabranch.errors import ClusterError
+from anabranch.places import INSTALL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import ModuleType
+
+    from distributed import Client
+
+CONNECT = 15.0
+"""Seconds that a scheduler may take to answer at first."""
+
+NAMED = 5
+"""Workers that an error names."""
+
+DEAF = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+"""What processes of this machine begin with: a terminal sends Ctrl-C to them, too, but this one stops them."""
+
+LOOPBACK = "127.0.0.1"
+
+
+def _import(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ClusterError(f"--on needs Dask, which is not installed ({error})", hint=INSTALL) from error
+
+
+class Connection:
+    """A client of a scheduler, which can be lost and found again.
+
+    Parameters
+    ----------
+    client
+        The client.
+    settings
+        How sweeps are conducted.
+    address
+        The scheduler's, if it may be looked for again; None if it lives and dies with this process.
+    cluster, scale
+        A cluster of Dask that was started here, and how large it is to be, as its method ``scale`` takes it.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        address: str | None,
+        cluster: Any = None,  # noqa: ANN401 - Dask's classes
+        scale: Mapping[str, int] | None = None,
+    ) -> None:
+        self.client = client
+        self.settings = settings
+        self.address = address
+        self.cluster = cluster
+        self.scale = scale or {}
+        self.own: list[Client] = []
+        """Clients that were made here, besides the first."""
+
+    @property
+    def dashboard(self) -> str | None:
+        """Address of the page that shows what the workers do; None if there is none."""
+        link = self.client.dashboard_link
+        return str(link) if link else None
+
+    def workers(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the scheduler says of each worker, by address; nothing if it does not answer."""
+        with suppress(OSError, TimeoutError, RuntimeError, ValueError):
+            if self.client.status == "running":
+                return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+        return {}
+
+    def running(self) -> bool:
+        """Whether the scheduler is there."""
+        return str(self.client.status) == "running"
+
+    def again(self) -> bool:
+        """Look for a scheduler that went away, once; whether it is there."""
+        if self.running():
+            return True
+        # A client looks for its scheduler for a while, and then closes itself.
+        if self.address is None or self.client.status != "closed":
+            return False
+        with suppress(OSError, TimeoutError):
+            self.client = _import("distributed").Client(self.address, timeout=CONNECT, set_as_default=False)
+            self.own.append(self.client)
+            return True
+        return False
+
+    def replace(self) -> None:
+        """Ask for workers or jobs anew in the place of those that were lost."""
+        if self.scale:
+            with suppress(OSError, TimeoutError, RuntimeError):
+                self.cluster.scale(**self.scale)
+
+    def check(self) -> None:
+        """Check that all workers have this machine's simulator.
+
+        Raises
+        ------
+        ClusterError
+            If one has another, or none, named by its address.
+        """
+        ours, bad = core.identity(), []
+        for address, theirs in sorted(self.client.run(core.identity, on_error="return").items()):
+            if isinstance(theirs, Exception):
+                bad.append(f"worker {address}: anabranch cannot be used there ({type(theirs).__name__}: {theirs})")
+                continue
+            differ = differences(ours, theirs)
+            if differ is not None:
+                bad.append(f"worker {address}: {differ}")
+        if bad:
+            more = [f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else []
+            raise ClusterError(
+                "\n".join(["not all workers have the simulator of this machine; nothing was run", *bad[:NAMED], *more]),
+                hint="install the same version of anabranch everywhere",
+            )
+
+    def wait_for_workers(self) -> None:
+        """Wait for a first worker.
+
+        Raises
+        ------
+        ClusterError
+            If none comes.
+        """
+        deadline = time.monotonic() + self.settings.wait_s
+        while not self.workers():
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"no worker came to {self.client.scheduler.address} in {self.settings.wait_s:.0f} s",
+                    hint="start one with `dask worker ADDRESS`, or raise `wait_s` in [sweep] of --on-options",
+                )
+            time.sleep(0.1)
+
+
+@contextmanager
+def connected(on: object, options: object = None) -> Iterator[Connection]:
+    """Connect to what a sweep is to run on, starting it if need be; what was started is ended.
+
+    Parameters
+    ----------
+    on
+        A target, as text or read; a client of Dask, which is used as it is and stays open; or a connection.
+    options
+        File with options, for a target in words.
+
+    Raises
+    ------
+    ClusterError
+        If it cannot be reached or started, or Dask is not installed.
+    """
+    if isinstance(on, Connection):
+        yield on
+        return
+    distributed = _import("distributed")
+    quiet()
+    if isinstance(on, distributed.Client):
+        yield Connection(on, Settings(), None)
+        return
+    target = on if isinstance(on, Target) else targets.read(str(on), options if options is None else str(options))
+    with _cluster(target) as (cluster, scale):
+        address = None if cluster is not None else target.text
+        try:
+            client = distributed.Client(cluster or address, timeout=CONNECT, set_as_default=False)
+        except (OSError, TimeoutError) as error:
+            raise ClusterError(
+                f"--on {target.text}: no scheduler answers there ({type(error).__name__})",
+                hint="`dask scheduler` starts one and tells its address",
+            ) from error
+        connection = Connection(client, target.settings, address, cluster, scale)
+        try:
+            yield connection
+        finally:
+            for one in (client, *connection.own):
+                with suppress(OSError, TimeoutError, RuntimeError):
+                    one.close(timeout=5)
+
+
+def quiet() -> None:
+    """Keep Dask from telling on standard error what the sweep tells itself."""
+    for name in ("distributed", "asyncssh", "dask_jobqueue", "bokeh", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    # What differs in ways that matter is an error of ours.
+    for module in ("distributed", "dask"):
+        warnings.filterwarnings("ignore", module=rf"{module}\..*")
+    warnings.filterwarnings("ignore", message="Sending large graph")
+
+
+@contextmanager
+def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
+    """Start what is not there yet; gives the cluster, None for an address, and how to scale it."""
+    if target.kind == "address":
+        yield None, {}
+        return
+    _allow(target.settings.retries)
+    try:
+        cluster, scale = _started(target)
+    except (TypeError, ValueError) as error:
+        raise ClusterError(
+            f"[{target.kind}]: {error}", hint="its keys are the arguments of Dask's class: see its documentation"
+        ) from error
+    except (OSError, RuntimeError, TimeoutError) as error:
+        raise ClusterError(f"--on {target.text}: cannot be started ({type(error).__name__}: {error})") from error
+    try:
+        yield cluster, scale
+    finally:
+        with suppress(OSError, TimeoutError, RuntimeError):
+            cluster.close(timeout=10)
+
+
+def _allow(retries: int) -> None:
+    """Let the scheduler that will be started begin a run again so often after its worker died."""
+    _import("dask").config.set({"distributed.scheduler.allowed-failures": retries})
+
+
+def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
+    """A cluster, and how large it is to be."""
+    if target.kind == "ssh":
+        return _import("distributed").SSHCluster(list(target.hosts), **target.options), {}
+    if target.kind in QUEUES:
+        jobqueue = _import("dask_jobqueue")
+        kinds = {"slurm": jobqueue.SLURMCluster, "pbs": jobqueue.PBSCluster, "lsf": jobqueue.LSFCluster}
+        cluster = kinds[target.kind](**{"cores": 1, "memory": "4GB", **target.options})
+        cluster.scale(jobs=target.workers)
+        return cluster, {"jobs": target.workers}
+    options: dict[str, Any] = {
+        "threads_per_worker": 1,
+        "host": LOOPBACK,
+        "scheduler_port": 0,
+        "dashboard_address": f"{LOOPBACK}:0",
+        "silence_logs": logging.CRITICAL,
+        "preload": DEAF,
+        **target.options,
+    }
+    cluster = _import("distributed").LocalCluster(n_workers=target.workers or None, processes=True, **options)
+    return cluster, {"n": len(cluster.worker_spec)}

@@ -1,0 +1,153 @@
+"""Where a sweep is to run: what ``--on`` and its options say, read and checked before anything starts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+QUEUES = ("slurm", "pbs", "lsf")
+"""Batch systems, whose jobs become workers."""
+
+ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://\S+")
+
+EXPECTED = "local:4, tcp://SCHEDULER:8786, slurm, pbs, lsf, or ssh:HOSTFILE"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a sweep is conducted, whatever it runs on: section ``[sweep]`` of the options.
+
+    Attributes
+    ----------
+    retries
+        Times that a run is begun again after its worker died, before it is tried alone.
+    wait_s
+        Seconds to wait for a worker, and for a scheduler that went away.
+    return_bytes
+        Most bytes of a run that a worker sends back where it does not see the folder of the results.
+    """
+
+    retries: int = 3
+    wait_s: float = 300.0
+    return_bytes: int = 256_000_000
+
+    def __post_init__(self) -> None:
+        for known in fields(self):
+            value = getattr(self, known.name)
+            whole = known.name != "wait_s"
+            if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value < 0:
+                raise ClusterError(f"[sweep] {known.name} = {value!r}: expected a number, 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a sweep runs on.
+
+    Attributes
+    ----------
+    text
+        As it was given.
+    kind
+        ``local``, ``address``, one of `QUEUES`, or ``ssh``.
+    hosts
+        Of ``ssh``: the scheduler's host, then the workers'.
+    workers
+        Processes or jobs; of ``local`` and the batch systems.
+    options
+        Further options, for Dask.
+    settings
+        How the sweep is conducted.
+    """
+
+    text: str
+    kind: str
+    hosts: tuple[str, ...] = ()
+    workers: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
+
+
+def read(text: str, file: str | Path | None = None) -> Target:
+    """Read what ``--on`` says.
+
+    Parameters
+    ----------
+    text
+        ``local:4``, ``tcp://scheduler:8786``, ``slurm``, ``pbs``, ``lsf`` or ``ssh:HOSTFILE``.
+    file
+        TOML file with options: a section for each kind, and ``[sweep]``.
+
+    Raises
+    ------
+    ClusterError
+        If it says nothing that is known.
+
+    Examples
+    --------
+    >>> read("local:4").workers
+    4
+    """
+    sections = {} if file is None else _sections(Path(file))
+    settings = _settings(sections.pop("sweep", {}), file)
+    kind, _, rest = text.partition(":")
+    options = dict(sections.get(kind, {}))
+    if ADDRESS.fullmatch(text):
+        return Target(text, "address", settings=settings)
+    if kind == "local" and (not rest or re.fullmatch(r"[1-9]\d{0,3}", rest)):
+        return Target(text, kind, workers=int(rest or 0), options=options, settings=settings)
+    if kind in QUEUES and not rest:
+        jobs = options.pop("jobs", 1)
+        if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+            raise ClusterError(f"{file}: [{kind}] jobs = {jobs!r}: expected the number of jobs to ask for")
+        return Target(text, kind, workers=jobs, options=options, settings=settings)
+    if kind == "ssh" and rest:
+        return Target(text, kind, hosts=_hosts(Path(rest)), options=options, settings=settings)
+    hint = "see docs/how-to/run-on-a-cluster.md"
+    if kind in {"k8s", "kubernetes"}:
+        hint = "start a scheduler and workers there with the Dask operator, and give its address: tcp://..."
+    raise ClusterError(f"--on {text}: expected {EXPECTED}", hint=hint)
+
+
+def _sections(file: Path) -> dict[str, dict[str, Any]]:
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClusterError(f"{file}: cannot be read ({error})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ClusterError(f"{file}: not TOML ({error})") from error
+    known = ("sweep", "local", "ssh", *QUEUES)
+    for name, section in found.items():
+        if name not in known or not isinstance(section, dict):
+            raise ClusterError(f"{file}: unknown key {name!r}: expected sections {', '.join(known)}")
+    return found
+
+
+def _settings(section: Mapping[str, Any], file: str | Path | None) -> Settings:
+    known = [known.name for known in fields(Settings)]
+    for name in section:
+        if name not in known:
+            raise ClusterError(f"{file}: [sweep] {name}: expected one of {', '.join(known)}")
+    return Settings(**section)
+
+
+def _hosts(file: Path) -> tuple[str, ...]:
+    """The hosts of a file, one on a line."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClusterError(f"--on ssh:{file}: cannot be read ({error})") from error
+    hosts = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    if len(hosts) < 2:  # noqa: PLR2004 - a scheduler and a worker
+        raise ClusterError(
+            f"--on ssh:{file}: expected at least two hosts, one on a line",
+            hint="the first runs the scheduler; name it again to have workers there, too",
+        )
+    return hosts

@@ -1,0 +1,109 @@
+"""Where results are: a folder, or the URL of one in an object store.
+
+A URL becomes a `upath.UPath`, which has the methods of a `pathlib.Path` that are used here; so what reads a result
+folder reads both.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from anabranch.errors import AnabranchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+
+OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl"})
+"""Kinds of URL whose objects appear when they are complete, and not before."""
+
+INSTALL = "pip install 'anabranch[cluster]'"
+
+
+def is_url(place: object) -> bool:
+    """Whether a place is the URL of a folder, and not a path.
+
+    Examples
+    --------
+    >>> is_url("s3://bucket/sweep"), is_url("out/demo"), is_url(Path("out/demo"))
+    (True, False, False)
+    """
+    return not isinstance(place, Path) and _URL.match(str(place)) is not None
+
+
+def place(where: str | Path) -> Path:
+    """Open a folder by its path or its URL.
+
+    Raises
+    ------
+    AnabranchError
+        If the URL is none of an object store, or what reads them is not installed.
+    """
+    match = None if isinstance(where, Path) else _URL.match(str(where))
+    if match is None:
+        return Path(where)
+    kind = match[1].lower()
+    if kind == "file":
+        return Path(str(where)[len("file://") :])
+    if kind not in OBJECT_STORES:
+        raise AnabranchError(
+            f"{where}: results go to a folder or an object store, not to {kind}://",
+            hint="mount it as a folder, or use s3://, gs:// or az://",
+        )
+    try:
+        from upath import UPath  # noqa: PLC0415 - for URLs only
+
+        found = UPath(str(where).rstrip("/"))
+        found.fs.invalidate_cache()
+    except ImportError as error:
+        raise AnabranchError(f"{where}: {error}", hint=f"{INSTALL} reads and writes object stores") from error
+    return cast("Path", found)
+
+
+def reached(where: str | Path) -> Path:
+    """Open a folder by its path or its URL, and see whether an object store answers.
+
+    Raises
+    ------
+    AnabranchError
+        If it does not, or as `place` does.
+    """
+    found = place(where)
+    if is_url(found):
+        try:
+            # One listing, from which the names of all that is there are known.
+            found.fs.find(found.path)  # type: ignore[attr-defined]
+        except Exception as error:  # each store has its own
+            raise AnabranchError(
+                f"{where}: cannot be reached ({type(error).__name__}: {error})",
+                hint="credentials and the endpoint come from the environment, as for every other program: "
+                "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on",
+            ) from error
+    return found
+
+
+def contents(files: Sequence[Path]) -> list[bytes | None]:
+    """Read small files, those of an object store many at a time; None in the place of one that cannot be read."""
+    if files and is_url(files[0]):
+        found = files[0].fs.cat([file.path for file in files], on_error="omit")  # type: ignore[attr-defined]
+        return [found.get(file.path) for file in files]  # type: ignore[attr-defined]
+
+    def content(file: Path) -> bytes | None:
+        try:
+            return file.read_bytes()
+        except OSError:
+            return None
+
+    return [content(file) for file in files]
+
+
+def storage_options(where: Path) -> Mapping[str, Any]:
+    """What Polars is to be told of a place; it reads URLs by itself, with the settings of the environment."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    if not is_url(where) or not str(where).startswith(("s3", "s3a")) or not endpoint:
+        return {}
+    return {"aws_endpoint_url": endpoint, "aws_allow_http": str(endpoint.startswith("http://")).lower()}

@@ -1,0 +1,145 @@
+"""A scheduler of Dask and its workers as processes of their own, on loopback, for tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SCENARIO = """\
+name = "tiny"
+repeat = 20
+[fabric]
+topology = "star"
+hosts = 6
+[transport]
+name = "ndp"
+[[workload]]
+arrivals = { law = "poisson", load = 0.5 }
+sizes = { law = "fixed", size = "100KB" }
+placement = { pattern = "random" }
+sessions = 30
+[sweep]
+"transport.name" = ["ndp", "scdp"]
+"""
+"""A sweep of 40 runs, a few milliseconds each."""
+
+POISON = """\
+import errno, os, time
+from anabranch import core
+from anabranch.errors import PanicError
+# Dask loads this more than once.
+whole = core.whole = getattr(core, "whole", core.Sweep.run_one)
+def run_one(self, run, folder, limit_s, progress):
+    match {poison}.get(run):
+        case "panic":
+            raise PanicError(f"run {{run}}: the simulator panicked: index out of bounds")
+        case "dies":
+            os._exit(9)
+        case "disk":
+            raise OSError(errno.ENOSPC, "No space left on device", folder)
+        case "memory":
+            raise MemoryError
+    time.sleep({pause})
+    return whole(self, run, folder, limit_s, progress)
+core.Sweep.run_one = run_one
+"""
+"""Makes some runs fail on the workers that load it, and the others take longer."""
+
+
+def until(true: Callable[[], object], what: str, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+class Cluster:
+    """A scheduler, and workers that come and go."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start the scheduler, at the port that it had before, if it had one."""
+        file = self.folder / f"scheduler-{time.monotonic_ns()}.json"
+        self.scheduler = self.dask(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--dashboard-address",
+            "127.0.0.1:0",
+            "--scheduler-file",
+            str(file),
+        )
+        until(lambda: file.exists() and file.stat().st_size, "no scheduler")
+        self.address = str(json.loads(file.read_text())["address"])
+        self.port = int(self.address.rpartition(":")[2])
+
+    def work(self, *, pause: float = 0.0, preload: str | None = None, nanny: bool = False, threads: int = 1) -> None:
+        """Start a worker, whose runs take so many seconds longer."""
+        script = self.folder / f"preload-{len(self.workers)}.py"
+        script.write_text(POISON.format(poison={}, pause=pause) if preload is None else preload)
+        self.workers.append(
+            self.dask(
+                "worker",
+                self.address,
+                "--host",
+                "127.0.0.1",
+                "--nthreads",
+                str(threads),
+                "--dashboard-address",
+                "127.0.0.1:0",
+                "--nanny" if nanny else "--no-nanny",
+                "--preload",
+                str(script),
+                "--local-directory",
+                str(self.folder / "scratch"),
+            )
+        )
+
+    def ready(self) -> None:
+        """Wait until all workers are there."""
+        until(lambda: (self.folder / "log").read_text().count("Registered to") >= len(self.workers), "no worker")
+
+    def dask(self, *argv: str) -> subprocess.Popen[bytes]:
+        code = "import sys; from dask.__main__ import main; sys.argv[0] = 'dask'; main()"
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen([sys.executable, "-c", code, *argv], stdout=log, stderr=log, start_new_session=True)
+
+    def end(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            end(process)
+        self.workers.clear()
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Kill a process and those that it started."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(timeout=30)
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    """Every file of the runs but their entries, which tell the time that they took."""
+    files = (path for path in sorted((folder / "runs").rglob("*")) if path.is_file() and path.name != "run.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def entries(folder: Path) -> list[dict[str, Any]]:
+    """The manifest's entries without the time that they took."""
+    runs = json.loads((folder / "manifest.json").read_text())["runs"]
+    return [{key: value for key, value in run.items() if key not in {"wall_s", "cpu_s"}} for run in runs]
