@@ -5,7 +5,8 @@
 //! user CPU time on one thread. Each case runs in a process of its own, so that peak memory is its own.
 //!
 //! `anabranch-bench` runs every case and prints a Markdown table; `anabranch-bench CASE` runs one and prints one line of
-//! numbers; `anabranch-bench --list` lists them; `--runs N` takes the median of N.
+//! numbers; `anabranch-bench --list` lists them; `--runs N` takes the median of N; `--divide N CASE` runs one in N parts and says how long
+//! that took by the clock, and how it was divided.
 
 mod cases;
 mod process;
@@ -45,6 +46,10 @@ fn main() -> ExitCode {
                 Some(case) => return once(case),
                 None => return usage("--once needs the name of a case"),
             },
+            "--divide" => match (rest.next().and_then(|n| n.parse().ok()), rest.next().and_then(|n| Case::find(n))) {
+                (Some(threads), Some(case)) => return divide(case, threads),
+                _ => return usage("--divide needs a number of threads and the name of a case"),
+            },
             name => match Case::find(name) {
                 Some(case) => names.push(case),
                 None => return usage(&format!("no case is called {name:?}")),
@@ -77,6 +82,28 @@ fn once(case: &Case) -> ExitCode {
         network.unfinished(),
     );
     ExitCode::SUCCESS
+}
+
+/// Runs a case on so many threads in this process and prints what that took.
+fn divide(case: &Case, threads: usize) -> ExitCode {
+    let mut network = case.network();
+    let (wall, user) = (process::wall_seconds(), process::user_seconds());
+    let told = network.run_and_tell(threads);
+    let (wall, user) = (process::wall_seconds() - wall, process::user_seconds() - user);
+    match told {
+        Ok((ending, division)) => {
+            println!("{} {threads} threads: {wall:.2} s, {user:.2} s of CPU, {:.0} MB, {ending:?}", case.name, process::peak_megabytes());
+            println!("{} events, {:016x}, at most {:.2} times as fast, {division:?}", network.events(), network.fingerprint(), {
+                let parallel: u64 = division.events.iter().sum();
+                network.events() as f64 / (network.events() - parallel + division.critical) as f64
+            });
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why:?}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn table(cases: &[&Case], runs: usize) -> ExitCode {

@@ -17,7 +17,7 @@ use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, Topolog
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::Fallback;
-use anabranch_sim::network::{Change, Network, Sampling, SessionGroup, Setup, Target};
+use anabranch_sim::network::{Change, Network, Sampling, SessionGroup, Setup, Stop, Target};
 use anabranch_sim::random;
 use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
@@ -219,6 +219,26 @@ fn fingerprints_are_those_committed() {
         return;
     }
     assert_eq!(found, committed, "runs went another way; see the head of this file");
+}
+
+/// Some cannot be divided, or have to be done anew: but most can, and each must have been in parts now and then.
+#[test]
+fn parts_do_not_change_the_records() {
+    for stop in [Stop::Idle, Stop::Foreground] {
+        for parts in [2, 3, 4] {
+            for ((name, serial), (_, setup)) in runs().into_iter().zip(runs()) {
+                let what = format!("{name} in {parts} parts until {stop:?}");
+                let serial = complete(Setup { stop, ..serial });
+                match in_parts(Setup { stop, ..setup }, parts) {
+                    Some((record, division)) => {
+                        eprintln!("{what}: {division:?} of {}", record.events);
+                        assert_same(&serial, &record, &what);
+                    }
+                    None => eprintln!("{what}: undone"),
+                }
+            }
+        }
+    }
 }
 
 #[test]

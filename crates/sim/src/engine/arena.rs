@@ -150,6 +150,23 @@ impl<H: Copy> Arena<H> {
         self.hot.len() >= self.most
     }
 
+    /// An empty arena with the same limit.
+    #[must_use]
+    pub fn like(&self) -> Self {
+        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0, most: self.most }
+    }
+
+    /// Packets that it has had place for at once.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.hot.len()
+    }
+
+    /// How many there may be at once.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
     /// Packets alive now.
     pub fn live(&self) -> u32 {
         self.live
@@ -227,6 +244,42 @@ impl<H: Copy> Arena<H> {
 impl<H: Copy> Default for Arena<H> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Gives packets other handles: those of another arena.
+pub trait Movers {
+    /// Moves a packet that is in no [`Fifo`]: its new handle.
+    fn packet(&mut self, id: PacketId) -> PacketId;
+    /// Moves all packets of a list.
+    fn fifo(&mut self, list: &mut Fifo);
+}
+
+/// Moves packets from one arena to another.
+pub struct Transfer<'a, H> {
+    /// Where they are.
+    pub from: &'a mut Arena<H>,
+    /// Where they go.
+    pub to: &'a mut Arena<H>,
+}
+
+impl<H: Copy> Movers for Transfer<'_, H> {
+    fn packet(&mut self, id: PacketId) -> PacketId {
+        let moved = self.to.insert(self.from.hot[id as usize], self.from.headers[id as usize]);
+        self.from.remove(id);
+        moved
+    }
+
+    fn fifo(&mut self, list: &mut Fifo) {
+        let mut left = std::mem::replace(list, Fifo::EMPTY);
+        loop {
+            let id = left.pop(&self.from.hot);
+            if id == NO_PACKET {
+                return;
+            }
+            let moved = self.packet(id);
+            list.push(&mut self.to.hot, moved);
+        }
     }
 }
 
