@@ -88,15 +88,24 @@ fn once(case: &Case) -> ExitCode {
 fn divide(case: &Case, threads: usize) -> ExitCode {
     let mut network = case.network();
     let (wall, user) = (process::wall_seconds(), process::user_seconds());
-    let told = network.run_and_tell(threads);
+    let told = network.run_on(threads, |_| true);
     let (wall, user) = (process::wall_seconds() - wall, process::user_seconds() - user);
     match told {
         Ok((ending, division)) => {
-            println!("{} {threads} threads: {wall:.2} s, {user:.2} s of CPU, {:.0} MB, {ending:?}", case.name, process::peak_megabytes());
-            println!("{} events, {:016x}, at most {:.2} times as fast, {division:?}", network.events(), network.fingerprint(), {
-                let parallel: u64 = division.events.iter().sum();
-                network.events() as f64 / (network.events() - parallel + division.critical) as f64
-            });
+            println!(
+                "{} {threads} threads: {wall:.2} s, {user:.2} s of CPU, {:.0} MB, {ending:?}",
+                case.name,
+                process::peak_megabytes()
+            );
+            println!(
+                "{} events, {:016x}, at most {:.2} times as fast, {division:?}",
+                network.events(),
+                network.fingerprint(),
+                {
+                    let parallel: u64 = division.events.iter().sum();
+                    network.events() as f64 / (network.events() - parallel + division.critical) as f64
+                }
+            );
             ExitCode::SUCCESS
         }
         Err(why) => {

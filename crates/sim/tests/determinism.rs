@@ -221,7 +221,14 @@ fn fingerprints_are_those_committed() {
     assert_eq!(found, committed, "runs went another way; see the head of this file");
 }
 
-/// Some cannot be divided, or have to be done anew: but most can, and each must have been in parts now and then.
+/// Runs in which something happens that takes the whole run to decide: one that detaches stragglers, and receivers that give up on
+/// what UDP does not send again.
+const UNDONE: [(&str, Stop); 3] = [
+    ("scdp-detaching-unicast-trimming", Stop::Idle),
+    ("scdp-detaching-unicast-trimming", Stop::Foreground),
+    ("udp-volumes-beside-newreno", Stop::Idle),
+];
+
 #[test]
 fn parts_do_not_change_the_records() {
     for stop in [Stop::Idle, Stop::Foreground] {
@@ -229,13 +236,13 @@ fn parts_do_not_change_the_records() {
             for ((name, serial), (_, setup)) in runs().into_iter().zip(runs()) {
                 let what = format!("{name} in {parts} parts until {stop:?}");
                 let serial = complete(Setup { stop, ..serial });
-                match in_parts(Setup { stop, ..setup }, parts) {
-                    Some((record, division)) => {
-                        eprintln!("{what}: {division:?} of {}", record.events);
-                        assert_same(&serial, &record, &what);
-                    }
-                    None => eprintln!("{what}: undone"),
-                }
+                let divided = in_parts(Setup { stop, ..setup }, parts);
+                assert_eq!(divided.is_none(), UNDONE.contains(&(name, stop)), "{what}");
+                let Some((record, division)) = divided else { continue };
+                assert_same(&serial, &record, &what);
+                // All hosts of the first are at one switch.
+                let in_parts: u64 = division.events.iter().sum();
+                assert!(in_parts * 5 > record.events * 4 || name == "newreno-incast", "{what}: {division:?}");
             }
         }
     }

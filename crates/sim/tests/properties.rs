@@ -34,9 +34,9 @@ use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use common::*;
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use proptest::sample::{Index, select};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -122,8 +122,7 @@ impl World {
             }
             _ => Vec::new(),
         };
-        let pool_of: Vec<usize> =
-            (0..ports).map(|port| graph.port_owner(port) as usize % pools.len().max(1)).collect();
+        let pool_of: Vec<usize> = (0..ports).map(|port| graph.port_owner(port) as usize % pools.len().max(1)).collect();
         let make = move |port: u32| match pools.get(pool_of[port as usize]) {
             Some(pool) => Queue::Pooled(Box::new(Pooled::new(queue.queue(port), Arc::clone(pool), port as usize))),
             None => queue.queue(port),
@@ -284,8 +283,8 @@ fn limits() -> impl Strategy<Value = Limit> {
 fn disciplines() -> impl Strategy<Value = Discipline> {
     let fair = [single_queues(), single_queues()].prop_map(|classes| Discipline::Fair(Box::new(classes)));
     let express = single_queues().prop_map(|others| Discipline::Express(Box::new(others)));
-    let pooled =
-        (single_queues(), 30_000..300_000_u64, any::<bool>()).prop_map(|(queue, size, each)| Discipline::Pooled(Box::new(queue), size, each));
+    let pooled = (single_queues(), 30_000..300_000_u64, any::<bool>())
+        .prop_map(|(queue, size, each)| Discipline::Pooled(Box::new(queue), size, each));
     prop_oneof![4 => single_queues(), 1 => fair, 1 => express, 1 => pooled].boxed()
 }
 
@@ -622,14 +621,24 @@ fn asked() -> impl Strategy<Value = Asked> {
 impl Asked {
     fn of(&self, mut setup: Setup) -> Setup {
         if let Some(lasts) = self.endless.filter(|_| setup.groups[1].transport.retransmits()) {
-            (setup.groups[1].duration, setup.groups[1].background, setup.groups[1].awaited) = (Some(lasts), true, false);
+            (setup.groups[1].duration, setup.groups[1].background, setup.groups[1].awaited) =
+                (Some(lasts), true, false);
             for session in setup.sessions.iter_mut().filter(|s| s.group == 1 && s.mode == Mode::Unicast) {
                 session.size = None;
             }
         }
         if let Some(interval) = self.interval {
             let windows = (0..setup.sessions.len() as u32).collect();
-            let sampling = Sampling { interval, queues: true, links: true, windows, goodput: true, volumes: true, warmup: interval * 2, window: None };
+            let sampling = Sampling {
+                interval,
+                queues: true,
+                links: true,
+                windows,
+                goodput: true,
+                volumes: true,
+                warmup: interval * 2,
+                window: None,
+            };
             setup.sampling = sampling;
         }
         // What waits forever is looked at forever.
@@ -669,7 +678,10 @@ fn most_worlds_are_divided() {
             }
         }
     }
-    assert!(divided > 30 && parallel * 10 > divided * 9, "{divided} divided, {parallel} of them well; {serial} not, {undone} undone");
+    assert!(
+        divided > 30 && parallel * 10 > divided * 9,
+        "{divided} divided, {parallel} of them well; {serial} not, {undone} undone"
+    );
 }
 
 /// The first receiver in the source's rack, where there is one path only, must not keep the group on one tree.

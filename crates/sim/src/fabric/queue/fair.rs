@@ -7,7 +7,7 @@
 //! long the next packet of a class is before it is taken, which a trimming discipline decides only then.
 
 use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
-use crate::engine::arena::{Hot, NO_PACKET, PacketId, Movers};
+use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 use anabranch_transport::Rate;
 
 /// One class of packets.

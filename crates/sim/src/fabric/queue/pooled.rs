@@ -6,7 +6,7 @@
 //! ports have sent something.
 
 use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
-use crate::engine::arena::{Hot, NO_PACKET, PacketId, Movers};
+use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 use anabranch_transport::{Duration, Rate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

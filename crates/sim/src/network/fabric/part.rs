@@ -101,14 +101,26 @@ impl Fabric {
     }
 
     /// Gives a port to the part that has its node.
-    pub(in crate::network) fn give_port(&mut self, packets: &mut Packets, port: PortId, to: &mut Self, at: &mut Packets) {
+    pub(in crate::network) fn give_port(
+        &mut self,
+        packets: &mut Packets,
+        port: PortId,
+        to: &mut Self,
+        at: &mut Packets,
+    ) {
         let (own, theirs) = (&mut self.ports[port as usize], &mut to.ports[port as usize]);
         own.move_packets(&mut Transfer { from: packets, to: at });
         std::mem::swap(own, theirs);
     }
 
     /// Gives what is on the wire to the part that has the node at the far end.
-    pub(in crate::network) fn give_wire(&mut self, packets: &mut Packets, port: PortId, to: &mut Self, at: &mut Packets) {
+    pub(in crate::network) fn give_wire(
+        &mut self,
+        packets: &mut Packets,
+        port: PortId,
+        to: &mut Self,
+        at: &mut Packets,
+    ) {
         let (own, theirs) = (&mut self.ports[port as usize], &mut to.ports[port as usize]);
         own.move_wire(theirs, &mut Transfer { from: packets, to: at });
     }

@@ -1,7 +1,10 @@
 //! Where the threads of a run wait for each other.
 
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::{AcqRel, Acquire, Relaxed, Release}};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 

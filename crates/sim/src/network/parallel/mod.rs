@@ -16,12 +16,14 @@ mod windows;
 use super::engine::Entities;
 use super::look_ahead::LookAhead;
 use super::{Ending, Network, Stop};
+use crate::stopwatch::Stopwatch;
 use crate::workload::Session;
 use anabranch_transport::units::PS_PER_S;
 use part::Part;
 use partition::Partition;
 use std::panic::resume_unwind;
 use std::thread;
+use std::time::Duration;
 use windows::Windows;
 
 /// Something happened that takes the whole run to decide, after it had been divided: what. It has to be done anew, on one thread.
@@ -42,6 +44,8 @@ pub struct Division {
     pub critical: u64,
     /// The longest window, in picoseconds.
     pub window: u64,
+    /// Time that the threads besides the one that runs the network had processors.
+    pub helpers: Duration,
 }
 
 /// When it pays.
@@ -66,16 +70,12 @@ impl Network {
     ///
     /// # Errors
     /// If the run has to be done anew with [`run`](Self::run).
-    pub fn run_on(&mut self, threads: usize, keep_going: impl FnMut(&Self) -> bool) -> Result<Ending, Undone> {
-        self.run_divided(threads, When::Pays, keep_going).map(|(ending, _)| ending)
-    }
-
-    /// The same, and how the run was divided.
-    ///
-    /// # Errors
-    /// As those of [`run_on`](Self::run_on).
-    pub fn run_and_tell(&mut self, threads: usize) -> Result<(Ending, Division), Undone> {
-        self.run_divided(threads, When::Pays, |_| true)
+    pub fn run_on(
+        &mut self,
+        threads: usize,
+        keep_going: impl FnMut(&Self) -> bool,
+    ) -> Result<(Ending, Division), Undone> {
+        self.run_divided(threads, When::Pays, keep_going)
     }
 
     /// The same, divided whenever that is possible, however slow: for tests.
@@ -165,7 +165,9 @@ impl Network {
         let mut missing = vec![0_u64; graph.hosts as usize];
         for (session, spec) in (0..).zip(self.ledger.specs()).take(self.ledger.rows().len()) {
             let group = self.ledger.group_of(spec);
-            let Some(size) = spec.size.filter(|_| group.awaits(spec) && group.transport.retransmits()) else { continue };
+            let Some(size) = spec.size.filter(|_| group.awaits(spec) && group.transport.retransmits()) else {
+                continue;
+            };
             let payload = group.transport.packet_bytes() - group.transport.header_bytes();
             for (receiver, &host) in self.ledger.waiting(session).zip(&spec.sinks) {
                 let Some((number, received)) = receiver else { continue };
@@ -193,6 +195,7 @@ impl Network {
 /// A run that can be divided.
 struct Divided {
     partition: Partition,
+    /// None before it is divided for the first time.
     parts: Vec<Part>,
     division: Division,
 }
@@ -200,15 +203,23 @@ struct Divided {
 impl Divided {
     /// `None` if the run cannot be divided, or not from its beginning to its end.
     fn new(network: &Network, threads: usize) -> Option<Self> {
-        let Network { engine, fabric, hosts, ledger, controllers, seed, .. } = network;
+        let Network { fabric, hosts, controllers, .. } = network;
         if threads < 2 || fabric.is_captured() || controllers.exist() || hosts.barriers.exist() {
             return None;
         }
-        let graph = fabric.graph();
-        let partition = Partition::new(graph, threads)?;
+        let partition = Partition::new(fabric.graph(), threads)?;
         if fabric.shares_memory(&partition.part_of) {
             return None;
         }
+        let events = vec![0; usize::from(partition.parts)];
+        let division = Division { events, window: partition.delay, ..Division::default() };
+        Some(Self { partition, parts: Vec::new(), division })
+    }
+
+    /// The parts, with nothing in them.
+    fn empty_parts(partition: &Partition, network: &Network) -> Vec<Part> {
+        let Network { engine, fabric, hosts, ledger, seed, .. } = network;
+        let graph = fabric.graph();
         let of = |node: u32| partition.part_of[node as usize];
         let part = |number| Part {
             number,
@@ -224,16 +235,13 @@ impl Divided {
                 .map(|(port, _, peer)| (port, peer))
                 .collect(),
         };
-        let parts: Vec<Part> = (0..partition.parts).map(part).collect();
-        let division =
-            Division { events: vec![0; parts.len()], window: partition.delay, ..Division::default() };
-        Some(Self { partition, parts, division })
+        (0..partition.parts).map(part).collect()
     }
 
     /// Whether to divide the run until a time, with so many events in a picosecond, is faster than not to.
     fn pays(&self, network: &Network, until: u64, dense: f64) -> bool {
         let places = network.fabric.ports().len() + network.hosts.places().len();
-        let window = dense * self.partition.delay as f64 / self.parts.len() as f64;
+        let window = dense * self.partition.delay as f64 / f64::from(self.partition.parts);
         let stretch = dense * until.saturating_sub(network.engine.now) as f64;
         window >= EVENTS_PER_WINDOW && stretch >= EVENTS_PER_PLACE * places as f64
     }
@@ -246,6 +254,9 @@ impl Divided {
         keep_going: &mut impl FnMut(&Network) -> bool,
     ) -> Result<bool, Undone> {
         let (before, most) = (network.events(), network.engine.packets.most());
+        if self.parts.is_empty() {
+            self.parts = Self::empty_parts(&self.partition, network);
+        }
         self.give(network);
         let away = self.parts.iter().map(|part| part.engine.packets.live()).sum();
         network.engine.show(network.engine.now, before, away);
@@ -255,7 +266,11 @@ impl Divided {
             thread::scope(|scope| {
                 let work = |part| {
                     let windows = &windows;
-                    move || windows.work(part, || {})
+                    move || {
+                        let clock = Stopwatch::start();
+                        windows.work(part, || {});
+                        clock.spent().cpu
+                    }
                 };
                 let workers: Vec<_> = others.iter_mut().map(|part| scope.spawn(work(part))).collect();
                 let mut told = 0;
@@ -271,7 +286,7 @@ impl Divided {
                     }
                 });
                 for worker in workers {
-                    worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+                    self.division.helpers += worker.join().unwrap_or_else(|panic| resume_unwind(panic));
                 }
             });
         }

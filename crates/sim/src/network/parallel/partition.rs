@@ -25,7 +25,8 @@ impl Partition {
     /// Divides a fabric into as many parts as are asked for and possible. `None` if that is one.
     pub(in crate::network) fn new(graph: &Graph, parts: usize) -> Option<Self> {
         let racks = numbered(&racks(graph));
-        let pods = numbered(&(0..graph.hosts).map(|h| graph.nodes[h as usize].pod.unwrap_or(u32::MAX)).collect::<Vec<_>>());
+        let pods =
+            numbered(&(0..graph.hosts).map(|h| graph.nodes[h as usize].pod.unwrap_or(u32::MAX)).collect::<Vec<_>>());
         let count = |of: &[u32]| of.iter().max().map_or(0, |&most| most as usize + 1);
         let parts = parts.min(count(&racks)).min(usize::from(NONE)) as u16;
         if parts < 2 {

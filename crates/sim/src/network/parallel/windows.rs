@@ -4,9 +4,9 @@
 //! between parts (Chandy and Misra 1979; the synchronous form is that of Lubachevsky 1989). So within a window nobody needs to
 //! know anything of the others, and at its end the packets on those links change hands.
 
+use super::super::fabric::Crossing;
 use super::gate::Gate;
 use super::part::Part;
-use super::super::fabric::Crossing;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
