@@ -390,24 +390,22 @@ impl Port {
         id
     }
 
-    /// The far end is simulated elsewhere: takes what is on the wire, in order, with the times of arrival. Call
-    /// [`Port::catch_up`] first. When the next transmission is due of a packet that waits; the end of time if none does.
-    pub fn hand_over(
-        &mut self,
-        entity: Entity,
-        hots: &mut [Hot],
-        wheel: &mut Wheel,
-        mut take: impl FnMut(PacketId, u64),
-    ) -> u64 {
-        if let Some(mut arrival) = wheel.due(entity) {
-            wheel.cancel(entity);
-            while !self.in_flight.is_empty() {
-                let id = self.in_flight.pop(hots);
-                take(id, arrival);
-                arrival = hots[id as usize].at;
-            }
-        }
+    /// When the next transmission of a packet that waits is due; the end of time if none waits.
+    #[inline]
+    pub fn next_due(&self) -> u64 {
         self.next_start
+    }
+
+    /// The far end is simulated elsewhere: takes what is on the wire, and when the first of these packets arrives there. Call
+    /// [`Port::catch_up`] first.
+    #[inline]
+    pub fn take_wire(&mut self, entity: Entity, wheel: &mut Wheel) -> Option<(Fifo, u64)> {
+        if self.in_flight.is_empty() {
+            return None;
+        }
+        let arrival = wheel.due(entity)?;
+        wheel.cancel(entity);
+        Some((std::mem::replace(&mut self.in_flight, Fifo::EMPTY), arrival))
     }
 
     /// The near end is simulated elsewhere: a packet is on the wire that will arrive after all others.

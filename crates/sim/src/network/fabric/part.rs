@@ -136,13 +136,16 @@ impl Fabric {
         let p = &mut self.ports[port as usize];
         let Engine { wheel, packets, .. } = engine;
         p.catch_up(port, packets.hots(), wheel, before - 1);
-        let mut left = Vec::new();
-        let next = p.hand_over(port, packets.hots(), wheel, |id, arrival| left.push((id, arrival)));
-        for (id, arrival) in left {
-            take(Crossing { port, arrival, hot: *packets.hot(id), header: *packets.header(id) });
-            packets.remove(id);
+        if let Some((mut wire, mut arrival)) = p.take_wire(port, wheel) {
+            while !wire.is_empty() {
+                let id = wire.pop(packets.hots());
+                let hot = *packets.hot(id);
+                take(Crossing { port, arrival, hot, header: *packets.header(id) });
+                packets.remove(id);
+                arrival = hot.at;
+            }
         }
-        next
+        p.next_due()
     }
 
     /// A packet comes from another part.

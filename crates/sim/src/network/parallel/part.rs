@@ -6,8 +6,12 @@ use super::super::hosts::Hosts;
 use super::super::ledger::Ledger;
 use super::super::look_ahead::LookAhead;
 use super::super::sessions;
+use crate::engine::prefetch::prefetch_lines;
 use crate::engine::wheel::Entity;
 use crate::fabric::graph::PortId;
+
+/// How many ports ahead their memory is asked for when all are looked at.
+const AHEAD: usize = 8;
 
 /// A part of a run. It sees the run's packets, timers and pulls; what is for the whole run to decide, the whole run does before
 /// it is divided and after.
@@ -82,7 +86,10 @@ impl Part {
     pub(super) fn hand_over(&mut self, before: u64, mut take: impl FnMut(u16, Crossing)) -> u64 {
         let Self { engine, fabric, outgoing, .. } = self;
         let mut next = u64::MAX;
-        for &(port, to) in &*outgoing {
+        for (n, &(port, to)) in outgoing.iter().enumerate() {
+            if let Some(&(soon, _)) = outgoing.get(n + AHEAD) {
+                prefetch_lines(&fabric.ports()[soon as usize], 0..1);
+            }
             next = next.min(fabric.hand_over(engine, port, before, |crossing| take(to, crossing)));
         }
         next.min(engine.wheel.next_bound())
