@@ -19,6 +19,7 @@ pub struct Progress {
     stop: AtomicBool,
     done: AtomicUsize,
     kept: AtomicUsize,
+    anew: AtomicUsize,
     events: AtomicU64,
     /// Per run: simulated picoseconds, or 0 before it starts.
     simulated: Vec<AtomicU64>,
@@ -54,6 +55,11 @@ impl Progress {
     /// Runs that have ended, or were there already.
     pub fn runs_done(&self) -> usize {
         self.done.load(Relaxed) + self.runs_kept()
+    }
+
+    /// Runs that were begun on several threads and had to be [done anew](crate::network::Undone) on one.
+    pub fn runs_anew(&self) -> usize {
+        self.anew.load(Relaxed)
     }
 
     /// Events handled by all runs so far.
@@ -122,17 +128,12 @@ pub fn run_all<E: Send>(
             progress.simulated[i].store(n.now().ps(), Relaxed);
             !progress.stop.load(Relaxed)
         };
-        let mut helpers = Duration::ZERO;
-        let ending = match network.run_on(threads, &mut keep_going) {
-            Ok((ending, division)) => {
-                helpers = division.helpers;
-                ending
-            }
-            Err(_) => {
-                network = build(i)?;
-                network.run(keep_going)
-            }
-        };
+        let ended_on = network.run_on(threads, &mut keep_going).map(|(ending, division)| (ending, division.helpers));
+        let (ending, helpers) = ended_on.or_else(|_| {
+            progress.anew.fetch_add(1, Relaxed);
+            network = build(i)?;
+            Ok((network.run(keep_going), Duration::ZERO))
+        })?;
         progress.events.fetch_add(network.events().saturating_sub(counted), Relaxed);
         let record = RunRecord::take(&mut network, ending);
         drop(network);

@@ -93,7 +93,7 @@ def run_command(
         int | None,
         typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="Cores to use; 0 means all. The last runs share spare ones.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and how large they are, and stop.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
     resume: Annotated[
@@ -127,7 +127,7 @@ def demo(
         Path | None,
         typer.Option(help="Folder for the results.", metavar="DIR", show_default="out/demo, or out/demo-quick"),
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="Cores to use; 0 means all. The last runs share spare ones.")] = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
     ] = False,

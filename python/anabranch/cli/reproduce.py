@@ -53,7 +53,7 @@ def reproduce_command(
         int | None,
         typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 means one per core.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="Cores to use; 0 means all. The last runs share spare ones.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.", metavar="DIR")] = Path(
         "out/reproduce"
     ),

@@ -349,3 +349,48 @@ impl Fifo {
         newest
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hot(size: u16) -> Hot {
+        Hot {
+            at: 0,
+            next: NO_PACKET,
+            endpoint: 0,
+            destination: 0,
+            path: 0,
+            size,
+            trimmed_size: 0,
+            from: 0,
+            tag: 0,
+            flags: 0,
+        }
+    }
+
+    #[test]
+    fn lists_move_from_arena_to_arena_in_order() {
+        let (mut from, mut to) = (Arena::new(), Arena::new());
+        let (mut list, mut rest) = (Fifo::EMPTY, Fifo::EMPTY);
+        for n in 0..20 {
+            let id = from.insert(hot(n), n);
+            if n % 3 == 0 { &mut rest } else { &mut list }.push(from.hots(), id);
+        }
+        list.pop(from.hots());
+        let other = to.insert(hot(99), 99);
+        Transfer { from: &mut from, to: &mut to }.fifo(&mut list);
+        assert_eq!((from.live(), to.live()), (8, 13));
+        let mut labels = Vec::new();
+        while !list.is_empty() {
+            let id = list.pop(to.hots());
+            labels.push((to.hot(id).size, *to.header(id)));
+        }
+        let moved = (2..20).filter(|n| n % 3 != 0).map(|n| (n, n));
+        assert_eq!(labels, moved.collect::<Vec<_>>());
+        assert_eq!(*to.header(other), 99);
+        // The other list is as it was, and what was left is free.
+        assert_eq!(rest.pop(from.hots()), 0);
+        assert_eq!((from.insert(hot(7), 7), from.places()), (19, 20));
+    }
+}

@@ -617,6 +617,8 @@ mod tests {
         Reschedule(u32, u64),
         Cancel(u32),
         Pop,
+        PopBefore(u64),
+        Like,
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -624,7 +626,9 @@ mod tests {
         let delay = (0u32..47, 0u64..1 << 20).prop_map(|(bits, x)| (x << bits) >> 20);
         prop_oneof![
             4 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Schedule(e, d)),
-            1 => (0u32..64, delay).prop_map(|(e, d)| Op::Reschedule(e, d)),
+            1 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Reschedule(e, d)),
+            4 => delay.prop_map(Op::PopBefore),
+            1 => Just(Op::Like),
             1 => (0u32..64).prop_map(Op::Cancel),
             4 => Just(Op::Pop),
         ]
@@ -658,6 +662,24 @@ mod tests {
                         let expected = model.pop();
                         prop_assert_eq!(wheel.pop(), expected);
                         now = expected.map_or(now, |e| e.0);
+                    }
+                    Op::PopBefore(d) => {
+                        let limit = now + d;
+                        model.sort_by_key(|e| std::cmp::Reverse(order(e)));
+                        let expected = model.pop_if(|e| e.0 < limit);
+                        prop_assert_eq!(wheel.pop_before(limit), expected);
+                        // From the limit on anything can be scheduled now.
+                        now = expected.map_or(limit, |e| e.0);
+                        let bound = wheel.next_bound();
+                        prop_assert!(model.iter().all(|e| e.0 >= bound));
+                        prop_assert!(expected.is_some() || bound >= limit);
+                    }
+                    Op::Like => {
+                        let mut other = wheel.like(now);
+                        for (entity, time) in wheel.events() {
+                            other.schedule(entity, time);
+                        }
+                        wheel = other;
                     }
                 }
                 prop_assert_eq!(wheel.len(), model.len());

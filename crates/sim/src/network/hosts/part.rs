@@ -90,7 +90,7 @@ impl Hosts {
 
     fn swap_hosts(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
         for host in 0..self.all.len() {
-            let part = &mut parts[usize::from(part_of[host])];
+            let part = &mut *parts[usize::from(part_of[host])];
             std::mem::swap(&mut self.all[host], &mut part.all[host]);
             for interface in self.interfaces.of(host as u32) {
                 std::mem::swap(&mut self.interfaces.pulls[interface], &mut part.interfaces.pulls[interface]);

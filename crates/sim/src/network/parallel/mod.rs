@@ -360,6 +360,8 @@ impl Divided {
             self.parts[usize::from(part_of[node as usize])].engine.wheel.schedule(entity, time);
         }
         engine.wheel = rest;
+        // Its memory is needed by the parts.
+        engine.packets = engine.packets.like();
         let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.hosts).collect();
         hosts.give(&mut theirs, part_of);
     }

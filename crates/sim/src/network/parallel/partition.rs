@@ -68,7 +68,9 @@ fn numbered(groups: &[u32]) -> Vec<u32> {
 fn dealt(group_of: &[u32], parts: u16) -> Vec<u16> {
     let groups = group_of.iter().max().map_or(0, |&most| most as usize + 1);
     let mut sizes = vec![0_u64; groups];
-    group_of.iter().for_each(|&group| sizes[group as usize] += 1);
+    for &group in group_of {
+        sizes[group as usize] += 1;
+    }
     let mut before = 0;
     let part: Vec<u16> = sizes
         .iter()
@@ -121,7 +123,95 @@ fn with_switches(graph: &Graph, hosts: Vec<u16>, parts: u16) -> Vec<u16> {
             load[usize::from(best)] += neighbours[node as usize].len();
             found.push((node, best));
         }
-        found.into_iter().for_each(|(node, part)| part_of[node as usize] = part);
+        for (node, part) in found {
+            part_of[node as usize] = part;
+        }
     }
     part_of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::topology::{BCube, FatTree, Jellyfish, LayerLinks, Layers, Star, TopologyConfig};
+    use anabranch_transport::{Duration, Rate};
+    use std::path::Path;
+
+    const RATE: Rate = Rate::from_gbps(1);
+    const DELAY: Duration = Duration::from_us(10);
+
+    fn graph(config: &TopologyConfig) -> Graph {
+        config.build(Path::new("")).expect("the fabric is possible")
+    }
+
+    fn fat_tree(k: u32, core: Option<Duration>) -> Graph {
+        let core = core.map(|delay| LayerLinks { rate: None, delay: Some(delay) });
+        let layers = Layers { core, ..Layers::default() };
+        graph(&TopologyConfig::FatTree(FatTree { k, rate: RATE, delay: DELAY, layers }))
+    }
+
+    /// Hosts and switches of each part, and how many links are cut at each level of their lower ends.
+    fn shape(graph: &Graph, parts: usize) -> (Vec<(usize, usize)>, Vec<usize>) {
+        let partition = Partition::new(graph, parts).expect("it can be divided");
+        let part = |part: u16| {
+            let of = |hosts: bool| {
+                let nodes = (0..).zip(&*partition.part_of);
+                nodes.filter(|&(node, &of)| of == part && graph.is_host(node) == hosts).count()
+            };
+            (of(true), of(false))
+        };
+        let cut = |level: usize| {
+            let lower = |link: &crate::fabric::graph::Link| graph.nodes[link.a as usize].level as usize;
+            let cut = |link: &&crate::fabric::graph::Link| {
+                partition.part_of[link.a as usize] != partition.part_of[link.b as usize]
+            };
+            graph.links.iter().filter(cut).filter(|link| lower(link) == level).count()
+        };
+        ((0..partition.parts).map(part).collect(), (0..3).map(cut).collect())
+    }
+
+    #[test]
+    fn pods_stay_together_and_the_core_is_shared() {
+        // Each core switch has half its links in each half: 16 of them, 8 links each.
+        assert_eq!(shape(&fat_tree(8, None), 2), (vec![(64, 40), (64, 40)], vec![0, 0, 64]));
+        let (parts, cut) = shape(&fat_tree(8, None), 4);
+        assert_eq!(parts, [(32, 20); 4]);
+        assert_eq!(cut, [0, 0, 96]);
+    }
+
+    #[test]
+    fn racks_are_dealt_where_pods_are_uneven() {
+        let (parts, cut) = shape(&fat_tree(4, None), 3);
+        assert_eq!(parts.iter().map(|part| part.0).collect::<Vec<_>>(), [6, 4, 6]);
+        assert_eq!(cut[0], 0, "hosts are at their switches");
+    }
+
+    #[test]
+    fn the_window_is_the_least_delay_between_parts() {
+        let delay = |graph: &Graph| Partition::new(graph, 2).map(|partition| partition.delay);
+        assert_eq!(delay(&fat_tree(4, Some(Duration::from_us(3)))), Some(3_000_000));
+        assert_eq!(delay(&fat_tree(4, Some(Duration::from_us(30)))), Some(30_000_000));
+        assert_eq!(delay(&fat_tree(4, Some(Duration::ZERO))), None);
+    }
+
+    #[test]
+    fn any_fabric_can_be_divided_but_a_single_rack() {
+        let jellyfish = Jellyfish {
+            switches: 20,
+            ports: 6,
+            hosts_per_switch: 2,
+            seed: 1,
+            rate: RATE,
+            delay: DELAY,
+            switch_rate: None,
+        };
+        let (parts, cut) = shape(&graph(&TopologyConfig::Jellyfish(jellyfish)), 4);
+        assert_eq!((parts, cut[0]), (vec![(10, 5); 4], 0));
+        let bcube = graph(&TopologyConfig::BCube(BCube { n: 4, k: 1, rate: RATE, delay: DELAY }));
+        let (parts, _) = shape(&bcube, 2);
+        assert_eq!(parts.iter().map(|part| part.0).collect::<Vec<_>>(), [8, 8]);
+        let star = graph(&TopologyConfig::Star(Star { hosts: 10, rate: RATE, delay: DELAY }));
+        assert!(Partition::new(&star, 2).is_none());
+        assert!(Partition::new(&bcube, 1).is_none());
+    }
 }
