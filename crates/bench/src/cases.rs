@@ -1,4 +1,5 @@
-//! The benchmark's cases: permutation, incast and storage requests on fat-trees, 1500-byte packets, 1 Gbps, 10 us links.
+//! The benchmark's cases: permutation, incast and storage requests on fat-trees, 1500-byte packets, 1 Gbps, 10 us links, or, where the
+//! name says 100g, 100 Gbps and 1 us.
 
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
@@ -33,6 +34,9 @@ pub(crate) struct Case {
     k: u32,
     bytes: u64,
     pattern: Pattern,
+    gbps: u64,
+    delay_us: u64,
+    initial_window: u32,
 }
 
 const fn case(
@@ -43,7 +47,12 @@ const fn case(
     bytes: u64,
     pattern: Pattern,
 ) -> Case {
-    Case { name, what, transport, k, bytes, pattern }
+    Case { name, what, transport, k, bytes, pattern, gbps: 1, delay_us: 10, initial_window: 15 }
+}
+
+/// At 100 Gbps, with a window that fills the longest path.
+const fn fast(name: &'static str, what: &'static str, transport: &'static str, k: u32, bytes: u64) -> Case {
+    Case { gbps: 100, delay_us: 1, initial_window: 100, ..case(name, what, transport, k, bytes, Pattern::Permutation) }
 }
 
 const MB: u64 = 1_000_000;
@@ -67,8 +76,15 @@ pub(crate) const CASES: &[Case] = &[
     case("scdp-k32", "SCDP, permutation, 8192 hosts, 1 MB", "scdp", 32, MB, Pattern::Permutation),
 ];
 
+/// Further cases, for runs on several threads.
+pub(crate) const FAST: &[Case] = &[
+    fast("ndp-k16-100g", "NDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "ndp", 16, 5 * MB),
+    fast("scdp-k16-100g", "SCDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "scdp", 16, 5 * MB),
+    fast("ndp-k32-100g", "NDP, permutation, 8192 hosts, 1 MB, 100 Gbps", "ndp", 32, MB),
+    fast("scdp-k32-100g", "SCDP, permutation, 8192 hosts, 1 MB, 100 Gbps", "scdp", 32, MB),
+];
+
 const SEED: u64 = 0x2a;
-const INITIAL_WINDOW: u32 = 15;
 const TRIMMING_QUEUE: Limit = Limit::Packets(8);
 const HEADER_QUEUE: Limit = Limit::Bytes(8 * 1500);
 const TCP_QUEUE: Limit = Limit::Packets(100);
@@ -76,18 +92,17 @@ const DCTCP_K: Limit = Limit::Packets(20);
 
 impl Case {
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
-        CASES.iter().find(|c| c.name == name)
+        CASES.iter().chain(FAST).find(|c| c.name == name)
     }
 
     fn protocol(&self) -> Protocol {
+        let initial_window = self.initial_window;
         let tcp = |congestion| Protocol::Tcp(TcpConfig { congestion, ..TcpConfig::default() });
         match self.transport {
             "dctcp" => tcp(Algorithm::Dctcp),
             "newreno" => tcp(Algorithm::NewReno),
-            "ndp" => Protocol::Ndp(ndp::NdpConfig { initial_window: INITIAL_WINDOW, ..ndp::NdpConfig::default() }),
-            _ => Protocol::Scdp(
-                scdp::ScdpConfig { initial_window: INITIAL_WINDOW, ..scdp::ScdpConfig::default() }.into(),
-            ),
+            "ndp" => Protocol::Ndp(ndp::NdpConfig { initial_window, ..ndp::NdpConfig::default() }),
+            _ => Protocol::Scdp(scdp::ScdpConfig { initial_window, ..scdp::ScdpConfig::default() }.into()),
         }
     }
 
@@ -173,8 +188,8 @@ impl Case {
 
     /// The network, ready to run.
     pub(crate) fn network(&self) -> Network {
-        let fat_tree =
-            FatTree { k: self.k, rate: Rate::from_gbps(1), delay: Duration::from_us(10), layers: Layers::default() };
+        let (rate, delay) = (Rate::from_gbps(self.gbps), Duration::from_us(self.delay_us));
+        let fat_tree = FatTree { k: self.k, rate, delay, layers: Layers::default() };
         let graph = Arc::new(TopologyConfig::FatTree(fat_tree).build(Path::new(".")).expect("k is even"));
         let tcp = matches!(self.transport, "newreno" | "dctcp");
         let path = if tcp { RoutingMode::PerFlow } else { RoutingMode::PerPacketPermuted };

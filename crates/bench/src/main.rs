@@ -5,12 +5,14 @@
 //! user CPU time on one thread. Each case runs in a process of its own, so that peak memory is its own.
 //!
 //! `anabranch-bench` runs every case and prints a Markdown table; `anabranch-bench CASE` runs one and prints one line of
-//! numbers; `anabranch-bench --list` lists them; `--runs N` takes the median of N.
+//! numbers; `anabranch-bench --list` lists them; `--runs N` takes the median of N; `--threads N` compares runs on one
+//! thread with such on N, by the clock.
 
 mod cases;
 mod process;
+mod threads;
 
-use cases::{CASES, Case};
+use cases::{CASES, Case, FAST};
 use std::process::{Command, ExitCode};
 
 /// What one run of a case measured.
@@ -26,13 +28,13 @@ struct Measured {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let mut runs = 3;
+    let (mut runs, mut threads) = (3, 1);
     let mut names = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--list" => {
-                for case in CASES {
+                for case in CASES.iter().chain(FAST) {
                     println!("{:<16} {}", case.name, case.what);
                 }
                 return ExitCode::SUCCESS;
@@ -45,11 +47,22 @@ fn main() -> ExitCode {
                 Some(case) => return once(case),
                 None => return usage("--once needs the name of a case"),
             },
+            "--threads" => match rest.next().and_then(|n| n.parse().ok()) {
+                Some(n) if n > 1 => threads = n,
+                _ => return usage("--threads needs a number, at least 2"),
+            },
+            "--once-on" => match (rest.next().and_then(|n| n.parse().ok()), rest.next().and_then(|n| Case::find(n))) {
+                (Some(threads), Some(case)) => return threads::once(case, threads),
+                _ => return usage("--once-on needs a number of threads and the name of a case"),
+            },
             name => match Case::find(name) {
                 Some(case) => names.push(case),
                 None => return usage(&format!("no case is called {name:?}")),
             },
         }
+    }
+    if threads > 1 {
+        return threads::table(&names, threads, runs);
     }
     if names.is_empty() {
         names = CASES.iter().collect();
@@ -58,7 +71,7 @@ fn main() -> ExitCode {
 }
 
 fn usage(problem: &str) -> ExitCode {
-    eprintln!("error: {problem}\n  hint: anabranch-bench [--list] [--runs N] [CASE ...]");
+    eprintln!("error: {problem}\n  hint: anabranch-bench [--list] [--runs N] [--threads N] [CASE ...]");
     ExitCode::from(2)
 }
 

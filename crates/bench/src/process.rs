@@ -17,3 +17,9 @@ pub(crate) fn peak_megabytes() -> f64 {
     let kib = line.and_then(|l| l.split_whitespace().next()).and_then(|n| n.parse::<f64>().ok());
     kib.map_or(f64::NAN, |kib| kib * 1024.0 / 1e6)
 }
+
+/// Time of the clock, in seconds, to 10 ms.
+pub(crate) fn wall_seconds() -> f64 {
+    let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    uptime.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
+}

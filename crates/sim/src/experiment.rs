@@ -1,6 +1,6 @@
-//! Many runs at once: independent runs share the cores, one run is serial.
+//! Many runs at once: independent runs share the cores; when fewer runs are left than there are threads, a run takes several.
 //!
-//! What a run produces depends on its own plan only, never on which thread ran it or when.
+//! What a run produces depends on its own plan only, never on which threads ran it, on how many, or when.
 
 use crate::measure::RunRecord;
 use crate::network::Network;
@@ -10,6 +10,7 @@ use std::any::Any;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub struct Progress {
     limit: Option<Duration>,
     done: AtomicUsize,
     kept: AtomicUsize,
+    anew: AtomicUsize,
     events: AtomicU64,
     /// Per run: simulated picoseconds, or 0 before it starts.
     simulated: Vec<AtomicU64>,
@@ -69,6 +71,11 @@ impl Progress {
         self.done.load(Relaxed) + self.runs_kept()
     }
 
+    /// Runs that were begun on several threads and had to be [done anew](crate::network::Undone) on one.
+    pub fn runs_anew(&self) -> usize {
+        self.anew.load(Relaxed)
+    }
+
     /// Events handled by all runs so far.
     pub fn events(&self) -> u64 {
         self.events.load(Relaxed)
@@ -103,7 +110,34 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-/// Runs the networks that `runs` numbers, in that order, on `threads` threads (0: one per core). `build` makes the one of a number; `ended`
+/// Which threads have nothing to do.
+struct Spare {
+    /// Runs that have not begun.
+    runs: usize,
+    /// Workers that have no run, and threads that no run has.
+    workers: usize,
+    threads: usize,
+}
+
+impl Spare {
+    /// A worker begins a run: on how many threads.
+    fn begin(&mut self) -> usize {
+        let threads = (self.threads / self.workers.min(self.runs).max(1)).max(1);
+        self.runs -= 1;
+        self.workers -= 1;
+        self.threads -= threads;
+        threads
+    }
+
+    /// It has ended.
+    fn end(&mut self, threads: usize) {
+        self.workers += 1;
+        self.threads += threads;
+    }
+}
+
+/// Runs the networks that `runs` numbers, in that order, on `threads` threads (0: one per core): as many at once as there are threads,
+/// and the last ones on several each, where that is faster. `build` makes the one of a number, again if it has to be done anew; `ended`
 /// receives each record with the time that the run took, on whichever thread ran it, in order of ending. Runs
 /// interrupted before they began are not reported.
 ///
@@ -116,7 +150,7 @@ pub fn run_all<E: Send>(
     build: impl Fn(usize) -> Result<Network, E> + Sync,
     ended: impl Fn(usize, RunRecord, Spent) -> Result<(), E> + Sync,
 ) -> Result<(), Stopped<E>> {
-    let one = |i: usize| -> Result<(), Stopped<E>> {
+    let one = |i: usize, threads: usize| -> Result<(), Stopped<E>> {
         if progress.stop.load(Relaxed) {
             return Ok(());
         }
@@ -124,34 +158,49 @@ pub fn run_all<E: Send>(
         let clock = Stopwatch::start();
         let mut network = build(i)?;
         let mut counted = 0;
-        let ending = network.run(|n| {
-            progress.events.fetch_add(n.events() - counted, Relaxed);
-            counted = n.events();
+        let mut keep_going = |n: &Network| {
+            progress.events.fetch_add(n.events().saturating_sub(counted), Relaxed);
+            counted = counted.max(n.events());
             progress.simulated[i].store(n.now().ps(), Relaxed);
             !progress.stop.load(Relaxed) && progress.limit.is_none_or(|limit| clock.wall() < limit)
-        });
-        progress.events.fetch_add(network.events() - counted, Relaxed);
+        };
+        let (ending, helpers) = if let Ok((ending, division)) = network.run_on(threads, &mut keep_going) {
+            (ending, division.helpers)
+        } else {
+            progress.anew.fetch_add(1, Relaxed);
+            network = build(i)?;
+            (network.run(keep_going), Duration::ZERO)
+        };
+        progress.events.fetch_add(network.events().saturating_sub(counted), Relaxed);
         let record = RunRecord::take(&mut network, ending);
         drop(network);
-        let outcome = ended(i, record, clock.spent());
+        let Spent { wall, cpu } = clock.spent();
+        let outcome = ended(i, record, Spent { wall, cpu: cpu + helpers });
         progress.state[i].store(2, Relaxed);
         progress.done.fetch_add(1, Relaxed);
         Ok(outcome?)
     };
-    let next = AtomicUsize::new(0);
+    let threads = if threads == 0 { thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
+    let workers = threads.min(runs.len());
+    let spare = Mutex::new(Spare { runs: runs.len(), workers, threads });
+    let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     // From the front, one at a time: what comes first is done first, and no thread waits while runs are left.
     let work = || -> Result<(), Stopped<E>> {
-        while let Some(&run) = runs.get(next.fetch_add(1, Relaxed)) {
+        loop {
+            let (run, threads) = {
+                let mut spare = spare();
+                let Some(&run) = runs.get(runs.len() - spare.runs) else { return Ok(()) };
+                (run, spare.begin())
+            };
             // What a run leaves behind when it panics is its own, and is not looked at again.
-            let outcome = catch_unwind(AssertUnwindSafe(|| one(run)))
+            let outcome = catch_unwind(AssertUnwindSafe(|| one(run, threads)))
                 .unwrap_or_else(|panic| Err(Stopped::Panicked { run, message: message(&*panic) }));
             outcome.inspect_err(|_| progress.interrupt())?;
+            spare().end(threads);
         }
-        Ok(())
     };
-    let threads = if threads == 0 { thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(runs.len())).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         let ended = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
         ended.fold(Ok(()), Result::and)
     })
@@ -173,5 +222,22 @@ mod tests {
             assert!(text == "run 2 panicked: queue 2 is lost" || threads > 1 && text == "no network", "{text}");
             assert!(progress.stop.load(Relaxed));
         }
+    }
+
+    #[test]
+    fn the_last_runs_share_the_spare_threads() {
+        let begun = |threads: usize, runs: usize| {
+            let mut spare = Spare { runs, workers: threads.min(runs), threads };
+            let first: Vec<usize> = (0..threads.min(runs)).map(|_| spare.begin()).collect();
+            (first, spare)
+        };
+        assert_eq!(begun(8, 3).0, [2, 3, 3]);
+        assert_eq!(begun(2, 1).0, [2]);
+        let (first, mut spare) = begun(4, 5);
+        assert_eq!(first, [1, 1, 1, 1]);
+        spare.end(1);
+        spare.end(1);
+        assert_eq!(spare.begin(), 2, "the last one, while two go on");
+        assert_eq!((spare.runs, spare.threads), (0, 0));
     }
 }

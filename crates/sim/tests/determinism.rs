@@ -17,7 +17,7 @@ use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, Topolog
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::Fallback;
-use anabranch_sim::network::{Change, Network, Sampling, SessionGroup, Setup, Target};
+use anabranch_sim::network::{Change, Network, Sampling, SessionGroup, Setup, Stop, Target};
 use anabranch_sim::random;
 use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
@@ -219,6 +219,33 @@ fn fingerprints_are_those_committed() {
         return;
     }
     assert_eq!(found, committed, "runs went another way; see the head of this file");
+}
+
+/// Runs in which something happens that takes the whole run to decide: one that detaches stragglers, and receivers that give up on
+/// what UDP does not send again.
+const UNDONE: [(&str, Stop); 3] = [
+    ("scdp-detaching-unicast-trimming", Stop::Idle),
+    ("scdp-detaching-unicast-trimming", Stop::Foreground),
+    ("udp-volumes-beside-newreno", Stop::Idle),
+];
+
+#[test]
+fn parts_do_not_change_the_records() {
+    for stop in [Stop::Idle, Stop::Foreground] {
+        for parts in [2, 3, 4] {
+            for ((name, serial), (_, setup)) in runs().into_iter().zip(runs()) {
+                let what = format!("{name} in {parts} parts until {stop:?}");
+                let serial = complete(Setup { stop, ..serial });
+                let divided = in_parts(Setup { stop, ..setup }, parts);
+                assert_eq!(divided.is_none(), UNDONE.contains(&(name, stop)), "{what}");
+                let Some((record, division)) = divided else { continue };
+                assert_same(&serial, &record, &what);
+                // All hosts of the first are at one switch.
+                let in_parts: u64 = division.events.iter().sum();
+                assert!(in_parts * 5 > record.events * 4 || name == "newreno-incast", "{what}: {division:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ use anabranch_sim::fabric::topology::{
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::{BlockRow, FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::Fallback;
-use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Target};
+use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Stop, Target};
 use anabranch_sim::workload::{Barrier, Connections, Mode, Session};
 use anabranch_transport::multipath::{
     FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
@@ -35,6 +35,8 @@ use anabranch_transport::{Bytes, Duration, Rate, Time};
 use common::*;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,8 +81,8 @@ enum Discipline {
     Mlfq(MlfqParameters),
     Phantom(Limit, f64),
     Pfabric(Limit),
-    /// All ports of the fabric in one memory.
-    Pooled(Box<Discipline>, u64),
+    /// All ports of the fabric in one memory, or those of each node in one of theirs.
+    Pooled(Box<Discipline>, u64, bool),
     /// Queues of their own for two groups.
     Fair(Box<[Discipline; 2]>),
     /// Pushed packets before all others.
@@ -96,7 +98,7 @@ impl Discipline {
             Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(*parameters)),
             Self::Phantom(limit, drain) => Queue::Phantom(Box::new(Phantom::new(*limit, *drain, 1000))),
             Self::Pfabric(limit) => Queue::Pfabric(Box::new(Pfabric::new(*limit))),
-            Self::Pooled(queue, _) => queue.queue(port),
+            Self::Pooled(queue, ..) => queue.queue(port),
             Self::Express(others) => Queue::Express(Box::new(Express::new(others.queue(port)))),
             Self::Fair(classes) => Queue::Fair(Fair::new(classes.each_ref().map(|d| d.queue(port)), 1500)),
         }
@@ -112,11 +114,16 @@ impl World {
         let graph = self.graph();
         let changes = self.changes(&graph);
         let (queue, (protocol, path, _)) = (self.queue.clone(), self.groups[0].clone());
-        let pool = match &queue {
-            Discipline::Pooled(_, size) => Some(Arc::new(Pool::new(*size, 1.0, graph.ports() as usize))),
-            _ => None,
+        let ports = graph.ports();
+        let pools: Vec<Arc<Pool>> = match &queue {
+            Discipline::Pooled(_, size, each) => {
+                let pools = if *each { graph.nodes.len() } else { 1 };
+                (0..pools).map(|_| Arc::new(Pool::new(*size, 1.0, ports as usize))).collect()
+            }
+            _ => Vec::new(),
         };
-        let make = move |port| match &pool {
+        let pool_of: Vec<usize> = (0..ports).map(|port| graph.port_owner(port) as usize % pools.len().max(1)).collect();
+        let make = move |port: u32| match pools.get(pool_of[port as usize]) {
             Some(pool) => Queue::Pooled(Box::new(Pooled::new(queue.queue(port), Arc::clone(pool), port as usize))),
             None => queue.queue(port),
         };
@@ -276,8 +283,8 @@ fn limits() -> impl Strategy<Value = Limit> {
 fn disciplines() -> impl Strategy<Value = Discipline> {
     let fair = [single_queues(), single_queues()].prop_map(|classes| Discipline::Fair(Box::new(classes)));
     let express = single_queues().prop_map(|others| Discipline::Express(Box::new(others)));
-    let pooled =
-        (single_queues(), 30_000..300_000_u64).prop_map(|(queue, size)| Discipline::Pooled(Box::new(queue), size));
+    let pooled = (single_queues(), 30_000..300_000_u64, any::<bool>())
+        .prop_map(|(queue, size, each)| Discipline::Pooled(Box::new(queue), size, each));
     prop_oneof![4 => single_queues(), 1 => fair, 1 => express, 1 => pooled].boxed()
 }
 
@@ -587,6 +594,94 @@ proptest! {
             prop_assert!(flow.end <= block.end);
         }
     }
+}
+
+/// What may be asked of a run besides.
+#[derive(Clone, Debug)]
+struct Asked {
+    stop: Stop,
+    /// Between samples, if there are any.
+    interval: Option<Duration>,
+    /// The sessions of the second group go on until they are stopped after this time, and nobody waits for them.
+    endless: Option<Duration>,
+    time_limit: Option<Duration>,
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let time = || prop::option::weighted(0.3, (10_000_000..3_000_000_000_u64).prop_map(Duration));
+    let stop = select(vec![Stop::Idle, Stop::Foreground, Stop::Foreground]);
+    (stop, time(), time(), time()).prop_map(|(stop, interval, endless, time_limit)| Asked {
+        stop,
+        interval,
+        endless,
+        time_limit,
+    })
+}
+
+impl Asked {
+    fn of(&self, mut setup: Setup) -> Setup {
+        if let Some(lasts) = self.endless.filter(|_| setup.groups[1].transport.retransmits()) {
+            (setup.groups[1].duration, setup.groups[1].background, setup.groups[1].awaited) =
+                (Some(lasts), true, false);
+            for session in setup.sessions.iter_mut().filter(|s| s.group == 1 && s.mode == Mode::Unicast) {
+                session.size = None;
+            }
+        }
+        if let Some(interval) = self.interval {
+            let windows = (0..setup.sessions.len() as u32).collect();
+            let sampling = Sampling {
+                interval,
+                queues: true,
+                links: true,
+                windows,
+                goodput: true,
+                volumes: true,
+                warmup: interval * 2,
+                window: None,
+            };
+            setup.sampling = sampling;
+        }
+        // What waits forever is looked at forever.
+        let limit = self.time_limit.or(self.interval.map(|interval| interval * 3000));
+        Setup { stop: self.stop, time_limit: limit.map_or(setup.time_limit, |limit| Time::ZERO + limit), ..setup }
+    }
+}
+
+proptest! {
+    #![proptest_config(settings())]
+
+    /// A run is the same on any number of threads, or is done anew on one.
+    #[test]
+    fn a_run_in_parts_is_the_same(world in worlds(), parts in 2..5_usize, asked in asked()) {
+        let mut network = Network::new(asked.of(world.setup()));
+        let ending = network.run(|_| true);
+        let serial = RunRecord::take(&mut network, ending);
+        if let Some((record, division)) = in_parts(asked.of(world.setup()), parts) {
+            assert_same(&serial, &record, &format!("{division:?}"));
+        }
+    }
+}
+
+/// Most worlds can be divided, and most of what happens in these happens in parts.
+#[test]
+fn most_worlds_are_divided() {
+    let mut runner = TestRunner::deterministic();
+    let (mut divided, mut undone, mut serial, mut parallel) = (0, 0, 0, 0);
+    for _ in 0..60 {
+        let world = worlds().new_tree(&mut runner).expect("worlds can be made").current();
+        match in_parts(world.setup(), 2) {
+            None => undone += 1,
+            Some((_, division)) if division.stretches == 0 => serial += 1,
+            Some((record, division)) => {
+                divided += 1;
+                parallel += u32::from(division.events.iter().sum::<u64>() * 2 > record.events);
+            }
+        }
+    }
+    assert!(
+        divided > 30 && parallel * 10 > divided * 9,
+        "{divided} divided, {parallel} of them well; {serial} not, {undone} undone"
+    );
 }
 
 /// The first receiver in the source's rack, where there is one path only, must not keep the group on one tree.

@@ -150,6 +150,23 @@ impl<H: Copy> Arena<H> {
         self.hot.len() >= self.most
     }
 
+    /// An empty arena with the same limit.
+    #[must_use]
+    pub fn like(&self) -> Self {
+        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0, most: self.most }
+    }
+
+    /// Packets that it has had place for at once.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.hot.len()
+    }
+
+    /// How many there may be at once.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
     /// Packets alive now.
     pub fn live(&self) -> u32 {
         self.live
@@ -230,6 +247,42 @@ impl<H: Copy> Default for Arena<H> {
     }
 }
 
+/// Gives packets other handles: those of another arena.
+pub trait Movers {
+    /// Moves a packet that is in no [`Fifo`]: its new handle.
+    fn packet(&mut self, id: PacketId) -> PacketId;
+    /// Moves all packets of a list.
+    fn fifo(&mut self, list: &mut Fifo);
+}
+
+/// Moves packets from one arena to another.
+pub struct Transfer<'a, H> {
+    /// Where they are.
+    pub from: &'a mut Arena<H>,
+    /// Where they go.
+    pub to: &'a mut Arena<H>,
+}
+
+impl<H: Copy> Movers for Transfer<'_, H> {
+    fn packet(&mut self, id: PacketId) -> PacketId {
+        let moved = self.to.insert(self.from.hot[id as usize], self.from.headers[id as usize]);
+        self.from.remove(id);
+        moved
+    }
+
+    fn fifo(&mut self, list: &mut Fifo) {
+        let mut left = std::mem::replace(list, Fifo::EMPTY);
+        loop {
+            let id = left.pop(&self.from.hot);
+            if id == NO_PACKET {
+                return;
+            }
+            let moved = self.packet(id);
+            list.push(&mut self.to.hot, moved);
+        }
+    }
+}
+
 /// A first-in first-out list of packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Fifo {
@@ -294,5 +347,50 @@ impl Fifo {
         hots[before as usize].next = NO_PACKET;
         self.tail = before;
         newest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hot(size: u16) -> Hot {
+        Hot {
+            at: 0,
+            next: NO_PACKET,
+            endpoint: 0,
+            destination: 0,
+            path: 0,
+            size,
+            trimmed_size: 0,
+            from: 0,
+            tag: 0,
+            flags: 0,
+        }
+    }
+
+    #[test]
+    fn lists_move_from_arena_to_arena_in_order() {
+        let (mut from, mut to) = (Arena::new(), Arena::new());
+        let (mut list, mut rest) = (Fifo::EMPTY, Fifo::EMPTY);
+        for n in 0..20 {
+            let id = from.insert(hot(n), n);
+            if n % 3 == 0 { &mut rest } else { &mut list }.push(from.hots(), id);
+        }
+        list.pop(from.hots());
+        let other = to.insert(hot(99), 99);
+        Transfer { from: &mut from, to: &mut to }.fifo(&mut list);
+        assert_eq!((from.live(), to.live()), (8, 13));
+        let mut labels = Vec::new();
+        while !list.is_empty() {
+            let id = list.pop(to.hots());
+            labels.push((to.hot(id).size, *to.header(id)));
+        }
+        let moved = (2..20).filter(|n| n % 3 != 0).map(|n| (n, n));
+        assert_eq!(labels, moved.collect::<Vec<_>>());
+        assert_eq!(*to.header(other), 99);
+        // The other list is as it was, and what was left is free.
+        assert_eq!(rest.pop(from.hots()), 0);
+        assert_eq!((from.insert(hot(7), 7), from.places()), (19, 20));
     }
 }

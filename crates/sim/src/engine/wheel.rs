@@ -135,6 +135,11 @@ impl Wheel {
         let fine_bits = (entities / BATCH).next_power_of_two().trailing_zeros().clamp(6, 14);
         let fine = 1u64 << fine_bits;
         let shift = horizon.div_ceil(fine - 1).next_power_of_two().trailing_zeros().min(30);
+        Self::of(fine_bits, shift, entities, salt)
+    }
+
+    fn of(fine_bits: u32, shift: u32, entities: usize, salt: u64) -> Self {
+        let fine = 1u64 << fine_bits;
         Self {
             due: vec![IDLE; entities],
             fine: vec![NO_EVENT; fine as usize],
@@ -152,6 +157,24 @@ impl Wheel {
             pending: 0,
             salt,
         }
+    }
+
+    /// A wheel of the same kind without events, at time `now`.
+    #[must_use]
+    pub fn like(&self, now: u64) -> Self {
+        let mut wheel = Self::of(self.fine_bits, self.shift, self.due.len(), self.salt);
+        wheel.go_to(now >> wheel.shift);
+        wheel
+    }
+
+    /// How many entities it has room for.
+    pub fn entities(&self) -> usize {
+        self.due.len()
+    }
+
+    /// All pending events: (entity, time).
+    pub fn events(&self) -> impl Iterator<Item = (Entity, u64)> {
+        (0..).zip(&self.due).filter(|(_, due)| **due != IDLE).map(|(entity, due)| (entity, *due))
     }
 
     /// Slots of the fine level.
@@ -337,9 +360,50 @@ impl Wheel {
         self.buffer.len().checked_sub(n + 1).map(|at| self.buffer[at].entity())
     }
 
+    /// Removes and returns the earliest event, if it is due before `limit`. Events from `limit` on can be scheduled afterwards.
+    #[inline]
+    pub fn pop_before(&mut self, limit: u64) -> Option<(u64, Entity)> {
+        loop {
+            if self.buffer.is_empty() && !self.advance_before(limit) {
+                return None;
+            }
+            let event = *self.buffer.last()?;
+            let (time, entity) = (self.origin + event.offset(), event.entity());
+            if time >= limit {
+                return None;
+            }
+            self.buffer.pop();
+            if self.due[entity as usize] == time {
+                self.due[entity as usize] = IDLE;
+                self.pending -= 1;
+                return Some((time, entity));
+            }
+        }
+    }
+
+    /// No event is due before this time; the end of time if none is pending.
+    pub fn next_bound(&self) -> u64 {
+        if self.pending == 0 {
+            return IDLE;
+        }
+        if let Some(event) = self.buffer.last() {
+            return self.origin + event.offset();
+        }
+        let from = (self.slot & self.mask) as usize;
+        match self.next_occupied(from, self.slots() as usize) {
+            Some(place) => ((self.slot & !self.mask) | place as u64) << self.shift,
+            None => self.next_turn().0 << self.fine_bits << self.shift,
+        }
+    }
+
     /// Moves to the next slot that holds events and empties it into the batch, which must be used up. False if nothing
     /// is pending.
     pub fn advance(&mut self) -> bool {
+        self.advance_before(IDLE)
+    }
+
+    /// Does so if that slot begins before a time; false if not.
+    pub fn advance_before(&mut self, limit: u64) -> bool {
         debug_assert!(self.buffer.is_empty(), "the batch is used up first");
         if self.pending == 0 {
             return false;
@@ -347,11 +411,19 @@ impl Wheel {
         loop {
             let from = (self.slot & self.mask) as usize;
             if let Some(place) = self.next_occupied(from, self.slots() as usize) {
-                self.go_to((self.slot & !self.mask) | place as u64);
+                let slot = (self.slot & !self.mask) | place as u64;
+                if slot << self.shift >= limit {
+                    return false;
+                }
+                self.go_to(slot);
                 self.empty_into_buffer(place);
                 return true;
             }
-            self.turn();
+            let (turn, boundary) = self.next_turn();
+            if turn << self.fine_bits << self.shift >= limit {
+                return false;
+            }
+            self.turn(turn, boundary);
             if !self.buffer.is_empty() {
                 return true;
             }
@@ -385,9 +457,9 @@ impl Wheel {
         self.buffer.extend(entries.iter().map(|&entry| Keyed::new(salt, origin, entry)));
     }
 
-    /// Nothing is left before the fine level wraps round: goes to the next of its turns that holds events, and sorts in
-    /// what waited for that turn in the coarser levels.
-    fn turn(&mut self) {
+    /// Nothing is left before the fine level wraps round: the next of its turns that holds events, or at which the coarsest level
+    /// has to be looked at; whether the latter.
+    fn next_turn(&self) -> (u64, bool) {
         let turn = self.slot >> self.fine_bits;
         let base = self.level_base(1);
         let index = (turn & (COARSE - 1)) as usize;
@@ -400,9 +472,13 @@ impl Wheel {
         let boundary = COARSE - (turn & (COARSE - 1));
         let wrapped = self.next_occupied(0, self.slots() as usize).map(|_| 1);
         let step = [ahead.map(|a| a as u64), wrapped].into_iter().flatten().fold(boundary, u64::min);
-        let turn = turn + step;
+        (turn + step, step == boundary)
+    }
+
+    /// Goes to that turn, and sorts in what waited for it in the coarser levels.
+    fn turn(&mut self, turn: u64, boundary: bool) {
         self.go_to(turn << self.fine_bits);
-        if step == boundary {
+        if boundary {
             self.sort_in((COARSE + ((turn >> COARSE_BITS) & (COARSE - 1))) as usize);
         }
         self.sort_in((turn & (COARSE - 1)) as usize);
@@ -541,6 +617,8 @@ mod tests {
         Reschedule(u32, u64),
         Cancel(u32),
         Pop,
+        PopBefore(u64),
+        Like,
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -548,7 +626,9 @@ mod tests {
         let delay = (0u32..47, 0u64..1 << 20).prop_map(|(bits, x)| (x << bits) >> 20);
         prop_oneof![
             4 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Schedule(e, d)),
-            1 => (0u32..64, delay).prop_map(|(e, d)| Op::Reschedule(e, d)),
+            1 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Reschedule(e, d)),
+            4 => delay.prop_map(Op::PopBefore),
+            1 => Just(Op::Like),
             1 => (0u32..64).prop_map(Op::Cancel),
             4 => Just(Op::Pop),
         ]
@@ -582,6 +662,24 @@ mod tests {
                         let expected = model.pop();
                         prop_assert_eq!(wheel.pop(), expected);
                         now = expected.map_or(now, |e| e.0);
+                    }
+                    Op::PopBefore(d) => {
+                        let limit = now + d;
+                        model.sort_by_key(|e| std::cmp::Reverse(order(e)));
+                        let expected = model.pop_if(|e| e.0 < limit);
+                        prop_assert_eq!(wheel.pop_before(limit), expected);
+                        // From the limit on anything can be scheduled now.
+                        now = expected.map_or(limit, |e| e.0);
+                        let bound = wheel.next_bound();
+                        prop_assert!(model.iter().all(|e| e.0 >= bound));
+                        prop_assert!(expected.is_some() || bound >= limit);
+                    }
+                    Op::Like => {
+                        let mut other = wheel.like(now);
+                        for (entity, time) in wheel.events() {
+                            other.schedule(entity, time);
+                        }
+                        wheel = other;
                     }
                 }
                 prop_assert_eq!(wheel.len(), model.len());

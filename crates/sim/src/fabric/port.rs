@@ -8,7 +8,7 @@
 use super::jitter::Jitter;
 use super::queue::{Discipline, Outcome, Passing, Queue, Setting};
 use super::tap::{Noted, Tap};
-use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
+use crate::engine::arena::{Fifo, Hot, Movers, NO_PACKET, PacketId};
 use crate::engine::wheel::{Entity, Wheel};
 use crate::random;
 use anabranch_transport::{Duration, Rate};
@@ -388,6 +388,46 @@ impl Port {
             wheel.schedule(entity, hots[id as usize].at);
         }
         id
+    }
+
+    /// When the next transmission of a packet that waits is due; the end of time if none waits.
+    #[inline]
+    pub fn next_due(&self) -> u64 {
+        self.next_start
+    }
+
+    /// The far end is simulated elsewhere: takes what is on the wire, and when the first of these packets arrives there. Call
+    /// [`Port::catch_up`] first.
+    #[inline]
+    pub fn take_wire(&mut self, entity: Entity, wheel: &mut Wheel) -> Option<(Fifo, u64)> {
+        if self.in_flight.is_empty() {
+            return None;
+        }
+        let arrival = wheel.due(entity)?;
+        wheel.cancel(entity);
+        Some((std::mem::replace(&mut self.in_flight, Fifo::EMPTY), arrival))
+    }
+
+    /// The near end is simulated elsewhere: a packet is on the wire that will arrive after all others.
+    pub fn take_over(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, arrival: u64) {
+        if self.in_flight.is_empty() {
+            wheel.schedule(entity, arrival);
+        } else {
+            hots[self.in_flight.last() as usize].at = arrival;
+        }
+        self.in_flight.push(hots, id);
+    }
+
+    /// All its packets, those on the wire included, get other handles.
+    pub fn move_packets(&mut self, movers: &mut dyn Movers) {
+        movers.fifo(&mut self.in_flight);
+        self.queue.move_packets(movers);
+    }
+
+    /// Another port with the same link gets what is on the wire; the packets get other handles.
+    pub fn move_wire(&mut self, to: &mut Self, movers: &mut dyn Movers) {
+        movers.fifo(&mut self.in_flight);
+        to.in_flight = std::mem::replace(&mut self.in_flight, Fifo::EMPTY);
     }
 
     /// Changes the rate. Transmissions that have started keep the old one. Call [`Port::catch_up`] first.

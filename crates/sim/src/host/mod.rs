@@ -96,6 +96,7 @@ pub struct Hosted {
 }
 
 /// A host.
+#[derive(Clone)]
 pub struct Host {
     /// For routing.
     pub random: Stream,

@@ -70,6 +70,11 @@ impl Controllers {
         }
     }
 
+    /// Whether there are any.
+    pub(super) fn exist(&self) -> bool {
+        !self.running.is_empty()
+    }
+
     /// What has been decided and does not take effect yet.
     pub(super) fn decided(&self) -> usize {
         self.running.iter().map(|running| running.decided.len()).sum()

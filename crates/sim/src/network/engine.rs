@@ -64,6 +64,8 @@ pub(super) struct Engine {
     memory_limit: Bytes,
     fingerprint: u64,
     events: u64,
+    /// Packets that are in parts of the run.
+    away: u32,
 }
 
 impl Engine {
@@ -78,7 +80,40 @@ impl Engine {
             memory_limit: Bytes(memory_limit),
             fingerprint: 0x616e_6162_7261_6e63,
             events: 0,
+            away: 0,
         }
+    }
+
+    /// One of the same kind at the same time, with nothing to do yet. Its events and its fingerprint are to be
+    /// [added](Self::add) to this one's.
+    pub(super) fn like(&self) -> Self {
+        Self {
+            now: self.now,
+            wheel: self.wheel.like(self.now),
+            packets: self.packets.like(),
+            entities: self.entities,
+            memory_limit: self.memory_limit,
+            fingerprint: 0,
+            events: 0,
+            away: 0,
+        }
+    }
+
+    /// How far the parts of the run have come, which have so many packets.
+    pub(super) fn show(&mut self, now: u64, events: u64, away: u32) {
+        (self.now, self.events, self.away) = (now, events, away);
+    }
+
+    /// Packets alive now; of a run that is divided, when it was.
+    pub(super) fn packets_alive(&self) -> u32 {
+        self.packets.live() + self.away
+    }
+
+    /// What has happened elsewhere has happened here. That engine's own count begins anew.
+    pub(super) fn add(&mut self, other: &mut Self) {
+        self.now = self.now.max(other.now);
+        self.fingerprint = self.fingerprint.wrapping_add(std::mem::take(&mut other.fingerprint));
+        self.events += std::mem::take(&mut other.events);
     }
 
     pub(super) fn now(&self) -> Time {
@@ -115,10 +150,25 @@ impl Engine {
         self.packets.is_full().then(why)
     }
 
-    /// Folds a word into the fingerprint of the event trace.
+    /// Adds an event of an entity, now, to the fingerprint.
     #[inline]
-    pub(super) fn trace(&mut self, word: u64) {
-        self.fingerprint = (self.fingerprint.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    pub(super) fn trace_event(&mut self, entity: Entity) {
+        self.trace(u64::from(entity));
+    }
+
+    /// Adds a packet of so many bytes that an endpoint gets now to the fingerprint.
+    #[inline]
+    pub(super) fn trace_delivery(&mut self, endpoint: EndpointId, size: u16) {
+        // No entity has such a number.
+        self.trace(u64::from(endpoint) << 32 | 1 << 31 | u64::from(size));
+    }
+
+    /// Adds what happens now to the fingerprint. It is a sum, so that parts of a run that are simulated side by side can add up
+    /// theirs: the order of events is in their times, and at the same time a function of their entities.
+    #[inline]
+    fn trace(&mut self, what: u64) {
+        let product = u128::from(self.now ^ 0x9e37_79b9_7f4a_7c15) * u128::from(what ^ 0xbf58_476d_1ce4_e5b9);
+        self.fingerprint = self.fingerprint.wrapping_add(product as u64 ^ (product >> 64) as u64);
     }
 
     pub(super) fn fingerprint(&self) -> u64 {

@@ -23,8 +23,11 @@ use std::sync::Arc;
 
 mod captured;
 mod changes;
+mod part;
 #[cfg(test)]
 mod tests;
+
+pub(super) use part::Crossing;
 
 /// Knows who sends: packets say where they go, not where they come from.
 pub(super) trait Senders {
@@ -53,7 +56,9 @@ pub(super) struct Fabric {
     whole: OnceCell<Routes>,
     links_up: Vec<bool>,
     /// `None`: its session is over.
-    multicast: Vec<Option<Box<Multicast>>>,
+    multicast: Vec<Option<Arc<Multicast>>>,
+    /// When a packet of each group was last looked at, in picoseconds.
+    multicast_used: Vec<u64>,
     multicast_trees: u32,
     /// Hosts have several links and choose among them as switches do.
     multi_homed: bool,
@@ -61,6 +66,8 @@ pub(super) struct Fabric {
     trim_multicast: bool,
     /// What is captured, if anything is.
     captures: Option<Box<Captures>>,
+    /// How often routes or rates have changed.
+    changes: u32,
 }
 
 impl Fabric {
@@ -97,11 +104,13 @@ impl Fabric {
             whole: OnceCell::new(),
             links_up: vec![true; graph.links.len()],
             multicast: Vec::new(),
+            multicast_used: Vec::new(),
             multicast_trees: setup.routing.multicast_trees,
             multi_homed: graph.multi_homed(),
             return_to_sender: setup.return_to_sender,
             trim_multicast: setup.trim_multicast,
             captures: None,
+            changes: 0,
             graph,
         }
     }
@@ -250,6 +259,7 @@ impl Fabric {
     ) {
         let index = engine.packets.hot(id).destination as usize;
         let Some(group) = self.multicast[index].take() else { return drop_packet(engine, ledger, id) };
+        self.multicast_used[index] = engine.now;
         let tree = group.group.tree(engine.packets.hot(id).path);
         let branches = tree.of(node);
         for (n, &(_, port)) in branches.iter().enumerate() {
@@ -285,6 +295,7 @@ impl Fabric {
     ) -> Option<PacketId> {
         let hot = engine.packets.hot_mut(id);
         hot.flags |= flag::RELAYED;
+        self.multicast_used[hot.destination as usize] = engine.now;
         let own = self.multicast[hot.destination as usize].as_deref().and_then(|group| {
             let at = group.receivers.binary_search_by_key(&host, |r| r.0).ok()?;
             Some((group.receivers[at].1, group.group.tree(hot.path).of(host).is_empty()))
@@ -348,7 +359,8 @@ impl Fabric {
     /// Installs a multicast group; `receivers` by host. `hash` decides between equal-cost trees. Returns its number.
     pub(super) fn install(&mut self, source: u32, hash: u64, receivers: Vec<(u32, EndpointId)>) -> u32 {
         let group = self.trees(source, hash, &receivers);
-        self.multicast.push(Some(Box::new(Multicast { source, hash, group, receivers })));
+        self.multicast.push(Some(Arc::new(Multicast { source, hash, group, receivers })));
+        self.multicast_used.push(0);
         self.multicast.len() as u32 - 1
     }
 

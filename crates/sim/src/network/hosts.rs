@@ -20,6 +20,7 @@ mod application;
 mod blocks;
 mod events;
 mod interfaces;
+mod part;
 mod paths;
 
 /// Hosts, their interfaces, and the endpoints that run on them.
@@ -31,11 +32,21 @@ pub(super) struct Hosts {
     endpoints: Vec<Option<Box<Hosted>>>,
     pulls_by_priority: bool,
     pub(super) barriers: Barriers,
+    /// In a part of a run: which hosts are its own.
+    part: Option<part::Own>,
 }
 
 impl Senders for Hosts {
     fn return_address(&mut self, endpoint: EndpointId, from: Peer) -> Option<(Remote, &mut Stream)> {
-        let sender = self.endpoints[endpoint as usize].as_deref()?.remotes.get(from);
+        let Some(hosted) = self.endpoints[endpoint as usize].as_deref() else {
+            self.needs_others("a switch sends a header back");
+            return None;
+        };
+        let sender = hosted.remotes.get(from);
+        if !self.owns(sender.host) {
+            self.needs_others("a switch sends a header back");
+            return None;
+        }
         Some((sender, &mut self.all[sender.host as usize].random))
     }
 }
@@ -47,7 +58,8 @@ impl Hosts {
         let random = |h| random::substream(setup.seed, "spraying", u64::from(h));
         let all = (0..setup.graph.hosts).map(|h| Host { random: random(h) }).collect();
         let barriers = Barriers::new(&setup.sessions, &setup.groups);
-        Self { all, interfaces, endpoints: Vec::new(), pulls_by_priority: setup.pulls_by_priority, barriers }
+        let pulls_by_priority = setup.pulls_by_priority;
+        Self { all, interfaces, endpoints: Vec::new(), pulls_by_priority, barriers, part: None }
     }
 
     /// The number of the endpoint that will be added next.
@@ -98,6 +110,12 @@ impl Hosts {
         receivers.map(|hosted| hosted.stack.stats().bytes_delivered).sum()
     }
 
+    /// Packets with data that the open ones among these endpoints have received which serve a receiver of their session.
+    pub(super) fn received(&self, endpoints: Range<EndpointId>, receiver: u16) -> u64 {
+        let receivers = self.open(endpoints).filter(|hosted| hosted.receiver == Some(receiver));
+        receivers.map(|hosted| hosted.stack.stats().data_received).sum()
+    }
+
     /// The congestion window of the first open one among these endpoints that has one, in bytes.
     pub(super) fn congestion_window(&self, endpoints: Range<EndpointId>) -> Option<u64> {
         self.open(endpoints).find_map(|hosted| hosted.stack.congestion_window())
@@ -128,7 +146,7 @@ impl Hosts {
         }
         engine.packets.remove(id);
         ledger.packet_delivered(hot.has(flag::TRIMMED));
-        engine.trace(u64::from(hot.endpoint) << 32 | u64::from(hot.size));
+        engine.trace_delivery(hot.endpoint, hot.size);
         let seen = Seen {
             from: hot.from,
             trimmed: hot.has(flag::TRIMMED),

@@ -7,9 +7,12 @@ use crate::fabric::ideal::{IdealPath, IdealPaths};
 use crate::host::EndpointId;
 use crate::workload::Session;
 use anabranch_transport::{Peer, Stats, Time};
+use journal::Journal;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::sync::Arc;
 
+mod journal;
 #[cfg(test)]
 mod tests;
 
@@ -95,6 +98,18 @@ pub struct Conservation {
     pub in_flight: u64,
 }
 
+impl std::ops::AddAssign for Conservation {
+    /// The packets of several parts of a run together.
+    fn add_assign(&mut self, more: Self) {
+        self.sent += more.sent;
+        self.replicated += more.replicated;
+        self.delivered += more.delivered;
+        self.trimmed += more.trimmed;
+        self.dropped += more.dropped;
+        self.in_flight += more.in_flight;
+    }
+}
+
 impl Conservation {
     /// Whether no packet has vanished or appeared.
     pub fn holds(&self) -> bool {
@@ -105,12 +120,14 @@ impl Conservation {
 /// Sessions and packets, and what became of them.
 pub(super) struct Ledger {
     /// In order of start.
-    specs: Vec<Session>,
-    groups: Vec<SessionGroup>,
+    specs: Arc<Vec<Session>>,
+    groups: Arc<Vec<SessionGroup>>,
     /// Of the sessions opened so far.
     rows: Vec<SessionRow>,
     /// The session of each endpoint.
     session_of: Vec<u32>,
+    /// In a part of a run: what is to be told to the ledger of the whole.
+    journal: Option<Box<Journal>>,
     /// Receivers of awaited sessions that still wait for their object.
     unfinished: u64,
     /// Of these, receivers that nobody can complete any more.
@@ -132,8 +149,9 @@ impl Ledger {
             last_completion: Time(0),
             ideal_paths: IdealPaths::default(),
             counts: Conservation::default(),
-            specs,
-            groups,
+            specs: Arc::new(specs),
+            groups: Arc::new(groups),
+            journal: None,
         }
     }
 
@@ -163,7 +181,17 @@ impl Ledger {
 
     /// The next session to be opened.
     pub(super) fn next(&self) -> Option<&Session> {
-        self.specs.get(self.rows.len())
+        self.specs.get(self.before().0 as usize + self.rows.len())
+    }
+
+    /// A session that has been opened; in a part of a run, since that began.
+    pub(super) fn row(&self, session: u32) -> &SessionRow {
+        &self.rows[(session - self.before().0) as usize]
+    }
+
+    fn row_mut(&mut self, session: u32) -> &mut SessionRow {
+        let before = self.before().0;
+        &mut self.rows[(session - before) as usize]
     }
 
     pub(super) fn counts(&self) -> Conservation {
@@ -209,6 +237,13 @@ impl Ledger {
         self.rows[session as usize].receivers.iter().map(|r| r.stats.bytes_delivered).sum()
     }
 
+    /// Of each receiver of a session: which it is and how many packets with data its endpoints that have closed had received;
+    /// `None` if nobody waits for it.
+    pub(super) fn waiting(&self, session: u32) -> impl Iterator<Item = Option<(u16, u64)>> {
+        let rows = (0..).zip(&self.row(session).receivers);
+        rows.map(|(number, row)| (row.is_open() && !row.lost).then_some((number, row.stats.data_received)))
+    }
+
     /// Whether the end of the run waits for a session.
     fn awaited(&self, session: u32) -> bool {
         let spec = &self.specs[session as usize];
@@ -245,7 +280,9 @@ impl Ledger {
 
     /// Opens the next session; returns its number. Its first endpoint is the next to be [added](Self::add_endpoint).
     pub(super) fn open(&mut self) -> u32 {
-        let (session, spec) = (self.rows.len() as u32, &self.specs[self.rows.len()]);
+        let (sessions, endpoints) = self.before();
+        let session = sessions + self.rows.len() as u32;
+        let spec = &self.specs[session as usize];
         self.rows.push(SessionRow {
             receivers: vec![ReceiverRow::default(); spec.sinks.len()],
             sent: Stats::default(),
@@ -256,7 +293,7 @@ impl Ledger {
             parts: 1,
             open_endpoints: 0,
             groups: Vec::new(),
-            first_endpoint: self.session_of.len() as EndpointId,
+            first_endpoint: endpoints + self.session_of.len() as EndpointId,
             endpoints: 0,
         });
         session
@@ -264,44 +301,48 @@ impl Ledger {
 
     /// A session that has been opened late is asked for now.
     pub(super) fn set_start(&mut self, session: u32, start: Time) {
-        self.specs[session as usize].start = start;
+        Arc::make_mut(&mut self.specs)[session as usize].start = start;
     }
 
     /// The next endpoint is one of the session that began last.
     pub(super) fn add_endpoint(&mut self, session: u32) {
-        let row = &mut self.rows[session as usize];
+        let endpoint = self.before().1 + self.session_of.len() as EndpointId;
+        let row = self.row_mut(session);
         if row.endpoints == 0 {
             // It may have waited while others began.
-            row.first_endpoint = self.session_of.len() as EndpointId;
+            row.first_endpoint = endpoint;
         }
-        let next = (row.first_endpoint + row.endpoints) as usize;
-        debug_assert_eq!(next, self.session_of.len(), "the endpoints of a session follow each other");
-        self.session_of.push(session);
+        debug_assert_eq!(row.first_endpoint + row.endpoints, endpoint, "the endpoints of a session follow each other");
         row.endpoints += 1;
         row.open_endpoints += 1;
+        self.session_of.push(session);
     }
 
     /// A session has a multicast group.
     pub(super) fn add_group(&mut self, session: u32, group: u32) {
-        self.rows[session as usize].groups.push(group);
+        self.row_mut(session).groups.push(group);
     }
 
     /// The host that sends to a receiver, if it is not the first source.
     pub(super) fn set_sender(&mut self, session: u32, receiver: u16, host: u32) {
-        self.rows[session as usize].senders[usize::from(receiver)] = host;
+        self.row_mut(session).senders[usize::from(receiver)] = host;
     }
 
     /// So many connections bring a receiver of the session its object.
     pub(super) fn set_parts(&mut self, session: u32, parts: u16) {
-        self.rows[session as usize].parts = parts;
+        self.row_mut(session).parts = parts;
     }
 
     pub(super) fn set_ideal_path(&mut self, session: u32, receiver: usize, path: IdealPath) {
-        self.rows[session as usize].receivers[receiver].ideal_path = self.ideal_paths.number(path);
+        let number = self.ideal_paths.number(path);
+        self.row_mut(session).receivers[receiver].ideal_path = number;
     }
 
     /// Adds the counters of an endpoint that sends, or that is a receiver.
     pub(super) fn keep_stats(&mut self, session: u32, receiver: Option<u16>, stats: Stats) {
+        if let Some(journal) = &mut self.journal {
+            return journal.stats.push((session, receiver, stats));
+        }
         let row = &mut self.rows[session as usize];
         match receiver {
             Some(receiver) => row.receivers[usize::from(receiver)].stats += stats,
@@ -309,8 +350,12 @@ impl Ledger {
         }
     }
 
-    /// An endpoint of a session has closed. With the last one, the session's multicast groups are no longer needed: which.
-    pub(super) fn endpoint_closed(&mut self, session: u32) -> Vec<u32> {
+    /// An endpoint of a session closes now. With the last one, the session's multicast groups are no longer needed: which.
+    pub(super) fn endpoint_closed(&mut self, session: u32, now: u64) -> Vec<u32> {
+        if let Some(journal) = &mut self.journal {
+            journal.closed.push((now, session));
+            return Vec::new();
+        }
         let row = &mut self.rows[session as usize];
         row.open_endpoints -= 1;
         if row.open_endpoints > 0 { Vec::new() } else { std::mem::take(&mut row.groups) }
@@ -341,6 +386,9 @@ impl Ledger {
 
     /// A connection has brought a receiver all that it was to bring.
     pub(super) fn completed(&mut self, session: u32, receiver: u16, at: Time) {
+        if let Some(journal) = &mut self.journal {
+            return journal.completed.push((session, receiver, at));
+        }
         let row = &mut self.rows[session as usize];
         if row.receivers[usize::from(receiver)].completed.is_some() {
             return;
@@ -428,12 +476,18 @@ impl Ledger {
 
     /// A packet for, or of, an endpoint was cut to a header.
     pub(super) fn packet_trimmed(&mut self, endpoint: EndpointId) {
+        if let Some(journal) = &mut self.journal {
+            return journal.of(endpoint).trimmed += 1;
+        }
         self.rows[self.session_of[endpoint as usize] as usize].packets_trimmed += 1;
     }
 
     /// A packet for, or of, an endpoint is no more.
     pub(super) fn packet_dropped(&mut self, endpoint: EndpointId) {
-        self.rows[self.session_of[endpoint as usize] as usize].packets_dropped += 1;
         self.counts.dropped += 1;
+        if let Some(journal) = &mut self.journal {
+            return journal.of(endpoint).dropped += 1;
+        }
+        self.rows[self.session_of[endpoint as usize] as usize].packets_dropped += 1;
     }
 }

@@ -32,11 +32,11 @@ impl LookAhead {
         (ports as usize * size_of::<Port>() > LARGE).then_some(Self { egress: [None; 2], turn: 0 })
     }
 
-    /// Before each event.
+    /// Before each event; events from `limit` on do not come up.
     #[inline(never)]
-    pub(super) fn step(&mut self, engine: &mut Engine, fabric: &Fabric, hosts: &Hosts) {
+    pub(super) fn step(&mut self, engine: &mut Engine, fabric: &Fabric, hosts: &Hosts, limit: u64) {
         if engine.wheel.batch() == 0 {
-            engine.wheel.advance();
+            engine.wheel.advance_before(limit);
             for (step, ahead) in AHEAD.into_iter().enumerate() {
                 for n in 0..ahead.min(engine.wheel.batch()) {
                     self.ask(engine, fabric, hosts, step, n);

@@ -13,6 +13,7 @@
 //! | `barrier` | which clients wait for which blocks (in `hosts`) | tells the ledger |
 //! | `admission` | which sessions may begin, and which wait | looks at ledger |
 //! | `look_ahead` | nothing: asks for the memory that the next events will need | looks at engine, fabric, hosts |
+//! | `parallel` | nothing: divides the run among threads | all of these |
 //! | `schedule` | failures, repairs and other changes to come | - |
 //!
 //! `sessions` opens a session: it adds endpoints to the hosts, groups to the fabric and a row to the ledger. `setup` is what a
@@ -28,6 +29,7 @@ mod hosts;
 mod ledger;
 mod look_ahead;
 mod monitor;
+mod parallel;
 mod schedule;
 mod session_group;
 mod sessions;
@@ -55,11 +57,12 @@ pub use ledger::{Conservation, ReceiverRow, SessionRow, Straggler};
 use look_ahead::LookAhead;
 use monitor::Monitor;
 pub use monitor::{SAMPLE_BYTES, Sample};
+pub use parallel::{Division, Undone};
 use rand::Rng as _;
 use schedule::Schedule;
 pub use schedule::{Change, Target};
 pub use session_group::SessionGroup;
-use sessions::{Opening, note_ideal_paths};
+use sessions::note_ideal_paths;
 pub use setup::{Sampling, Setup, Stop};
 use std::io;
 use std::ops::Add;
@@ -181,7 +184,7 @@ impl Network {
                 return Some(self.ending());
             }
             if let Some(look_ahead) = &mut self.look_ahead {
-                look_ahead.step(&mut self.engine, &self.fabric, &self.hosts);
+                look_ahead.step(&mut self.engine, &self.fabric, &self.hosts, u64::MAX);
             }
             let Some((now, entity)) = self.engine.wheel.pop() else {
                 return Some(self.ending());
@@ -203,7 +206,7 @@ impl Network {
                 }
                 continue;
             }
-            self.engine.trace(now ^ u64::from(entity) << 40);
+            self.engine.trace_event(entity);
             self.dispatch(entity);
             if self.engine.entities.is_controller(entity) {
                 if let Some(why) = self.controllers.refused() {
@@ -358,19 +361,8 @@ impl Network {
 
     /// Opens a session that has come and may begin.
     fn open(&mut self, session: u32) {
-        let spec = self.ledger.specs()[session as usize].clone();
-        let transport = self.ledger.group_of(&spec).transport.clone();
-        let opening = Opening {
-            session,
-            engine: &mut self.engine,
-            fabric: &mut self.fabric,
-            hosts: &mut self.hosts,
-            ledger: &mut self.ledger,
-            seed: self.seed,
-            spec: &spec,
-            transport: &transport,
-        };
-        opening.open();
+        let Self { engine, fabric, hosts, ledger, seed, .. } = self;
+        sessions::open(engine, fabric, hosts, ledger, *seed, session);
     }
 
     /// Opens the sessions that controllers hold no longer.
@@ -421,8 +413,10 @@ impl Network {
         }
     }
 
-    /// Collects the counters of the endpoints that are still open. Call once, at the end.
+    /// Collects the counters of the endpoints that are still open, and those of all transmissions that have begun, whoever has
+    /// looked at their ports. Call once, at the end.
     pub fn finish(&mut self) {
+        self.fabric.catch_up(&mut self.engine);
         self.monitor.finish(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
         self.hosts.finish(&mut self.ledger);
     }
@@ -444,7 +438,7 @@ impl Network {
 
     /// Where every packet has gone.
     pub fn conservation(&self) -> Conservation {
-        Conservation { in_flight: u64::from(self.engine.packets.live()), ..self.ledger.counts() }
+        Conservation { in_flight: u64::from(self.engine.packets_alive()), ..self.ledger.counts() }
     }
 
     /// Receivers of awaited sessions that still wait for their object.

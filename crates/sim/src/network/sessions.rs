@@ -44,12 +44,26 @@ struct Leg {
 
 /// Remembers the ideal paths to the receivers of a session, as the fabric is now.
 pub(super) fn note_ideal_paths(fabric: &Fabric, ledger: &mut Ledger, session: u32) {
-    for r in 0..ledger.rows()[session as usize].senders.len() {
-        let (spec, sender) = (&ledger.specs()[session as usize], ledger.rows()[session as usize].senders[r]);
+    for r in 0..ledger.row(session).senders.len() {
+        let (spec, sender) = (&ledger.specs()[session as usize], ledger.row(session).senders[r]);
         let sources = if spec.mode == Mode::ManyToOne { &spec.sources[..] } else { &[sender] };
         let path = fabric.ideal_path(sender, sources, spec.sinks[r]);
         ledger.set_ideal_path(session, r, path);
     }
+}
+
+/// Opens a session that has come and may begin, in a run with this seed.
+pub(super) fn open(
+    engine: &mut Engine,
+    fabric: &mut Fabric,
+    hosts: &mut Hosts,
+    ledger: &mut Ledger,
+    seed: u64,
+    session: u32,
+) {
+    let spec = ledger.specs()[session as usize].clone();
+    let transport = ledger.group_of(&spec).transport.clone();
+    Opening { session, engine, fabric, hosts, ledger, seed, spec: &spec, transport: &transport }.open();
 }
 
 impl Opening<'_> {
@@ -150,6 +164,11 @@ impl Opening<'_> {
     /// Puts an endpoint on its host.
     fn add(&mut self, host: u32, receiver: Option<u16>, stack: Stack, remotes: Remotes, group: Option<u32>) {
         let id = self.hosts.next_endpoint();
+        self.ledger.add_endpoint(self.session);
+        self.engine.add_timer(id);
+        if !self.hosts.owns(host) {
+            return self.hosts.add_elsewhere();
+        }
         let of = self.ledger.group_of(self.spec);
         let (mode, class) = (of.routing, of.class);
         let paths = self.hosts.paths(self.fabric, mode, host, &remotes, group, stack.subflows());
@@ -180,7 +199,5 @@ impl Opening<'_> {
             paths,
             pulling: false,
         });
-        self.ledger.add_endpoint(self.session);
-        self.engine.add_timer(id);
     }
 }

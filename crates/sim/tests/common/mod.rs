@@ -7,7 +7,7 @@ use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::routing::{RoutingConfig, RoutingMode};
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Stop};
+use anabranch_sim::network::{Change, Division, Ending, Network, Sampling, SessionGroup, Setup, Stop};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
@@ -168,6 +168,30 @@ pub(crate) fn complete(setup: Setup) -> RunRecord {
     assert_eq!(record.ending, Ending::Complete);
     assert!(!idle || record.conservation.in_flight == 0, "{:?}", record.conservation);
     record
+}
+
+/// Runs in so many parts to the end, as far as that goes: what came of it, and how it was divided. `None`: it has to be done
+/// anew.
+pub(crate) fn in_parts(setup: Setup, parts: usize) -> Option<(RunRecord, Division)> {
+    let mut network = Network::new(setup);
+    let keep_going = |n: &Network| {
+        assert!(n.conservation().holds(), "{:?}", n.conservation());
+        true
+    };
+    let (ending, division) = network.run_in_parts(parts, keep_going).ok()?;
+    Some((RunRecord::take(&mut network, ending), division))
+}
+
+/// Asserts that two records are the same.
+pub(crate) fn assert_same(a: &RunRecord, b: &RunRecord, what: &str) {
+    assert_eq!((a.events, a.simulated), (b.events, b.simulated), "{what}");
+    assert_eq!(a.ending, b.ending, "{what}");
+    assert_eq!(a.flows, b.flows, "{what}");
+    assert_eq!(a.links, b.links, "{what}");
+    assert_eq!(a.blocks, b.blocks, "{what}");
+    assert_eq!(a.series, b.series, "{what}");
+    assert_eq!((a.conservation, a.window), (b.conservation, b.window), "{what}");
+    assert_eq!(a.fingerprint, b.fingerprint, "{what}");
 }
 
 /// The completion time of flow `n`.

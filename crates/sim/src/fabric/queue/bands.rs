@@ -1,6 +1,6 @@
 //! Several first-in first-out bands with a shared count: the store of every discipline.
 
-use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
+use crate::engine::arena::{Fifo, Hot, Movers, NO_PACKET, PacketId};
 
 /// Up to 32 bands, 0 the most urgent.
 #[derive(Clone, Debug)]
@@ -14,6 +14,10 @@ pub(super) struct Bands<const N: usize> {
 
 impl<const N: usize> Bands<N> {
     pub(super) const EMPTY: Self = Self { fifos: [Fifo::EMPTY; N], occupied: 0, packets: 0, bytes: 0 };
+
+    pub(super) fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.fifos.iter_mut().for_each(|fifo| movers.fifo(fifo));
+    }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

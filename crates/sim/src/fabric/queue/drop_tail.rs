@@ -2,7 +2,7 @@
 
 use super::bands::Bands;
 use super::{Discipline, Limit, Outcome, Setting};
-use crate::engine::arena::{Hot, PacketId};
+use crate::engine::arena::{Hot, Movers, PacketId};
 
 /// A drop-tail queue.
 #[derive(Clone, Debug)]
@@ -36,6 +36,10 @@ impl Discipline for DropTail {
     #[inline]
     fn head(&self) -> PacketId {
         self.waiting.head()
+    }
+
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.waiting.move_packets(movers);
     }
 
     #[inline]

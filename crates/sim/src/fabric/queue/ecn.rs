@@ -32,7 +32,7 @@ impl Discipline for Ecn {
         outcome
     }
 
-    delegate!(queue: dequeue, head, packets, bytes);
+    delegate!(queue: dequeue, move_packets, head, packets, bytes);
 
     #[inline]
     fn pass(&mut self, hot: &mut Hot, _idle: u64) -> Passing {

@@ -6,7 +6,7 @@
 
 use super::bands::Bands;
 use super::{Discipline, Outcome, Passing, Queue};
-use crate::engine::arena::{Hot, PacketId};
+use crate::engine::arena::{Hot, Movers, PacketId};
 
 /// Pushed packets first.
 #[derive(Clone, Debug)]
@@ -35,6 +35,15 @@ impl Discipline for Express {
     #[inline(never)]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         if self.pushed.is_empty() { self.others.dequeue(hots) } else { self.pushed.pop(hots) }
+    }
+
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.pushed.move_packets(movers);
+        self.others.move_packets(movers);
+    }
+
+    fn memory(&self) -> Option<*const super::pooled::Pool> {
+        self.others.memory()
     }
 
     fn packets(&self) -> u32 {

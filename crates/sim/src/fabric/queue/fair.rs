@@ -7,7 +7,7 @@
 //! long the next packet of a class is before it is taken, which a trimming discipline decides only then.
 
 use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
-use crate::engine::arena::{Hot, NO_PACKET, PacketId};
+use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 use anabranch_transport::Rate;
 
 /// One class of packets.
@@ -93,6 +93,14 @@ impl Discipline for Fair {
     }
 
     #[inline]
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.classes.iter_mut().for_each(|class| class.queue.move_packets(movers));
+    }
+
+    fn memory(&self) -> Option<*const super::pooled::Pool> {
+        self.classes.iter().find_map(|class| class.queue.memory())
+    }
+
     fn packets(&self) -> u32 {
         self.packets
     }

@@ -8,7 +8,7 @@
 use super::bands::Bands;
 use super::trim::{WeightedRoundRobin, cut};
 use super::{Discipline, Limit, Outcome, Setting};
-use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId, flag};
 use std::sync::Arc;
 
 /// Most data bands that a switch can have: as many as [`Hot::tag`] tells apart.
@@ -138,6 +138,11 @@ impl Discipline for Mlfq {
     #[inline]
     fn head(&self) -> PacketId {
         if self.headers.is_empty() { self.data.head() } else { self.headers.head() }
+    }
+
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.headers.move_packets(movers);
+        self.data.move_packets(movers);
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 //!
 //! Lengths count waiting packets; the one being serialised has left the queue.
 
-use crate::engine::arena::{Hot, NO_PACKET, PacketId};
+use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 use anabranch_transport::Rate;
 
 /// Methods of [`Discipline`] that a queue leaves to the one inside it.
@@ -38,6 +38,14 @@ macro_rules! delegate {
     (@ $inner:ident inspects_passing) => {
         fn inspects_passing(&self) -> bool {
             self.$inner.inspects_passing()
+        }
+    };
+    (@ $inner:ident move_packets) => {
+        fn move_packets(&mut self, movers: &mut dyn $crate::engine::arena::Movers) {
+            self.$inner.move_packets(movers);
+        }
+        fn memory(&self) -> Option<*const $crate::fabric::queue::pooled::Pool> {
+            self.$inner.memory()
         }
     };
     (@ $inner:ident classes) => {
@@ -170,6 +178,12 @@ pub trait Discipline {
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome;
     /// The packet to send next, or [`NO_PACKET`].
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId;
+    /// All its packets get other handles.
+    fn move_packets(&mut self, movers: &mut dyn Movers);
+    /// The memory that it shares with other ports, if it does.
+    fn memory(&self) -> Option<*const pooled::Pool> {
+        None
+    }
     /// The packet that [`dequeue`](Self::dequeue) is likely to take, or [`NO_PACKET`].
     fn head(&self) -> PacketId {
         NO_PACKET
@@ -239,6 +253,12 @@ macro_rules! disciplines {
             #[inline]
             fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
                 match self { $(Self::$name(q) => q.dequeue(hots),)+ }
+            }
+            fn move_packets(&mut self, movers: &mut dyn Movers) {
+                match self { $(Self::$name(q) => q.move_packets(movers),)+ }
+            }
+            fn memory(&self) -> Option<*const pooled::Pool> {
+                match self { $(Self::$name(q) => q.memory(),)+ }
             }
             #[inline]
             fn head(&self) -> PacketId {

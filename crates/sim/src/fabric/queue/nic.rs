@@ -5,7 +5,7 @@
 use super::bands::Bands;
 use super::mlfq::MAX_PRIORITIES;
 use super::{Discipline, Outcome};
-use crate::engine::arena::{Hot, PacketId};
+use crate::engine::arena::{Hot, Movers, PacketId};
 
 const BANDS: usize = MAX_PRIORITIES as usize + 1;
 
@@ -49,6 +49,10 @@ impl Discipline for Nic {
     #[inline]
     fn head(&self) -> PacketId {
         self.waiting.head()
+    }
+
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.waiting.move_packets(movers);
     }
 
     #[inline]

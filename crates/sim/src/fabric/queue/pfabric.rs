@@ -6,7 +6,7 @@
 //! transports that say nothing, have the smallest number. Buffers are of two bandwidth-delay products, so that all is a search in a short list.
 
 use super::{Discipline, Limit, Outcome, Setting};
-use crate::engine::arena::{Hot, NO_PACKET, PacketId};
+use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 
 /// Packets in order of arrival, with what has to be looked at of each.
 #[derive(Clone, Debug)]
@@ -69,6 +69,10 @@ impl Discipline for Pfabric {
             Some(place) => self.remove(place),
             None => NO_PACKET,
         }
+    }
+
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.waiting.iter_mut().for_each(|packet| packet.id = movers.packet(packet.id));
     }
 
     fn packets(&self) -> u32 {

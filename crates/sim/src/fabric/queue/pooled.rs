@@ -6,7 +6,7 @@
 //! ports have sent something.
 
 use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
-use crate::engine::arena::{Hot, NO_PACKET, PacketId};
+use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 use anabranch_transport::{Duration, Rate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -100,6 +100,14 @@ impl Discipline for Pooled {
 
     fn head(&self) -> PacketId {
         if self.queue.packets() == 0 { NO_PACKET } else { self.queue.head() }
+    }
+
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.queue.move_packets(movers);
+    }
+
+    fn memory(&self) -> Option<*const Pool> {
+        Some(Arc::as_ptr(&self.pool))
     }
 
     delegate!(queue: packets, bytes, classes);

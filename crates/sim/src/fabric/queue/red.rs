@@ -145,7 +145,7 @@ impl Discipline for Red {
         self.queue.dequeue(hots)
     }
 
-    delegate!(queue: packets, bytes, settings);
+    delegate!(queue: move_packets, packets, bytes, settings);
 
     #[inline]
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {

@@ -7,7 +7,7 @@
 
 use super::nic::Nic;
 use super::{Discipline, Outcome, Passing, Queue};
-use crate::engine::arena::{Hot, PacketId, flag};
+use crate::engine::arena::{Hot, Movers, PacketId, flag};
 
 /// A relaying host's queue.
 #[derive(Clone, Debug)]
@@ -46,6 +46,15 @@ impl Discipline for Relay {
         let own = self.own_next();
         self.own_turn = !own;
         if own { self.own.dequeue(hots) } else { self.others.dequeue(hots) }
+    }
+
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.own.move_packets(movers);
+        self.others.move_packets(movers);
+    }
+
+    fn memory(&self) -> Option<*const super::pooled::Pool> {
+        self.others.memory()
     }
 
     fn packets(&self) -> u32 {

@@ -7,7 +7,7 @@
 
 use super::bands::Bands;
 use super::{Discipline, Limit, Outcome, Setting};
-use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId, flag};
 use crate::random;
 
 /// Serves a header band and data bands, `weight` headers for each data packet while both wait (NDP §3.1: 10:1).
@@ -132,6 +132,11 @@ impl Discipline for Trim {
     #[inline]
     fn head(&self) -> PacketId {
         if self.headers.is_empty() { self.data.head() } else { self.headers.head() }
+    }
+
+    fn move_packets(&mut self, movers: &mut dyn Movers) {
+        self.headers.move_packets(movers);
+        self.data.move_packets(movers);
     }
 
     #[inline]

@@ -148,7 +148,7 @@ impl Discipline for Watched {
         id
     }
 
-    delegate!(queue: head, packets, bytes, settings, classes);
+    delegate!(queue: move_packets, head, packets, bytes, settings, classes);
 
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
         let passing = self.queue.pass(hot, idle);

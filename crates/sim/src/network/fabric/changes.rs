@@ -1,6 +1,6 @@
 //! Links that fail, come back, or change their rate.
 
-use super::{Fabric, drop_packet};
+use super::{Fabric, Multicast, drop_packet};
 use crate::fabric::graph::PortId;
 use crate::fabric::queue::watched::FlowCounters;
 use crate::fabric::queue::{Queue, Setting};
@@ -10,6 +10,7 @@ use crate::network::engine::Engine;
 use crate::network::ledger::Ledger;
 use crate::network::schedule::Target;
 use anabranch_transport::Rate;
+use std::sync::Arc;
 
 impl Fabric {
     /// Cuts links: what waits and what is in flight is lost. Routes and trees avoid them.
@@ -44,6 +45,7 @@ impl Fabric {
 
     /// Links have a new rate. Routes do not react.
     pub(in crate::network) fn set_rate(&mut self, engine: &mut Engine, target: Target, rate: Rate) {
+        self.changes += 1;
         for link in self.links_of(target) {
             for port in ports_of(link) {
                 let p = &mut self.ports[port as usize];
@@ -92,13 +94,15 @@ impl Fabric {
 
     /// Routes, and the trees of all open groups, over the links that work now.
     fn reroute(&mut self) {
+        self.changes += 1;
         let alive = |link: u32| self.links_up[link as usize];
         self.routes = Routes::build(&self.graph, alive);
         self.schemes.install(&self.graph, &alive);
         for group in 0..self.multicast.len() {
-            if let Some(mut installed) = self.multicast[group].take() {
-                installed.group = self.trees(installed.source, installed.hash, &installed.receivers);
-                self.multicast[group] = Some(installed);
+            if let Some(installed) = self.multicast[group].take() {
+                let (source, hash, receivers) = (installed.source, installed.hash, installed.receivers.clone());
+                let group_of = self.trees(source, hash, &receivers);
+                self.multicast[group] = Some(Arc::new(Multicast { source, hash, group: group_of, receivers }));
             }
         }
     }

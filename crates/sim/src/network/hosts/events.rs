@@ -27,6 +27,7 @@ impl Hosts {
                 }
                 true
             }
+            Event::PeerDetached(_) | Event::PeerDropped(_) if self.needs_others("a receiver leaves a group") => true,
             Event::PeerDetached(peer) => {
                 leave_group(fabric, ledger, hosted, hosted.remotes.get(peer).endpoint);
                 ledger.detached(hosted.session, peer);
@@ -41,6 +42,7 @@ impl Hosts {
             }
             // A receiver that was given up: its row says so already.
             Event::Failed(FailureReason::GivenUp) | Event::Closed => false,
+            Event::Failed(_) if self.needs_others("an endpoint gives up") => false,
             Event::Failed(reason) => {
                 let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
                 ledger.failed(hosted.session, || format!("{side} on h{}: {reason}", hosted.host));
@@ -76,7 +78,7 @@ impl Hosts {
             self.barriers.stop(hosted.session, engine.now(), &why);
             self.await_requests(engine);
         }
-        for group in ledger.endpoint_closed(hosted.session) {
+        for group in ledger.endpoint_closed(hosted.session, engine.now) {
             fabric.remove_group(group);
         }
     }

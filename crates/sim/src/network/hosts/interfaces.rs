@@ -8,6 +8,7 @@ use anabranch_transport::{Duration, Rate};
 use std::ops::Range;
 
 /// The interfaces of all hosts. Where each host has one, interface `h` is that of host `h`.
+#[derive(Clone)]
 pub(super) struct Interfaces {
     /// The port by which each interface sends.
     pub(super) ports: Vec<PortId>,

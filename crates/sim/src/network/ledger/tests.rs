@@ -80,8 +80,8 @@ fn groups_go_with_the_last_endpoint() {
     ledger.add_group(0, 4);
     ledger.add_group(0, 6);
     assert_eq!(ledger.endpoints_of(0), 0..3);
-    assert!(ledger.endpoint_closed(0).is_empty());
-    assert!(ledger.endpoint_closed(0).is_empty());
-    assert_eq!(ledger.endpoint_closed(0), [4, 6]);
+    assert!(ledger.endpoint_closed(0, 0).is_empty());
+    assert!(ledger.endpoint_closed(0, 0).is_empty());
+    assert_eq!(ledger.endpoint_closed(0, 0), [4, 6]);
     assert_eq!(ledger.endpoints_of(1), 0..0, "there is no such session yet");
 }

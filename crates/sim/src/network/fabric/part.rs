@@ -1,0 +1,158 @@
+//! The fabric of one part of a run. A part knows all ports by their numbers; it has those of its own nodes, and of those that lead
+//! to its nodes from other parts it has the wire: what is in flight there arrives at its nodes.
+
+use super::Fabric;
+use crate::engine::arena::{Arena, Hot, Transfer};
+use crate::fabric::graph::PortId;
+use crate::fabric::port::Port;
+use crate::fabric::queue::{Discipline as _, Queue, nic::Nic};
+use crate::host::stack::Header;
+use crate::network::engine::Engine;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+type Packets = Arena<Header>;
+
+/// A packet that is on its way from one part to another.
+#[derive(Clone, Copy)]
+pub(in crate::network) struct Crossing {
+    port: PortId,
+    /// When its last bit is there.
+    pub(in crate::network) arrival: u64,
+    hot: Hot,
+    header: Header,
+}
+
+impl Fabric {
+    /// That of a part, which has no ports of its own yet.
+    pub(in crate::network) fn part(&self) -> Self {
+        let ports = (0..).zip(&self.ports).map(|(number, port): (PortId, &Port)| {
+            let delay = self.graph.links[(number / 2) as usize].delay;
+            Port::new(port.rate(), delay, port.peer(), Queue::Nic(Nic::new()))
+        });
+        Self {
+            ports: ports.collect(),
+            schemes: self.schemes.clone(),
+            routes: self.routes.clone(),
+            whole: OnceCell::new(),
+            links_up: self.links_up.clone(),
+            multicast: Vec::new(),
+            multicast_used: Vec::new(),
+            multicast_trees: self.multicast_trees,
+            multi_homed: self.multi_homed,
+            return_to_sender: self.return_to_sender,
+            trim_multicast: self.trim_multicast,
+            captures: None,
+            changes: self.changes,
+            graph: Arc::clone(&self.graph),
+        }
+    }
+
+    /// Whether packets are captured.
+    pub(in crate::network) fn is_captured(&self) -> bool {
+        self.captures.is_some()
+    }
+
+    /// Whether ports of nodes for which `part_of` says different things share a memory.
+    pub(in crate::network) fn shares_memory(&self, part_of: &[u16]) -> bool {
+        let mut memories = Vec::new();
+        for (port, p) in (0..).zip(&self.ports) {
+            if let Some(memory) = p.queue().memory() {
+                memories.push((memory as usize, part_of[self.graph.port_owner(port) as usize]));
+            }
+        }
+        memories.sort_unstable();
+        memories.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1)
+    }
+
+    /// A part learns what has changed of what all know.
+    pub(in crate::network) fn tell(&self, part: &mut Self) {
+        if part.changes != self.changes {
+            part.changes = self.changes;
+            part.schemes = self.schemes.clone();
+            part.routes = self.routes.clone();
+            part.links_up.clone_from(&self.links_up);
+            for (known, port) in part.ports.iter_mut().zip(&self.ports) {
+                if known.rate() != port.rate() {
+                    known.set_rate(port.rate());
+                }
+            }
+        }
+        part.multicast.clone_from(&self.multicast);
+        part.multicast_used.clone_from(&self.multicast_used);
+    }
+
+    /// Learns which groups the parts have installed, all the same ones, and when they have used each.
+    pub(in crate::network) fn learn(&mut self, parts: &mut [&mut Self]) {
+        let known = self.multicast.len();
+        self.multicast.extend(parts[0].multicast.drain(known..));
+        self.multicast_used.resize(self.multicast.len(), 0);
+        for part in parts {
+            part.multicast.clear();
+            for (used, theirs) in self.multicast_used.iter_mut().zip(&part.multicast_used) {
+                *used = (*used).max(*theirs);
+            }
+        }
+    }
+
+    /// When a packet of a group was last looked at.
+    pub(in crate::network) fn group_used(&self, group: u32) -> u64 {
+        self.multicast_used[group as usize]
+    }
+
+    /// Gives a port to the part that has its node.
+    pub(in crate::network) fn give_port(
+        &mut self,
+        packets: &mut Packets,
+        port: PortId,
+        to: &mut Self,
+        at: &mut Packets,
+    ) {
+        let (own, theirs) = (&mut self.ports[port as usize], &mut to.ports[port as usize]);
+        own.move_packets(&mut Transfer { from: packets, to: at });
+        std::mem::swap(own, theirs);
+    }
+
+    /// Gives what is on the wire to the part that has the node at the far end.
+    pub(in crate::network) fn give_wire(
+        &mut self,
+        packets: &mut Packets,
+        port: PortId,
+        to: &mut Self,
+        at: &mut Packets,
+    ) {
+        let (own, theirs) = (&mut self.ports[port as usize], &mut to.ports[port as usize]);
+        own.move_wire(theirs, &mut Transfer { from: packets, to: at });
+    }
+
+    /// Sends all that a port has to send before a time, and hands over what is on the wire. When the next transmission is due.
+    pub(in crate::network) fn hand_over(
+        &mut self,
+        engine: &mut Engine,
+        port: PortId,
+        before: u64,
+        mut take: impl FnMut(Crossing),
+    ) -> u64 {
+        let p = &mut self.ports[port as usize];
+        let Engine { wheel, packets, .. } = engine;
+        p.catch_up(port, packets.hots(), wheel, before - 1);
+        if let Some((mut wire, mut arrival)) = p.take_wire(port, wheel) {
+            while !wire.is_empty() {
+                let id = wire.pop(packets.hots());
+                let hot = *packets.hot(id);
+                take(Crossing { port, arrival, hot, header: *packets.header(id) });
+                packets.remove(id);
+                arrival = hot.at;
+            }
+        }
+        p.next_due()
+    }
+
+    /// A packet comes from another part.
+    pub(in crate::network) fn take_over(&mut self, engine: &mut Engine, crossing: &Crossing) {
+        let Engine { wheel, packets, .. } = engine;
+        let id = packets.insert(crossing.hot, crossing.header);
+        let port = &mut self.ports[crossing.port as usize];
+        port.take_over(crossing.port, packets.hots(), wheel, id, crossing.arrival);
+    }
+}

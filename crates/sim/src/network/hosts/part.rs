@@ -1,0 +1,100 @@
+//! The hosts of one part of a run. A part knows all hosts and all endpoints by their numbers, and has those of its own hosts.
+
+use super::Hosts;
+use crate::fabric::graph::Graph;
+use crate::network::barrier::Barriers;
+use std::sync::Arc;
+
+/// Which hosts are those of a part.
+pub(super) struct Own {
+    number: u16,
+    /// The part of each node.
+    part_of: Arc<[u16]>,
+    /// Why this part alone cannot tell what happens.
+    needs_others: Option<&'static str>,
+}
+
+impl Hosts {
+    /// Those of a part, which has no endpoints yet. `part_of` says whose each node is.
+    pub(in crate::network) fn part(&self, number: u16, part_of: &Arc<[u16]>) -> Self {
+        Self {
+            all: self.all.clone(),
+            interfaces: self.interfaces.clone(),
+            endpoints: Vec::new(),
+            pulls_by_priority: self.pulls_by_priority,
+            barriers: Barriers::default(),
+            part: Some(Own { number, part_of: Arc::clone(part_of), needs_others: None }),
+        }
+    }
+
+    /// Whether a host is simulated here.
+    #[inline]
+    pub(in crate::network) fn owns(&self, host: u32) -> bool {
+        self.part.as_ref().is_none_or(|own| own.part_of[host as usize] == own.number)
+    }
+
+    /// Something happens that is not for one part of a run alone to decide. False if this is the whole run.
+    pub(super) fn needs_others(&mut self, why: &'static str) -> bool {
+        let Some(own) = &mut self.part else { return false };
+        own.needs_others.get_or_insert(why);
+        true
+    }
+
+    /// Why this part cannot go on, if it cannot.
+    pub(in crate::network) fn stuck(&self) -> Option<&'static str> {
+        self.part.as_ref()?.needs_others
+    }
+
+    /// The next endpoint is on another part's host.
+    pub(in crate::network) fn add_elsewhere(&mut self) {
+        self.endpoints.push(None);
+    }
+
+    /// The host that an endpoint runs on, if it is open.
+    pub(in crate::network) fn host_of(&self, endpoint: u32) -> Option<u32> {
+        self.endpoints[endpoint as usize].as_deref().map(|hosted| hosted.host)
+    }
+
+    /// The host of an interface.
+    pub(in crate::network) fn host_of_interface(&self, graph: &Graph, interface: u32) -> u32 {
+        graph.port_owner(self.interfaces.ports[interface as usize])
+    }
+
+    /// Gives the parts what is theirs.
+    pub(in crate::network) fn give(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
+        for part in &mut *parts {
+            part.endpoints.clear();
+            part.endpoints.resize_with(self.endpoints.len(), || None);
+        }
+        for (id, place) in self.endpoints.iter_mut().enumerate() {
+            if let Some(hosted) = place.take() {
+                let part = usize::from(part_of[hosted.host as usize]);
+                parts[part].endpoints[id] = Some(hosted);
+            }
+        }
+        self.swap_hosts(parts, part_of);
+    }
+
+    /// Takes back what the parts have.
+    pub(in crate::network) fn take_back(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
+        self.endpoints.resize_with(parts[0].endpoints.len(), || None);
+        for part in &mut *parts {
+            for (place, theirs) in self.endpoints.iter_mut().zip(&mut part.endpoints) {
+                if theirs.is_some() {
+                    *place = theirs.take();
+                }
+            }
+        }
+        self.swap_hosts(parts, part_of);
+    }
+
+    fn swap_hosts(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
+        for host in 0..self.all.len() {
+            let part = &mut *parts[usize::from(part_of[host])];
+            std::mem::swap(&mut self.all[host], &mut part.all[host]);
+            for interface in self.interfaces.of(host as u32) {
+                std::mem::swap(&mut self.interfaces.pulls[interface], &mut part.interfaces.pulls[interface]);
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! One part of a run: some of the nodes, and all that happens at them.
+
+use super::super::engine::Engine;
+use super::super::fabric::{Crossing, Fabric};
+use super::super::hosts::Hosts;
+use super::super::ledger::Ledger;
+use super::super::look_ahead::LookAhead;
+use super::super::sessions;
+use crate::engine::prefetch::prefetch_lines;
+use crate::engine::wheel::Entity;
+use crate::fabric::graph::PortId;
+
+/// How many ports ahead their memory is asked for when all are looked at.
+const AHEAD: usize = 8;
+
+/// A part of a run. It sees the run's packets, timers and pulls; what is for the whole run to decide, the whole run does before
+/// it is divided and after.
+pub(super) struct Part {
+    pub(super) number: u16,
+    pub(super) engine: Engine,
+    pub(super) fabric: Fabric,
+    pub(super) hosts: Hosts,
+    pub(super) ledger: Ledger,
+    pub(super) look_ahead: Option<LookAhead>,
+    /// The run's seed.
+    pub(super) seed: u64,
+    /// Its ports that lead to other parts: to which.
+    pub(super) outgoing: Vec<(PortId, u16)>,
+}
+
+impl Part {
+    /// Handles all events before a time.
+    pub(super) fn run_before(&mut self, limit: u64) {
+        loop {
+            if let Some(look_ahead) = &mut self.look_ahead {
+                look_ahead.step(&mut self.engine, &self.fabric, &self.hosts, limit);
+            }
+            let Some((now, entity)) = self.engine.wheel.pop_before(limit) else { return };
+            self.dispatch(now, entity);
+        }
+    }
+
+    #[inline]
+    fn dispatch(&mut self, now: u64, entity: Entity) {
+        let Self { engine, fabric, hosts, ledger, .. } = self;
+        if entity == engine.entities.next_session {
+            engine.now = now;
+            return self.open_sessions();
+        }
+        engine.begin_event(now);
+        engine.trace_event(entity);
+        let e = &engine.entities;
+        if entity < e.pacers {
+            if let Some(packet) = fabric.arrive(engine, ledger, hosts, entity) {
+                hosts.deliver(engine, fabric, ledger, entity, packet);
+            }
+        } else if entity < e.next_session {
+            let interface = entity - e.pacers;
+            hosts.pace(engine, fabric, ledger, interface);
+        } else {
+            debug_assert!(entity >= e.timers, "parts have no other entities");
+            let endpoint = entity - e.timers;
+            hosts.timer_fires(engine, fabric, ledger, endpoint);
+        }
+    }
+
+    /// Opens every session whose time has come, as all parts do, and schedules the next. The event counts once.
+    #[cold]
+    fn open_sessions(&mut self) {
+        let Self { engine, fabric, hosts, ledger, seed, .. } = self;
+        if self.number == 0 {
+            engine.begin_event(engine.now);
+            engine.trace_event(engine.entities.next_session);
+        }
+        while ledger.next().is_some_and(|spec| spec.start <= engine.now()) {
+            let session = ledger.open();
+            sessions::open(engine, fabric, hosts, ledger, *seed, session);
+        }
+        if let Some(next) = ledger.next() {
+            engine.wheel.schedule(engine.entities.next_session, next.start.ps());
+        }
+    }
+
+    /// Hands over what it has sent, before a time, by links to other parts: `take` gets the packets and to whom they go. Nothing
+    /// new will come from it before the time that is returned.
+    pub(super) fn hand_over(&mut self, before: u64, mut take: impl FnMut(u16, Crossing)) -> u64 {
+        let Self { engine, fabric, outgoing, .. } = self;
+        let mut next = u64::MAX;
+        for (n, &(port, to)) in outgoing.iter().enumerate() {
+            if let Some(&(soon, _)) = outgoing.get(n + AHEAD) {
+                prefetch_lines(&fabric.ports()[soon as usize], 0..1);
+            }
+            next = next.min(fabric.hand_over(engine, port, before, |crossing| take(to, crossing)));
+        }
+        next.min(engine.wheel.next_bound())
+    }
+}
