@@ -168,6 +168,7 @@ pub fn run_all<E: Send>(
             (ending, division.helpers)
         } else {
             progress.anew.fetch_add(1, Relaxed);
+            drop(network);
             network = build(i)?;
             (network.run(keep_going), Duration::ZERO)
         };
