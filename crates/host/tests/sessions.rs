@@ -325,11 +325,11 @@ fn offers_after_the_first_have_no_padding_unless_they_are_repeated() {
         let mut world = World::new(30, 2, Faults::default());
         let object = bytes(30, 1000);
         let mut sent = [0; 3];
-        for n in 0..3 {
+        for (n, sent) in sent.iter_mut().enumerate() {
             let before = world.nodes[0].bytes_sent;
             world.send(0, &[1], &object, &format!("object {n}"), None);
             assert!(world.run_until(world.now + Duration::from_secs(20)));
-            sent[n] = world.nodes[0].bytes_sent - before;
+            *sent = world.nodes[0].bytes_sent - before;
             assert_eq!(world.nodes[1].received.len(), if restarted { 1 } else { n + 1 });
             if restarted {
                 let received = std::mem::take(&mut world.nodes[1].received);

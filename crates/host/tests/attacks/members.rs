@@ -176,7 +176,7 @@ fn an_offer_without_padding_is_taken_of_who_has_shown_that_it_is_there_and_of_no
     let mut world = World::new(14, 2, Faults::default());
     let small = |n| {
         let mut opener = Opener::new(&psk(), n);
-        let offer = Open::Offer(opener.offered(manifest_of(1), parameters()));
+        let offer = Open::Offer(Opener::offered(manifest_of(1), parameters()));
         let mut out = Vec::new();
         opener.shared.open_unpadded(n, 0, &offer, &mut out).expect("sealed");
         assert!(out.len() < 200);

@@ -34,10 +34,12 @@ fn tamper(of: SocketAddr, mut is_wrong: impl FnMut(&SymbolRepr) -> bool + 'stati
     })
 }
 
+/// Which symbols are wrong.
+type IsWrong = fn(&SymbolRepr) -> bool;
+
 #[test]
 fn a_rogue_among_three_servers_is_named_and_the_others_deliver() {
     let object = bytes(51, 6_000_000);
-    type IsWrong = fn(&SymbolRepr) -> bool;
     let ways: [(&str, IsWrong, f64); 5] = [
         ("all", |_| true, 0.0),
         ("one in fifty", |symbol| (symbol.block * 31 + symbol.esi) % 50 < 3, 0.0),

@@ -79,12 +79,12 @@ impl Opener {
         out
     }
 
-    pub fn offered(&self, manifest: Manifest, parameters: Parameters) -> Offer {
+    pub fn offered(manifest: Manifest, parameters: Parameters) -> Offer {
         Offer { manifest, parameters, group: None, receivers: 1 }
     }
 
     pub fn offer(&mut self, manifest: Manifest, parameters: Parameters) -> Vec<u8> {
-        self.open(&Open::Offer(self.offered(manifest, parameters)))
+        self.open(&Open::Offer(Self::offered(manifest, parameters)))
     }
 
     pub fn request(&mut self, request: Request) -> Vec<u8> {
