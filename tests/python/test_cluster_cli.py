@@ -52,7 +52,7 @@ def run(folder: Path, *argv: str, timeout: float = 120) -> subprocess.CompletedP
 
 def test_processes_of_this_machine_make_the_same_and_say_little(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
-    done = run(tmp_path, "repeat=3", "--on", "local:2", "--json")
+    done = run(tmp_path, "repeat=3", "--on", "local:1", "--json")
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert len(lines) == 1
@@ -64,7 +64,7 @@ def test_processes_of_this_machine_make_the_same_and_say_little(tmp_path: Path) 
 
 def test_ctrl_c_stops_the_workers_and_leaves_what_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(LONG)
-    line = [sys.executable, "-m", "anabranch", "run", "a.toml", "--out", "r", "--no-report", "--on", "local:2"]
+    line = [sys.executable, "-m", "anabranch", "run", "a.toml", "--out", "r", "--no-report", "--on", "local:1"]
     process = subprocess.Popen(
         line, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ def commands() -> list[str]:
 
 def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # The report has tests of its own, and takes longer than all else here.
+    monkeypatch.setattr(importlib.import_module("anabranch.cli.main"), "_write_report", lambda _: None)
     for name, text in files().items():
         (tmp_path / name).write_text(text)
     lines = commands()
