@@ -157,7 +157,8 @@ def run(
     seeds
         Number of seeds; default: what the scenario says.
     threads
-        Cores to use; 0: all. Each takes a run of its own, and the last runs share the spare ones. Results do not depend on it.
+        Cores to use; 0: all. Each takes a run of its own, and the last runs share the spare ones. Results do not
+        depend on it.
     resume
         Keep the complete runs that `out` has already, if they are of the same scenario, seed and model.
     force
