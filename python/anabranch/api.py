@@ -163,8 +163,8 @@ def run(
     seeds
         Number of seeds; default: what the scenario says.
     threads
-        Cores to use; 0: all. Each takes a run of its own, and the last runs share the spare ones. Results do not
-        depend on it.
+        Runs at a time. When fewer are left than that, the last ones take several cores each. 0: one run per core, and
+        each takes one core. Results do not depend on it.
     on
         What the runs are made on, instead of threads of this process: ``local:4``, ``tcp://scheduler:8786``, ``slurm``,
         ``pbs``, ``lsf``, ``ssh:HOSTFILE``, or a client of Dask (``docs/how-to/run-on-a-cluster.md``). Results do not

@@ -117,12 +117,14 @@ struct Spare {
     /// Workers that have no run, and threads that no run has.
     workers: usize,
     threads: usize,
+    /// Threads that a run may have.
+    most: usize,
 }
 
 impl Spare {
     /// A worker begins a run: on how many threads.
     fn begin(&mut self) -> usize {
-        let threads = (self.threads / self.workers.min(self.runs).max(1)).max(1);
+        let threads = (self.threads / self.workers.min(self.runs).max(1)).clamp(1, self.most);
         self.runs -= 1;
         self.workers -= 1;
         self.threads -= threads;
@@ -136,8 +138,8 @@ impl Spare {
     }
 }
 
-/// Runs the networks that `runs` numbers, in that order, on `threads` threads (0: one per core): as many at once as there are threads,
-/// and the last ones on several each, where that is faster. `build` makes the one of a number, again if it has to be done anew; `ended`
+/// Runs the networks that `runs` numbers, in that order, on `threads` threads: as many at once as there are threads, and the last ones
+/// on several each, where that is faster. 0: a thread for each core, and none takes several. `build` makes the one of a number, again if it has to be done anew; `ended`
 /// receives each record with the time that the run took, on whichever thread ran it, in order of ending. Runs
 /// interrupted before they began are not reported.
 ///
@@ -167,6 +169,11 @@ pub fn run_all<E: Send>(
         let (ending, helpers) = if let Ok((ending, division)) = network.run_on(threads, &mut keep_going) {
             (ending, division.helpers)
         } else {
+            if progress.stop.load(Relaxed) {
+                // Nothing of it can be kept.
+                progress.state[i].store(0, Relaxed);
+                return Ok(());
+            }
             progress.anew.fetch_add(1, Relaxed);
             drop(network);
             network = build(i)?;
@@ -181,9 +188,11 @@ pub fn run_all<E: Send>(
         progress.done.fetch_add(1, Relaxed);
         Ok(outcome?)
     };
+    // To divide a run takes memory, and time if other programs take the cores: only for who asks for it.
+    let most = threads.max(1);
     let threads = if threads == 0 { thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
     let workers = threads.min(runs.len());
-    let spare = Mutex::new(Spare { runs: runs.len(), workers, threads });
+    let spare = Mutex::new(Spare { runs: runs.len(), workers, threads, most });
     let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     // From the front, one at a time: what comes first is done first, and no thread waits while runs are left.
     let work = || -> Result<(), Stopped<E>> {
@@ -228,7 +237,7 @@ mod tests {
     #[test]
     fn the_last_runs_share_the_spare_threads() {
         let begun = |threads: usize, runs: usize| {
-            let mut spare = Spare { runs, workers: threads.min(runs), threads };
+            let mut spare = Spare { runs, workers: threads.min(runs), threads, most: threads };
             let first: Vec<usize> = (0..threads.min(runs)).map(|_| spare.begin()).collect();
             (first, spare)
         };
@@ -240,5 +249,7 @@ mod tests {
         spare.end(1);
         assert_eq!(spare.begin(), 2, "the last one, while two go on");
         assert_eq!((spare.runs, spare.threads), (0, 0));
+        let mut unasked = Spare { runs: 1, workers: 1, threads: 8, most: 1 };
+        assert_eq!(unasked.begin(), 1);
     }
 }

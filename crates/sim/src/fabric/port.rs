@@ -403,7 +403,9 @@ impl Port {
         if self.in_flight.is_empty() {
             return None;
         }
-        let arrival = wheel.due(entity)?;
+        let arrival = wheel.due(entity);
+        debug_assert!(arrival.is_some(), "what is on a wire is due");
+        let arrival = arrival?;
         wheel.cancel(entity);
         Some((std::mem::replace(&mut self.in_flight, Fifo::EMPTY), arrival))
     }

@@ -63,9 +63,9 @@ impl Ledger {
         }
     }
 
-    /// How much is in the journal.
-    pub(in crate::network) fn journal_len(&self) -> usize {
-        self.journal.as_ref().map_or(0, |journal| journal.closed.len() + journal.completed.len())
+    /// Of a part: sessions that were opened since it began, and what became of any.
+    pub(in crate::network) fn noted(&self) -> usize {
+        self.journal.as_ref().map_or(0, |journal| self.rows.len() + journal.closed.len() + journal.completed.len())
     }
 
     /// All parts are one again. The multicast groups that are no longer needed, with the times since when.

@@ -126,7 +126,7 @@ impl Network {
             let until = self.divisible_until();
             if always && until > self.engine.now || divided.pays(self, until, dense) {
                 let (events, now) = (self.events(), self.engine.now);
-                let going = divided.stretch(self, until, &mut keep_going)?;
+                let going = divided.stretch(self, until, dense, &mut keep_going)?;
                 if !going {
                     return Ok((Ending::Interrupted, divided.division));
                 }
@@ -246,11 +246,19 @@ impl Divided {
         window >= EVENTS_PER_WINDOW && stretch >= EVENTS_PER_PLACE * places as f64
     }
 
-    /// Simulates the parts side by side until a time. False if `keep_going` says no.
+    /// How long a window may be with so many events in a picosecond, for somebody to look at the run every now and then.
+    fn longest_window(&self, dense: f64) -> u64 {
+        let often = f64::from(BETWEEN) * f64::from(self.partition.parts) / dense;
+        // If nothing is known of the events: infinity, which is the largest number.
+        self.partition.delay.min(often.max(1.0) as u64)
+    }
+
+    /// Simulates the parts side by side until a time, with so many events in a picosecond. False if `keep_going` says no.
     fn stretch(
         &mut self,
         network: &mut Network,
         until: u64,
+        dense: f64,
         keep_going: &mut impl FnMut(&Network) -> bool,
     ) -> Result<bool, Undone> {
         let (before, most) = (network.events(), network.engine.packets.most());
@@ -260,7 +268,8 @@ impl Divided {
         self.give(network);
         let away = self.parts.iter().map(|part| part.engine.packets.live()).sum();
         network.engine.show(network.engine.now, before, away);
-        let windows = Windows::new(&mut self.parts, network.engine.now, self.partition.delay, until, most);
+        let longest = self.longest_window(dense);
+        let windows = Windows::new(&mut self.parts, network.engine.now, longest, until, most);
         let mut going = true;
         if let Some((own, others)) = self.parts.split_first_mut() {
             thread::scope(|scope| {

@@ -34,6 +34,13 @@ impl Partition {
         }
         let (by_pod, by_rack) = (dealt(&pods, parts), dealt(&racks, parts));
         let hosts = if largest(&by_pod, parts) * 10 <= largest(&by_rack, parts) * 11 { by_pod } else { by_rack };
+        // Parts of which the groups are too uneven for all of them to have some.
+        let hosts = numbered(&hosts.into_iter().map(u32::from).collect::<Vec<_>>());
+        let parts = hosts.iter().max().map_or(0, |&most| most as u16 + 1);
+        if parts < 2 {
+            return None;
+        }
+        let hosts = hosts.into_iter().map(|part| part as u16).collect();
         let part_of: Arc<[u16]> = with_switches(graph, hosts, parts).into();
         let cut = graph.links.iter().filter(|link| part_of[link.a as usize] != part_of[link.b as usize]);
         let delay = cut.map(|link| link.delay.ps()).min().unwrap_or(u64::MAX);

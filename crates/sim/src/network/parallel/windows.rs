@@ -21,6 +21,8 @@ struct Said {
     events_before: AtomicU64,
     /// Places for packets that it has needed.
     places: AtomicUsize,
+    /// What is in its ledger since the run was divided.
+    noted: AtomicUsize,
 }
 
 /// What the threads share.
@@ -46,8 +48,9 @@ pub(super) struct Windows {
     all_events: AtomicU64,
 }
 
-/// So much in a part's journal is to be read before it goes on.
-const JOURNAL: usize = 1 << 18;
+/// Sessions opened, and what became of them, in the ledgers of all parts before they are made one: each part notes every session
+/// that is opened, and the memory for that is to be bounded.
+const NOTED: usize = 1 << 18;
 
 impl Windows {
     /// For these parts, which have handed over nothing since time `now`. Windows last `longest` at most.
@@ -131,6 +134,7 @@ impl Windows {
             .map(|to| self.mail(turn, from, to).lock().unwrap_or_else(PoisonError::into_inner))
             .collect();
         let next = part.hand_over(end, |to, crossing| {
+            debug_assert!(crossing.arrival >= end, "windows are no longer than what it takes to another part");
             first = first.min(crossing.arrival);
             boxes[usize::from(to)].push(crossing);
         });
@@ -139,7 +143,8 @@ impl Windows {
         said.bound.store(next.min(first), Relaxed);
         said.events.store(part.engine.events(), Relaxed);
         said.places.store(part.engine.packets.places(), Relaxed);
-        if part.hosts.stuck().is_some() || part.ledger.journal_len() > JOURNAL {
+        said.noted.store(part.ledger.noted(), Relaxed);
+        if part.hosts.stuck().is_some() {
             self.stop();
         }
     }
@@ -148,7 +153,9 @@ impl Windows {
     fn decide(&self) {
         let bound = self.said.iter().map(|said| said.bound.load(Relaxed)).min().unwrap_or(u64::MAX);
         let places: usize = self.said.iter().map(|said| said.places.load(Relaxed)).sum();
-        let over = bound >= self.until || self.stop.load(Relaxed) || places >= self.places;
+        let noted: usize = self.said.iter().map(|said| said.noted.load(Relaxed)).sum();
+        let full = places >= self.places || noted >= NOTED;
+        let over = bound >= self.until || self.stop.load(Relaxed) || full;
         self.over.store(over, Relaxed);
         let end = self.end.load(Relaxed);
         let (mut all, mut most) = (0, 0);
