@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use anabranch_host::wire::{Datagram, SymbolRepr};
 use anabranch_host::{Failure, HostConfig, Outcome, Protection};
+use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use anabranch_transport::Duration;
 
 use crate::world::{self, Faults, World, address, bytes, manifest};
@@ -152,4 +153,44 @@ fn servers_that_tell_no_hashes_are_done_without() {
             assert!(node.bytes_arrived < 12_000_000, "what cannot be checked is not asked for");
         }
     }
+}
+
+/// Bytes of a symbol's datagram before its content, where nothing is sealed.
+const BEFORE_CONTENT: usize = 36;
+
+#[test]
+fn nobody_is_blamed_for_padding_that_another_has_chosen() {
+    // Of the last symbol 700 bytes are padding, which the hash does not cover.
+    let (k, symbol_bytes) = (89, 1420);
+    let object = bytes(61, k * symbol_bytes - 700);
+    let mut padded = object.clone();
+    padded.resize(k * symbol_bytes, 0x77);
+    let mut named = 0;
+    for rogue in [1, 2, 3] {
+        let faults = Faults { loss: 0.1, jitter: Duration::from_us(50), ..Faults::default() };
+        let mut world = world_with_servers(7, &[1, 2, 3], &object, faults);
+        let plan = PlanCache::global().plan(k as u32).expect("a plan");
+        let mut encoder = SourceBlockEncoder::new(plan, k as u32, symbol_bytes).expect("an encoder");
+        encoder.load(&padded).expect("of that size");
+        // All that the rogue sends is of the object, with another padding.
+        world.tamper = Some(Box::new(move |from, bytes| {
+            let symbol = match Datagram::parse(bytes) {
+                Ok(Datagram::Symbol(packet)) => SymbolRepr::parse(&packet),
+                _ => return,
+            };
+            if from == address(rogue) {
+                bytes.resize(BEFORE_CONTENT + symbol_bytes, 0);
+                encoder.encode_into(symbol.esi, &mut bytes[BEFORE_CONTENT..]).expect("a symbol");
+                bytes[2..4].copy_from_slice(&(symbol_bytes as u16).to_be_bytes());
+            }
+        }));
+        world.fetch(0, &[1, 2, 3], "object");
+        assert!(world.run_for(120), "{rogue}");
+        let node = &world.nodes[0];
+        assert!(node.failures.is_empty() && node.received[0].1 == object, "{rogue}: {:?}", node.failures);
+        // What was decoded without its repair symbols may be right.
+        assert!(node.excluded.iter().all(|(peer, _)| *peer == address(rogue)), "{rogue}: {:?}", node.excluded);
+        named += node.excluded.len();
+    }
+    assert!(named > 0, "no block was wrong at first, so that nothing is shown");
 }
