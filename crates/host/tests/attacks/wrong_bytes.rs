@@ -194,3 +194,31 @@ fn nobody_is_blamed_for_padding_that_another_has_chosen() {
     }
     assert!(named > 0, "no block was wrong at first, so that nothing is shown");
 }
+
+#[test]
+fn an_object_of_one_block_is_checked_where_it_is_resumed() {
+    let object = bytes(60, 400_000);
+    for servers in [&[1][..], &[1, 2, 3]] {
+        let mut world = World::with(5, 4, Faults::default(), |_| {
+            let mut config = HostConfig::new(Protection::None);
+            config.block_symbols = 1000;
+            config
+        });
+        for &n in servers {
+            world.nodes[n].objects.insert("object".to_owned(), object.clone());
+        }
+        world.nodes[0].begun = object[..140_000].to_vec();
+        world.tamper = Some(tamper(address(1), |symbol| symbol.esi >= 100));
+        world.fetch(0, servers, "object");
+        assert!(world.run_for(60));
+        let node = &world.nodes[0];
+        if servers.len() == 1 {
+            let failures: Vec<_> = node.failures.iter().map(|(_, failure)| failure).collect();
+            assert_eq!(failures, [&Failure::WrongBytes { peer: address(1) }]);
+            assert!(node.received.is_empty(), "nothing wrong is handed over");
+        } else {
+            assert!(node.received[0].1 == object);
+            assert_eq!(node.excluded.iter().map(|(peer, _)| *peer).collect::<Vec<_>>(), [address(1)]);
+        }
+    }
+}

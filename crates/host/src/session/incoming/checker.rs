@@ -142,7 +142,7 @@ impl Checker {
     /// Whether a span is right, if that can be told.
     fn is_right(&self, span: u64, blocks: impl Iterator<Item = u32>) -> Option<bool> {
         let range = self.span_range(span);
-        if range.start < self.from {
+        if range.start < self.from && !self.whole {
             return Some(true);
         }
         let expected = self.hashes.span(span).filter(|_| !self.whole);
