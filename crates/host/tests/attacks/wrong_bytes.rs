@@ -68,6 +68,31 @@ fn a_rogue_among_three_servers_is_named_and_the_others_deliver() {
 }
 
 #[test]
+fn a_rogue_that_withholds_what_it_alone_is_asked_for_does_not_stop_the_others() {
+    let object = bytes(62, 6_000_000);
+    for rogue in [1, 2, 3] {
+        for seed in 8..11 {
+            let mut world = world_with_servers(seed, &[1, 2, 3], &object, Faults::default());
+            world.tamper = Some(Box::new(move |from, bytes| {
+                let symbol = match Datagram::parse(bytes) {
+                    Ok(Datagram::Symbol(packet)) => SymbolRepr::parse(&packet),
+                    _ => return,
+                };
+                // Wrong at first, so that the block is fetched again; then headers alone.
+                if from == address(rogue) && symbol.block == 3 {
+                    if symbol.esi < K { bytes[40] ^= 0x55 } else { bytes.truncate(80) }
+                }
+            }));
+            world.fetch(0, &[1, 2, 3], "object");
+            assert!(world.run_for(60), "{rogue} {seed}");
+            let node = &world.nodes[0];
+            assert!(node.failures.is_empty() && node.received[0].1 == object, "{rogue} {seed}: {:?}", node.failures);
+            assert_eq!(node.excluded.iter().map(|(peer, _)| *peer).collect::<Vec<_>>(), [address(rogue)]);
+        }
+    }
+}
+
+#[test]
 fn two_rogues_among_three_servers_are_named() {
     let object = bytes(52, 3_000_000);
     for honest in [1, 2, 3] {

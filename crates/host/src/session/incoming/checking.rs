@@ -85,7 +85,7 @@ impl Incoming {
         for &block in blocks {
             let evidence = receiver.decoder().map(|decoder| decoder.evidence(block));
             checker.reject(block, evidence.filter(|_| culprit.is_none()));
-            receiver.reject(block, sender);
+            receiver.reject(now, block, sender);
         }
     }
 
@@ -102,7 +102,7 @@ impl Incoming {
         self.lanes[sender].on_wrong(WRONG);
         self.tell_excluded(sender, WRONG);
         if let Some(receiver) = self.transport.receiver() {
-            receiver.exclude(sender as Peer);
+            receiver.exclude(now, sender as Peer);
         }
         self.end_lane(now, sender);
         self.lanes[sender].tell_refused();
