@@ -93,6 +93,20 @@ fn a_rogue_that_withholds_what_it_alone_is_asked_for_does_not_stop_the_others() 
 }
 
 #[test]
+fn a_server_whose_answer_makes_no_sense_does_not_keep_a_fetch_from_the_others() {
+    let object = bytes(63, 3_000_000);
+    for rogue in [1, 2, 3] {
+        let mut world = world_with_servers(rogue as u64, &[1, 2, 3], &object, Faults::default());
+        world.nodes[rogue].claims = Some(manifest("another", &object));
+        world.fetch(0, &[1, 2, 3], "object");
+        assert!(world.run_for(60));
+        let node = &world.nodes[0];
+        assert!(node.failures.is_empty() && node.received[0].1 == object, "{rogue}: {:?}", node.failures);
+        assert_eq!(node.excluded, [(address(rogue), "its answer makes no sense".to_owned())]);
+    }
+}
+
+#[test]
 fn two_rogues_among_three_servers_are_named() {
     let object = bytes(52, 3_000_000);
     for honest in [1, 2, 3] {

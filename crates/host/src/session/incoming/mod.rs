@@ -264,7 +264,10 @@ impl Incoming {
                 let (window, lanes) = (self.transport.window(), self.lanes.len());
                 let found = Found::announced(manifest, &parameters, &wanted, window, lanes, &self.limits);
                 match (found, &self.found) {
-                    (Err(failure), _) => self.fail(now, failure),
+                    (Err(why), _) => {
+                        self.refuse_lane(now, index, &why);
+                        self.lanes[index].tell_refused();
+                    }
                     (Ok(found), None) => {
                         self.found = Some(found);
                         self.lifetime.enter(now, Phase::Offered);
