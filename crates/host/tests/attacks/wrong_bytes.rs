@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use anabranch_host::wire::{Datagram, SymbolRepr};
 use anabranch_host::{Failure, HostConfig, Outcome, Protection};
+use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use anabranch_transport::Duration;
 
 use crate::world::{self, Faults, World, address, bytes, manifest};
@@ -63,6 +64,45 @@ fn a_rogue_among_three_servers_is_named_and_the_others_deliver() {
             let arrived = node.bytes_arrived as f64 / object.len() as f64;
             assert!(arrived < 5.0, "{way}: {arrived} times the object has come");
         }
+    }
+}
+
+#[test]
+fn a_rogue_that_withholds_what_it_alone_is_asked_for_does_not_stop_the_others() {
+    let object = bytes(62, 6_000_000);
+    for rogue in [1, 2, 3] {
+        for seed in 8..11 {
+            let mut world = world_with_servers(seed, &[1, 2, 3], &object, Faults::default());
+            world.tamper = Some(Box::new(move |from, bytes| {
+                let symbol = match Datagram::parse(bytes) {
+                    Ok(Datagram::Symbol(packet)) => SymbolRepr::parse(&packet),
+                    _ => return,
+                };
+                // Wrong at first, so that the block is fetched again; then headers alone.
+                if from == address(rogue) && symbol.block == 3 {
+                    if symbol.esi < K { bytes[40] ^= 0x55 } else { bytes.truncate(80) }
+                }
+            }));
+            world.fetch(0, &[1, 2, 3], "object");
+            assert!(world.run_for(60), "{rogue} {seed}");
+            let node = &world.nodes[0];
+            assert!(node.failures.is_empty() && node.received[0].1 == object, "{rogue} {seed}: {:?}", node.failures);
+            assert_eq!(node.excluded.iter().map(|(peer, _)| *peer).collect::<Vec<_>>(), [address(rogue)]);
+        }
+    }
+}
+
+#[test]
+fn a_server_whose_answer_makes_no_sense_does_not_keep_a_fetch_from_the_others() {
+    let object = bytes(63, 3_000_000);
+    for rogue in [1, 2, 3] {
+        let mut world = world_with_servers(rogue as u64, &[1, 2, 3], &object, Faults::default());
+        world.nodes[rogue].claims = Some(manifest("another", &object));
+        world.fetch(0, &[1, 2, 3], "object");
+        assert!(world.run_for(60));
+        let node = &world.nodes[0];
+        assert!(node.failures.is_empty() && node.received[0].1 == object, "{rogue}: {:?}", node.failures);
+        assert_eq!(node.excluded, [(address(rogue), "its answer makes no sense".to_owned())]);
     }
 }
 
@@ -150,6 +190,74 @@ fn servers_that_tell_no_hashes_are_done_without() {
             let failures: Vec<_> = node.failures.iter().map(|(_, failure)| failure).collect();
             assert_eq!(failures, [&Failure::TimedOut]);
             assert!(node.bytes_arrived < 12_000_000, "what cannot be checked is not asked for");
+        }
+    }
+}
+
+/// Bytes of a symbol's datagram before its content, where nothing is sealed.
+const BEFORE_CONTENT: usize = 36;
+
+#[test]
+fn nobody_is_blamed_for_padding_that_another_has_chosen() {
+    // Of the last symbol 700 bytes are padding, which the hash does not cover.
+    let (k, symbol_bytes) = (89, 1420);
+    let object = bytes(61, k * symbol_bytes - 700);
+    let mut padded = object.clone();
+    padded.resize(k * symbol_bytes, 0x77);
+    let mut named = 0;
+    for rogue in [1, 2, 3] {
+        let faults = Faults { loss: 0.1, jitter: Duration::from_us(50), ..Faults::default() };
+        let mut world = world_with_servers(7, &[1, 2, 3], &object, faults);
+        let plan = PlanCache::global().plan(k as u32).expect("a plan");
+        let mut encoder = SourceBlockEncoder::new(plan, k as u32, symbol_bytes).expect("an encoder");
+        encoder.load(&padded).expect("of that size");
+        // All that the rogue sends is of the object, with another padding.
+        world.tamper = Some(Box::new(move |from, bytes| {
+            let symbol = match Datagram::parse(bytes) {
+                Ok(Datagram::Symbol(packet)) => SymbolRepr::parse(&packet),
+                _ => return,
+            };
+            if from == address(rogue) {
+                bytes.resize(BEFORE_CONTENT + symbol_bytes, 0);
+                encoder.encode_into(symbol.esi, &mut bytes[BEFORE_CONTENT..]).expect("a symbol");
+                bytes[2..4].copy_from_slice(&(symbol_bytes as u16).to_be_bytes());
+            }
+        }));
+        world.fetch(0, &[1, 2, 3], "object");
+        assert!(world.run_for(120), "{rogue}");
+        let node = &world.nodes[0];
+        assert!(node.failures.is_empty() && node.received[0].1 == object, "{rogue}: {:?}", node.failures);
+        // What was decoded without its repair symbols may be right.
+        assert!(node.excluded.iter().all(|(peer, _)| *peer == address(rogue)), "{rogue}: {:?}", node.excluded);
+        named += node.excluded.len();
+    }
+    assert!(named > 0, "no block was wrong at first, so that nothing is shown");
+}
+
+#[test]
+fn an_object_of_one_block_is_checked_where_it_is_resumed() {
+    let object = bytes(60, 400_000);
+    for servers in [&[1][..], &[1, 2, 3]] {
+        let mut world = World::with(5, 4, Faults::default(), |_| {
+            let mut config = HostConfig::new(Protection::None);
+            config.block_symbols = 1000;
+            config
+        });
+        for &n in servers {
+            world.nodes[n].objects.insert("object".to_owned(), object.clone());
+        }
+        world.nodes[0].begun = object[..140_000].to_vec();
+        world.tamper = Some(tamper(address(1), |symbol| symbol.esi >= 100));
+        world.fetch(0, servers, "object");
+        assert!(world.run_for(60));
+        let node = &world.nodes[0];
+        if servers.len() == 1 {
+            let failures: Vec<_> = node.failures.iter().map(|(_, failure)| failure).collect();
+            assert_eq!(failures, [&Failure::WrongBytes { peer: address(1) }]);
+            assert!(node.received.is_empty(), "nothing wrong is handed over");
+        } else {
+            assert!(node.received[0].1 == object);
+            assert_eq!(node.excluded.iter().map(|(peer, _)| *peer).collect::<Vec<_>>(), [address(1)]);
         }
     }
 }

@@ -15,6 +15,7 @@ mod choosing;
 mod losing;
 mod timer;
 mod window;
+mod withholding;
 
 use timer::RetransmissionTimer;
 use window::{Seen, Window};
@@ -44,6 +45,8 @@ struct Lane {
     retry_due: bool,
     /// What its sender is to be told beside what it is asked for.
     word_due: Option<Word>,
+    /// Blocks for which it alone was asked, and that did not come in time.
+    withheld: u32,
     /// Nothing of it is taken.
     excluded: bool,
 }
@@ -99,6 +102,8 @@ pub struct Receiver {
     future: u64,
     /// The last block of which a symbol came that there was no room for: a quorum of the group is that far.
     passed: u32,
+    /// The first block that is not complete, and since when it is, or is asked for anew.
+    awaited: (u32, Time),
     /// Credits of all lanes in use.
     credits: u32,
     next_lane: usize,
@@ -131,6 +136,7 @@ impl Receiver {
             need: 0,
             future: 0,
             passed: 0,
+            awaited: (0, Time::ZERO),
             credits: 0,
             next_lane: 0,
             decoder_free: Time::ZERO,
@@ -533,6 +539,7 @@ impl Receiver {
             self.spare.extend(self.blocks.pop_front());
             self.base += 1;
         }
+        self.watch(now);
         if self.base == session.layout.blocks {
             self.completed = true;
             self.lanes.iter_mut().for_each(|l| l.word_due = Some(Word::Done));
@@ -593,6 +600,9 @@ impl Endpoint for Receiver {
         if self.give_up_at().is_some_and(|at| at <= now) {
             return self.fail(FailureReason::TimedOut);
         }
+        if !self.over() {
+            self.pass_on_what_is_withheld(now);
+        }
         for lane in 0..self.lanes.len() {
             if !self.over() && self.timeout_of(&self.lanes[lane]).is_some_and(|at| at <= now) {
                 self.on_timeout(now, lane);
@@ -608,7 +618,7 @@ impl Endpoint for Receiver {
         if self.over() {
             return self.closed_at;
         }
-        self.lanes.iter().filter_map(|l| self.timeout_of(l)).chain(self.give_up_at()).min()
+        self.lanes.iter().filter_map(|l| self.timeout_of(l)).chain(self.give_up_at()).chain(self.withheld_at()).min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

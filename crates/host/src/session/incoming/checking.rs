@@ -85,7 +85,7 @@ impl Incoming {
         for &block in blocks {
             let evidence = receiver.decoder().map(|decoder| decoder.evidence(block));
             checker.reject(block, evidence.filter(|_| culprit.is_none()));
-            receiver.reject(block, sender);
+            receiver.reject(now, block, sender);
         }
     }
 
@@ -102,7 +102,7 @@ impl Incoming {
         self.lanes[sender].on_wrong(WRONG);
         self.tell_excluded(sender, WRONG);
         if let Some(receiver) = self.transport.receiver() {
-            receiver.exclude(sender as Peer);
+            receiver.exclude(now, sender as Peer);
         }
         self.end_lane(now, sender);
         self.lanes[sender].tell_refused();
@@ -131,9 +131,9 @@ impl Incoming {
     /// Asks for hashes that are needed now, of the senders in turn: of whom.
     pub(super) fn poll_ask(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
         let may_ask = self.may_ask();
+        let Some(index) = self.lanes.next_to_ask(self.asked_for_hashes) else { return Ok(None) };
         let checker = self.checker.as_mut().filter(|_| may_ask);
         let Some(page) = checker.and_then(|checker| checker.hashes.ask(now)) else { return Ok(None) };
-        let Some(index) = self.lanes.next_to_ask(self.asked_for_hashes) else { return Ok(None) };
         self.asked_for_hashes = index;
         let lane = &mut self.lanes[index];
         lane.control(Control::AskHashes(page), out)?;

@@ -5,7 +5,6 @@ use anabranch_transport::scdp::{Layout, Mode, Options};
 use crate::Manifest;
 use crate::hash_tree::SPAN;
 use crate::limits::Limits;
-use crate::session::Failure;
 use crate::wire::{Object as Wanted, Parameters};
 
 /// An object that this host may receive, and how it is cut into symbols.
@@ -20,7 +19,7 @@ impl Found {
     ///
     /// # Errors
     ///
-    /// [`Failure::Unacceptable`]: it was not asked for that, or this host cannot take it.
+    /// Why not: it was not asked for that, or this host cannot take it.
     pub(super) fn announced(
         manifest: Manifest,
         parameters: &Parameters,
@@ -28,22 +27,22 @@ impl Found {
         window: u32,
         lanes: usize,
         limits: &Limits,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, String> {
         let asked_for = match wanted {
             Wanted::Hash(hash) => manifest.hash == *hash,
             Wanted::Name(name) => manifest.name == *name,
         };
         if !asked_for || u32::from(parameters.window) > window || usize::from(parameters.lanes) != lanes {
-            return Err(Failure::Unacceptable("a server's answer makes no sense".to_owned()));
+            return Err("its answer makes no sense".to_owned());
         }
-        let options = limits.check(&manifest, parameters);
-        let options = options.map_err(|refusal| Failure::Unacceptable(refusal.text().to_owned()))?;
+        let options = limits.check(&manifest, parameters).map_err(|refusal| refusal.text().to_owned())?;
         Ok(Self { manifest, options })
     }
 
     /// Whether another server has the same object, cut in the same way.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.manifest.hash == other.manifest.hash && self.options == other.options
+        let same = self.manifest.hash == other.manifest.hash && self.manifest.size == other.manifest.size;
+        same && self.options == other.options
     }
 
     /// The first block to be received, and from which byte on bytes are handed over, if the first `bytes` are here already: a span can only

@@ -78,6 +78,11 @@ impl Lane {
         self.session
     }
 
+    /// The salt of the session.
+    pub(super) fn salt(&self) -> Salt {
+        self.salt
+    }
+
     /// The salt with which this end asked a server, if it did.
     pub(crate) fn opened_with(&self) -> Option<Salt> {
         self.confirmed.is_none().then_some(self.salt)

@@ -37,6 +37,12 @@ impl Lanes {
         self.lanes.len()
     }
 
+    /// One of them, by lot: none of them can tell which, unless it sees the requests to the others.
+    pub(super) fn drawn(&self) -> usize {
+        let drawn = self.lanes.iter().fold(0, |drawn, lane| drawn ^ lane.salt().0[0]);
+        usize::from(drawn) % self.lanes.len()
+    }
+
     /// What servers are asked for; `None` of an offer.
     pub(super) fn wanted(&self) -> Option<&Wanted> {
         self.wanted.as_ref()

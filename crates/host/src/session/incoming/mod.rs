@@ -105,13 +105,13 @@ impl Incoming {
         Self {
             lifetime,
             pulls: Pulls::new(lanes.len()),
+            fetched_again_from: lanes.drawn(),
             lanes,
             found: None,
             transport: Transport::new(config),
             checker: None,
             refused_early: Vec::new(),
             has_all: false,
-            fetched_again_from: 0,
             asked_for_hashes: 0,
             largest_packet,
             limits,
@@ -264,7 +264,10 @@ impl Incoming {
                 let (window, lanes) = (self.transport.window(), self.lanes.len());
                 let found = Found::announced(manifest, &parameters, &wanted, window, lanes, &self.limits);
                 match (found, &self.found) {
-                    (Err(failure), _) => self.fail(now, failure),
+                    (Err(why), _) => {
+                        self.refuse_lane(now, index, &why);
+                        self.lanes[index].tell_refused();
+                    }
                     (Ok(found), None) => {
                         self.found = Some(found);
                         self.lifetime.enter(now, Phase::Offered);

@@ -355,13 +355,6 @@ impl Outgoing {
             }
             self.remotes.set_targets();
         }
-        while let Some((index, page)) = self.pages.next() {
-            let before = out.len();
-            if self.send_page(now, index, page, out, to)? {
-                self.pay((out.len() - before) * to.len());
-                return Ok(Some(Class::Control));
-            }
-        }
         self.paced_until = self.pace.map(|pace| pace.next()).filter(|next| *next > now);
         if self.paced_until.is_some() {
             // It is this end that makes the others wait.
@@ -369,6 +362,17 @@ impl Outgoing {
         }
         if self.paced_until.is_some() || self.remotes.were_over() {
             return Ok(None);
+        }
+        while let Some((index, page)) = self.pages.next() {
+            let before = out.len();
+            if self.send_page(now, index, page, out, to)? {
+                let bytes = (out.len() - before) * to.len();
+                self.pay(bytes);
+                if let Some(pace) = &mut self.pace {
+                    pace.spend(now, bytes as u64);
+                }
+                return Ok(Some(Class::Control));
+            }
         }
         if !self.origin.allows(usize::from(self.options.symbol_bytes) + HEADERS + FINAL_MESSAGE) {
             return Ok(None);

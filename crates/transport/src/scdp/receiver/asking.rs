@@ -148,7 +148,7 @@ impl Receiver {
             for index in 0..self.blocks.len() {
                 self.write_off(index, lane as u32);
             }
-            self.pass_on_blocks_of(lane as u32);
+            self.pass_on_blocks_of(now, lane as u32);
         } else if l.timeouts > self.config.retries {
             self.fail(FailureReason::TimedOut);
         }

@@ -52,12 +52,12 @@ impl Receiver {
     }
 
     /// A complete block is wrong: it is fetched again, of one sender alone.
-    pub fn reject(&mut self, block: u32, sender: Peer) {
+    pub fn reject(&mut self, now: Time, block: u32, sender: Peer) {
         if let Some((index, _)) = self.unchecked(block)
             && self.may_fetch_again()
             && usize::from(sender) < self.lanes.len()
         {
-            self.restart(index, Some(u32::from(sender)));
+            self.restart(now, index, Some(u32::from(sender)));
         }
     }
 
@@ -70,15 +70,16 @@ impl Receiver {
         self.blocks.get(index)?.sole().map(|lane| lane as Peer)
     }
 
-    /// A sender that answers: in turn, the one after `last`.
+    /// A sender that answers: of those that have [withheld](super::withholding) the fewest blocks, in turn, the one after `last`.
     pub fn another_sender(&self, last: Peer) -> Option<Peer> {
         let (count, last) = (self.lanes.len(), usize::from(last));
-        let mut in_turn = (last + 1..count).chain(0..count.min(last + 1));
-        in_turn.find(|&lane| self.in_touch(&self.lanes[lane])).map(|lane| lane as Peer)
+        let in_turn = (last + 1..count).chain(0..count.min(last + 1));
+        let answering = in_turn.filter(|&lane| self.in_touch(&self.lanes[lane]));
+        answering.min_by_key(|&lane| self.lanes[lane].withheld).map(|lane| lane as Peer)
     }
 
     /// A sender has sent what is wrong: nothing of it is taken any more. Blocks that are not complete and have symbols of it begin anew.
-    pub fn exclude(&mut self, sender: Peer) {
+    pub fn exclude(&mut self, now: Time, sender: Peer) {
         let (lane, index) = (u32::from(sender), usize::from(sender));
         if self.lanes.get(index).is_none_or(|lane| lane.excluded) {
             return;
@@ -93,25 +94,25 @@ impl Receiver {
             self.write_off(index, lane);
             let block = &self.blocks[index];
             if !block.is_complete() && block.sole().is_none() && block.has_any_of(lane) {
-                self.restart(index, None);
+                self.restart(now, index, None);
             }
         }
-        self.pass_on_blocks_of(lane);
+        self.pass_on_blocks_of(now, lane);
     }
 
     /// Blocks that were asked of one sender alone are asked of another.
-    pub(super) fn pass_on_blocks_of(&mut self, lane: u32) {
+    pub(super) fn pass_on_blocks_of(&mut self, now: Time, lane: u32) {
         let waits = |block: &Block| !block.is_complete() && block.sole() == Some(lane);
         for index in 0..self.blocks.len() {
             if waits(&self.blocks[index]) {
                 let other = self.another_sender(lane as Peer);
-                self.restart(index, other.map(u32::from));
+                self.restart(now, index, other.map(u32::from));
             }
         }
     }
 
     /// A block begins anew.
-    fn restart(&mut self, index: usize, sole: Option<u32>) {
+    pub(super) fn restart(&mut self, now: Time, index: usize, sole: Option<u32>) {
         let overhead = self.config.overhead;
         for lane in 0..self.lanes.len() as u32 {
             if sole.is_some_and(|sole| sole != lane) {
@@ -121,6 +122,10 @@ impl Receiver {
         }
         self.change(index, |b| b.restart(overhead, sole));
         let block = self.base + index as u32;
+        if self.awaited.0 == block {
+            self.awaited.1 = now;
+        }
+        self.watch(now);
         if let Some(decoder) = &mut self.decoder {
             decoder.forget(block);
         }

@@ -14,6 +14,8 @@ struct Fetch {
     block_bytes: usize,
     wrong: Vec<bool>,
     dead: Vec<bool>,
+    /// Of symbols of a block that is asked of them alone, these senders send one in so many, if any, and of the others the header perhaps.
+    withholds: Option<(Vec<usize>, u64, bool)>,
     loss: u64,
     sent: u64,
     now: Time,
@@ -37,6 +39,7 @@ impl Fetch {
             block_bytes: 20 * super::codec::SHORT as usize,
             wrong: wrong.to_vec(),
             dead: vec![false; wrong.len()],
+            withholds: None,
             loss,
             sent: 0,
             now: Time::ZERO,
@@ -62,8 +65,16 @@ impl Fetch {
                 }
                 let mut bytes = self.symbols.get(symbol.block, symbol.esi);
                 bytes[0] ^= u8::from(self.wrong[n]);
-                let arrival = Arrival { header: t.header, from: n as Peer, trimmed: false, ce: false, returned: false };
-                self.receiver.handle_payload(self.now, &arrival, &bytes);
+                let alone = self.receiver.sole_sender(symbol.block) == Some(n as Peer);
+                let withholds = self.withholds.as_ref().filter(|(rogues, one_in, _)| {
+                    alone && rogues.contains(&n) && (*one_in == 0 || !self.sent.is_multiple_of(*one_in))
+                });
+                if withholds.is_some_and(|(_, _, trims)| !trims) {
+                    continue;
+                }
+                let trimmed = withholds.is_some();
+                let arrival = Arrival { header: t.header, from: n as Peer, trimmed, ce: false, returned: false };
+                self.receiver.handle_payload(self.now, &arrival, if trimmed { &[] } else { &bytes });
                 self.check();
             }
         }
@@ -81,13 +92,14 @@ impl Fetch {
                 self.receiver.confirm(self.now, block);
             } else if let Some(guilty) = self.receiver.sole_sender(block) {
                 self.excluded.push(guilty);
-                self.receiver.exclude(guilty);
+                self.receiver.exclude(self.now, guilty);
                 let Some(other) = self.receiver.another_sender(guilty) else { return };
-                self.receiver.reject(block, other);
+                self.receiver.reject(self.now, block, other);
             } else {
                 let evidence = self.receiver.decoder().expect("there is one").evidence(block);
                 assert!(evidence.source.len() + evidence.repair.len() >= 20);
-                self.receiver.reject(block, self.receiver.another_sender(0).expect("one answers"));
+                let other = self.receiver.another_sender(0).expect("one answers");
+                self.receiver.reject(self.now, block, other);
             }
         }
     }
@@ -97,11 +109,10 @@ impl Fetch {
             if self.right.len() * self.block_bytes == self.object.len() {
                 return;
             }
-            if !self.deliver() {
-                self.now += Duration::from_us(100);
-                self.receiver.handle_timeout(self.now);
-                self.senders.iter_mut().for_each(|sender| sender.handle_timeout(self.now));
-            }
+            let pause = if self.deliver() { 1 } else { 100 };
+            self.now += Duration::from_us(pause);
+            self.receiver.handle_timeout(self.now);
+            self.senders.iter_mut().for_each(|sender| sender.handle_timeout(self.now));
         }
         panic!("{}", self.receiver.waiting_for());
     }
@@ -128,6 +139,30 @@ fn a_block_that_is_asked_of_one_is_passed_on_when_that_one_is_silent() {
     fetch.dead[1] = true;
     fetch.run();
     assert_eq!(fetch.right.len(), 20);
+}
+
+#[test]
+fn a_block_that_one_withholds_is_asked_of_another_however_much_it_says() {
+    // Headers alone; a symbol now and then; both.
+    for (one_in, trims) in [(0, true), (20, false), (20, true), (1000, true)] {
+        for loss in [0, 11] {
+            let mut fetch = Fetch::new(160 * 40, &[true, false, false], loss);
+            fetch.withholds = Some((vec![1], one_in, trims));
+            fetch.run();
+            assert_eq!(fetch.right.len(), 40, "{one_in} {trims} {loss}");
+            // Others have sent it in time, or are left out as they are silent.
+            let first = fetch.receiver.another_sender(0);
+            assert!(one_in > 0 || loss > 0 || first == Some(2), "who has withheld a block is asked last");
+        }
+    }
+}
+
+#[test]
+fn who_is_slow_is_waited_for_if_the_others_send_nothing() {
+    let mut fetch = Fetch::new(160 * 4, &[true, false, false], 0);
+    fetch.withholds = Some((vec![1, 2], 4, false));
+    fetch.run();
+    assert_eq!(fetch.right.len(), 4);
 }
 
 /// Moves all that can be moved; the events of the receiver.
