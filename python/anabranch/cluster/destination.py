@@ -44,6 +44,8 @@ class Destination:
         self.sweep = sweep
         self.token = f".sweep-{uuid.uuid4().hex}"
         self.staging = Path(tempfile.mkdtemp(prefix="anabranch-")) if places.is_url(out) else None
+        self._ours = False
+        """Whether the place was opened: another sweep may have the lock, and its drafts there."""
         self._copied: dict[str, bytes] = {}
 
     @property
@@ -55,6 +57,7 @@ class Destination:
         """Prepare the place; returns the runs that are to be made, the longest first."""
         if self.staging is None:
             missing = self.sweep.open(str(self.out), command, resume=resume)
+            self._ours = True
             for stale in self.out.glob(".sweep-*"):
                 stale.unlink(missing_ok=True)
             (self.out / self.token).touch()
@@ -65,6 +68,7 @@ class Destination:
         else:
             self._clear(set())
         missing = self.sweep.open(str(self.staging), command, resume=False, elsewhere=list(kept.values()))
+        self._ours = True
         self._copy()
         return missing
 
@@ -132,7 +136,7 @@ class Destination:
     def close(self) -> None:
         """Write the manifest for the last time, and remove what workers that died have left."""
         try:
-            if self.staging is None:
+            if self._ours and self.staging is None:
                 (self.out / self.token).unlink(missing_ok=True)
                 for draft in (self.out / "runs").glob(".p*.part"):
                     if outputs.RUN.fullmatch(draft.name):
