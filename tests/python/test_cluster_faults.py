@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import clusters
@@ -9,6 +10,7 @@ import pytest
 
 import anabranch
 from anabranch import core
+from anabranch.cluster import work
 from anabranch.cluster.destination import Destination
 
 if TYPE_CHECKING:
@@ -38,3 +40,21 @@ def test_who_finds_a_folder_locked_removes_nothing(scenario: Path, tmp_path: Pat
     assert (tmp_path / "r" / first.token).is_file()
     first.close()
     assert not draft.exists()
+
+
+def test_a_run_at_its_limit_takes_its_place_though_its_report_was_lost(scenario: Path, tmp_path: Path) -> None:
+    endless = ("workload.0.sessions=20000", "transport.name=ndp", "run.memory_limit=100GB")
+    place = destination(scenario, tmp_path / "r", endless)
+    (run,) = place.open(anabranch.plan(scenario, endless).runs, ["one"], resume=False)
+    order = work.Order(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 0.05, 0)
+    first, _ = work._make(place.sweep, order, tmp_path, lambda _: True)
+    assert json.loads(first)["status"] == "wall_limit"
+    # Made again: found there; or, if it came there meanwhile, the second one gives way.
+    there, _ = work._make(place.sweep, order, tmp_path, lambda _: True)
+    assert json.loads(there) == json.loads(first)
+    draft = tmp_path / "r/runs/.p000-s1.deadbeef.part"
+    draft.mkdir()
+    (draft / "run.json").write_text(first)
+    settled = work.settle(draft, tmp_path / "r/runs" / run, "{}", order.hash)
+    assert json.loads(settled) == json.loads(first)
+    place.close()

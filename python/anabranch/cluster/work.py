@@ -183,7 +183,8 @@ def _there(place: Path, known: str) -> str | None:
     try:
         text = (place / FINAL).read_text(encoding="utf-8")
         entry: dict[str, Any] = json.loads(text)
-        same = entry["scenario_hash"] == known and entry["status"] in manifest.FINAL
+        # One that had reached its limit is of this sweep: those of earlier ones went when it began.
+        same = entry["scenario_hash"] == known and entry["status"] in (*manifest.FINAL, "wall_limit")
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return text if same else None
