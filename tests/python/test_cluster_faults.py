@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from math import inf
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import clusters
 import pytest
 
 import anabranch
 from anabranch import core
-from anabranch.cluster import work
+from anabranch.cluster import conduct, start, work
+from anabranch.cluster import run as runs_elsewhere
+from anabranch.cluster.conduct import Conductor
 from anabranch.cluster.destination import Destination
+from anabranch.cluster.package import pack
+from anabranch.cluster.start import Connection
+from anabranch.cluster.target import Settings
+from anabranch.errors import ClusterError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +29,61 @@ if TYPE_CHECKING:
 def scenario(tmp_path: Path) -> Path:
     (tmp_path / "a.toml").write_text(clusters.SCENARIO.replace("repeat = 20", "repeat = 1"))
     return tmp_path / "a.toml"
+
+
+class Future:
+    """One that never ends."""
+
+    status = "pending"
+
+    def add_done_callback(self, _call: object) -> None:
+        pass
+
+
+class Client:
+    """A scheduler that has these workers, which do nothing; it notes what it is asked for."""
+
+    status = "running"
+    scheduler = SimpleNamespace(address="tcp://nowhere:1")
+
+    def __init__(self, *workers: dict[str, Any]) -> None:
+        self.there = {str(number): {"nthreads": 1, "memory_limit": 0} | one for number, one in enumerate(workers)}
+        self.submitted: list[dict[str, Any]] = []
+        self.topics: list[str] = []
+
+    def scheduler_info(self, n_workers: int) -> dict[str, Any]:  # noqa: ARG002
+        return {"workers": self.there}
+
+    def processing(self) -> dict[str, list[str]]:
+        return {address: [] for address in self.there}
+
+    def run(self, *_: object, **__: object) -> dict[str, Any]:
+        return {address: core.identity() for address in self.there}
+
+    def submit(self, *_: object, **more: Any) -> Future:  # noqa: ANN401
+        self.submitted.append(more)
+        return Future()
+
+    def subscribe_topic(self, topic: str, _call: object) -> None:
+        self.topics.append(topic)
+
+    def unsubscribe_topic(self, topic: str) -> None:
+        self.topics.remove(topic)
+
+    def cancel(self, *_: object, **__: object) -> None:
+        pass
+
+
+def connection(*workers: dict[str, Any], wait_s: float = 300) -> Connection:
+    return Connection(Client(*workers), Settings(wait_s=wait_s), None)
+
+
+def conductor(scenario: Path, connected: Connection, place: Destination) -> Conductor:
+    runs = anabranch.plan(scenario).runs
+    return Conductor(
+        connected, pack(place.sweep, str(scenario), (), None), place, {run.run: run.hash for run in runs},
+        limit_s=None, memory={run.run: run.memory_bytes for run in runs},
+    )  # fmt: skip
 
 
 def destination(scenario: Path, out: Path, overrides: tuple[str, ...] = ()) -> Destination:
@@ -58,3 +121,28 @@ def test_a_run_at_its_limit_takes_its_place_though_its_report_was_lost(scenario:
     settled = work.settle(draft, tmp_path / "r/runs" / run, "{}", order.hash)
     assert json.loads(settled) == json.loads(first)
     place.close()
+
+
+def test_runs_that_no_worker_has_the_memory_for_are_an_error_before_anything_runs(scenario: Path) -> None:
+    runs = anabranch.plan(scenario).runs
+    assert start.most_memory([]) == inf
+    assert start.most_memory([{"memory_limit": 0, "resources": {}}, {"memory_limit": 5, "resources": {}}]) == inf
+    assert start.most_memory([{"memory_limit": 7, "resources": {"memory": 5}}]) == 5
+    with pytest.raises(ClusterError, match=r"p00\d-s1 needs about .* more than 64.0 B; nothing was run"):
+        runs_elsewhere._fits(runs, connection({"resources": {"memory": 64}}, {"resources": {"memory": 10}}))
+    runs_elsewhere._fits(runs, connection({"resources": {"memory": 64}}, {"resources": {}}))
+
+
+def test_runs_that_no_worker_takes_end_the_sweep(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conduct, "TICK", 0.01)
+    monkeypatch.setattr(conduct, "LOOK", 0.01)
+    monkeypatch.setattr(conduct, "STOP", 0.0)
+    connected = connection({"resources": {"memory": 64}}, {"resources": {"memory": 10}}, wait_s=0.1)
+    sweep = conductor(scenario, connected, destination(scenario, tmp_path / "r"))
+    with pytest.raises(ClusterError, match=r"no worker takes p000-s1 for 0 s, .*: 0 of 2 runs are done"):
+        sweep.run(["p000-s1", "p001-s1"], lambda _: True)
+    # No run waits for more than there is.
+    reserved = [more["resources"] for more in connected.client.submitted if more.get("resources")]
+    assert reserved == [{"memory": 64}, {"memory": 64}]

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anabranch import core
+from anabranch import core, units
 from anabranch.cluster import work
 from anabranch.cluster.work import Order, Outcome
 from anabranch.errors import ClusterError
@@ -100,13 +100,14 @@ class Conductor:
         self.alone: deque[str] = deque()
         self.kept = self.done = self.events = self.threads = 0
         self.current: dict[str, Mapping[str, Any]] = {}
-        self.begun = self.looked = self.seen = time.monotonic()
+        self.begun = self.looked = self.seen = self.moved = time.monotonic()
         self.topic = f"anabranch-{uuid.uuid4().hex[:12]}"
         self.scenario: Future | None = None
         self.heard: object = None
         """The client that listens to the workers' reports."""
         self.memory = memory
-        self.reserved = False
+        self.most_memory: float | None = None
+        """The most that a worker has of the resource ``memory``; None if not all have it."""
 
     def run(self, missing: Sequence[str], tell: Callable[[Mapping[str, Any]], bool]) -> bool:
         """Make the runs that are missing; returns False if it was interrupted.
@@ -163,7 +164,9 @@ class Conductor:
             self.connection.replace()
             workers = self.connection.workers().values()
             self.threads = sum(int(worker["nthreads"]) for worker in workers)
-            self.reserved = self.threads > 0 and all("memory" in worker["resources"] for worker in workers)
+            memory = [worker["resources"].get("memory") for worker in workers]
+            self.most_memory = None if None in memory else max(memory, default=None)
+            self._check_moving(now)
         client = self.connection.client
         if self.threads:
             self.seen = now
@@ -179,6 +182,19 @@ class Conductor:
                 f"{what} for {self.connection.settings.wait_s:.0f} s: {self.kept + self.done} of {len(self.hashes)} "
                 "runs are done and kept",
                 hint="the same command with --resume runs the others",
+            )
+
+    def _check_moving(self, now: float) -> None:
+        """See whether workers do something with what they were given."""
+        if not self.flying or not self.threads or self.connection.processing():
+            self.moved = now
+        elif now - self.moved > max(self.connection.settings.wait_s, 2 * LOOK):
+            run = next(iter(self.flying.values())).run
+            raise ClusterError(
+                f"no worker takes {run} for {now - self.moved:.0f} s, and none does anything: {self.kept + self.done} "
+                f"of {len(self.hashes)} runs are done and kept",
+                hint=f"it needs about {units.size(self.memory[run])} of the workers' resource `memory`, if they have "
+                "one; with other workers, the same command with --resume runs the others",
             )
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
@@ -208,9 +224,10 @@ class Conductor:
             order,
             key=f"anabranch-{run}-{uuid.uuid4().hex[:12]}",
             pure=False,
-            resources={"memory": self.memory[run]} if self.reserved else None,
+            resources=None if self.most_memory is None else {"memory": min(self.memory[run], self.most_memory)},
         )
         self.flying[future] = Flight(run, alone)
+        self.moved = time.monotonic()
         future.add_done_callback(self.ended.put)
 
     def _collect(self) -> None:
@@ -225,6 +242,7 @@ class Conductor:
                     self._end(future, flight)
 
     def _end(self, future: Future, flight: Flight) -> None:
+        self.moved = time.monotonic()
         self.current.pop(flight.run, None)
         if future.status == "cancelled":
             # The scheduler went away with it.

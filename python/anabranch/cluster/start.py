@@ -7,6 +7,7 @@ import logging
 import time
 import warnings
 from contextlib import contextmanager, suppress
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from anabranch import core
@@ -17,7 +18,7 @@ from anabranch.errors import ClusterError
 from anabranch.places import INSTALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from types import ModuleType
 
     from distributed import Client
@@ -85,6 +86,12 @@ class Connection:
                 return dict(self.client.scheduler_info(n_workers=-1)["workers"])
         return {}
 
+    def processing(self) -> bool:
+        """Whether some worker has something to do; also where the scheduler does not answer."""
+        with suppress(OSError, TimeoutError, RuntimeError):
+            return any(self.client.processing().values())
+        return True
+
     def running(self) -> bool:
         """Whether the scheduler is there."""
         return str(self.client.status) == "running"
@@ -147,6 +154,12 @@ class Connection:
                     hint="start one with `dask worker ADDRESS`, or raise `wait_s` in [sweep] of --on-options",
                 )
             time.sleep(0.1)
+
+
+def most_memory(workers: Iterable[Mapping[str, Any]]) -> float:
+    """The most bytes that a worker gives to one run, by its limit and by its resource ``memory``; infinite if any."""
+    most = [min(one["memory_limit"] or inf, one["resources"].get("memory", inf)) for one in workers]
+    return max(most, default=inf)
 
 
 @contextmanager
