@@ -102,7 +102,9 @@ class Sweep:
         elif self.done:
             parts.append("cancelled" if self._stop.is_set() else "done")
         else:
-            if "runs_running" in state:
+            if state.get("threads") == 0:
+                parts.append("waiting for workers")
+            elif "runs_running" in state:
                 parts.append(f"{state['runs_running']} running on {state['threads']} threads")
             if state.get("events_per_s"):
                 parts.append(f"{units.count(state['events_per_s'])} events/s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import inf
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pytest
 
 import anabranch
 from anabranch import core
+from anabranch.cli.progress import describe
 from anabranch.cluster import conduct, start, work
 from anabranch.cluster import run as runs_elsewhere
 from anabranch.cluster.conduct import Conductor
@@ -146,3 +148,24 @@ def test_runs_that_no_worker_takes_end_the_sweep(
     # No run waits for more than there is.
     reserved = [more["resources"] for more in connected.client.submitted if more.get("resources")]
     assert reserved == [{"memory": 64}, {"memory": 64}]
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_sweep_without_workers_tells_that_it_waits_and_can_be_interrupted(
+    scenario: Path, tmp_path: Path, *, resume: bool
+) -> None:
+    told: list[Mapping[str, Any]] = []
+
+    def tell(state: Mapping[str, Any]) -> bool:
+        told.append(state)
+        return len(told) < 3
+
+    results = anabranch.run(scenario, on=connection(), out=tmp_path / "r", progress=tell, resume=resume)
+    assert [(state["runs_done"], state["runs_total"], state["threads"]) for state in told] == [(0, 2, 0)] * 3
+    assert describe(told[0], 1).endswith("waiting for workers")
+    assert [run.status for run in results.manifest.runs] == ["interrupted"] * 2
+    sweep = anabranch.sweep(scenario, on=connection(), out=tmp_path / "s", resume=resume)
+    clusters.until(lambda: "0 of 2 runs, waiting for workers" in repr(sweep), "nothing told")
+    sweep.cancel()
+    assert sweep.wait(30)
+    assert sweep.results.manifest.runs[0].status == "interrupted"

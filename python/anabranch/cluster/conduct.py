@@ -119,6 +119,7 @@ class Conductor:
         OSError
             If the manifest cannot be written.
         """
+        self.begun = self.looked = self.seen = self.moved = time.monotonic()
         self.crowd = deque(missing)
         self.kept = len(self.hashes) - len(missing)
         try:

@@ -44,16 +44,19 @@ def run(
     sweep = core.Sweep(str(path), overrides, seeds)
     package = pack(sweep, str(path), overrides, seeds)
     with connected(on, options) as connection:
-        connection.wait_for_workers()
-        connection.check()
-        _fits(planned, connection)
         destination = Destination(out, sweep)
+        hashes = {one.run: one.hash for one in planned}
+        memory = {one.run: one.memory_bytes for one in planned}
+        conductor = Conductor(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
         try:
+            ready = connection.wait_for_workers(lambda: (tell or _on)(conductor.state()))
+            if ready:
+                connection.check()
+                _fits(planned, connection)
+            # Interrupted before there was a worker, it has a manifest, too: of runs that were not begun.
             missing = destination.open(planned, command, resume=resume)
-            hashes = {one.run: one.hash for one in planned}
-            memory = {one.run: one.memory_bytes for one in planned}
-            conductor = Conductor(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
-            conductor.run(missing, tell or _on)
+            if ready:
+                conductor.run(missing, tell or _on)
         finally:
             destination.close()
     return conductor.failed

@@ -18,7 +18,7 @@ from anabranch.errors import ClusterError
 from anabranch.places import INSTALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType
 
     from distributed import Client
@@ -138,8 +138,13 @@ class Connection:
                 hint="install the same version of anabranch everywhere",
             )
 
-    def wait_for_workers(self) -> None:
-        """Wait for a first worker.
+    def wait_for_workers(self, go_on: Callable[[], bool] = lambda: True) -> bool:
+        """Wait for a first worker; returns False if it was interrupted.
+
+        Parameters
+        ----------
+        go_on
+            Asked a few times per second.
 
         Raises
         ------
@@ -148,12 +153,15 @@ class Connection:
         """
         deadline = time.monotonic() + self.settings.wait_s
         while not self.workers():
+            if not go_on():
+                return False
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"no worker came to {self.client.scheduler.address} in {self.settings.wait_s:.0f} s",
                     hint="start one with `dask worker ADDRESS`, or raise `wait_s` in [sweep] of --on-options",
                 )
             time.sleep(0.1)
+        return True
 
 
 def most_memory(workers: Iterable[Mapping[str, Any]]) -> float:
