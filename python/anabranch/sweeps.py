@@ -156,6 +156,10 @@ def sweep(
     outputs.check(where)
     if not force:
         outputs.guard(where, planned, resume=resume)
+    if on is not None:
+        from anabranch.cluster.start import prepare  # noqa: PLC0415 - Dask takes a second
+
+        prepare(on)
     return Sweep(
         path, overrides, out, on=on, on_options=on_options, seeds=seeds, threads=threads,
         time_limit_wall_s=time_limit_wall_s, resume=resume, force=True,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
+import signal
+import sys
 from collections.abc import Mapping
 from math import inf
 from types import SimpleNamespace
@@ -14,7 +17,7 @@ import pytest
 import anabranch
 from anabranch import core
 from anabranch.cli.progress import describe
-from anabranch.cluster import conduct, start, work
+from anabranch.cluster import conduct, start, target, work
 from anabranch.cluster import run as runs_elsewhere
 from anabranch.cluster.conduct import Conductor
 from anabranch.cluster.destination import Destination
@@ -169,3 +172,28 @@ def test_a_sweep_without_workers_tells_that_it_waits_and_can_be_interrupted(
     sweep.cancel()
     assert sweep.wait(30)
     assert sweep.results.manifest.runs[0].status == "interrupted"
+
+
+@pytest.mark.parametrize(("kind", "command"), target.QUEUES.items())
+def test_a_batch_system_that_is_not_there_is_named(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, command: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ClusterError, match=f"--on {kind}: this machine has no command `{command}`"):
+        anabranch.sweep(scenario, on=kind, out=tmp_path / "r")
+    with pytest.raises(ClusterError, match=f"--on {kind}: this machine has no command `{command}`"):
+        anabranch.run(scenario, on=kind, out=tmp_path / "r")
+
+
+def test_a_batch_system_leaves_ctrl_c_to_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sbatch").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in [name for name in sys.modules if name.startswith("dask_jobqueue")]:
+        monkeypatch.delitem(sys.modules, name)
+    with concurrent.futures.ThreadPoolExecutor() as thread:
+        with pytest.raises(ClusterError, match="must be imported by the main thread"):
+            thread.submit(start._jobqueue, "slurm").result()
+        before = signal.getsignal(signal.SIGINT)
+        start.prepare("slurm")
+        assert signal.getsignal(signal.SIGINT) is before
+        assert hasattr(thread.submit(start._jobqueue, "slurm").result(), "SLURMCluster")

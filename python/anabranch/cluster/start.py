@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib
 import logging
+import shutil
+import signal
+import sys
+import threading
 import time
 import warnings
 from contextlib import contextmanager, suppress
@@ -40,6 +44,39 @@ def _import(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise ClusterError(f"--on needs Dask, which is not installed ({error})", hint=INSTALL) from error
+
+
+def prepare(on: object) -> None:
+    """Do what only a main thread can do before a sweep begins in another one.
+
+    Raises
+    ------
+    ClusterError
+        If it is a batch system that this machine has no command of, or Dask is not installed.
+    """
+    kind = on.kind if isinstance(on, Target) else on
+    if isinstance(kind, str) and kind in QUEUES:
+        _jobqueue(kind)
+
+
+def _jobqueue(kind: str) -> ModuleType:
+    """Dask's batch systems, if this machine has the commands of this one."""
+    if shutil.which(QUEUES[kind]) is None:
+        raise ClusterError(
+            f"--on {kind}: this machine has no command `{QUEUES[kind]}`",
+            hint="call it where jobs are submitted: a login node, with the batch system's commands on PATH",
+        )
+    name = "dask_jobqueue"
+    if name in sys.modules:
+        return sys.modules[name]
+    if threading.current_thread() is not threading.main_thread():
+        raise ClusterError(f"--on {kind}: {name} must be imported by the main thread", hint=f"import {name} before")
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        return _import(name)
+    finally:
+        # It takes Ctrl-C for itself.
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 class Connection:
@@ -255,7 +292,7 @@ def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
     if target.kind == "ssh":
         return _import("distributed").SSHCluster(list(target.hosts), **target.options), {}
     if target.kind in QUEUES:
-        jobqueue = _import("dask_jobqueue")
+        jobqueue = _jobqueue(target.kind)
         kinds = {"slurm": jobqueue.SLURMCluster, "pbs": jobqueue.PBSCluster, "lsf": jobqueue.LSFCluster}
         cluster = kinds[target.kind](**{"cores": 1, "memory": "4GB", **target.options})
         cluster.scale(jobs=target.workers)

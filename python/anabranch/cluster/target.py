@@ -13,8 +13,8 @@ from anabranch.errors import ClusterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-QUEUES = ("slurm", "pbs", "lsf")
-"""Batch systems, whose jobs become workers."""
+QUEUES = {"slurm": "sbatch", "pbs": "qsub", "lsf": "bsub"}
+"""Batch systems, whose jobs become workers, and the commands that take jobs."""
 
 ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://\S+")
 
