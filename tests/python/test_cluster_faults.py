@@ -7,12 +7,14 @@ import json
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from math import inf
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import clusters
 import pytest
+import upath
 
 import anabranch
 from anabranch import core
@@ -24,7 +26,7 @@ from anabranch.cluster.destination import Destination
 from anabranch.cluster.package import pack
 from anabranch.cluster.start import Connection
 from anabranch.cluster.target import Settings
-from anabranch.errors import ClusterError
+from anabranch.errors import ClusterError, StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,3 +199,56 @@ def test_a_batch_system_leaves_ctrl_c_to_the_caller(tmp_path: Path, monkeypatch:
         start.prepare("slurm")
         assert signal.getsignal(signal.SIGINT) is before
         assert hasattr(thread.submit(start._jobqueue, "slurm").result(), "SLURMCluster")
+
+
+class GoneError(Exception):
+    """What no other library calls so."""
+
+
+def test_a_store_that_is_away_for_a_moment_costs_nothing(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = upath.UPath(f"memory://{tmp_path.name}/r")
+    away: list[bool] = []
+    whole = type(url.fs)._open
+
+    def opened(*args: Any, **more: Any) -> Any:  # noqa: ANN401
+        if away:
+            raise GoneError("connection refused")
+        return whole(*args, **more)
+
+    monkeypatch.setattr(type(url.fs), "_open", opened)
+    runs = anabranch.plan(scenario).runs
+    place = destination(scenario, cast("Path", url))
+    place.open(runs, ["one"], resume=False)
+    away.append(True)
+    place.fail("p000-s1", "first")
+    assert "memory://" in str(place.trouble)
+    assert "GoneError: connection refused" in str(place.trouble)
+    away.clear()
+    place.fail("p001-s1", "second")
+    assert place.trouble is None
+    there = json.loads((url / "manifest.json").read_text())
+    assert [run["message"] for run in there["runs"]] == ["first", "second"]
+    place.close()
+
+    # One that stays away is an error at the end, and nothing is left behind.
+    place = destination(scenario, cast("Path", url))
+    place.open(runs, ["one"], resume=False)
+    away.append(True)
+    place.fail("p000-s1", "first")
+    with pytest.raises(StoreError, match=r"memory://.* cannot be reached \(GoneError"):
+        place.close()
+    assert place.staging is not None
+    assert not place.staging.exists()
+    # At the beginning, at once; and a worker's error is one of its machine.
+    again = destination(scenario, cast("Path", url))
+    with pytest.raises(StoreError, match="cannot be reached"):
+        again.open(runs, ["one"], resume=False)
+    with suppress(StoreError):
+        again.close()
+    assert again.staging is not None
+    assert not again.staging.exists()
+    monkeypatch.setattr(type(url.fs), "put_file", opened)
+    with pytest.raises(StoreError, match="cannot be reached"):
+        work._upload(scenario.parent, cast("Path", url))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from anabranch import api, core, units
@@ -57,8 +58,11 @@ def run(
             missing = destination.open(planned, command, resume=resume)
             if ready:
                 conductor.run(missing, tell or _on)
-        finally:
-            destination.close()
+        except BaseException:
+            with suppress(OSError):  # the first error says more
+                destination.close()
+            raise
+        destination.close()
     return conductor.failed
 
 

@@ -181,7 +181,8 @@ def _make(
 def _there(place: Path, known: str) -> str | None:
     """The entry of a run that is there already: another worker made it, and was lost before it could say so."""
     try:
-        text = (place / FINAL).read_text(encoding="utf-8")
+        with places.answering(place):
+            text = (place / FINAL).read_text(encoding="utf-8")
         entry: dict[str, Any] = json.loads(text)
         # One that had reached its limit is of this sweep: those of earlier ones went when it began.
         same = entry["scenario_hash"] == known and entry["status"] in (*manifest.FINAL, "wall_limit")
@@ -212,12 +213,8 @@ def _upload(draft: Path, place: Path) -> None:
     """Copy a run into an object store."""
     for file in _files(draft):
         target = place.joinpath(*file.relative_to(draft).parts)
-        try:
+        with places.answering(target):
             target.fs.put_file(str(file), target.path)  # type: ignore[attr-defined]
-        except OSError:
-            raise
-        except Exception as error:  # each store has its own
-            raise OSError(f"cannot write {target}: {type(error).__name__}: {error}") from error
 
 
 def _packed(draft: Path, order: Order) -> Mapping[str, bytes]:
