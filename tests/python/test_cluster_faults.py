@@ -81,7 +81,7 @@ class Client:
         pass
 
 
-def connection(*workers: dict[str, Any], wait_s: float = 300) -> Connection:
+def connection(*workers: dict[str, Any], wait_s: float | None = None) -> Connection:
     return Connection(Client(*workers), Settings(wait_s=wait_s), None)
 
 
@@ -252,3 +252,16 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
     monkeypatch.setattr(type(url.fs), "put_file", opened)
     with pytest.raises(StoreError, match="cannot be reached"):
         work._upload(scenario.parent, cast("Path", url))
+
+
+def test_jobs_may_wait_in_their_queue_as_long_as_it_takes() -> None:
+    client = Client()
+    assert Connection(client, Settings(), None).wait_for_worker_s == target.WAIT
+    assert Connection(client, Settings(), None, queued=True).wait_for_worker_s == inf
+    assert Connection(client, Settings(wait_s=5), None, queued=True).wait_for_worker_s == 5
+    with pytest.raises(ClusterError, match="no worker came to tcp://nowhere:1 in 0 s"):
+        Connection(client, Settings(wait_s=0), None, queued=True).wait_for_workers()
+    patient = Connection(client, Settings(), None, queued=True)
+    answers = [False, True, True]
+    assert not patient.wait_for_workers(answers.pop)
+    assert answers == []

@@ -177,11 +177,13 @@ class Conductor:
                 self.scenario = client.submit(
                     _itself, self.package, key=f"anabranch-scenario-{uuid.uuid4().hex}", pure=False
                 )
-        elif now - self.seen > self.connection.settings.wait_s:
-            what = "no worker is left" if self.connection.running() else "the scheduler is gone"
+            return
+        what, wait_s = "the scheduler is gone", self.connection.wait_s
+        if self.connection.running():
+            what, wait_s = "no worker is left", self.connection.wait_for_worker_s
+        if now - self.seen > wait_s:
             raise ClusterError(
-                f"{what} for {self.connection.settings.wait_s:.0f} s: {self.kept + self.done} of {len(self.hashes)} "
-                "runs are done and kept",
+                f"{what} for {wait_s:.0f} s: {self.kept + self.done} of {len(self.hashes)} runs are done and kept",
                 hint="the same command with --resume runs the others",
             )
 
@@ -189,7 +191,7 @@ class Conductor:
         """See whether workers do something with what they were given."""
         if not self.flying or not self.threads or self.connection.processing():
             self.moved = now
-        elif now - self.moved > max(self.connection.settings.wait_s, 2 * LOOK):
+        elif now - self.moved > max(self.connection.wait_s, 2 * LOOK):
             run = next(iter(self.flying.values())).run
             raise ClusterError(
                 f"no worker takes {run} for {now - self.moved:.0f} s, and none does anything: {self.kept + self.done} "

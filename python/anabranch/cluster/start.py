@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import core
 from anabranch.cluster import target as targets
-from anabranch.cluster.target import QUEUES, Settings, Target
+from anabranch.cluster.target import QUEUES, WAIT, Settings, Target
 from anabranch.cluster.work import differences
 from anabranch.errors import ClusterError
 from anabranch.places import INSTALL
@@ -92,6 +92,15 @@ class Connection:
         The scheduler's, if it may be looked for again; None if it lives and dies with this process.
     cluster, scale
         A cluster of Dask that was started here, and how large it is to be, as its method ``scale`` takes it.
+    queued
+        Whether workers are jobs that wait in a queue.
+
+    Attributes
+    ----------
+    wait_s
+        Seconds to wait for a scheduler that went away.
+    wait_for_worker_s
+        Seconds to wait for a worker; infinite for jobs, if nothing else was said.
     """
 
     def __init__(
@@ -101,12 +110,16 @@ class Connection:
         address: str | None,
         cluster: Any = None,  # noqa: ANN401 - Dask's classes
         scale: Mapping[str, int] | None = None,
+        *,
+        queued: bool = False,
     ) -> None:
         self.client = client
         self.settings = settings
         self.address = address
         self.cluster = cluster
         self.scale = scale or {}
+        self.wait_s = WAIT if settings.wait_s is None else settings.wait_s
+        self.wait_for_worker_s = inf if queued and settings.wait_s is None else self.wait_s
         self.own: list[Client] = []
         """Clients that were made here, besides the first."""
 
@@ -188,13 +201,13 @@ class Connection:
         ClusterError
             If none comes.
         """
-        deadline = time.monotonic() + self.settings.wait_s
+        deadline = time.monotonic() + self.wait_for_worker_s
         while not self.workers():
             if not go_on():
                 return False
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"no worker came to {self.client.scheduler.address} in {self.settings.wait_s:.0f} s",
+                    f"no worker came to {self.client.scheduler.address} in {self.wait_for_worker_s:.0f} s",
                     hint="start one with `dask worker ADDRESS`, or raise `wait_s` in [sweep] of --on-options",
                 )
             time.sleep(0.1)
@@ -241,7 +254,7 @@ def connected(on: object, options: object = None) -> Iterator[Connection]:
                 f"--on {target.text}: no scheduler answers there ({type(error).__name__})",
                 hint="`dask scheduler` starts one and tells its address",
             ) from error
-        connection = Connection(client, target.settings, address, cluster, scale)
+        connection = Connection(client, target.settings, address, cluster, scale, queued=target.kind in QUEUES)
         try:
             yield connection
         finally:
