@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
+import logging
 import signal
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import clusters
+import dask
+import distributed
 import pytest
 import upath
 
@@ -150,6 +153,7 @@ def test_runs_that_no_worker_takes_end_the_sweep(
     sweep = conductor(scenario, connected, destination(scenario, tmp_path / "r"))
     with pytest.raises(ClusterError, match=r"no worker takes p000-s1 for 0 s, .*: 0 of 2 runs are done"):
         sweep.run(["p000-s1", "p001-s1"], lambda _: True)
+    assert connected.client.topics == []
     # No run waits for more than there is.
     reserved = [more["resources"] for more in connected.client.submitted if more.get("resources")]
     assert reserved == [{"memory": 64}, {"memory": 64}]
@@ -265,3 +269,27 @@ def test_jobs_may_wait_in_their_queue_as_long_as_it_takes() -> None:
     answers = [False, True, True]
     assert not patient.wait_for_workers(answers.pop)
     assert answers == []
+
+
+def test_nothing_that_belongs_to_the_caller_stays_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, level = "distributed.scheduler.allowed-failures", logging.getLogger("distributed").level
+    before, seen = dask.config.get(name), []
+    monkeypatch.setattr(distributed, "Client", Client)
+    monkeypatch.setattr(start, "quiet", lambda: pytest.fail("a client's messages are its owner's"))
+    client = Client()
+    with start.connected(client) as connected:
+        assert connected.client is client
+    with pytest.raises(ClusterError, match="options for a client"), start.connected(client, "o.toml"):
+        pass
+
+    def started(_: target.Target) -> None:
+        seen.append(dask.config.get(name))
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(start, "_started", started)
+    monkeypatch.setattr(start, "quiet", lambda: None)
+    there = target.Target("local:1", "local", settings=Settings(retries=17))
+    with pytest.raises(ClusterError, match="cannot be started"), start.connected(there):
+        pass
+    assert (seen, dask.config.get(name)) == ([17], before)
+    assert logging.getLogger("distributed").level == level

@@ -306,6 +306,10 @@ class Conductor:
 
     def _stop(self) -> None:
         """Tell workers to stop what they still do, and wait for them a little."""
+        client = self.connection.client
+        if self.heard is client:
+            with suppress(OSError, TimeoutError, RuntimeError, ValueError):
+                client.unsubscribe_topic(self.topic)
         if not self.flying:
             return
         with suppress(OSError, TimeoutError, RuntimeError):

@@ -240,10 +240,15 @@ def connected(on: object, options: object = None) -> Iterator[Connection]:
         yield on
         return
     distributed = _import("distributed")
-    quiet()
     if isinstance(on, distributed.Client):
+        if options is not None:
+            raise ClusterError(
+                "options for a client of Dask: they are for what is started or reached here",
+                hint='give the client\'s own options where it is made, or on="tcp://..." with options',
+            )
         yield Connection(on, Settings(), None)
         return
+    quiet()
     target = on if isinstance(on, Target) else targets.read(str(on), options if options is None else str(options))
     with _cluster(target) as (cluster, scale):
         address = None if cluster is not None else target.text
@@ -279,9 +284,11 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
     if target.kind == "address":
         yield None, {}
         return
-    _allow(target.settings.retries)
+    # How often the scheduler begins a run again after its worker died.
+    retries = {"distributed.scheduler.allowed-failures": target.settings.retries}
     try:
-        cluster, scale = _started(target)
+        with _import("dask").config.set(retries):
+            cluster, scale = _started(target)
     except (TypeError, ValueError) as error:
         raise ClusterError(
             f"[{target.kind}]: {error}", hint="its keys are the arguments of Dask's class: see its documentation"
@@ -293,11 +300,6 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
     finally:
         with suppress(OSError, TimeoutError, RuntimeError):
             cluster.close(timeout=10)
-
-
-def _allow(retries: int) -> None:
-    """Let the scheduler that will be started begin a run again so often after its worker died."""
-    _import("dask").config.set({"distributed.scheduler.allowed-failures": retries})
 
 
 def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
