@@ -293,3 +293,17 @@ def test_nothing_that_belongs_to_the_caller_stays_changed(monkeypatch: pytest.Mo
         pass
     assert (seen, dask.config.get(name)) == ([17], before)
     assert logging.getLogger("distributed").level == level
+
+
+def test_a_folder_that_a_worker_may_not_write_is_written_by_the_client(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = destination(scenario, tmp_path / "r")
+    run, _ = place.open(anabranch.plan(scenario).runs, ["one"], resume=False)
+    order = work.Order(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), None, 10**9)
+    monkeypatch.setattr("os.access", lambda path, _: path != tmp_path / "r/runs")
+    _, files = work._make(place.sweep, order, tmp_path, lambda _: True)
+    assert files is not None
+    assert {"flows.parquet", "links.parquet", "run.json"} <= files.keys()
+    assert list((tmp_path / "r/runs").iterdir()) == []
+    place.close()

@@ -157,7 +157,7 @@ def _make(
 ) -> tuple[str, Mapping[str, bytes] | None]:
     """Make a run and put it into its place; returns its entry, and its files if they are to be sent back."""
     out = places.place(order.out)
-    shared = not places.is_url(out) and (out / order.token).is_file()
+    shared = not places.is_url(out) and (out / order.token).is_file() and os.access(out / "runs", os.W_OK | os.X_OK)
     if shared or places.is_url(out):
         there = _there(out / "runs" / order.run, order.hash)
         if there is not None:
