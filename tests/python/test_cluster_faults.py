@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import json
 import logging
+import pickle
 import signal
 import sys
 from collections.abc import Mapping
@@ -307,3 +308,13 @@ def test_a_folder_that_a_worker_may_not_write_is_written_by_the_client(
     assert {"flows.parquet", "links.parquet", "run.json"} <= files.keys()
     assert list((tmp_path / "r/runs").iterdir()) == []
     place.close()
+
+
+def test_a_scenario_is_hashed_once(scenario: Path) -> None:
+    sweep = core.Sweep(str(scenario), (), None)
+    package = pack(sweep, str(scenario), (), None)
+    assert package.digest != pack(sweep, str(scenario), (), 2).digest
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hashlib.sha256", lambda _: pytest.fail("hashed again"))
+        there = pickle.loads(pickle.dumps(package))
+        assert (there, there.digest) == (package, package.digest)

@@ -24,7 +24,7 @@ from anabranch.errors import ClusterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from distributed import Future
+    from distributed import Client, Future
 
     from anabranch.cluster.destination import Destination
     from anabranch.cluster.package import Package
@@ -103,7 +103,7 @@ class Conductor:
         self.begun = self.looked = self.seen = self.moved = time.monotonic()
         self.topic = f"anabranch-{uuid.uuid4().hex[:12]}"
         self.scenario: Future | None = None
-        self.heard: object = None
+        self.heard: Client | None = None
         """The client that listens to the workers' reports."""
         self.memory = memory
         self.most_memory: float | None = None
