@@ -76,7 +76,7 @@ class Client:
         return Future()
 
     def subscribe_topic(self, topic: str, _call: object) -> None:
-        self.topics.append(topic)
+        self.topics = [topic]
 
     def unsubscribe_topic(self, topic: str) -> None:
         self.topics.remove(topic)
@@ -318,3 +318,15 @@ def test_a_scenario_is_hashed_once(scenario: Path) -> None:
         patch.setattr("hashlib.sha256", lambda _: pytest.fail("hashed again"))
         there = pickle.loads(pickle.dumps(package))
         assert (there, there.digest) == (package, package.digest)
+
+
+def test_a_scenario_that_ends_every_worker_ends_the_sweep(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conduct, "TICK", 0.0)
+    monkeypatch.setattr(conduct, "STOP", 0.0)
+    monkeypatch.setattr(Future, "status", "error")
+    connected = connection({"resources": {}})
+    sweep = conductor(scenario, connected, destination(scenario, tmp_path / "r"))
+    with pytest.raises(ClusterError, match=r"the scenario was lost with its workers 4 times, .*: 0 of 2 runs are done"):
+        sweep.run(["p000-s1", "p001-s1"], lambda _: True)

@@ -103,6 +103,8 @@ class Conductor:
         self.begun = self.looked = self.seen = self.moved = time.monotonic()
         self.topic = f"anabranch-{uuid.uuid4().hex[:12]}"
         self.scenario: Future | None = None
+        self.lost = 0
+        """Times that the scenario was lost since a run was made."""
         self.heard: Client | None = None
         """The client that listens to the workers' reports."""
         self.memory = memory
@@ -172,6 +174,7 @@ class Conductor:
         if self.threads:
             self.seen = now
             if self.heard is not client or self.scenario is None or self.scenario.status in GONE:
+                self._count_lost()
                 client.subscribe_topic(self.topic, self._hear)
                 self.heard = client
                 self.scenario = client.submit(
@@ -186,6 +189,17 @@ class Conductor:
                 f"{what} for {wait_s:.0f} s: {self.kept + self.done} of {len(self.hashes)} runs are done and kept",
                 hint="the same command with --resume runs the others",
             )
+
+    def _count_lost(self) -> None:
+        """Give up if the scenario itself takes its workers with it, and is not only there when one dies."""
+        if self.scenario is not None and self.scenario.status == "error":
+            self.lost += 1
+            if self.lost > self.connection.settings.retries:
+                raise ClusterError(
+                    f"the scenario was lost with its workers {self.lost} times, and no run was made meanwhile: "
+                    f"{self.kept + self.done} of {len(self.hashes)} runs are done and kept",
+                    hint="workers end when they unpack it: see what they say, and whether they have enough memory",
+                )
 
     def _check_moving(self, now: float) -> None:
         """See whether workers do something with what they were given."""
@@ -287,6 +301,7 @@ class Conductor:
             self._again(flight, str(error))
             return
         self.done += 1
+        self.lost = 0
         self.events += int(entry["events"])
 
     def _again(self, flight: Flight, why: str) -> None:
@@ -306,10 +321,9 @@ class Conductor:
 
     def _stop(self) -> None:
         """Tell workers to stop what they still do, and wait for them a little."""
-        client = self.connection.client
-        if self.heard is client:
+        if self.heard is not None and self.heard is self.connection.client:
             with suppress(OSError, TimeoutError, RuntimeError, ValueError):
-                client.unsubscribe_topic(self.topic)
+                self.heard.unsubscribe_topic(self.topic)
         if not self.flying:
             return
         with suppress(OSError, TimeoutError, RuntimeError):
