@@ -330,3 +330,11 @@ def test_a_scenario_that_ends_every_worker_ends_the_sweep(
     sweep = conductor(scenario, connected, destination(scenario, tmp_path / "r"))
     with pytest.raises(ClusterError, match=r"the scenario was lost with its workers 4 times, .*: 0 of 2 runs are done"):
         sweep.run(["p000-s1", "p001-s1"], lambda _: True)
+
+
+@pytest.mark.parametrize("name", ["../p001-s1/run.json", "/etc/passwd", "a/../../x", "."])
+def test_what_a_worker_sends_stays_in_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(ClusterError, match="leads out of its folder"):
+        work.unpack({"run.json": b"{}", name: b""}, tmp_path / "runs/p000-s1", "{}", "")
+    assert [path.name for path in tmp_path.rglob("*")] == ["runs"]

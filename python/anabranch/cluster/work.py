@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import core, manifest, places
 from anabranch.cluster.package import Package, Unpacked, unpacked
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -227,7 +227,7 @@ def _packed(draft: Path, order: Order) -> Mapping[str, bytes]:
             f"{order.out}",
             hint="--out with a folder that all machines share, or the URL of an object store",
         )
-    return {os.fspath(file.relative_to(draft)): file.read_bytes() for file in files}
+    return {file.relative_to(draft).as_posix(): file.read_bytes() for file in files}
 
 
 def unpack(files: Mapping[str, bytes], place: Path, entry: str, known: str) -> str:
@@ -235,7 +235,9 @@ def unpack(files: Mapping[str, bytes], place: Path, entry: str, known: str) -> s
     draft = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         for name, content in files.items():
-            target = draft / name
+            target = Path(os.path.normpath(draft / name))
+            if not target.is_relative_to(draft) or target == draft:
+                raise ClusterError(f"{place.name}: a worker sent a file that leads out of its folder: {name!r}")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         return settle(draft, place, entry, known)
