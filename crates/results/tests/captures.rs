@@ -130,6 +130,7 @@ fn runs_that_have_lost_a_capture_are_made_again() {
 }
 
 #[test]
+#[expect(clippy::default_trait_access, reason = "the crate that names the type is no dependency")]
 fn a_run_whose_captures_were_removed_is_not_written() {
     let out = folder("captures-removed");
     let entry = complete(&plan(&[]), &out).runs.remove(0);
