@@ -63,6 +63,10 @@ class ClusterError(AnabranchError):
     """Machines that cannot be used for a sweep, or were lost during it; what had finished is kept."""
 
 
+class StoreError(AnabranchError, OSError):
+    """An object store that does not answer, or refuses; the message names the URL."""
+
+
 class CoreMissingError(AnabranchError):
     """The compiled simulator is not installed."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
@@ -75,21 +76,42 @@ def reached(where: str | Path) -> Path:
     found = place(where)
     if is_url(found):
         try:
-            # One listing, from which the names of all that is there are known.
-            found.fs.find(found.path)  # type: ignore[attr-defined]
-        except Exception as error:  # each store has its own
-            raise AnabranchError(
-                f"{where}: cannot be reached ({type(error).__name__}: {error})",
-                hint="credentials and the endpoint come from the environment, as for every other program: "
-                "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on",
-            ) from error
+            with answering(found):
+                # One listing, from which the names of all that is there are known.
+                found.fs.find(found.path)  # type: ignore[attr-defined]
+        except FileNotFoundError as error:
+            raise StoreError(f"{where}: there is no such bucket ({error})", hint="make it first") from error
     return found
+
+
+@contextmanager
+def answering(where: Path) -> Iterator[None]:
+    """Make one error of what goes wrong with an object store meanwhile: each has its own.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be reached, or refuses. That something is not there stays a `FileNotFoundError`.
+    """
+    try:
+        yield
+    except (AnabranchError, FileNotFoundError):
+        raise
+    except Exception as error:
+        if not is_url(where):
+            raise
+        raise StoreError(
+            f"{where}: cannot be reached ({type(error).__name__}: {error})",
+            hint="credentials and the endpoint come from the environment, as for every other program: "
+            "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on",
+        ) from error
 
 
 def contents(files: Sequence[Path]) -> list[bytes | None]:
     """Read small files, those of an object store many at a time; None in the place of one that cannot be read."""
     if files and is_url(files[0]):
-        found = files[0].fs.cat([file.path for file in files], on_error="omit")  # type: ignore[attr-defined]
+        with answering(files[0]):
+            found = files[0].fs.cat([file.path for file in files], on_error="omit")  # type: ignore[attr-defined]
         return [found.get(file.path) for file in files]  # type: ignore[attr-defined]
 
     def content(file: Path) -> bytes | None:

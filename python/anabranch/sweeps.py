@@ -102,7 +102,9 @@ class Sweep:
         elif self.done:
             parts.append("cancelled" if self._stop.is_set() else "done")
         else:
-            if "runs_running" in state:
+            if state.get("threads") == 0:
+                parts.append("waiting for workers")
+            elif "runs_running" in state:
                 parts.append(f"{state['runs_running']} running on {state['threads']} threads")
             if state.get("events_per_s"):
                 parts.append(f"{units.count(state['events_per_s'])} events/s")
@@ -154,6 +156,10 @@ def sweep(
     outputs.check(where)
     if not force:
         outputs.guard(where, planned, resume=resume)
+    if on is not None:
+        from anabranch.cluster.start import prepare  # noqa: PLC0415 - Dask takes a second
+
+        prepare(on)
     return Sweep(
         path, overrides, out, on=on, on_options=on_options, seeds=seeds, threads=threads,
         time_limit_wall_s=time_limit_wall_s, resume=resume, force=True,

@@ -260,7 +260,7 @@ def test_a_handle_raises_what_went_wrong(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_endless_runs_are_stopped_and_marked(alone: Path, cluster: clusters.Cluster, tmp_path: Path) -> None:
     cluster.work()
-    endless = ["repeat=1", "workload.0.sessions=100000", "transport.name=ndp", "run.memory_limit=100GB"]
+    endless = ["repeat=1", "workload.0.sessions=50000", "transport.name=ndp", "run.memory_limit=100GB"]
     there = anabranch.run(alone / "a.toml", endless, out=tmp_path / "r", on=cluster.address, time_limit_wall_s=0.5)
     here = anabranch.run(alone / "a.toml", endless, out=tmp_path / "h", threads=1, time_limit_wall_s=0.5)
     for results in (there, here):

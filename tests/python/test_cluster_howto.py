@@ -83,7 +83,8 @@ def test_its_options_are_read(tmp_path: Path) -> None:
     (tmp_path / "cluster.toml").write_text(files()["cluster.toml"])
     slurm = target.read("slurm", tmp_path / "cluster.toml")
     assert slurm.workers == 4
-    assert slurm.settings == target.Settings()  # the page says what is so by default
+    # The page says what is so by default, but for jobs.
+    assert slurm.settings == target.Settings(wait_s=target.WAIT)
     assert target.read("local:2", tmp_path / "cluster.toml").options == {"memory_limit": "8GB"}
 
 

@@ -339,6 +339,9 @@ impl Draft {
             self.remove()?; // of a program that was killed
         }
         let io = |source| StoreError::Io { path: self.folder.clone(), source };
+        if !captures::all_there(&self.folder, &entry.captures) {
+            return Err(io(io::Error::new(io::ErrorKind::NotFound, "its packet captures are gone")));
+        }
         let written =
             fs::create_dir_all(&self.folder).map_err(io).and_then(|()| write_files(&self.folder, entry, record));
         if written.is_err() {

@@ -1,8 +1,10 @@
 //! Packet captures in a result folder.
 
 use anabranch_results::lab::{LabError, Request, run};
-use anabranch_results::{Manifest, StoreError};
+use anabranch_results::{Draft, Manifest, StoreError};
 use anabranch_sim::experiment::Progress;
+use anabranch_sim::measure::RunRecord;
+use anabranch_sim::network::{Conservation, Ending};
 use anabranch_sim::scenario::{Plan, parse};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,6 +127,30 @@ fn runs_that_have_lost_a_capture_are_made_again() {
     // Without captures nothing of them is left.
     complete(&self::plan(&["measure.packets=[]"]), &out);
     assert_eq!(files(&out), []);
+}
+
+#[test]
+#[expect(clippy::default_trait_access, reason = "the crate that names the type is no dependency")]
+fn a_run_whose_captures_were_removed_is_not_written() {
+    let out = folder("captures-removed");
+    let entry = complete(&plan(&[]), &out).runs.remove(0);
+    assert!(!entry.captures.is_empty());
+    let record = RunRecord {
+        ending: Ending::Complete,
+        flows: Vec::new(),
+        links: Vec::new(),
+        blocks: Vec::new(),
+        series: Vec::new(),
+        captures: Ok(Vec::new()),
+        conservation: Conservation::default(),
+        fingerprint: 0,
+        events: 0,
+        simulated: Default::default(),
+        window: None,
+    };
+    let draft = out.join("draft");
+    assert!(matches!(Draft::at(draft.clone()).write(&entry, &record), Err(StoreError::Io { .. })));
+    assert!(!draft.exists());
 }
 
 #[test]

@@ -80,7 +80,8 @@ def describe(state: Mapping[str, Any], left: float) -> str:
     if state.get("events_per_s"):
         parts.append(f"{units.count(state['events_per_s'])} events/s")
     if "threads" in state:  # elsewhere: who is there changes
-        parts.append(f"{state['runs_running']} running on {state['threads']} threads")
+        there = f"{state['runs_running']} running on {state['threads']} threads"
+        parts.append(there if state["threads"] else "waiting for workers")
         if state["runs_failed"]:
             parts.append(f"{state['runs_failed']} FAILED")
     return ", ".join(parts)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anabranch import core
+from anabranch import core, units
 from anabranch.cluster import work
 from anabranch.cluster.work import Order, Outcome
 from anabranch.errors import ClusterError
@@ -24,7 +24,7 @@ from anabranch.errors import ClusterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from distributed import Future
+    from distributed import Client, Future
 
     from anabranch.cluster.destination import Destination
     from anabranch.cluster.package import Package
@@ -100,13 +100,16 @@ class Conductor:
         self.alone: deque[str] = deque()
         self.kept = self.done = self.events = self.threads = 0
         self.current: dict[str, Mapping[str, Any]] = {}
-        self.begun = self.looked = self.seen = time.monotonic()
+        self.begun = self.looked = self.seen = self.moved = time.monotonic()
         self.topic = f"anabranch-{uuid.uuid4().hex[:12]}"
         self.scenario: Future | None = None
-        self.heard: object = None
+        self.lost = 0
+        """Times that the scenario was lost since a run was made."""
+        self.heard: Client | None = None
         """The client that listens to the workers' reports."""
         self.memory = memory
-        self.reserved = False
+        self.most_memory: float | None = None
+        """The most that a worker has of the resource ``memory``; None if not all have it."""
 
     def run(self, missing: Sequence[str], tell: Callable[[Mapping[str, Any]], bool]) -> bool:
         """Make the runs that are missing; returns False if it was interrupted.
@@ -118,6 +121,7 @@ class Conductor:
         OSError
             If the manifest cannot be written.
         """
+        self.begun = self.looked = self.seen = self.moved = time.monotonic()
         self.crowd = deque(missing)
         self.kept = len(self.hashes) - len(missing)
         try:
@@ -163,22 +167,51 @@ class Conductor:
             self.connection.replace()
             workers = self.connection.workers().values()
             self.threads = sum(int(worker["nthreads"]) for worker in workers)
-            self.reserved = self.threads > 0 and all("memory" in worker["resources"] for worker in workers)
+            memory = [worker["resources"].get("memory") for worker in workers]
+            self.most_memory = None if None in memory else max(memory, default=None)
+            self._check_moving(now)
         client = self.connection.client
         if self.threads:
             self.seen = now
             if self.heard is not client or self.scenario is None or self.scenario.status in GONE:
+                self._count_lost()
                 client.subscribe_topic(self.topic, self._hear)
                 self.heard = client
                 self.scenario = client.submit(
                     _itself, self.package, key=f"anabranch-scenario-{uuid.uuid4().hex}", pure=False
                 )
-        elif now - self.seen > self.connection.settings.wait_s:
-            what = "no worker is left" if self.connection.running() else "the scheduler is gone"
+            return
+        what, wait_s = "the scheduler is gone", self.connection.wait_s
+        if self.connection.running():
+            what, wait_s = "no worker is left", self.connection.wait_for_worker_s
+        if now - self.seen > wait_s:
             raise ClusterError(
-                f"{what} for {self.connection.settings.wait_s:.0f} s: {self.kept + self.done} of {len(self.hashes)} "
-                "runs are done and kept",
+                f"{what} for {wait_s:.0f} s: {self.kept + self.done} of {len(self.hashes)} runs are done and kept",
                 hint="the same command with --resume runs the others",
+            )
+
+    def _count_lost(self) -> None:
+        """Give up if the scenario itself takes its workers with it, and is not only there when one dies."""
+        if self.scenario is not None and self.scenario.status == "error":
+            self.lost += 1
+            if self.lost > self.connection.settings.retries:
+                raise ClusterError(
+                    f"the scenario was lost with its workers {self.lost} times, and no run was made meanwhile: "
+                    f"{self.kept + self.done} of {len(self.hashes)} runs are done and kept",
+                    hint="workers end when they unpack it: see what they say, and whether they have enough memory",
+                )
+
+    def _check_moving(self, now: float) -> None:
+        """See whether workers do something with what they were given."""
+        if not self.flying or not self.threads or self.connection.processing():
+            self.moved = now
+        elif now - self.moved > max(self.connection.wait_s, 2 * LOOK):
+            run = next(iter(self.flying.values())).run
+            raise ClusterError(
+                f"no worker takes {run} for {now - self.moved:.0f} s, and none does anything: {self.kept + self.done} "
+                f"of {len(self.hashes)} runs are done and kept",
+                hint=f"it needs about {units.size(self.memory[run])} of the workers' resource `memory`, if they have "
+                "one; with other workers, the same command with --resume runs the others",
             )
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
@@ -208,9 +241,10 @@ class Conductor:
             order,
             key=f"anabranch-{run}-{uuid.uuid4().hex[:12]}",
             pure=False,
-            resources={"memory": self.memory[run]} if self.reserved else None,
+            resources=None if self.most_memory is None else {"memory": min(self.memory[run], self.most_memory)},
         )
         self.flying[future] = Flight(run, alone)
+        self.moved = time.monotonic()
         future.add_done_callback(self.ended.put)
 
     def _collect(self) -> None:
@@ -225,6 +259,7 @@ class Conductor:
                     self._end(future, flight)
 
     def _end(self, future: Future, flight: Flight) -> None:
+        self.moved = time.monotonic()
         self.current.pop(flight.run, None)
         if future.status == "cancelled":
             # The scheduler went away with it.
@@ -266,6 +301,7 @@ class Conductor:
             self._again(flight, str(error))
             return
         self.done += 1
+        self.lost = 0
         self.events += int(entry["events"])
 
     def _again(self, flight: Flight, why: str) -> None:
@@ -285,6 +321,9 @@ class Conductor:
 
     def _stop(self) -> None:
         """Tell workers to stop what they still do, and wait for them a little."""
+        if self.heard is not None and self.heard is self.connection.client:
+            with suppress(OSError, TimeoutError, RuntimeError, ValueError):
+                self.heard.unsubscribe_topic(self.topic)
         if not self.flying:
             return
         with suppress(OSError, TimeoutError, RuntimeError):

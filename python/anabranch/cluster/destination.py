@@ -44,6 +44,10 @@ class Destination:
         self.sweep = sweep
         self.token = f".sweep-{uuid.uuid4().hex}"
         self.staging = Path(tempfile.mkdtemp(prefix="anabranch-")) if places.is_url(out) else None
+        self._ours = False
+        """Whether the place was opened: another sweep may have the lock, and its drafts there."""
+        self.trouble: OSError | None = None
+        """Why the object store has an old manifest, if it has: it is copied again at the next occasion."""
         self._copied: dict[str, bytes] = {}
 
     @property
@@ -55,17 +59,21 @@ class Destination:
         """Prepare the place; returns the runs that are to be made, the longest first."""
         if self.staging is None:
             missing = self.sweep.open(str(self.out), command, resume=resume)
+            self._ours = True
             for stale in self.out.glob(".sweep-*"):
                 stale.unlink(missing_ok=True)
             (self.out / self.token).touch()
             return missing
         kept: Mapping[str, str] = {}
-        if resume:
-            kept = self._kept(runs)
-        else:
-            self._clear(set())
+        with places.answering(self.out):
+            if resume:
+                kept = self._kept(runs)
+            else:
+                self._clear(set())
         missing = self.sweep.open(str(self.staging), command, resume=False, elsewhere=list(kept.values()))
+        self._ours = True
         self._copy()
+        self._check_copied()
         return missing
 
     def _kept(self, runs: Sequence[PlannedRun]) -> Mapping[str, str]:
@@ -130,24 +138,42 @@ class Destination:
         self._copy()
 
     def close(self) -> None:
-        """Write the manifest for the last time, and remove what workers that died have left."""
+        """Write the manifest for the last time, and remove what workers that died have left.
+
+        Raises
+        ------
+        OSError
+            If the manifest cannot be written.
+        """
         try:
-            if self.staging is None:
+            if self._ours and self.staging is None:
                 (self.out / self.token).unlink(missing_ok=True)
                 for draft in (self.out / "runs").glob(".p*.part"):
                     if outputs.RUN.fullmatch(draft.name):
                         shutil.rmtree(draft, ignore_errors=True)
         finally:
-            self.sweep.close()
-            self._copy()
-            if self.staging is not None:
-                shutil.rmtree(self.staging, ignore_errors=True)
+            try:
+                self.sweep.close()
+                self._copy()
+                self._check_copied()
+            finally:
+                if self.staging is not None:
+                    shutil.rmtree(self.staging, ignore_errors=True)
 
     def _copy(self) -> None:
-        """Copy manifest and fabric to the object store, if they have changed."""
-        for name in COPIED if self.staging is not None else ():
-            source = (self.staging or Path()) / name
-            content = source.read_bytes() if source.is_file() else b""
-            if content and content != self._copied.get(name):
-                (self.out / name).write_bytes(content)
-                self._copied[name] = content
+        """Copy manifest and fabric to the object store, if they have changed; if it is away, next time."""
+        try:
+            for name in COPIED if self.staging is not None else ():
+                source = (self.staging or Path()) / name
+                content = source.read_bytes() if source.is_file() else b""
+                if content and content != self._copied.get(name):
+                    with places.answering(self.out):
+                        (self.out / name).write_bytes(content)
+                    self._copied[name] = content
+            self.trouble = None
+        except OSError as error:
+            self.trouble = error
+
+    def _check_copied(self) -> None:
+        if self.trouble is not None:
+            raise self.trouble

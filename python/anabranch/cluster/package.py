@@ -10,7 +10,7 @@ import hashlib
 import os
 import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from anabranch import core
@@ -35,6 +35,8 @@ class Package:
     data
         The files that it names, by their names relative to its folder. Files with absolute names are looked for on each
         machine.
+    digest
+        Hash of all of it.
     """
 
     file: str
@@ -43,10 +45,11 @@ class Package:
     seeds: int | None
     data: tuple[tuple[str, bytes], ...]
 
-    @property
-    def digest(self) -> str:
-        """Hash of all of it."""
-        return hashlib.sha256(repr(self).encode(errors="surrogateescape")).hexdigest()[:16]
+    digest: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        digest = hashlib.sha256(repr(self).encode(errors="surrogateescape")).hexdigest()[:16]
+        object.__setattr__(self, "digest", digest)
 
 
 def pack(sweep: core.Sweep, path: str, overrides: tuple[str, ...], seeds: int | None) -> Package:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from anabranch import api, core
+from anabranch import api, core, units
 from anabranch.cluster.conduct import Conductor
 from anabranch.cluster.destination import Destination
 from anabranch.cluster.package import pack
-from anabranch.cluster.start import Connection, connected
+from anabranch.cluster.start import Connection, connected, most_memory
 from anabranch.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -44,18 +45,24 @@ def run(
     sweep = core.Sweep(str(path), overrides, seeds)
     package = pack(sweep, str(path), overrides, seeds)
     with connected(on, options) as connection:
-        connection.wait_for_workers()
-        connection.check()
-        _fits(planned, connection)
         destination = Destination(out, sweep)
+        hashes = {one.run: one.hash for one in planned}
+        memory = {one.run: one.memory_bytes for one in planned}
+        conductor = Conductor(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
         try:
+            ready = connection.wait_for_workers(lambda: (tell or _on)(conductor.state()))
+            if ready:
+                connection.check()
+                _fits(planned, connection)
+            # Interrupted before there was a worker, it has a manifest, too: of runs that were not begun.
             missing = destination.open(planned, command, resume=resume)
-            hashes = {one.run: one.hash for one in planned}
-            memory = {one.run: one.memory_bytes for one in planned}
-            conductor = Conductor(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
-            conductor.run(missing, tell or _on)
-        finally:
-            destination.close()
+            if ready:
+                conductor.run(missing, tell or _on)
+        except BaseException:
+            with suppress(OSError):  # the first error says more
+                destination.close()
+            raise
+        destination.close()
     return conductor.failed
 
 
@@ -65,12 +72,12 @@ def _on(_state: Mapping[str, Any]) -> bool:
 
 def _fits(planned: Sequence[api.PlannedRun], connection: Connection) -> None:
     """Check that some worker has the memory that the largest run needs, as far as that can be told before."""
-    most = max((int(worker["memory_limit"] or 0) for worker in connection.workers().values()), default=0)
-    unlimited = any(not worker["memory_limit"] for worker in connection.workers().values())
+    most = most_memory(connection.workers().values())
     largest = max(planned, key=lambda run: run.memory_bytes, default=None)
-    if largest is not None and not unlimited and most and largest.memory_bytes > most:
+    if largest is not None and largest.memory_bytes > most:
         raise ClusterError(
-            f"{largest.run} needs about {largest.memory_bytes / 1e9:.1f} GB, and no worker may take more than "
-            f"{most / 1e9:.1f} GB; nothing was run",
-            hint="fewer or larger workers: `--memory-limit` of `dask worker`, or `memory` in the file of --on-options",
+            f"{largest.run} needs about {units.size(largest.memory_bytes)}, and no worker may give it more than "
+            f"{units.size(most)}; nothing was run",
+            hint="fewer or larger workers: `--memory-limit` or `--resources memory=BYTES` of `dask worker`, or their "
+            "options in the file of --on-options",
         )

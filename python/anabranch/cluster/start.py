@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import importlib
 import logging
+import shutil
+import signal
+import sys
+import threading
 import time
 import warnings
 from contextlib import contextmanager, suppress
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from anabranch import core
 from anabranch.cluster import target as targets
-from anabranch.cluster.target import QUEUES, Settings, Target
+from anabranch.cluster.target import QUEUES, WAIT, Settings, Target
 from anabranch.cluster.work import differences
 from anabranch.errors import ClusterError
 from anabranch.places import INSTALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType
 
     from distributed import Client
@@ -41,6 +46,39 @@ def _import(name: str) -> ModuleType:
         raise ClusterError(f"--on needs Dask, which is not installed ({error})", hint=INSTALL) from error
 
 
+def prepare(on: object) -> None:
+    """Do what only a main thread can do before a sweep begins in another one.
+
+    Raises
+    ------
+    ClusterError
+        If it is a batch system that this machine has no command of, or Dask is not installed.
+    """
+    kind = on.kind if isinstance(on, Target) else on
+    if isinstance(kind, str) and kind in QUEUES:
+        _jobqueue(kind)
+
+
+def _jobqueue(kind: str) -> ModuleType:
+    """Dask's batch systems, if this machine has the commands of this one."""
+    if shutil.which(QUEUES[kind]) is None:
+        raise ClusterError(
+            f"--on {kind}: this machine has no command `{QUEUES[kind]}`",
+            hint="call it where jobs are submitted: a login node, with the batch system's commands on PATH",
+        )
+    name = "dask_jobqueue"
+    if name in sys.modules:
+        return sys.modules[name]
+    if threading.current_thread() is not threading.main_thread():
+        raise ClusterError(f"--on {kind}: {name} must be imported by the main thread", hint=f"import {name} before")
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        return _import(name)
+    finally:
+        # It takes Ctrl-C for itself.
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+
+
 class Connection:
     """A client of a scheduler, which can be lost and found again.
 
@@ -54,6 +92,15 @@ class Connection:
         The scheduler's, if it may be looked for again; None if it lives and dies with this process.
     cluster, scale
         A cluster of Dask that was started here, and how large it is to be, as its method ``scale`` takes it.
+    queued
+        Whether workers are jobs that wait in a queue.
+
+    Attributes
+    ----------
+    wait_s
+        Seconds to wait for a scheduler that went away.
+    wait_for_worker_s
+        Seconds to wait for a worker; infinite for jobs, if nothing else was said.
     """
 
     def __init__(
@@ -63,12 +110,16 @@ class Connection:
         address: str | None,
         cluster: Any = None,  # noqa: ANN401 - Dask's classes
         scale: Mapping[str, int] | None = None,
+        *,
+        queued: bool = False,
     ) -> None:
         self.client = client
         self.settings = settings
         self.address = address
         self.cluster = cluster
         self.scale = scale or {}
+        self.wait_s = WAIT if settings.wait_s is None else settings.wait_s
+        self.wait_for_worker_s = inf if queued and settings.wait_s is None else self.wait_s
         self.own: list[Client] = []
         """Clients that were made here, besides the first."""
 
@@ -84,6 +135,12 @@ class Connection:
             if self.client.status == "running":
                 return dict(self.client.scheduler_info(n_workers=-1)["workers"])
         return {}
+
+    def processing(self) -> bool:
+        """Whether some worker has something to do; also where the scheduler does not answer."""
+        with suppress(OSError, TimeoutError, RuntimeError):
+            return any(self.client.processing().values())
+        return True
 
     def running(self) -> bool:
         """Whether the scheduler is there."""
@@ -131,22 +188,36 @@ class Connection:
                 hint="install the same version of anabranch everywhere",
             )
 
-    def wait_for_workers(self) -> None:
-        """Wait for a first worker.
+    def wait_for_workers(self, go_on: Callable[[], bool] = lambda: True) -> bool:
+        """Wait for a first worker; returns False if it was interrupted.
+
+        Parameters
+        ----------
+        go_on
+            Asked a few times per second.
 
         Raises
         ------
         ClusterError
             If none comes.
         """
-        deadline = time.monotonic() + self.settings.wait_s
+        deadline = time.monotonic() + self.wait_for_worker_s
         while not self.workers():
+            if not go_on():
+                return False
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"no worker came to {self.client.scheduler.address} in {self.settings.wait_s:.0f} s",
+                    f"no worker came to {self.client.scheduler.address} in {self.wait_for_worker_s:.0f} s",
                     hint="start one with `dask worker ADDRESS`, or raise `wait_s` in [sweep] of --on-options",
                 )
             time.sleep(0.1)
+        return True
+
+
+def most_memory(workers: Iterable[Mapping[str, Any]]) -> float:
+    """The most bytes that a worker gives to one run, by its limit and by its resource ``memory``; infinite if any."""
+    most = [min(one["memory_limit"] or inf, one["resources"].get("memory", inf)) for one in workers]
+    return max(most, default=inf)
 
 
 @contextmanager
@@ -169,10 +240,15 @@ def connected(on: object, options: object = None) -> Iterator[Connection]:
         yield on
         return
     distributed = _import("distributed")
-    quiet()
     if isinstance(on, distributed.Client):
+        if options is not None:
+            raise ClusterError(
+                "options for a client of Dask: they are for what is started or reached here",
+                hint='give the client\'s own options where it is made, or on="tcp://..." with options',
+            )
         yield Connection(on, Settings(), None)
         return
+    quiet()
     target = on if isinstance(on, Target) else targets.read(str(on), options if options is None else str(options))
     with _cluster(target) as (cluster, scale):
         address = None if cluster is not None else target.text
@@ -183,7 +259,7 @@ def connected(on: object, options: object = None) -> Iterator[Connection]:
                 f"--on {target.text}: no scheduler answers there ({type(error).__name__})",
                 hint="`dask scheduler` starts one and tells its address",
             ) from error
-        connection = Connection(client, target.settings, address, cluster, scale)
+        connection = Connection(client, target.settings, address, cluster, scale, queued=target.kind in QUEUES)
         try:
             yield connection
         finally:
@@ -208,9 +284,11 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
     if target.kind == "address":
         yield None, {}
         return
-    _allow(target.settings.retries)
+    # How often the scheduler begins a run again after its worker died.
+    retries = {"distributed.scheduler.allowed-failures": target.settings.retries}
     try:
-        cluster, scale = _started(target)
+        with _import("dask").config.set(retries):
+            cluster, scale = _started(target)
     except (TypeError, ValueError) as error:
         raise ClusterError(
             f"[{target.kind}]: {error}", hint="its keys are the arguments of Dask's class: see its documentation"
@@ -224,17 +302,12 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
             cluster.close(timeout=10)
 
 
-def _allow(retries: int) -> None:
-    """Let the scheduler that will be started begin a run again so often after its worker died."""
-    _import("dask").config.set({"distributed.scheduler.allowed-failures": retries})
-
-
 def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
     """A cluster, and how large it is to be."""
     if target.kind == "ssh":
         return _import("distributed").SSHCluster(list(target.hosts), **target.options), {}
     if target.kind in QUEUES:
-        jobqueue = _import("dask_jobqueue")
+        jobqueue = _jobqueue(target.kind)
         kinds = {"slurm": jobqueue.SLURMCluster, "pbs": jobqueue.PBSCluster, "lsf": jobqueue.LSFCluster}
         cluster = kinds[target.kind](**{"cores": 1, "memory": "4GB", **target.options})
         cluster.scale(jobs=target.workers)

@@ -13,12 +13,16 @@ from anabranch.errors import ClusterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-QUEUES = ("slurm", "pbs", "lsf")
-"""Batch systems, whose jobs become workers."""
+QUEUES = {"slurm": "sbatch", "pbs": "qsub", "lsf": "bsub"}
+"""Batch systems, whose jobs become workers, and the commands that take jobs."""
 
 ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://\S+")
 
 EXPECTED = "local:4, tcp://SCHEDULER:8786, slurm, pbs, lsf, or ssh:HOSTFILE"
+
+
+WAIT = 300.0
+"""Seconds to wait for a worker or a scheduler, if nothing else was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +34,22 @@ class Settings:
     retries
         Times that a run is begun again after its worker died, before it is tried alone.
     wait_s
-        Seconds to wait for a worker, and for a scheduler that went away.
+        Seconds to wait for a worker, and for a scheduler that went away; None: `WAIT`, and for jobs of batch systems,
+        which wait in queues, as long as it takes.
     return_bytes
         Most bytes of a run that a worker sends back where it does not see the folder of the results.
     """
 
     retries: int = 3
-    wait_s: float = 300.0
+    wait_s: float | None = None
     return_bytes: int = 256_000_000
 
     def __post_init__(self) -> None:
         for known in fields(self):
             value = getattr(self, known.name)
             whole = known.name != "wait_s"
+            if value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value < 0:
                 raise ClusterError(f"[sweep] {known.name} = {value!r}: expected a number, 0 or more")
 

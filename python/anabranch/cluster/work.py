@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import core, manifest, places
 from anabranch.cluster.package import Package, Unpacked, unpacked
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -157,7 +157,7 @@ def _make(
 ) -> tuple[str, Mapping[str, bytes] | None]:
     """Make a run and put it into its place; returns its entry, and its files if they are to be sent back."""
     out = places.place(order.out)
-    shared = not places.is_url(out) and (out / order.token).is_file()
+    shared = not places.is_url(out) and (out / order.token).is_file() and os.access(out / "runs", os.W_OK | os.X_OK)
     if shared or places.is_url(out):
         there = _there(out / "runs" / order.run, order.hash)
         if there is not None:
@@ -181,9 +181,11 @@ def _make(
 def _there(place: Path, known: str) -> str | None:
     """The entry of a run that is there already: another worker made it, and was lost before it could say so."""
     try:
-        text = (place / FINAL).read_text(encoding="utf-8")
+        with places.answering(place):
+            text = (place / FINAL).read_text(encoding="utf-8")
         entry: dict[str, Any] = json.loads(text)
-        same = entry["scenario_hash"] == known and entry["status"] in manifest.FINAL
+        # One that had reached its limit is of this sweep: those of earlier ones went when it began.
+        same = entry["scenario_hash"] == known and entry["status"] in (*manifest.FINAL, "wall_limit")
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return text if same else None
@@ -211,12 +213,8 @@ def _upload(draft: Path, place: Path) -> None:
     """Copy a run into an object store."""
     for file in _files(draft):
         target = place.joinpath(*file.relative_to(draft).parts)
-        try:
+        with places.answering(target):
             target.fs.put_file(str(file), target.path)  # type: ignore[attr-defined]
-        except OSError:
-            raise
-        except Exception as error:  # each store has its own
-            raise OSError(f"cannot write {target}: {type(error).__name__}: {error}") from error
 
 
 def _packed(draft: Path, order: Order) -> Mapping[str, bytes]:
@@ -229,7 +227,7 @@ def _packed(draft: Path, order: Order) -> Mapping[str, bytes]:
             f"{order.out}",
             hint="--out with a folder that all machines share, or the URL of an object store",
         )
-    return {os.fspath(file.relative_to(draft)): file.read_bytes() for file in files}
+    return {file.relative_to(draft).as_posix(): file.read_bytes() for file in files}
 
 
 def unpack(files: Mapping[str, bytes], place: Path, entry: str, known: str) -> str:
@@ -237,7 +235,9 @@ def unpack(files: Mapping[str, bytes], place: Path, entry: str, known: str) -> s
     draft = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         for name, content in files.items():
-            target = draft / name
+            target = Path(os.path.normpath(draft / name))
+            if not target.is_relative_to(draft) or target == draft:
+                raise ClusterError(f"{place.name}: a worker sent a file that leads out of its folder: {name!r}")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         return settle(draft, place, entry, known)
