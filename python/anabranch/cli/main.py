@@ -98,7 +98,12 @@ def run_command(
         int | None,
         typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared.")] = 0,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared."
+        ),
+    ] = 0,
     on: Annotated[str | None, elsewhere.ON] = None,
     on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
     time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
@@ -135,7 +140,12 @@ def demo(
         Path | None,
         typer.Option(help="Folder for the results.", metavar="DIR", show_default="out/demo, or out/demo-quick"),
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared.")] = 0,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared."
+        ),
+    ] = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
     ] = False,
