@@ -70,7 +70,7 @@ impl Receiver {
         self.blocks.get(index)?.sole().map(|lane| lane as Peer)
     }
 
-    /// A sender that answers: of those that have [withheld](super::withholding) the fewest blocks, in turn, the one after `last`.
+    /// A sender that answers: of those that have withheld the fewest blocks, in turn, the one after `last`.
     pub fn another_sender(&self, last: Peer) -> Option<Peer> {
         let (count, last) = (self.lanes.len(), usize::from(last));
         let in_turn = (last + 1..count).chain(0..count.min(last + 1));
