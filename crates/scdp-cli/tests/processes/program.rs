@@ -209,3 +209,13 @@ pub(crate) fn content(seed: u64, size: usize) -> Vec<u8> {
     blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
     bytes
 }
+
+/// Whether the loopback of this host carries multicast; says so if not.
+pub(crate) fn multicast_loops(folder: &Path) -> bool {
+    let doctor = run(folder, "doctor --json").text;
+    let loops = doctor.lines().any(|line| line.contains("\"check\":\"multicast\"") && line.contains("\"ok\":true"));
+    if !loops {
+        println!("skipped: the loopback of this host carries no multicast, says `scdp doctor`");
+    }
+    loops
+}

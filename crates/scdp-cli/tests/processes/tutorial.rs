@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::program::{Place, Program, run};
+use crate::program::{Place, Program, multicast_loops, run};
 
 const MARK: &str = "<!-- made by running it: ";
 /// Bytes of the file: enough for a rate, not for patience.
@@ -55,16 +55,24 @@ impl Scene {
     }
 }
 
-fn sending() -> String {
+/// Nothing where the loopback carries no multicast.
+fn sending() -> Option<String> {
     let mut scene = Scene::new(SIZE);
-    let receive = "scdp receive --dir incoming --key scdp.key";
-    let receivers = scene.listen("receive --dir incoming --key scdp.key --once", "incoming");
-    let sent = run(scene.place.path(), &format!("send model.bin --to {} --key scdp.key", scene.list()));
+    if !multicast_loops(scene.place.path()) {
+        return None;
+    }
+    // A port of this process alone: what other tests send to the group does not come.
+    let port = 20_000 + std::process::id() % 20_000;
+    let group = format!("--group 239.1.2.3:{port} --interface 127.0.0.1");
+    let receivers = scene.listen(&format!("receive --dir incoming --key scdp.key --once {group}"), "incoming");
+    let send = format!("send model.bin --to {} --key scdp.key {group}", scene.list());
+    let sent = run(scene.place.path(), &send);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let received = receivers.into_iter().map(Program::end).next().expect("three").text;
-    scene.show('b', receive, &on_terminal(&received));
-    scene.show('a', "scdp send model.bin --to b,c,d --key scdp.key", &sent.text);
-    scene.shown
+    let received = on_terminal(&received).replace(&format!("239.1.2.3:{port}"), "239.1.2.3:7218");
+    scene.show('b', "scdp receive --dir incoming --key scdp.key --group 239.1.2.3", &received);
+    scene.show('a', "scdp send model.bin --to b,c,d --key scdp.key --group 239.1.2.3", &sent.text);
+    Some(scene.shown)
 }
 
 fn serving(scene: &mut Scene, options: &str) -> Vec<Program> {
@@ -163,10 +171,10 @@ fn documents_show_what_the_program_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scenes = [
         ("sending", sending()),
-        ("fetching", fetching()),
-        ("dying", dying()),
-        ("wrong key", wrong_key()),
-        ("unsigned", unsigned()),
+        ("fetching", Some(fetching())),
+        ("dying", Some(dying())),
+        ("wrong key", Some(wrong_key())),
+        ("unsigned", Some(unsigned())),
     ];
     let mut seen = 0;
     for page in ["docs/tutorial/replicate-a-file.md", "README.md"] {
@@ -176,6 +184,7 @@ fn documents_show_what_the_program_prints() {
             let (name, after) = after.split_once(" -->\n\n```text\n").expect("a mark, and a block of text");
             let (old, after) = after.split_once("```\n").expect("a block ends");
             let made = &scenes.iter().find(|scene| scene.0 == name).unwrap_or_else(|| panic!("no scene {name}")).1;
+            let made = made.as_deref().unwrap_or(old);
             if std::env::var_os("UPDATE").is_none() {
                 let (old, made) = (masked(old), masked(made));
                 assert!(
