@@ -232,4 +232,4 @@ def test_a_scenario_travels_with_its_files(tmp_path: Path) -> None:
     there = Unpacked(package, away)
     assert there.file.is_relative_to(away)
     assert there.sweep.hash("p000-s1") == here.hash("p000-s1")
-    assert there.spelt(f"{there.file}:3: wrong") == f"{file}:3: wrong"
+    assert there.with_client_path(f"{there.file}:3: wrong") == f"{file}:3: wrong"

@@ -84,10 +84,10 @@ def test_its_options_are_read(tmp_path: Path) -> None:
     slurm = target.read("slurm", tmp_path / "cluster.toml")
     assert slurm.workers == 4
     # The page says what is so by default, but for jobs.
-    assert slurm.settings == target.Settings(wait_s=target.WAIT)
+    assert slurm.settings == target.Settings(wait_s=target.DEFAULT_WAIT_S)
     assert target.read("local:2", tmp_path / "cluster.toml").options == {"memory_limit": "8GB"}
 
 
 def test_the_table_names_every_target() -> None:
-    for kind in ("local:4", "tcp://", *target.QUEUES, "ssh:"):
+    for kind in ("local:4", "tcp://", *target.BATCH_SYSTEMS, "ssh:"):
         assert f"`{kind}" in TEXT

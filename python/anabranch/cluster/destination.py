@@ -1,7 +1,7 @@
-"""The results of a sweep on the client's side: what is there, the manifest, and what workers send back.
+"""The results of a sweep on the client's side: runs that can be kept, the manifest, and what workers send back.
 
-A folder is kept by the core as ever: its lock, its manifest, runs by content hash. An object store has the same layout;
-the core then keeps the manifest in a folder of its own, from which it is copied whenever it has changed.
+A folder is managed by the core: its lock, its manifest, runs by content hash. An object store has the same layout; the
+core then writes the manifest to a temporary folder, from which it is copied whenever it has changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from anabranch.api import PlannedRun
 
 COPIED = ("manifest.json", "fabric.json")
-"""What the core writes beside the runs."""
+"""Files that the core writes beside the runs."""
 
 
 class Destination:
@@ -44,22 +44,22 @@ class Destination:
         self.sweep = sweep
         self.token = f".sweep-{uuid.uuid4().hex}"
         self.staging = Path(tempfile.mkdtemp(prefix="anabranch-")) if places.is_url(out) else None
-        self._ours = False
-        """Whether the place was opened: another sweep may have the lock, and its drafts there."""
-        self.trouble: OSError | None = None
-        """Why the object store has an old manifest, if it has: it is copied again at the next occasion."""
+        self._opened = False
+        """Whether opening succeeded: otherwise another sweep may have the lock, and the drafts are its."""
+        self.copy_error: OSError | None = None
+        """Error of the last copy of the manifest to the object store; the next copy may succeed."""
         self._copied: dict[str, bytes] = {}
 
     @property
     def name(self) -> str:
-        """What workers are told."""
+        """Path or URL of the results, as workers open it."""
         return str(self.out) if self.staging is not None else str(self.out.resolve())
 
     def open(self, runs: Sequence[PlannedRun], command: Sequence[str], *, resume: bool) -> list[str]:
-        """Prepare the place; returns the runs that are to be made, the longest first."""
+        """Open the place; returns the missing runs, longest first."""
         if self.staging is None:
             missing = self.sweep.open(str(self.out), command, resume=resume)
-            self._ours = True
+            self._opened = True
             for stale in self.out.glob(".sweep-*"):
                 stale.unlink(missing_ok=True)
             (self.out / self.token).touch()
@@ -71,7 +71,7 @@ class Destination:
             else:
                 self._clear(set())
         missing = self.sweep.open(str(self.staging), command, resume=False, elsewhere=list(kept.values()))
-        self._ours = True
+        self._opened = True
         self._copy()
         self._check_copied()
         return missing
@@ -109,7 +109,7 @@ class Destination:
     def _move(self, source: str, target: str) -> None:
         runs = self.out / "runs"
         fs, old, new = runs.fs, (runs / source).path, (runs / target).path  # type: ignore[attr-defined]
-        for file in sorted(fs.find(old), key=lambda file: file.endswith(work.FINAL)):
+        for file in sorted(fs.find(old), key=lambda file: file.endswith(work.ENTRY)):
             fs.cp_file(file, new + file[len(old) :])
         fs.rm(old, recursive=True)
         fs.invalidate_cache()
@@ -122,8 +122,8 @@ class Destination:
                 run.fs.rm(run.path, recursive=True)  # type: ignore[attr-defined]
         self.out.fs.invalidate_cache()  # type: ignore[attr-defined]
 
-    def take(self, outcome: work.Outcome, known: str) -> Mapping[str, Any]:
-        """Note how a run ended, which is returned; if it was sent back, write it first."""
+    def record(self, outcome: work.Outcome, known: str) -> Mapping[str, Any]:
+        """Enter a finished run in the manifest, after writing its files if they were sent back; returns its entry."""
         entry = outcome.entry or ""
         if outcome.files is not None:
             entry = work.unpack(outcome.files, self.out / "runs" / outcome.run, entry, known)
@@ -132,13 +132,13 @@ class Destination:
         about: Mapping[str, Any] = json.loads(entry)
         return about
 
-    def fail(self, run: str, message: str) -> None:
-        """Note that a run failed."""
+    def record_failure(self, run: str, message: str) -> None:
+        """Enter a failed run in the manifest."""
         self.sweep.fail(run, message)
         self._copy()
 
     def close(self) -> None:
-        """Write the manifest for the last time, and remove what workers that died have left.
+        """Write the manifest for the last time, and remove the drafts of workers that died.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Destination:
             If the manifest cannot be written.
         """
         try:
-            if self._ours and self.staging is None:
+            if self._opened and self.staging is None:
                 (self.out / self.token).unlink(missing_ok=True)
                 for draft in (self.out / "runs").glob(".p*.part"):
                     if outputs.RUN.fullmatch(draft.name):
@@ -161,7 +161,7 @@ class Destination:
                     shutil.rmtree(self.staging, ignore_errors=True)
 
     def _copy(self) -> None:
-        """Copy manifest and fabric to the object store, if they have changed; if it is away, next time."""
+        """Copy manifest and fabric to the object store if they have changed; an error is kept for later."""
         try:
             for name in COPIED if self.staging is not None else ():
                 source = (self.staging or Path()) / name
@@ -170,10 +170,10 @@ class Destination:
                     with places.answering(self.out):
                         (self.out / name).write_bytes(content)
                     self._copied[name] = content
-            self.trouble = None
+            self.copy_error = None
         except OSError as error:
-            self.trouble = error
+            self.copy_error = error
 
     def _check_copied(self) -> None:
-        if self.trouble is not None:
-            raise self.trouble
+        if self.copy_error is not None:
+            raise self.copy_error
