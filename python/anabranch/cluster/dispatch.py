@@ -129,6 +129,7 @@ class Dispatcher:
                 self._poll_workers()
                 self._submit_pending()
                 self._collect_finished()
+                self.destination.check()
                 if not report(self.state()):
                     return False
         finally:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import core, manifest, places
+from anabranch.cluster import lock
 from anabranch.cluster.package import Package, Unpacked, unpacked
 from anabranch.errors import AnabranchError, ClusterError
 
@@ -31,6 +32,10 @@ ENTRY = "run.json"
 """Entry of a run in its folder: written last and removed first, so that a run with it is complete."""
 
 
+class SupersededError(OSError):
+    """The client of this task is gone, and another sweep may write to its object store."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """A request to make one run.
@@ -42,7 +47,8 @@ class RunRequest:
     out
         Folder or URL of the results.
     token
-        Name of a file in the result folder while the sweep goes on: a worker that finds it shares the folder.
+        Unique to the sweep. A file of that name is in its folder: a worker that finds it shares the folder. In an
+        object store, the lock's.
     topic
         Dask topic of progress reports.
     identity
@@ -143,7 +149,8 @@ def make_run(package: Package, request: RunRequest) -> Outcome:
     except MemoryError:
         return failed("machine", "out of memory")
     except OSError as error:
-        return failed("machine", scenario.with_client_path(str(error)) if scenario else error)
+        kind = "stopped" if isinstance(error, SupersededError) else "machine"
+        return failed(kind, scenario.with_client_path(str(error)) if scenario else error)
     except Exception as error:  # noqa: BLE001 - the client reports it
         return failed("run", scenario.with_client_path(str(error)) if scenario else error)
     entry, files = made
@@ -171,6 +178,10 @@ def _run_and_store(
         if shared:
             return publish(draft, out / "runs" / request.run, entry, request.hash), None
         if places.is_url(out):
+            with places.answering(out):
+                holder = lock.holder(out)
+            if holder is None or holder.token != request.token:
+                raise SupersededError(f"{out} is no longer locked by this sweep")
             _upload(draft, out / "runs" / request.run)
             return entry, None
         return entry, _packed(draft, request)
