@@ -115,7 +115,24 @@ def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path, monkey
         (("--on", "local:0"), "error: --on local:0: expected"),
         (("--on", "ssh:hosts"), "error: --on ssh:hosts: cannot be read"),
         (("--on", "local:2", "--threads", "2"), "hint: --on local:4 starts 4 processes"),
-        (("--on", "local:2", "--on-options", "bad.toml"), "bad.toml: unknown key 'locl'"),
+        (
+            ("--on", "local:2", "--on-options", "bad.toml"),
+            "bad.toml:1: [locl]: unknown table; expected one of: local, ",
+        ),
+        (("--on", "local:2", "--on-options", "bad.toml"), "hint: did you mean `local`?"),
+        (
+            ("--on", "local:2", "--on-options", "sweep.toml"),
+            "sweep.toml:2: [sweep] retrys: unknown key; expected one of: ",
+        ),
+        (("--on", "local:2", "--on-options", "sweep.toml"), "hint: did you mean `retries`?"),
+        (("--on", "local:2", "--on-options", "value.toml"), "value.toml: [sweep] wait_s = 'long': expected a number"),
+        (("--on", "local:2", "--on-options", "local.toml"), "local.toml:3: [local] memory_limt: unknown key; expected"),
+        (("--on", "local:2", "--on-options", "local.toml"), "hint: did you mean `memory_limit`?"),
+        (("--on", "ssh:two", "--on-options", "ssh.toml"), "ssh.toml:2: [ssh.worker_options] nthread: unknown key"),
+        (("--on", "ssh:two", "--on-options", "ssh.toml"), "hint: did you mean `nthreads`?"),
+        (("--on", "slurm", "--on-options", "slurm.toml"), "slurm.toml:2: [slurm] job_extra_directive: unknown key"),
+        (("--on", "slurm", "--on-options", "slurm.toml"), "expected one of the arguments of Dask's SLURMCluster:\n"),
+        (("--on", "slurm", "--on-options", "slurm.toml"), "hint: did you mean `job_extra_directives`?"),
         (("--on", "local:2", "--on-options", "none.toml"), "none.toml: cannot be read"),
         (("--on-options", "bad.toml"), "error: --on-options says how to use --on, which is missing"),
         (("--time-limit-wall", "soon"), "error: --time-limit-wall soon: expected a duration such as 90s"),
@@ -125,8 +142,16 @@ def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path, monkey
 def test_what_makes_no_sense_is_an_error(tmp_path: Path, argv: tuple[str, ...], told: str) -> None:
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     (tmp_path / "bad.toml").write_text("[locl]\n")
+    (tmp_path / "sweep.toml").write_text("[sweep]\nretrys = 2\n")
+    (tmp_path / "value.toml").write_text('[sweep]\nwait_s = "long"\n')
+    (tmp_path / "local.toml").write_text('# Local processes.\n[local]\nmemory_limt = "8GB"\n')
+    (tmp_path / "ssh.toml").write_text("[ssh]\nworker_options = { n_workers = 2, nthread = 1 }\n")
+    (tmp_path / "slurm.toml").write_text('[slurm]\njob_extra_directive = ["--exclusive"]\n')
+    (tmp_path / "two").write_text("head\nnode\n")
+    (tmp_path / "sbatch").touch(mode=0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
+        patch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         done = CliRunner().invoke(app, ["run", "a.toml", *argv])
     assert done.exit_code == 2, done.output
     assert told in done.stderr

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import core
 from anabranch.cluster import target as targets
+from anabranch.cluster.options import check_names, parameters
 from anabranch.cluster.target import BATCH_SYSTEMS, DEFAULT_WAIT_S, Settings, Target
 from anabranch.cluster.work import differences
 from anabranch.errors import ClusterError
@@ -293,7 +294,8 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
             cluster, scale = _started(target)
     except (TypeError, ValueError) as error:
         raise ClusterError(
-            f"[{target.kind}]: {error}", hint="its keys are the arguments of Dask's class: see its documentation"
+            f"{target.file}: [{target.kind}]: {error}",
+            hint="its values are those of Dask's class: see its documentation",
         ) from error
     except (OSError, RuntimeError, TimeoutError) as error:
         raise ClusterError(f"--on {target.text}: cannot be started ({type(error).__name__}: {error})") from error
@@ -304,17 +306,41 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
             cluster.close(timeout=10)
 
 
+def _check_options(target: Target, jobs: Any = None) -> None:  # noqa: ANN401 - of Dask, which has no types
+    """Check the names of options against the signatures of Dask's classes; `jobs` is the batch system's."""
+    distributed, ssh = _import("distributed"), _import("distributed.deploy.ssh")
+    worker = parameters(distributed.Nanny.__init__, distributed.Worker)
+    scheduler = parameters(distributed.Scheduler)
+    nested = {"worker_options": worker | {"n_workers"}, "scheduler_options": scheduler}
+    if target.kind == "local":
+        ours = {"n_workers", "processes", "security"}
+        known, what = (parameters(distributed.LocalCluster.__init__) | worker) - ours, "LocalCluster and Nanny"
+    elif target.kind == "ssh":
+        ours = {"hosts", "security"}
+        known, what = parameters(ssh.SSHCluster, distributed.SpecCluster.__init__) - ours, "SSHCluster"
+    else:
+        known, what = parameters(jobs.__init__, jobs.job_cls) | {"jobs"}, jobs.__name__
+    check_names(target.file, target.kind, target.options, known, f"Dask's {what}")
+    for name, keys in nested.items():
+        inner = target.options.get(name)
+        if isinstance(inner, dict):
+            check_names(target.file, f"{target.kind}.{name}", inner, keys, "Dask's " + name.partition("_")[0].title())
+
+
 def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
     """A cluster, and how large it is to be."""
     if target.kind == "ssh":
+        _check_options(target)
         return _import("distributed").SSHCluster(list(target.hosts), **target.options), {}
     if target.kind in BATCH_SYSTEMS:
         jobqueue = _jobqueue(target.kind)
         kinds = {"slurm": jobqueue.SLURMCluster, "pbs": jobqueue.PBSCluster, "lsf": jobqueue.LSFCluster}
+        _check_options(target, kinds[target.kind])
         cluster = kinds[target.kind](**{"cores": 1, "memory": "4GB", **target.options})
         cluster.scale(jobs=target.workers)
         return cluster, {"jobs": target.workers}
-    options: dict[str, Any] = {
+    _check_options(target)
+    keywords: dict[str, Any] = {
         "threads_per_worker": 1,
         "host": LOOPBACK,
         "scheduler_port": 0,
@@ -323,5 +349,5 @@ def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
         "preload": IGNORE_SIGINT,
         **target.options,
     }
-    cluster = _import("distributed").LocalCluster(n_workers=target.workers or None, processes=True, **options)
+    cluster = _import("distributed").LocalCluster(n_workers=target.workers or None, processes=True, **keywords)
     return cluster, {"n": len(cluster.worker_spec)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.cluster.options import check_names
 from anabranch.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Target:
         Keyword arguments of Dask's class.
     settings
         Settings of the sweep.
+    file
+        The file of the options, for messages.
     """
 
     text: str
@@ -80,6 +83,7 @@ class Target:
     workers: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
+    file: str = ""
 
 
 def read(text: str, file: str | Path | None = None) -> Target:
@@ -102,21 +106,22 @@ def read(text: str, file: str | Path | None = None) -> Target:
     >>> read("local:4").workers
     4
     """
+    name = "" if file is None else str(file)
     sections = {} if file is None else _sections(Path(file))
-    settings = _settings(sections.pop("sweep", {}), file)
+    settings = _settings(sections.pop("sweep", {}), name)
     kind, _, rest = text.partition(":")
-    options = dict(sections.get(kind, {}))
+    keywords = dict(sections.get(kind, {}))
     if ADDRESS.fullmatch(text):
-        return Target(text, "address", settings=settings)
+        return Target(text, "address", settings=settings, file=name)
     if kind == "local" and (not rest or re.fullmatch(r"[1-9]\d{0,3}", rest)):
-        return Target(text, kind, workers=int(rest or 0), options=options, settings=settings)
+        return Target(text, kind, workers=int(rest or 0), options=keywords, settings=settings, file=name)
     if kind in BATCH_SYSTEMS and not rest:
-        jobs = options.pop("jobs", 1)
+        jobs = keywords.pop("jobs", 1)
         if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
             raise ClusterError(f"{file}: [{kind}] jobs = {jobs!r}: expected the number of jobs to ask for")
-        return Target(text, kind, workers=jobs, options=options, settings=settings)
+        return Target(text, kind, workers=jobs, options=keywords, settings=settings, file=name)
     if kind == "ssh" and rest:
-        return Target(text, kind, hosts=_hosts(Path(rest)), options=options, settings=settings)
+        return Target(text, kind, hosts=_hosts(Path(rest)), options=keywords, settings=settings, file=name)
     hint = "see docs/how-to/run-on-a-cluster.md"
     if kind in {"k8s", "kubernetes"}:
         hint = "start a scheduler and workers there with the Dask operator, and give its address: tcp://..."
@@ -131,18 +136,19 @@ def _sections(file: Path) -> dict[str, dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         raise ClusterError(f"{file}: not TOML ({error})") from error
     known = ("sweep", "local", "ssh", *BATCH_SYSTEMS)
+    check_names(str(file), "", found, known)
     for name, section in found.items():
-        if name not in known or not isinstance(section, dict):
-            raise ClusterError(f"{file}: unknown key {name!r}: expected sections {', '.join(known)}")
+        if not isinstance(section, dict):
+            raise ClusterError(f"{file}: {name} = {section!r}: expected a table, [{name}]")
     return found
 
 
-def _settings(section: Mapping[str, Any], file: str | Path | None) -> Settings:
-    known = [known.name for known in fields(Settings)]
-    for name in section:
-        if name not in known:
-            raise ClusterError(f"{file}: [sweep] {name}: expected one of {', '.join(known)}")
-    return Settings(**section)
+def _settings(section: Mapping[str, Any], file: str) -> Settings:
+    check_names(file, "sweep", section, [known.name for known in fields(Settings)])
+    try:
+        return Settings(**section)
+    except ClusterError as error:
+        raise ClusterError(f"{file}: {error.message}") from error
 
 
 def _hosts(file: Path) -> tuple[str, ...]:
