@@ -62,6 +62,24 @@ def test_processes_of_this_machine_make_the_same_and_say_little(tmp_path: Path) 
     assert clusters.tables(tmp_path / "r") == clusters.tables(tmp_path / "alone")
 
 
+def test_nobody_else_on_this_machine_can_use_local_workers() -> None:
+    import distributed
+    from distributed.security import Security
+
+    with start.connected("local:1") as connection:
+        connection.wait_for_workers()
+        address = connection.client.scheduler.address
+        (worker,) = connection.workers()
+        for place in (address, worker):
+            assert place.startswith("tls://127.0.0.1:")
+        # Without a certificate, and with one that somebody else has made.
+        with pytest.raises(OSError, match=r"Timed out|TCP|TLS"):
+            distributed.Client(address.replace("tls", "tcp"), timeout=1, set_as_default=False)
+        with pytest.raises(OSError, match=r"Timed out|TCP|TLS"):
+            distributed.Client(address, security=Security.temporary(), timeout=1, set_as_default=False)
+        assert connection.client.submit(sum, [1, 2]).result(timeout=30) == 3
+
+
 def test_ctrl_c_stops_the_workers_and_leaves_what_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(LONG)
     line = [sys.executable, "-m", "anabranch", "run", "a.toml", "--out", "r", "--no-report", "--on", "local:1"]

@@ -306,6 +306,14 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
             cluster.close(timeout=10)
 
 
+def _certificates() -> Any:  # noqa: ANN401 - of Dask, which has no types
+    """Certificates for this cluster alone: other users of the machine reach its ports, but may not run anything."""
+    try:
+        return _import("distributed.security").Security.temporary()
+    except ImportError as error:
+        raise ClusterError(f"--on local needs the package cryptography ({error})", hint=INSTALL) from error
+
+
 def _check_options(target: Target, jobs: Any = None) -> None:  # noqa: ANN401 - of Dask, which has no types
     """Check the names of options against the signatures of Dask's classes; `jobs` is the batch system's."""
     distributed, ssh = _import("distributed"), _import("distributed.deploy.ssh")
@@ -347,6 +355,7 @@ def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
         "dashboard_address": f"{LOOPBACK}:0",
         "silence_logs": logging.CRITICAL,
         "preload": IGNORE_SIGINT,
+        "security": _certificates(),
         **target.options,
     }
     cluster = _import("distributed").LocalCluster(n_workers=target.workers or None, processes=True, **keywords)
