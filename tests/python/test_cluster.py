@@ -171,7 +171,7 @@ def test_kills_at_random_points_cost_nothing(tmp_path: Path, kills: int) -> None
     alone = anabranch.run(tmp_path / "a.toml", out=tmp_path / "alone", threads=1)
     chance = random.Random(kills)
     killed, due = [0], [2]
-    with start.connected("local:2") as connection:
+    with clusters.forked_workers(), start.connected("local:2") as connection:
 
         def tell(state: Mapping[str, Any]) -> bool:
             if killed[0] < kills and state["runs_done"] >= due[0]:

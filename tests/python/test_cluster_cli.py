@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import clusters
@@ -21,7 +22,6 @@ from anabranch.errors import AnabranchError, ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 LONG = clusters.SCENARIO.replace("sessions = 30", "sessions = 20000")
 """40 runs of half a second."""
@@ -66,7 +66,7 @@ def test_nobody_else_on_this_machine_can_use_local_workers() -> None:
     import distributed
     from distributed.security import Security
 
-    with start.connected("local:1") as connection:
+    with clusters.forked_workers(), start.connected("local:1") as connection:
         connection.wait_for_workers()
         address = connection.client.scheduler.address
         (worker,) = connection.workers()
@@ -110,7 +110,8 @@ def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path, monkey
     (tmp_path / "a.toml").write_text(f'{text}[run]\nmemory_limit = "60KB"\n')
     monkeypatch.chdir(tmp_path)
     command = ["run", "a.toml", "--out", "r", "--no-report"]
-    done = CliRunner().invoke(app, [*command, "--on", "local:1"])
+    with clusters.forked_workers():
+        done = CliRunner().invoke(app, [*command, "--on", "local:1"])
     assert done.exit_code == 1, done.stderr
     assert "p000-s1: FAILED: no results: " in done.stderr, done.stderr
     assert "a.toml" in done.stderr
