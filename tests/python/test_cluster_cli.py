@@ -62,6 +62,27 @@ def test_processes_of_this_machine_make_the_same_and_say_little(tmp_path: Path) 
     assert clusters.tables(tmp_path / "r") == clusters.tables(tmp_path / "alone")
 
 
+def test_an_experiment_of_a_paper_is_the_same_on_processes_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = []
+    with clusters.forked_workers():
+        for out, how in (("alone", ("--threads", "1")), ("local", ("--on", "local:2"))):
+            done = CliRunner().invoke(app, ["reproduce", "ndp/fig7", "--quick", "--out", out, *how])
+            assert done.exit_code == 0, done.output
+            # What took how long, and a PDF's date, differ.
+            files = (path for path in (tmp_path / out).rglob("*") if path.is_file() and path.suffix != ".pdf")
+            there = {str(path.relative_to(tmp_path / out)): path.read_bytes() for path in files}
+            entries = clusters.entries(tmp_path / out / "ndp/fig7-quick/results")
+            for name in [name for name in there if name.endswith(("manifest.json", "run.json"))]:
+                there[name] = b""
+            made.append((there, entries, done.stdout))
+    assert made[0] == made[1]
+    assert {Path(name).suffix for name in made[0][0]} == {".csv", ".html", ".json", ".parquet", ".svg"}
+    assert len(made[0][1]) == 2
+
+
 def test_nobody_else_on_this_machine_can_use_local_workers() -> None:
     import distributed
     from distributed.security import Security
