@@ -223,7 +223,7 @@ def run(
         try:
             run_elsewhere(
                 path, tuple(overrides), where, seeds=seeds, on=on, options=on_options, limit_s=time_limit_wall_s,
-                resume=resume, command=line, tell=None if tell is True else tell,
+                resume=resume, command=line, report=None if tell is True else tell,
             )  # fmt: skip
         finally:
             if shown is not None:

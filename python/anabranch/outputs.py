@@ -141,6 +141,9 @@ def finished(folder: Path) -> dict[str, str]:
         pass
     found = {}
     homes = [home for home in sorted(folder.glob("runs/p*"), key=str) if (home / "flows.parquet").is_file()]
+    if places.is_url(folder):
+        # A client that was killed while it moved runs has left some under these names.
+        homes += [home for home in sorted(folder.glob("runs/.p*"), key=str) if (home / "run.json").is_file()]
     for home, content in zip(homes, places.contents([home / "run.json" for home in homes]), strict=True):
         try:
             entry = json.loads(content or b"")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 SCENARIO = """\
@@ -55,6 +58,14 @@ core.Sweep.run_one = run_one
 """Makes some runs fail on the workers that load it, and the others take longer."""
 
 
+def forked_workers() -> AbstractContextManager[Any]:
+    """Within it, processes of ``local:N`` are forked as well; by default each of them imports all that it needs."""
+    import dask
+
+    forked: AbstractContextManager[Any] = dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    return forked
+
+
 def until(true: Callable[[], object], what: str, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not true():
@@ -62,12 +73,61 @@ def until(true: Callable[[], object], what: str, seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
+FORKS = multiprocessing.get_context("forkserver")
+"""Imports Dask once, which takes longer than most tests, and forks every scheduler and worker."""
+FORKS.set_forkserver_preload(["distributed.cli.dask_scheduler", "distributed.cli.dask_worker"])
+
+SETTINGS = {
+    # By default runs are retried three times, each time with a new worker: seconds.
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+    "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD": "forkserver",
+}
+
+
+def _dask(kind: str, argv: list[str], log: str, environment: dict[str, str]) -> None:
+    """What a forked process does: `dask scheduler` or `dask worker`."""
+    import dask
+
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(environment)
+    dask.config.refresh()
+    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    for stream in (1, 2):
+        os.dup2(file, stream)
+    importlib.import_module(f"distributed.cli.dask_{kind}").main(argv, prog_name=f"dask {kind}")
+
+
+class Forked:
+    """A forked process, as `subprocess.Popen` has it."""
+
+    def __init__(self, kind: str, argv: list[str], log: str, environment: dict[str, str]) -> None:
+        self.process = FORKS.Process(target=_dask, args=(kind, argv, log, environment))
+        self.process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def wait(self, timeout: float) -> int:
+        self.process.join(timeout)
+        assert self.process.exitcode is not None, "it has not ended"
+        return self.process.exitcode
+
+
 class Cluster:
     """A scheduler, and workers that come and go."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Forked] = []
         self.port = 0
         self.start()
 
@@ -80,8 +140,7 @@ class Cluster:
             "127.0.0.1",
             "--port",
             str(self.port),
-            "--dashboard-address",
-            "127.0.0.1:0",
+            "--no-dashboard",
             "--scheduler-file",
             str(file),
         )
@@ -101,8 +160,7 @@ class Cluster:
                 "127.0.0.1",
                 "--nthreads",
                 str(threads),
-                "--dashboard-address",
-                "127.0.0.1:0",
+                "--no-dashboard",
                 "--nanny" if nanny else "--no-nanny",
                 "--preload",
                 str(script),
@@ -115,13 +173,10 @@ class Cluster:
         """Wait until all workers are there."""
         until(lambda: (self.folder / "log").read_text().count("Registered to") >= len(self.workers), "no worker")
 
-    def dask(self, *argv: str) -> subprocess.Popen[bytes]:
-        code = "import sys; from dask.__main__ import main; sys.argv[0] = 'dask'; main()"
-        with (self.folder / "log").open("ab") as log:
-            line = [sys.executable, "-c", code, *argv]
-            # Of its own accord it begins runs three times more, each time with a new worker: seconds.
-            few = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
-            return subprocess.Popen(line, stdout=log, stderr=log, env=few, start_new_session=True)
+    def dask(self, kind: str, *argv: str) -> Forked:
+        log = self.folder / "log"
+        log.touch()
+        return Forked(kind, list(argv), str(log), {**os.environ, **SETTINGS})
 
     def end(self) -> None:
         for process in (*self.workers, self.scheduler):
@@ -129,10 +184,12 @@ class Cluster:
         self.workers.clear()
 
 
-def end(process: subprocess.Popen[Any]) -> None:
+def end(process: subprocess.Popen[Any] | Forked) -> None:
     """Kill a process and those that it started."""
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # one that has just begun has no group yet
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
     process.wait(timeout=30)
 
 

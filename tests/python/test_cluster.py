@@ -119,7 +119,7 @@ def test_a_scheduler_that_stays_away_is_an_error_and_resume_goes_on(
     def end() -> None:
         clusters.end(cluster.scheduler)
 
-    with pytest.raises(ClusterError, match=r"the scheduler is gone for 1 s: \d+ of 40 runs are done and kept"):
+    with pytest.raises(ClusterError, match=r"the scheduler has been gone for 1 s: \d+ of 40 runs are done and kept"):
         anabranch.run(
             alone / "a.toml", out=tmp_path / "r", on=cluster.address, on_options=options(tmp_path, wait_s=1),
             progress=after(5, end),
@@ -171,7 +171,7 @@ def test_kills_at_random_points_cost_nothing(tmp_path: Path, kills: int) -> None
     alone = anabranch.run(tmp_path / "a.toml", out=tmp_path / "alone", threads=1)
     chance = random.Random(kills)
     killed, due = [0], [2]
-    with start.connected("local:2") as connection:
+    with clusters.forked_workers(), start.connected("local:2") as connection:
 
         def tell(state: Mapping[str, Any]) -> bool:
             if killed[0] < kills and state["runs_done"] >= due[0]:
@@ -190,7 +190,7 @@ def test_kills_at_random_points_cost_nothing(tmp_path: Path, kills: int) -> None
 
 
 def test_an_unreachable_scheduler_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anabranch.cluster.start.CONNECT", 1.0)
+    monkeypatch.setattr("anabranch.cluster.start.CONNECT_TIMEOUT_S", 1.0)
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     with pytest.raises(AnabranchError, match="no scheduler answers there"):
         anabranch.run(tmp_path / "a.toml", out=tmp_path / "r", on="tcp://127.0.0.1:1")
@@ -250,7 +250,7 @@ def test_a_handle_tells_how_far_a_sweep_is_and_stops_it(alone: Path, cluster: cl
 
 
 def test_a_handle_raises_what_went_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anabranch.cluster.start.CONNECT", 1.0)
+    monkeypatch.setattr("anabranch.cluster.start.CONNECT_TIMEOUT_S", 1.0)
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     sweep = anabranch.sweep(tmp_path / "a.toml", on="tcp://127.0.0.1:1", out=tmp_path / "r")
     with pytest.raises(ClusterError, match="no scheduler answers there"):

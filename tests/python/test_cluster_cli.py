@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import clusters
@@ -21,7 +22,6 @@ from anabranch.errors import AnabranchError, ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 LONG = clusters.SCENARIO.replace("sessions = 30", "sessions = 20000")
 """40 runs of half a second."""
@@ -62,6 +62,45 @@ def test_processes_of_this_machine_make_the_same_and_say_little(tmp_path: Path) 
     assert clusters.tables(tmp_path / "r") == clusters.tables(tmp_path / "alone")
 
 
+def test_an_experiment_of_a_paper_is_the_same_on_processes_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = []
+    with clusters.forked_workers():
+        for out, how in (("alone", ("--threads", "1")), ("local", ("--on", "local:2"))):
+            done = CliRunner().invoke(app, ["reproduce", "ndp/fig7", "--quick", "--out", out, *how])
+            assert done.exit_code == 0, done.output
+            # What took how long, and a PDF's date, differ.
+            files = (path for path in (tmp_path / out).rglob("*") if path.is_file() and path.suffix != ".pdf")
+            there = {str(path.relative_to(tmp_path / out)): path.read_bytes() for path in files}
+            entries = clusters.entries(tmp_path / out / "ndp/fig7-quick/results")
+            for name in [name for name in there if name.endswith(("manifest.json", "run.json"))]:
+                there[name] = b""
+            made.append((there, entries, done.stdout))
+    assert made[0] == made[1]
+    assert {Path(name).suffix for name in made[0][0]} == {".csv", ".html", ".json", ".parquet", ".svg"}
+    assert len(made[0][1]) == 2
+
+
+def test_nobody_else_on_this_machine_can_use_local_workers() -> None:
+    import distributed
+    from distributed.security import Security
+
+    with clusters.forked_workers(), start.connected("local:1") as connection:
+        connection.wait_for_workers()
+        address = connection.client.scheduler.address
+        (worker,) = connection.workers()
+        for place in (address, worker):
+            assert place.startswith("tls://127.0.0.1:")
+        # Without a certificate, and with one that somebody else has made.
+        with pytest.raises(OSError, match=r"Timed out|TCP|TLS"):
+            distributed.Client(address.replace("tls", "tcp"), timeout=1, set_as_default=False)
+        with pytest.raises(OSError, match=r"Timed out|TCP|TLS"):
+            distributed.Client(address, security=Security.temporary(), timeout=1, set_as_default=False)
+        assert connection.client.submit(sum, [1, 2]).result(timeout=30) == 3
+
+
 def test_ctrl_c_stops_the_workers_and_leaves_what_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(LONG)
     line = [sys.executable, "-m", "anabranch", "run", "a.toml", "--out", "r", "--no-report", "--on", "local:1"]
@@ -92,7 +131,8 @@ def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path, monkey
     (tmp_path / "a.toml").write_text(f'{text}[run]\nmemory_limit = "60KB"\n')
     monkeypatch.chdir(tmp_path)
     command = ["run", "a.toml", "--out", "r", "--no-report"]
-    done = CliRunner().invoke(app, [*command, "--on", "local:1"])
+    with clusters.forked_workers():
+        done = CliRunner().invoke(app, [*command, "--on", "local:1"])
     assert done.exit_code == 1, done.stderr
     assert "p000-s1: FAILED: no results: " in done.stderr, done.stderr
     assert "a.toml" in done.stderr
@@ -115,7 +155,24 @@ def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path, monkey
         (("--on", "local:0"), "error: --on local:0: expected"),
         (("--on", "ssh:hosts"), "error: --on ssh:hosts: cannot be read"),
         (("--on", "local:2", "--threads", "2"), "hint: --on local:4 starts 4 processes"),
-        (("--on", "local:2", "--on-options", "bad.toml"), "bad.toml: unknown key 'locl'"),
+        (
+            ("--on", "local:2", "--on-options", "bad.toml"),
+            "bad.toml:1: [locl]: unknown table; expected one of: local, ",
+        ),
+        (("--on", "local:2", "--on-options", "bad.toml"), "hint: did you mean `local`?"),
+        (
+            ("--on", "local:2", "--on-options", "sweep.toml"),
+            "sweep.toml:2: [sweep] retrys: unknown key; expected one of: ",
+        ),
+        (("--on", "local:2", "--on-options", "sweep.toml"), "hint: did you mean `retries`?"),
+        (("--on", "local:2", "--on-options", "value.toml"), "value.toml: [sweep] wait_s = 'long': expected a number"),
+        (("--on", "local:2", "--on-options", "local.toml"), "local.toml:3: [local] memory_limt: unknown key; expected"),
+        (("--on", "local:2", "--on-options", "local.toml"), "hint: did you mean `memory_limit`?"),
+        (("--on", "ssh:two", "--on-options", "ssh.toml"), "ssh.toml:2: [ssh.worker_options] nthread: unknown key"),
+        (("--on", "ssh:two", "--on-options", "ssh.toml"), "hint: did you mean `nthreads`?"),
+        (("--on", "slurm", "--on-options", "slurm.toml"), "slurm.toml:2: [slurm] job_extra_directive: unknown key"),
+        (("--on", "slurm", "--on-options", "slurm.toml"), "expected one of the arguments of Dask's SLURMCluster:\n"),
+        (("--on", "slurm", "--on-options", "slurm.toml"), "hint: did you mean `job_extra_directives`?"),
         (("--on", "local:2", "--on-options", "none.toml"), "none.toml: cannot be read"),
         (("--on-options", "bad.toml"), "error: --on-options says how to use --on, which is missing"),
         (("--time-limit-wall", "soon"), "error: --time-limit-wall soon: expected a duration such as 90s"),
@@ -125,8 +182,16 @@ def test_failed_runs_are_listed_and_the_exit_code_says_so(tmp_path: Path, monkey
 def test_what_makes_no_sense_is_an_error(tmp_path: Path, argv: tuple[str, ...], told: str) -> None:
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     (tmp_path / "bad.toml").write_text("[locl]\n")
+    (tmp_path / "sweep.toml").write_text("[sweep]\nretrys = 2\n")
+    (tmp_path / "value.toml").write_text('[sweep]\nwait_s = "long"\n')
+    (tmp_path / "local.toml").write_text('# Local processes.\n[local]\nmemory_limt = "8GB"\n')
+    (tmp_path / "ssh.toml").write_text("[ssh]\nworker_options = { n_workers = 2, nthread = 1 }\n")
+    (tmp_path / "slurm.toml").write_text('[slurm]\njob_extra_directive = ["--exclusive"]\n')
+    (tmp_path / "two").write_text("head\nnode\n")
+    (tmp_path / "sbatch").touch(mode=0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
+        patch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         done = CliRunner().invoke(app, ["run", "a.toml", *argv])
     assert done.exit_code == 2, done.output
     assert told in done.stderr
@@ -232,4 +297,4 @@ def test_a_scenario_travels_with_its_files(tmp_path: Path) -> None:
     there = Unpacked(package, away)
     assert there.file.is_relative_to(away)
     assert there.sweep.hash("p000-s1") == here.hash("p000-s1")
-    assert there.spelt(f"{there.file}:3: wrong") == f"{file}:3: wrong"
+    assert there.with_client_path(f"{there.file}:3: wrong") == f"{file}:3: wrong"

@@ -23,10 +23,10 @@ import upath
 import anabranch
 from anabranch import core
 from anabranch.cli.progress import describe
-from anabranch.cluster import conduct, start, target, work
+from anabranch.cluster import dispatch, start, target, work
 from anabranch.cluster import run as runs_elsewhere
-from anabranch.cluster.conduct import Conductor
 from anabranch.cluster.destination import Destination
+from anabranch.cluster.dispatch import Dispatcher
 from anabranch.cluster.package import pack
 from anabranch.cluster.start import Connection
 from anabranch.cluster.target import Settings
@@ -89,9 +89,9 @@ def connection(*workers: dict[str, Any], wait_s: float | None = None) -> Connect
     return Connection(Client(*workers), Settings(wait_s=wait_s), None)
 
 
-def conductor(scenario: Path, connected: Connection, place: Destination) -> Conductor:
+def dispatcher(scenario: Path, connected: Connection, place: Destination) -> Dispatcher:
     runs = anabranch.plan(scenario).runs
-    return Conductor(
+    return Dispatcher(
         connected, pack(place.sweep, str(scenario), (), None), place, {run.run: run.hash for run in runs},
         limit_s=None, memory={run.run: run.memory_bytes for run in runs},
     )  # fmt: skip
@@ -120,16 +120,16 @@ def test_a_run_at_its_limit_takes_its_place_though_its_report_was_lost(scenario:
     endless = ("workload.0.sessions=20000", "transport.name=ndp", "run.memory_limit=100GB")
     place = destination(scenario, tmp_path / "r", endless)
     (run,) = place.open(anabranch.plan(scenario, endless).runs, ["one"], resume=False)
-    order = work.Order(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 0.05, 0)
-    first, _ = work._make(place.sweep, order, tmp_path, lambda _: True)
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 0.05, 0)
+    first, _ = work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert json.loads(first)["status"] == "wall_limit"
     # Made again: found there; or, if it came there meanwhile, the second one gives way.
-    there, _ = work._make(place.sweep, order, tmp_path, lambda _: True)
+    there, _ = work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert json.loads(there) == json.loads(first)
     draft = tmp_path / "r/runs/.p000-s1.deadbeef.part"
     draft.mkdir()
     (draft / "run.json").write_text(first)
-    settled = work.settle(draft, tmp_path / "r/runs" / run, "{}", order.hash)
+    settled = work.publish(draft, tmp_path / "r/runs" / run, "{}", request.hash)
     assert json.loads(settled) == json.loads(first)
     place.close()
 
@@ -147,12 +147,12 @@ def test_runs_that_no_worker_has_the_memory_for_are_an_error_before_anything_run
 def test_runs_that_no_worker_takes_end_the_sweep(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conduct, "TICK", 0.01)
-    monkeypatch.setattr(conduct, "LOOK", 0.01)
-    monkeypatch.setattr(conduct, "STOP", 0.0)
+    monkeypatch.setattr(dispatch, "POLL_S", 0.01)
+    monkeypatch.setattr(dispatch, "WORKERS_POLL_S", 0.01)
+    monkeypatch.setattr(dispatch, "STOP_TIMEOUT_S", 0.0)
     connected = connection({"resources": {"memory": 64}}, {"resources": {"memory": 10}}, wait_s=0.1)
-    sweep = conductor(scenario, connected, destination(scenario, tmp_path / "r"))
-    with pytest.raises(ClusterError, match=r"no worker takes p000-s1 for 0 s, .*: 0 of 2 runs are done"):
+    sweep = dispatcher(scenario, connected, destination(scenario, tmp_path / "r"))
+    with pytest.raises(ClusterError, match=r"no worker has accepted p000-s1 for 0 s, .*: 0 of 2 runs are done"):
         sweep.run(["p000-s1", "p001-s1"], lambda _: True)
     assert connected.client.topics == []
     # No run waits for more than there is.
@@ -181,7 +181,7 @@ def test_a_sweep_without_workers_tells_that_it_waits_and_can_be_interrupted(
     assert sweep.results.manifest.runs[0].status == "interrupted"
 
 
-@pytest.mark.parametrize(("kind", "command"), target.QUEUES.items())
+@pytest.mark.parametrize(("kind", "command"), target.BATCH_SYSTEMS.items())
 def test_a_batch_system_that_is_not_there_is_named(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, command: str
 ) -> None:
@@ -227,12 +227,12 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
     place = destination(scenario, cast("Path", url))
     place.open(runs, ["one"], resume=False)
     away.append(True)
-    place.fail("p000-s1", "first")
-    assert "memory://" in str(place.trouble)
-    assert "GoneError: connection refused" in str(place.trouble)
+    place.record_failure("p000-s1", "first")
+    assert "memory://" in str(place.copy_error)
+    assert "GoneError: connection refused" in str(place.copy_error)
     away.clear()
-    place.fail("p001-s1", "second")
-    assert place.trouble is None
+    place.record_failure("p001-s1", "second")
+    assert place.copy_error is None
     there = json.loads((url / "manifest.json").read_text())
     assert [run["message"] for run in there["runs"]] == ["first", "second"]
     place.close()
@@ -241,7 +241,7 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
     place = destination(scenario, cast("Path", url))
     place.open(runs, ["one"], resume=False)
     away.append(True)
-    place.fail("p000-s1", "first")
+    place.record_failure("p000-s1", "first")
     with pytest.raises(StoreError, match=r"memory://.* cannot be reached \(GoneError"):
         place.close()
     assert place.staging is not None
@@ -261,7 +261,7 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
 
 def test_jobs_may_wait_in_their_queue_as_long_as_it_takes() -> None:
     client = Client()
-    assert Connection(client, Settings(), None).wait_for_worker_s == target.WAIT
+    assert Connection(client, Settings(), None).wait_for_worker_s == target.DEFAULT_WAIT_S
     assert Connection(client, Settings(), None, queued=True).wait_for_worker_s == inf
     assert Connection(client, Settings(wait_s=5), None, queued=True).wait_for_worker_s == 5
     with pytest.raises(ClusterError, match="no worker came to tcp://nowhere:1 in 0 s"):
@@ -276,7 +276,7 @@ def test_nothing_that_belongs_to_the_caller_stays_changed(monkeypatch: pytest.Mo
     name, level = "distributed.scheduler.allowed-failures", logging.getLogger("distributed").level
     before, seen = dask.config.get(name), []
     monkeypatch.setattr(distributed, "Client", Client)
-    monkeypatch.setattr(start, "quiet", lambda: pytest.fail("a client's messages are its owner's"))
+    monkeypatch.setattr(start, "silence_dask", lambda: pytest.fail("a client's messages are its owner's"))
     client = Client()
     with start.connected(client) as connected:
         assert connected.client is client
@@ -288,7 +288,7 @@ def test_nothing_that_belongs_to_the_caller_stays_changed(monkeypatch: pytest.Mo
         raise RuntimeError("no")
 
     monkeypatch.setattr(start, "_started", started)
-    monkeypatch.setattr(start, "quiet", lambda: None)
+    monkeypatch.setattr(start, "silence_dask", lambda: None)
     there = target.Target("local:1", "local", settings=Settings(retries=17))
     with pytest.raises(ClusterError, match="cannot be started"), start.connected(there):
         pass
@@ -301,9 +301,9 @@ def test_a_folder_that_a_worker_may_not_write_is_written_by_the_client(
 ) -> None:
     place = destination(scenario, tmp_path / "r")
     run, _ = place.open(anabranch.plan(scenario).runs, ["one"], resume=False)
-    order = work.Order(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), None, 10**9)
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), None, 10**9)
     monkeypatch.setattr("os.access", lambda path, _: path != tmp_path / "r/runs")
-    _, files = work._make(place.sweep, order, tmp_path, lambda _: True)
+    _, files = work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert files is not None
     assert {"flows.parquet", "links.parquet", "run.json"} <= files.keys()
     assert list((tmp_path / "r/runs").iterdir()) == []
@@ -323,11 +323,11 @@ def test_a_scenario_is_hashed_once(scenario: Path) -> None:
 def test_a_scenario_that_ends_every_worker_ends_the_sweep(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conduct, "TICK", 0.0)
-    monkeypatch.setattr(conduct, "STOP", 0.0)
+    monkeypatch.setattr(dispatch, "POLL_S", 0.0)
+    monkeypatch.setattr(dispatch, "STOP_TIMEOUT_S", 0.0)
     monkeypatch.setattr(Future, "status", "error")
     connected = connection({"resources": {}})
-    sweep = conductor(scenario, connected, destination(scenario, tmp_path / "r"))
+    sweep = dispatcher(scenario, connected, destination(scenario, tmp_path / "r"))
     with pytest.raises(ClusterError, match=r"the scenario was lost with its workers 4 times, .*: 0 of 2 runs are done"):
         sweep.run(["p000-s1", "p001-s1"], lambda _: True)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import clusters
 import howtos
+import pytest
 from typer.testing import CliRunner
 
 import anabranch
@@ -16,9 +17,8 @@ from anabranch.cli.main import app
 from anabranch.cluster import target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
-    import pytest
 
 PAGE = howtos.ROOT / "docs/how-to/run-on-a-cluster.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -31,6 +31,12 @@ def files() -> dict[str, str]:
 def commands() -> list[str]:
     blocks = re.findall(r"^```console\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
     return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def _forked() -> Iterator[None]:
+    with clusters.forked_workers():
+        yield
 
 
 def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,9 +59,7 @@ def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatc
         return text
 
     try:
-        worker = cluster.dask(
-            *shlex.split(real(dask[1]))[1:], "--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"
-        )
+        worker = cluster.dask(*shlex.split(real(dask[1]))[1:], "--host", "127.0.0.1", "--no-dashboard")
         cluster.workers.append(worker)
         ours = [line for line in lines if line.startswith("anabranch ") and "slurm" not in line]
         assert len(ours) == 4
@@ -84,10 +88,10 @@ def test_its_options_are_read(tmp_path: Path) -> None:
     slurm = target.read("slurm", tmp_path / "cluster.toml")
     assert slurm.workers == 4
     # The page says what is so by default, but for jobs.
-    assert slurm.settings == target.Settings(wait_s=target.WAIT)
+    assert slurm.settings == target.Settings(wait_s=target.DEFAULT_WAIT_S)
     assert target.read("local:2", tmp_path / "cluster.toml").options == {"memory_limit": "8GB"}
 
 
 def test_the_table_names_every_target() -> None:
-    for kind in ("local:4", "tcp://", *target.QUEUES, "ssh:"):
+    for kind in ("local:4", "tcp://", *target.BATCH_SYSTEMS, "ssh:"):
         assert f"`{kind}" in TEXT

@@ -12,7 +12,8 @@ import pytest
 
 import anabranch
 from anabranch import places, stats
-from anabranch.errors import AnabranchError
+from anabranch.cluster import lock
+from anabranch.errors import AnabranchError, ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +93,27 @@ def test_another_experiment_is_not_deleted(workers: clusters.Cluster, bucket: st
     (places.place(url) / "notes.txt").write_text("mine")
     with pytest.raises(AnabranchError, match="is not part of an experiment"):
         anabranch.run(tmp_path / "a.toml", ["repeat=1"], out=url, on=workers.address)
+
+
+def test_a_sweep_that_loses_its_lock_stops(
+    workers: clusters.Cluster, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(clusters.SCENARIO)
+    url = f"{bucket}/lost"
+    monkeypatch.setattr(lock, "CHECK_EVERY_S", 0.0)
+
+    def tell(state: Mapping[str, Any]) -> bool:
+        if state["runs_done"] >= 2:
+            (places.place(url) / lock.NAME).unlink(missing_ok=True)
+        return True
+
+    with pytest.raises(ClusterError, match="the lock of this sweep was removed; this command has stopped"):
+        anabranch.run(tmp_path / "a.toml", ["repeat=4"], out=url, on=workers.address, progress=tell)
+    kept = [name for name in objects(url) if name.endswith("run.json")]
+    assert 2 <= len(kept) < 8
+    results = anabranch.run(tmp_path / "a.toml", ["repeat=4"], out=url, on=workers.address, resume=True)
+    assert [run.status for run in results.manifest.runs] == ["complete"] * 8
+    assert not any(name.startswith(".") for name in objects(url))
 
 
 def test_urls_that_are_none_of_an_object_store_are_refused(tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from anabranch import places, speed, units
+from anabranch.cli.progress import Style
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -49,12 +50,19 @@ class How:
         What they are made on instead, and a file with options for it.
     limit_s
         Wall-clock seconds that each run may take.
+    progress
+        How progress is reported.
     """
 
     threads: int = 0
     on: str | None = None
     options: Path | None = None
     limit_s: float | None = None
+    progress: Style = Style.AUTO
+
+    def about(self, on: object) -> dict[str, Any]:
+        """What the first line of progress says of what the runs are made on, once that is `connected`."""
+        return {"on": self.on, "dashboard": getattr(on, "dashboard", None)}
 
     def out(self, out: str) -> Path:
         """Open the place of the results.
@@ -89,12 +97,14 @@ class How:
         from anabranch.cluster.start import connected  # noqa: PLC0415 - Dask takes a second
 
         with connected(self.on, self.options) as connection:
-            if connection.dashboard:
+            if connection.dashboard and self.progress is not Style.JSON:
                 err.print(f"dashboard: {connection.dashboard}", markup=False)
             yield connection
 
 
-def chosen(on: str | None, options: Path | None, limit: str | None, *, threads: int) -> How:
+def chosen(
+    on: str | None, options: Path | None, limit: str | None, *, threads: int, progress: Style = Style.AUTO
+) -> How:
     """Check the options of a command.
 
     Raises
@@ -110,7 +120,7 @@ def chosen(on: str | None, options: Path | None, limit: str | None, *, threads: 
         from anabranch.cluster import target  # noqa: PLC0415 - few need it
 
         target.read(on, options)  # before anything is planned
-    return How(threads, on, options, None if limit is None else seconds(limit))
+    return How(threads, on, options, None if limit is None else seconds(limit), progress)
 
 
 def seconds(text: str) -> float:

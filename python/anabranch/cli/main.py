@@ -107,6 +107,7 @@ def run_command(
     on: Annotated[str | None, elsewhere.ON] = None,
     on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
     time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
+    progress_style: Annotated[progress.Style, progress.OPTION] = progress.Style.AUTO,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and how large they are, and stop.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
     resume: Annotated[
@@ -123,7 +124,7 @@ def run_command(
             out=str(outputs.default(file, chosen, seeds=seeds)) if out is None else out,
             as_json=as_json,
             seeds=seeds,
-            how=elsewhere.chosen(on, on_options, time_limit_wall, threads=threads),
+            how=elsewhere.chosen(on, on_options, time_limit_wall, threads=threads, progress=progress_style),
             dry_run=dry_run,
             report=not no_report,
             resume=resume,
@@ -267,6 +268,8 @@ def _run(
             err,
             total=len(plan.runs),
             remaining=progress.expected(missing, threads=how.threads),
+            style=how.progress,
+            about=how.about(on),
         )
     kept = [run for run in results.manifest.runs if run.status not in EMPTY]
     if kept:

@@ -11,9 +11,13 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from anabranch import units
+from anabranch.cli.progress_json import Lines
 from anabranch.cli.remaining import Remaining
 
 if TYPE_CHECKING:
@@ -31,6 +35,22 @@ TWICE = 0.5
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end a run in good order: Ctrl-C, `kill` and batch systems, a terminal that is closed."""
+
+
+class Style(StrEnum):
+    """How progress is reported on standard error."""
+
+    AUTO = "auto"
+    JSON = "json"
+    NONE = "none"
+
+
+OPTION = typer.Option(
+    "--progress",
+    help="How progress is reported on standard error: auto (a bar on a terminal, else a line now and then), json (one "
+    "object a line), or none.",
+    metavar="STYLE",
+)
 
 
 class Watch:
@@ -106,9 +126,15 @@ def expected(runs: Sequence[PlannedRun], *, threads: int, times: Times | None = 
 
 
 def watched(
-    start: Callable[[Watch], Results], console: Console, *, total: int, remaining: Remaining
+    start: Callable[[Watch], Results],
+    console: Console,
+    *,
+    total: int,
+    remaining: Remaining,
+    style: Style = Style.AUTO,
+    about: Mapping[str, Any] | None = None,
 ) -> tuple[Results, int | None]:
-    """Run an experiment, telling how far it is: with a bar on a terminal, else with a line now and then.
+    """Run an experiment and report its progress.
 
     Parameters
     ----------
@@ -120,6 +146,10 @@ def watched(
         Number of runs.
     remaining
         How long they will take.
+    style
+        How to report.
+    about
+        With `Style.JSON`: further fields of the first line.
 
     Returns
     -------
@@ -151,24 +181,42 @@ def watched(
     # What the caller ignores (nohup, a shell's background job) stays ignored.
     taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, interrupt) for number in taken}
+    lines = Lines(about or {}, total) if style is Style.JSON else None
     try:
         thread.start()
-        (_draw if console.is_terminal else _write)(watch, thread, console, total, remaining)
+        if lines is not None:
+            lines.follow(watch, thread, lambda state, now: _left(remaining, state, now))
+        else:
+            _shown(style, console)(watch, thread, console, total, remaining)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if lines is not None:
+        lines.end(outcome[0] if outcome else failure[0])
     if failure:
         raise failure[0]
     return outcome[0], watch.exit_code
 
 
-def _told(remaining: Remaining, state: Mapping[str, Any], now: float) -> None:
-    """Tell what is left to be done of a report; runs on other machines use none of this one's processors."""
+def _left(remaining: Remaining, state: Mapping[str, Any], now: float) -> float:
+    """Seconds that are left after a report; runs on other machines use none of this one's processors."""
     if "threads" in state:
         remaining.threads = max(1, state["threads"])
         remaining.told(state, now)
     else:
         remaining.told(state, now, time.process_time())
+    return remaining.seconds(now)
+
+
+def _shown(style: Style, console: Console) -> Callable[[Watch, threading.Thread, Console, int, Remaining], None]:
+    if style is Style.NONE:
+        return _wait
+    return _draw if console.is_terminal else _write
+
+
+def _wait(_watch: Watch, thread: threading.Thread, _console: Console, _total: int, _remaining: Remaining) -> None:
+    while thread.is_alive():
+        thread.join(0.2)  # without a timeout, no signal would be noticed
 
 
 def _write(watch: Watch, thread: threading.Thread, console: Console, total: int, remaining: Remaining) -> None:
@@ -176,8 +224,7 @@ def _write(watch: Watch, thread: threading.Thread, console: Console, total: int,
     while thread.is_alive():
         thread.join(0.2)
         now, state = time.monotonic(), watch.latest
-        _told(remaining, state, now)
-        left = remaining.seconds(now)
+        left = _left(remaining, state, now)
         if now - told >= pause(now - begun, left):
             told = now
             done = f"{state.get('runs_done', 0)} of {total} runs"
@@ -206,8 +253,7 @@ def _draw(watch: Watch, thread: threading.Thread, console: Console, total: int, 
         while thread.is_alive():
             thread.join(0.2)
             now, state = time.monotonic(), watch.latest
-            _told(remaining, state, now)
-            text = describe(state, remaining.seconds(now))
+            text = describe(state, _left(remaining, state, now))
             progress.update(task, completed=state.get("runs_done", 0), description=text)
 
 

@@ -66,6 +66,7 @@ def reproduce_command(
     on: Annotated[str | None, elsewhere.ON] = None,
     on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
     time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
+    progress_style: Annotated[progress.Style, progress.OPTION] = progress.Style.AUTO,
     out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.", metavar="DIR")] = Path(
         "out/reproduce"
     ),
@@ -100,7 +101,7 @@ def reproduce_command(
     with errors():
         if record:
             bundle.clone("--record")  # before hours of runs
-        how = elsewhere.chosen(on, on_options, time_limit_wall, threads=threads)
+        how = elsewhere.chosen(on, on_options, time_limit_wall, threads=threads, progress=progress_style)
         if decode_table is not None and (record or check or list_):
             raise AnabranchError("--decode-table does not go with --list, --record or --check: those are the papers'")
         if list_:
@@ -216,6 +217,8 @@ def _run(job: Job, how: elsewhere.How, on: object, err: Console, *, fresh: bool)
             threads=how.threads,
             times=estimate.known(job.experiment.name, quick=job.quick),
         ),
+        style=how.progress,
+        about={"experiment": job.experiment.name, **how.about(on)},
     )
     runs, waiting = results.manifest.runs, len(results.manifest.waiting)
     if code is not None or waiting:

@@ -1,7 +1,7 @@
-"""A scenario on its way to other machines: its text, its settings, and the files that it names.
+"""A scenario packed for other machines: its text, its settings, and the files that it names.
 
-A worker unpacks it once and keeps it. Whether it has the same scenario as the client is checked for every run by the
-run's hash, which covers the files, too.
+A worker unpacks it once and keeps it. For every run the worker compares its own content hash, which covers the files,
+with the client's.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path, PurePath
 from anabranch import core
 from anabranch.errors import ClusterError, ScenarioError
 
-MOST = 4
-"""Scenarios that a worker keeps unpacked."""
+MAX_UNPACKED = 4
+"""Scenarios that a worker keeps unpacked at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A scenario with all that it needs.
+    """A scenario with all files that it names.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Package:
     overrides, seeds
         Settings that replace its own.
     data
-        The files that it names, by their names relative to its folder. Files with absolute names are looked for on each
+        The files that it names relative to its folder, and their content. Files with absolute names are read on each
         machine.
     digest
         Hash of all of it.
@@ -71,15 +71,15 @@ class Unpacked:
     Parameters
     ----------
     package
-        What the client sent.
+        The package from the client.
     scratch
-        Folder of the worker for what it needs for itself.
+        Scratch folder of the worker.
     """
 
     def __init__(self, package: Package, scratch: Path) -> None:
         self.package = package
         self.folder = Path(tempfile.mkdtemp(prefix="scenario-", dir=scratch))
-        # `../sizes.csv` has its place, too.
+        # Leave room for names such as `../sizes.csv`.
         depth = max((PurePath(name).parts.count("..") for name, _ in package.data), default=0)
         base = self.folder.joinpath(*["d"] * depth)
         base.mkdir(parents=True, exist_ok=True)
@@ -93,8 +93,8 @@ class Unpacked:
             place.write_bytes(content)
         self.sweep = core.Sweep(str(self.file), package.overrides, package.seeds)
 
-    def spelt(self, message: str) -> str:
-        """A message of the core, with the scenario's name as its author knows it."""
+    def with_client_path(self, message: str) -> str:
+        """A message of the core with the scenario's path on the client in place of the path here."""
         return message.replace(str(self.file), self.package.file)
 
 
@@ -107,7 +107,7 @@ def unpacked(package: Package, scratch: Path) -> Unpacked:
     with _lock:
         digest = package.digest
         if digest not in _kept:
-            while len(_kept) >= MOST:
+            while len(_kept) >= MAX_UNPACKED:
                 del _kept[next(iter(_kept))]
             _kept[digest] = Unpacked(package, scratch)
         return _kept[digest]

@@ -1,4 +1,4 @@
-"""A scenario's runs on other processes or machines, from its file to its results."""
+"""A sweep on a Dask cluster, from scenario file to results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from anabranch import api, core, units
-from anabranch.cluster.conduct import Conductor
 from anabranch.cluster.destination import Destination
+from anabranch.cluster.dispatch import Dispatcher
 from anabranch.cluster.package import pack
 from anabranch.cluster.start import Connection, connected, most_memory
 from anabranch.errors import ClusterError
@@ -28,16 +28,16 @@ def run(
     limit_s: float | None,
     resume: bool,
     command: Sequence[str],
-    tell: Callable[[Mapping[str, Any]], bool] | None,
+    report: Callable[[Mapping[str, Any]], bool] | None,
 ) -> Mapping[str, str]:
-    """Make the runs of a scenario; returns those that failed, and why. `anabranch.run` documents the parameters.
+    """Run a sweep; returns the runs that failed, and why. `anabranch.run` documents the parameters.
 
     Raises
     ------
     ScenarioError
         If the scenario cannot be read or run.
     ClusterError
-        If what it is to run on cannot be used.
+        If the cluster cannot be used.
     OSError
         If results cannot be written.
     """
@@ -48,30 +48,30 @@ def run(
         destination = Destination(out, sweep)
         hashes = {one.run: one.hash for one in planned}
         memory = {one.run: one.memory_bytes for one in planned}
-        conductor = Conductor(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
+        dispatcher = Dispatcher(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
         try:
-            ready = connection.wait_for_workers(lambda: (tell or _on)(conductor.state()))
+            ready = connection.wait_for_workers(lambda: (report or _continue)(dispatcher.state()))
             if ready:
                 connection.check()
                 _fits(planned, connection)
-            # Interrupted before there was a worker, it has a manifest, too: of runs that were not begun.
+            # If interrupted before there was a worker, write a manifest as well: all its runs are interrupted.
             missing = destination.open(planned, command, resume=resume)
             if ready:
-                conductor.run(missing, tell or _on)
+                dispatcher.run(missing, report or _continue)
         except BaseException:
             with suppress(OSError):  # the first error says more
                 destination.close()
             raise
         destination.close()
-    return conductor.failed
+    return dispatcher.failed
 
 
-def _on(_state: Mapping[str, Any]) -> bool:
+def _continue(_state: Mapping[str, Any]) -> bool:
     return True
 
 
 def _fits(planned: Sequence[api.PlannedRun], connection: Connection) -> None:
-    """Check that some worker has the memory that the largest run needs, as far as that can be told before."""
+    """Check that some worker has enough memory for the largest run, by its estimate."""
     most = most_memory(connection.workers().values())
     largest = max(planned, key=lambda run: run.memory_bytes, default=None)
     if largest is not None and largest.memory_bytes > most:

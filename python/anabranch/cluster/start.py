@@ -1,4 +1,4 @@
-"""From a target to a client of Dask with workers behind it; and their end."""
+"""Starts or reaches a Dask cluster for a target, and shuts down what it started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import core
 from anabranch.cluster import target as targets
-from anabranch.cluster.target import QUEUES, WAIT, Settings, Target
+from anabranch.cluster.options import check_names, parameters
+from anabranch.cluster.target import BATCH_SYSTEMS, DEFAULT_WAIT_S, Settings, Target
 from anabranch.cluster.work import differences
 from anabranch.errors import ClusterError
 from anabranch.places import INSTALL
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
 
     from distributed import Client
 
-CONNECT = 15.0
-"""Seconds that a scheduler may take to answer at first."""
+CONNECT_TIMEOUT_S = 15.0
+"""Seconds that a scheduler may take to accept the connection."""
 
-NAMED = 5
-"""Workers that an error names."""
+MAX_NAMED = 5
+"""Workers that an error names at most."""
 
-DEAF = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-"""What processes of this machine begin with: a terminal sends Ctrl-C to them, too, but this one stops them."""
+IGNORE_SIGINT = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+"""Preload of local workers: a terminal sends Ctrl-C to them, too, but it is the client that stops them."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -47,23 +48,23 @@ def _import(name: str) -> ModuleType:
 
 
 def prepare(on: object) -> None:
-    """Do what only a main thread can do before a sweep begins in another one.
+    """Do what only the main thread may do, before a sweep begins in another thread.
 
     Raises
     ------
     ClusterError
-        If it is a batch system that this machine has no command of, or Dask is not installed.
+        If it is a batch system whose commands are not on this machine, or Dask is not installed.
     """
     kind = on.kind if isinstance(on, Target) else on
-    if isinstance(kind, str) and kind in QUEUES:
+    if isinstance(kind, str) and kind in BATCH_SYSTEMS:
         _jobqueue(kind)
 
 
 def _jobqueue(kind: str) -> ModuleType:
-    """Dask's batch systems, if this machine has the commands of this one."""
-    if shutil.which(QUEUES[kind]) is None:
+    """The module `dask_jobqueue`, if this machine has the commands of the batch system."""
+    if shutil.which(BATCH_SYSTEMS[kind]) is None:
         raise ClusterError(
-            f"--on {kind}: this machine has no command `{QUEUES[kind]}`",
+            f"--on {kind}: this machine has no command `{BATCH_SYSTEMS[kind]}`",
             hint="call it where jobs are submitted: a login node, with the batch system's commands on PATH",
         )
     name = "dask_jobqueue"
@@ -75,12 +76,12 @@ def _jobqueue(kind: str) -> ModuleType:
     try:
         return _import(name)
     finally:
-        # It takes Ctrl-C for itself.
+        # Its import replaces the handler of Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 class Connection:
-    """A client of a scheduler, which can be lost and found again.
+    """A client of a scheduler, which reconnects when the scheduler was restarted.
 
     Parameters
     ----------
@@ -89,9 +90,9 @@ class Connection:
     settings
         How sweeps are conducted.
     address
-        The scheduler's, if it may be looked for again; None if it lives and dies with this process.
+        Address to reconnect to; None if the scheduler belongs to this process.
     cluster, scale
-        A cluster of Dask that was started here, and how large it is to be, as its method ``scale`` takes it.
+        A Dask cluster that was started here, and the arguments of its method ``scale`` for its full size.
     queued
         Whether workers are jobs that wait in a queue.
 
@@ -118,60 +119,60 @@ class Connection:
         self.address = address
         self.cluster = cluster
         self.scale = scale or {}
-        self.wait_s = WAIT if settings.wait_s is None else settings.wait_s
+        self.wait_s = DEFAULT_WAIT_S if settings.wait_s is None else settings.wait_s
         self.wait_for_worker_s = inf if queued and settings.wait_s is None else self.wait_s
-        self.own: list[Client] = []
-        """Clients that were made here, besides the first."""
+        self.reconnected: list[Client] = []
+        """Clients that were made to reconnect."""
 
     @property
     def dashboard(self) -> str | None:
-        """Address of the page that shows what the workers do; None if there is none."""
+        """URL of Dask's dashboard; None if there is none."""
         link = self.client.dashboard_link
         return str(link) if link else None
 
     def workers(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the scheduler says of each worker, by address; nothing if it does not answer."""
+        """The scheduler's information on each worker, by address; empty if it does not answer."""
         with suppress(OSError, TimeoutError, RuntimeError, ValueError):
             if self.client.status == "running":
                 return dict(self.client.scheduler_info(n_workers=-1)["workers"])
         return {}
 
     def processing(self) -> bool:
-        """Whether some worker has something to do; also where the scheduler does not answer."""
+        """Whether a worker has a task; assumed where the scheduler does not answer."""
         with suppress(OSError, TimeoutError, RuntimeError):
             return any(self.client.processing().values())
         return True
 
     def running(self) -> bool:
-        """Whether the scheduler is there."""
+        """Whether the client is connected to its scheduler."""
         return str(self.client.status) == "running"
 
-    def again(self) -> bool:
-        """Look for a scheduler that went away, once; whether it is there."""
+    def reconnect(self) -> bool:
+        """Try once to reconnect to a lost scheduler; returns whether there is a connection."""
         if self.running():
             return True
-        # A client looks for its scheduler for a while, and then closes itself.
+        # A client tries to reconnect by itself for a while, and then closes.
         if self.address is None or self.client.status != "closed":
             return False
         with suppress(OSError, TimeoutError):
-            self.client = _import("distributed").Client(self.address, timeout=CONNECT, set_as_default=False)
-            self.own.append(self.client)
+            self.client = _import("distributed").Client(self.address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
+            self.reconnected.append(self.client)
             return True
         return False
 
-    def replace(self) -> None:
-        """Ask for workers or jobs anew in the place of those that were lost."""
+    def rescale(self) -> None:
+        """Request workers or jobs in place of those that were lost."""
         if self.scale:
             with suppress(OSError, TimeoutError, RuntimeError):
                 self.cluster.scale(**self.scale)
 
     def check(self) -> None:
-        """Check that all workers have this machine's simulator.
+        """Check that all workers have the same simulator as this machine.
 
         Raises
         ------
         ClusterError
-            If one has another, or none, named by its address.
+            If one has another or none; the message names it by its address.
         """
         ours, bad = core.identity(), []
         for address, theirs in sorted(self.client.run(core.identity, on_error="return").items()):
@@ -182,19 +183,21 @@ class Connection:
             if differ is not None:
                 bad.append(f"worker {address}: {differ}")
         if bad:
-            more = [f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else []
+            more = [f"and {len(bad) - MAX_NAMED} more"] if len(bad) > MAX_NAMED else []
             raise ClusterError(
-                "\n".join(["not all workers have the simulator of this machine; nothing was run", *bad[:NAMED], *more]),
+                "\n".join(
+                    ["not all workers have the simulator of this machine; nothing was run", *bad[:MAX_NAMED], *more]
+                ),
                 hint="install the same version of anabranch everywhere",
             )
 
-    def wait_for_workers(self, go_on: Callable[[], bool] = lambda: True) -> bool:
-        """Wait for a first worker; returns False if it was interrupted.
+    def wait_for_workers(self, keep_waiting: Callable[[], bool] = lambda: True) -> bool:
+        """Wait for the first worker; returns False if interrupted.
 
         Parameters
         ----------
-        go_on
-            Asked a few times per second.
+        keep_waiting
+            Called a few times per second; False interrupts.
 
         Raises
         ------
@@ -203,7 +206,7 @@ class Connection:
         """
         deadline = time.monotonic() + self.wait_for_worker_s
         while not self.workers():
-            if not go_on():
+            if not keep_waiting():
                 return False
             if time.monotonic() > deadline:
                 raise ClusterError(
@@ -215,19 +218,19 @@ class Connection:
 
 
 def most_memory(workers: Iterable[Mapping[str, Any]]) -> float:
-    """The most bytes that a worker gives to one run, by its limit and by its resource ``memory``; infinite if any."""
+    """Bytes that the largest worker allows for one run, by its limit and its resource ``memory``; may be infinite."""
     most = [min(one["memory_limit"] or inf, one["resources"].get("memory", inf)) for one in workers]
     return max(most, default=inf)
 
 
 @contextmanager
 def connected(on: object, options: object = None) -> Iterator[Connection]:
-    """Connect to what a sweep is to run on, starting it if need be; what was started is ended.
+    """Connect to the cluster that a sweep runs on, starting it if needed; what was started is shut down at the end.
 
     Parameters
     ----------
     on
-        A target, as text or read; a client of Dask, which is used as it is and stays open; or a connection.
+        A target (as text, or read), a Dask client (used as it is, and left open), or a connection.
     options
         File with options, for a target in words.
 
@@ -248,28 +251,28 @@ def connected(on: object, options: object = None) -> Iterator[Connection]:
             )
         yield Connection(on, Settings(), None)
         return
-    quiet()
+    silence_dask()
     target = on if isinstance(on, Target) else targets.read(str(on), options if options is None else str(options))
     with _cluster(target) as (cluster, scale):
         address = None if cluster is not None else target.text
         try:
-            client = distributed.Client(cluster or address, timeout=CONNECT, set_as_default=False)
+            client = distributed.Client(cluster or address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         except (OSError, TimeoutError) as error:
             raise ClusterError(
                 f"--on {target.text}: no scheduler answers there ({type(error).__name__})",
                 hint="`dask scheduler` starts one and tells its address",
             ) from error
-        connection = Connection(client, target.settings, address, cluster, scale, queued=target.kind in QUEUES)
+        connection = Connection(client, target.settings, address, cluster, scale, queued=target.kind in BATCH_SYSTEMS)
         try:
             yield connection
         finally:
-            for one in (client, *connection.own):
+            for one in (client, *connection.reconnected):
                 with suppress(OSError, TimeoutError, RuntimeError):
                     one.close(timeout=5)
 
 
-def quiet() -> None:
-    """Keep Dask from telling on standard error what the sweep tells itself."""
+def silence_dask() -> None:
+    """Keep Dask's log off standard error: the sweep reports what matters itself."""
     for name in ("distributed", "asyncssh", "dask_jobqueue", "bokeh", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     # What differs in ways that matter is an error of ours.
@@ -291,7 +294,8 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
             cluster, scale = _started(target)
     except (TypeError, ValueError) as error:
         raise ClusterError(
-            f"[{target.kind}]: {error}", hint="its keys are the arguments of Dask's class: see its documentation"
+            f"{target.file}: [{target.kind}]: {error}",
+            hint="its values are those of Dask's class: see its documentation",
         ) from error
     except (OSError, RuntimeError, TimeoutError) as error:
         raise ClusterError(f"--on {target.text}: cannot be started ({type(error).__name__}: {error})") from error
@@ -302,24 +306,57 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
             cluster.close(timeout=10)
 
 
+def _certificates() -> Any:  # noqa: ANN401 - of Dask, which has no types
+    """Certificates for this cluster alone: other users of the machine reach its ports, but may not run anything."""
+    try:
+        return _import("distributed.security").Security.temporary()
+    except ImportError as error:
+        raise ClusterError(f"--on local needs the package cryptography ({error})", hint=INSTALL) from error
+
+
+def _check_options(target: Target, jobs: Any = None) -> None:  # noqa: ANN401 - of Dask, which has no types
+    """Check the names of options against the signatures of Dask's classes; `jobs` is the batch system's."""
+    distributed, ssh = _import("distributed"), _import("distributed.deploy.ssh")
+    worker = parameters(distributed.Nanny.__init__, distributed.Worker)
+    scheduler = parameters(distributed.Scheduler)
+    nested = {"worker_options": worker | {"n_workers"}, "scheduler_options": scheduler}
+    if target.kind == "local":
+        ours = {"n_workers", "processes", "security"}
+        known, what = (parameters(distributed.LocalCluster.__init__) | worker) - ours, "LocalCluster and Nanny"
+    elif target.kind == "ssh":
+        ours = {"hosts", "security"}
+        known, what = parameters(ssh.SSHCluster, distributed.SpecCluster.__init__) - ours, "SSHCluster"
+    else:
+        known, what = parameters(jobs.__init__, jobs.job_cls) | {"jobs"}, jobs.__name__
+    check_names(target.file, target.kind, target.options, known, f"Dask's {what}")
+    for name, keys in nested.items():
+        inner = target.options.get(name)
+        if isinstance(inner, dict):
+            check_names(target.file, f"{target.kind}.{name}", inner, keys, "Dask's " + name.partition("_")[0].title())
+
+
 def _started(target: Target) -> tuple[Any, Mapping[str, int]]:
     """A cluster, and how large it is to be."""
     if target.kind == "ssh":
+        _check_options(target)
         return _import("distributed").SSHCluster(list(target.hosts), **target.options), {}
-    if target.kind in QUEUES:
+    if target.kind in BATCH_SYSTEMS:
         jobqueue = _jobqueue(target.kind)
         kinds = {"slurm": jobqueue.SLURMCluster, "pbs": jobqueue.PBSCluster, "lsf": jobqueue.LSFCluster}
+        _check_options(target, kinds[target.kind])
         cluster = kinds[target.kind](**{"cores": 1, "memory": "4GB", **target.options})
         cluster.scale(jobs=target.workers)
         return cluster, {"jobs": target.workers}
-    options: dict[str, Any] = {
+    _check_options(target)
+    keywords: dict[str, Any] = {
         "threads_per_worker": 1,
         "host": LOOPBACK,
         "scheduler_port": 0,
         "dashboard_address": f"{LOOPBACK}:0",
         "silence_logs": logging.CRITICAL,
-        "preload": DEAF,
+        "preload": IGNORE_SIGINT,
+        "security": _certificates(),
         **target.options,
     }
-    cluster = _import("distributed").LocalCluster(n_workers=target.workers or None, processes=True, **options)
+    cluster = _import("distributed").LocalCluster(n_workers=target.workers or None, processes=True, **keywords)
     return cluster, {"n": len(cluster.worker_spec)}

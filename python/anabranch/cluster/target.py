@@ -1,4 +1,4 @@
-"""Where a sweep is to run: what ``--on`` and its options say, read and checked before anything starts."""
+"""Target of a sweep: ``--on`` and the file of ``--on-options``, parsed and checked before anything starts."""
 
 from __future__ import annotations
 
@@ -8,36 +8,37 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch.cluster.options import check_names
 from anabranch.errors import ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-QUEUES = {"slurm": "sbatch", "pbs": "qsub", "lsf": "bsub"}
-"""Batch systems, whose jobs become workers, and the commands that take jobs."""
+BATCH_SYSTEMS = {"slurm": "sbatch", "pbs": "qsub", "lsf": "bsub"}
+"""Batch systems, and the commands that submit their jobs."""
 
 ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://\S+")
 
 EXPECTED = "local:4, tcp://SCHEDULER:8786, slurm, pbs, lsf, or ssh:HOSTFILE"
 
 
-WAIT = 300.0
-"""Seconds to wait for a worker or a scheduler, if nothing else was said."""
+DEFAULT_WAIT_S = 300.0
+"""Default of `Settings.wait_s`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a sweep is conducted, whatever it runs on: section ``[sweep]`` of the options.
+    """Settings of a sweep, whatever it runs on: table ``[sweep]`` of the options.
 
     Attributes
     ----------
     retries
-        Times that a run is begun again after its worker died, before it is tried alone.
+        Times that a run is retried after its worker died, before it is quarantined for a last attempt.
     wait_s
-        Seconds to wait for a worker, and for a scheduler that went away; None: `WAIT`, and for jobs of batch systems,
-        which wait in queues, as long as it takes.
+        Seconds to wait for a worker, and for a lost scheduler; None: `DEFAULT_WAIT_S`, but no limit for jobs of batch
+        systems, which wait in queues.
     return_bytes
-        Most bytes of a run that a worker sends back where it does not see the folder of the results.
+        Limit of the bytes of a run that are sent back by a worker that does not see the result folder.
     """
 
     retries: int = 3
@@ -56,22 +57,24 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a sweep runs on.
+    """The cluster that a sweep runs on.
 
     Attributes
     ----------
     text
         As it was given.
     kind
-        ``local``, ``address``, one of `QUEUES`, or ``ssh``.
+        ``local``, ``address``, one of `BATCH_SYSTEMS`, or ``ssh``.
     hosts
         Of ``ssh``: the scheduler's host, then the workers'.
     workers
         Processes or jobs; of ``local`` and the batch systems.
     options
-        Further options, for Dask.
+        Keyword arguments of Dask's class.
     settings
-        How the sweep is conducted.
+        Settings of the sweep.
+    file
+        The file of the options, for messages.
     """
 
     text: str
@@ -80,43 +83,45 @@ class Target:
     workers: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
+    file: str = ""
 
 
 def read(text: str, file: str | Path | None = None) -> Target:
-    """Read what ``--on`` says.
+    """Parse ``--on`` and its options.
 
     Parameters
     ----------
     text
         ``local:4``, ``tcp://scheduler:8786``, ``slurm``, ``pbs``, ``lsf`` or ``ssh:HOSTFILE``.
     file
-        TOML file with options: a section for each kind, and ``[sweep]``.
+        TOML file with options: a table for each kind, and ``[sweep]``.
 
     Raises
     ------
     ClusterError
-        If it says nothing that is known.
+        If the target or an option is unknown.
 
     Examples
     --------
     >>> read("local:4").workers
     4
     """
+    name = "" if file is None else str(file)
     sections = {} if file is None else _sections(Path(file))
-    settings = _settings(sections.pop("sweep", {}), file)
+    settings = _settings(sections.pop("sweep", {}), name)
     kind, _, rest = text.partition(":")
-    options = dict(sections.get(kind, {}))
+    keywords = dict(sections.get(kind, {}))
     if ADDRESS.fullmatch(text):
-        return Target(text, "address", settings=settings)
+        return Target(text, "address", settings=settings, file=name)
     if kind == "local" and (not rest or re.fullmatch(r"[1-9]\d{0,3}", rest)):
-        return Target(text, kind, workers=int(rest or 0), options=options, settings=settings)
-    if kind in QUEUES and not rest:
-        jobs = options.pop("jobs", 1)
+        return Target(text, kind, workers=int(rest or 0), options=keywords, settings=settings, file=name)
+    if kind in BATCH_SYSTEMS and not rest:
+        jobs = keywords.pop("jobs", 1)
         if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
             raise ClusterError(f"{file}: [{kind}] jobs = {jobs!r}: expected the number of jobs to ask for")
-        return Target(text, kind, workers=jobs, options=options, settings=settings)
+        return Target(text, kind, workers=jobs, options=keywords, settings=settings, file=name)
     if kind == "ssh" and rest:
-        return Target(text, kind, hosts=_hosts(Path(rest)), options=options, settings=settings)
+        return Target(text, kind, hosts=_hosts(Path(rest)), options=keywords, settings=settings, file=name)
     hint = "see docs/how-to/run-on-a-cluster.md"
     if kind in {"k8s", "kubernetes"}:
         hint = "start a scheduler and workers there with the Dask operator, and give its address: tcp://..."
@@ -130,19 +135,20 @@ def _sections(file: Path) -> dict[str, dict[str, Any]]:
         raise ClusterError(f"{file}: cannot be read ({error})") from error
     except tomllib.TOMLDecodeError as error:
         raise ClusterError(f"{file}: not TOML ({error})") from error
-    known = ("sweep", "local", "ssh", *QUEUES)
+    known = ("sweep", "local", "ssh", *BATCH_SYSTEMS)
+    check_names(str(file), "", found, known)
     for name, section in found.items():
-        if name not in known or not isinstance(section, dict):
-            raise ClusterError(f"{file}: unknown key {name!r}: expected sections {', '.join(known)}")
+        if not isinstance(section, dict):
+            raise ClusterError(f"{file}: {name} = {section!r}: expected a table, [{name}]")
     return found
 
 
-def _settings(section: Mapping[str, Any], file: str | Path | None) -> Settings:
-    known = [known.name for known in fields(Settings)]
-    for name in section:
-        if name not in known:
-            raise ClusterError(f"{file}: [sweep] {name}: expected one of {', '.join(known)}")
-    return Settings(**section)
+def _settings(section: Mapping[str, Any], file: str) -> Settings:
+    check_names(file, "sweep", section, [known.name for known in fields(Settings)])
+    try:
+        return Settings(**section)
+    except ClusterError as error:
+        raise ClusterError(f"{file}: {error.message}") from error
 
 
 def _hosts(file: Path) -> tuple[str, ...]:

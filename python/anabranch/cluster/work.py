@@ -1,8 +1,8 @@
-"""What a worker does: makes one run, and puts it where the results belong.
+"""The worker's side: makes one run and stores its results.
 
-A run is made in a folder of its own, which gets its name when it is complete. Where the worker sees the folder of the
-results, it is drafted there and renamed; to an object store its files go one by one, ``run.json`` last; else they are
-sent back. What goes wrong comes back as an `Outcome`, in words: the client decides what it is worth.
+A run is written to a draft folder. Where the worker sees the result folder, the draft is there and is renamed when
+complete; to an object store its files are uploaded, ``run.json`` last; otherwise they are sent back to the client.
+Errors are returned in an `Outcome`, not raised: the client decides whether to retry.
 """
 
 from __future__ import annotations
@@ -18,39 +18,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import core, manifest, places
+from anabranch.cluster import lock
 from anabranch.cluster.package import Package, Unpacked, unpacked
 from anabranch.errors import AnabranchError, ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-EVERY = 1.0
-"""Seconds between two reports about a run."""
+REPORT_EVERY_S = 1.0
+"""Seconds between two progress reports of a run."""
 
-FINAL = "run.json"
-"""Written last: a run with it is complete."""
+ENTRY = "run.json"
+"""Entry of a run in its folder: written last and removed first, so that a run with it is complete."""
+
+
+class SupersededError(OSError):
+    """The client of this task is gone, and another sweep may write to its object store."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """One run that a worker is to make.
+class RunRequest:
+    """A request to make one run.
 
     Attributes
     ----------
     run, hash
-        Its name, and the hash of all that it depends on.
+        Its name and its content hash.
     out
         Folder or URL of the results.
     token
-        Name of a file that is in the folder as long as the sweep goes on: who sees it sees the folder.
+        Unique to the sweep. A file of that name is in its folder: a worker that finds it shares the folder. In an
+        object store, the lock's.
     topic
-        Where reports go.
+        Dask topic of progress reports.
     identity
-        What the client's core is (`anabranch.core.identity`).
+        Identity of the client's simulator (`anabranch.core.identity`).
     limit_s
-        Wall-clock seconds that it may take.
+        Wall-clock limit, in seconds.
     return_bytes
-        Most bytes that may be sent back.
+        Limit of the bytes that are sent back.
     """
 
     run: str
@@ -65,21 +71,21 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an order.
+    """The outcome of a request.
 
     Attributes
     ----------
     run, worker
-        Its name, and the address of who made it.
+        Its name, and the address of the worker.
     entry
         Its entry in the manifest, as JSON; None if it has none.
     files
-        Its files by name, if they were sent back.
+        Its files by name, if sent back.
     error
-        What went wrong.
+        The error message; None if it went well.
     kind
-        Whose fault that is: ``run`` (it will fail again), ``machine`` (memory, disk), ``skew`` (another simulator) or
-        ``stopped`` (it was told to).
+        Cause of the error: ``run`` (it would fail again), ``machine`` (memory, disk), ``skew`` (another simulator) or
+        ``stopped`` (cancelled).
     """
 
     run: str
@@ -91,112 +97,117 @@ class Outcome:
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """What two cores differ in, in words; None if they give the same results."""
+    """Differences of two simulators, in words; None if they give the same results."""
     words = {"version": "version", "model": "model", "sources": "build"}
     differ = [name for name in words if ours[name] != theirs.get(name)]
     if not differ:
         return None
-    told = ("version", *(name for name in differ if name != "version"))
-    both = [", ".join(f"{words[name]} {one.get(name)}" for name in told) for one in (theirs, ours)]
+    named = ("version", *(name for name in differ if name != "version"))
+    both = [", ".join(f"{words[name]} {one.get(name)}" for name in named) for one in (theirs, ours)]
     return f"it has {both[0]}, this machine {both[1]}"
 
 
-def make(package: Package, order: Order) -> Outcome:
-    """Make a run; called by Dask on a worker."""
+def make_run(package: Package, request: RunRequest) -> Outcome:
+    """Make a run: the task that Dask runs on a worker."""
     from distributed import get_worker  # noqa: PLC0415 - on workers it is there
 
     worker = get_worker()
     address, key, started = str(worker.address), worker.get_current_task(), time.monotonic()
 
     def failed(kind: str, error: object) -> Outcome:
-        return Outcome(order.run, address, error=str(error) or type(error).__name__, kind=kind)
+        return Outcome(request.run, address, error=str(error) or type(error).__name__, kind=kind)
 
-    differ = differences(order.identity, core.identity())
+    differ = differences(request.identity, core.identity())
     if differ is not None:
         return failed("skew", differ)
-    told = started
+    reported_at = started
 
-    def tell(text: str) -> bool:
-        nonlocal told
+    def report(text: str) -> bool:
+        nonlocal reported_at
         # A task that was cancelled leaves the worker's table, or is marked there.
         task = worker.state.tasks.get(key)
         if task is None or task.state == "cancelled":
             return False
-        if time.monotonic() - told >= EVERY:
-            told = time.monotonic()
+        if time.monotonic() - reported_at >= REPORT_EVERY_S:
+            reported_at = time.monotonic()
             state = json.loads(text)
-            news = {"run": order.run, "events": state["events"], "simulated_ns": state["simulated_ns"]}
-            worker.log_event(order.topic, news)
+            progress = {"run": request.run, "events": state["events"], "simulated_ns": state["simulated_ns"]}
+            worker.log_event(request.topic, progress)
         return True
 
-    worker.log_event(order.topic, {"run": order.run, "events": 0, "simulated_ns": 0.0})
+    worker.log_event(request.topic, {"run": request.run, "events": 0, "simulated_ns": 0.0})
     scratch = Path(worker.local_directory)
     scenario: Unpacked | None = None
     try:
         scenario = unpacked(package, scratch)
-        if scenario.sweep.hash(order.run) != order.hash:
-            raise AnabranchError(  # noqa: TRY301 - every fault ends here
-                f"{order.run}: the scenario is not the client's here: a file that it names by an absolute path differs",
+        if scenario.sweep.hash(request.run) != request.hash:
+            raise AnabranchError(  # noqa: TRY301 - handled below, as every error
+                f"{request.run}: the scenario differs from the client's: in a file that it names by an absolute path",
                 hint="name data files relative to the scenario",
             )
-        made = _make(scenario.sweep, order, scratch, tell)
+        made = _run_and_store(scenario.sweep, request, scratch, report)
     except MemoryError:
         return failed("machine", "out of memory")
     except OSError as error:
-        return failed("machine", scenario.spelt(str(error)) if scenario else error)
-    except Exception as error:  # noqa: BLE001 - it is told, whatever it is
-        return failed("run", scenario.spelt(str(error)) if scenario else error)
+        kind = "stopped" if isinstance(error, SupersededError) else "machine"
+        return failed(kind, scenario.with_client_path(str(error)) if scenario else error)
+    except Exception as error:  # noqa: BLE001 - the client reports it
+        return failed("run", scenario.with_client_path(str(error)) if scenario else error)
     entry, files = made
     if json.loads(entry)["status"] == "interrupted":
-        return failed("stopped", "it was told to stop")
-    return Outcome(order.run, address, entry=entry, files=files)
+        return failed("stopped", "cancelled")
+    return Outcome(request.run, address, entry=entry, files=files)
 
 
-def _make(
-    sweep: core.Sweep, order: Order, scratch: Path, tell: Callable[[str], bool]
+def _run_and_store(
+    sweep: core.Sweep, request: RunRequest, scratch: Path, report: Callable[[str], bool]
 ) -> tuple[str, Mapping[str, bytes] | None]:
-    """Make a run and put it into its place; returns its entry, and its files if they are to be sent back."""
-    out = places.place(order.out)
-    shared = not places.is_url(out) and (out / order.token).is_file() and os.access(out / "runs", os.W_OK | os.X_OK)
+    """Make a run and store it; returns its entry, and its files if they are to be sent back."""
+    out = places.place(request.out)
+    shared = not places.is_url(out) and (out / request.token).is_file() and os.access(out / "runs", os.W_OK | os.X_OK)
     if shared or places.is_url(out):
-        there = _there(out / "runs" / order.run, order.hash)
+        there = _stored_entry(out / "runs" / request.run, request.hash)
         if there is not None:
             return there, None
-    name = f".{order.run}.{uuid.uuid4().hex[:8]}.part"
+    name = f".{request.run}.{uuid.uuid4().hex[:8]}.part"
     draft = (out / "runs" if shared else Path(tempfile.mkdtemp(prefix="run-", dir=scratch))) / name
     try:
-        entry = sweep.run_one(order.run, str(draft), order.limit_s, tell)
+        entry = sweep.run_one(request.run, str(draft), request.limit_s, report)
         if json.loads(entry)["status"] == "interrupted":
             return entry, None
         if shared:
-            return settle(draft, out / "runs" / order.run, entry, order.hash), None
+            return publish(draft, out / "runs" / request.run, entry, request.hash), None
         if places.is_url(out):
-            _upload(draft, out / "runs" / order.run)
+            with places.answering(out):
+                holder = lock.holder(out)
+            if holder is None or holder.token != request.token:
+                raise SupersededError(f"{out} is no longer locked by this sweep")
+            _upload(draft, out / "runs" / request.run)
             return entry, None
-        return entry, _packed(draft, order)
+        return entry, _packed(draft, request)
     finally:
         shutil.rmtree(draft if shared else draft.parent, ignore_errors=True)
 
 
-def _there(place: Path, known: str) -> str | None:
-    """The entry of a run that is there already: another worker made it, and was lost before it could say so."""
+def _stored_entry(place: Path, known: str) -> str | None:
+    """The entry of a run that is stored already: by a worker that died before its result reached the client."""
     try:
         with places.answering(place):
-            text = (place / FINAL).read_text(encoding="utf-8")
+            text = (place / ENTRY).read_text(encoding="utf-8")
         entry: dict[str, Any] = json.loads(text)
-        # One that had reached its limit is of this sweep: those of earlier ones went when it began.
+        # A run at its wall-clock limit is of this sweep: those of earlier sweeps were removed when it began.
         same = entry["scenario_hash"] == known and entry["status"] in (*manifest.FINAL, "wall_limit")
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return text if same else None
 
 
-def settle(draft: Path, place: Path, entry: str, known: str) -> str:
-    """Give a run its place; of two that made the same run the first one counts. Returns the entry that is there."""
+def publish(draft: Path, place: Path, entry: str, known: str) -> str:
+    """Rename a complete draft to its final name; if the same run is there already, keep that one. Returns its entry."""
     try:
         draft.rename(place)
     except OSError:
-        there = _there(place, known)
+        there = _stored_entry(place, known)
         if there is None:
             raise
         return there
@@ -204,34 +215,34 @@ def settle(draft: Path, place: Path, entry: str, known: str) -> str:
 
 
 def _files(draft: Path) -> list[Path]:
-    """The files of a run, the one that says that it is complete last."""
+    """The files of a run, ``run.json`` last."""
     files = [path for path in sorted(draft.rglob("*")) if path.is_file()]
-    return sorted(files, key=lambda path: path == draft / FINAL)
+    return sorted(files, key=lambda path: path == draft / ENTRY)
 
 
 def _upload(draft: Path, place: Path) -> None:
-    """Copy a run into an object store."""
+    """Upload a run to an object store."""
     for file in _files(draft):
         target = place.joinpath(*file.relative_to(draft).parts)
         with places.answering(target):
             target.fs.put_file(str(file), target.path)  # type: ignore[attr-defined]
 
 
-def _packed(draft: Path, order: Order) -> Mapping[str, bytes]:
-    """The files of a run, to be sent back."""
+def _packed(draft: Path, request: RunRequest) -> Mapping[str, bytes]:
+    """The content of the files of a run, to be sent back."""
     files = _files(draft)
     size = sum(file.stat().st_size for file in files)
-    if size > order.return_bytes:
+    if size > request.return_bytes:
         raise AnabranchError(
-            f"{order.run}: its results, {size} bytes, are too many to be sent back, and this machine does not see "
-            f"{order.out}",
+            f"{request.run}: its results, {size} bytes, are too many to be sent back, and this machine does not see "
+            f"{request.out}",
             hint="--out with a folder that all machines share, or the URL of an object store",
         )
     return {file.relative_to(draft).as_posix(): file.read_bytes() for file in files}
 
 
 def unpack(files: Mapping[str, bytes], place: Path, entry: str, known: str) -> str:
-    """Write a run that was sent back, and give it its place."""
+    """Write a run that was sent back."""
     draft = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         for name, content in files.items():
@@ -240,6 +251,6 @@ def unpack(files: Mapping[str, bytes], place: Path, entry: str, known: str) -> s
                 raise ClusterError(f"{place.name}: a worker sent a file that leads out of its folder: {name!r}")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        return settle(draft, place, entry, known)
+        return publish(draft, place, entry, known)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

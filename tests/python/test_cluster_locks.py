@@ -1,0 +1,313 @@
+"""An object store loses no run, whenever a client is killed, and one client at a time writes to it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import clusters
+import pytest
+import upath
+
+import anabranch
+from anabranch import core, outputs, places
+from anabranch.cluster import lock, work
+from anabranch.cluster.destination import Destination
+from anabranch.cluster.lock import Lock
+from anabranch.cluster.objects import Runs
+from anabranch.errors import ClusterError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+SMALL = clusters.SCENARIO.replace("repeat = 20", "repeat = 2").replace("sessions = 30", "sessions = 3") + (
+    '[measure]\ninterval = "10us"\nlinks = true\n'
+)
+"""Four runs, of four objects each."""
+
+SWAPPED = SMALL.replace('["ndp", "scdp"]', '["scdp", "ndp"]')
+"""The same four runs, each with the name of another."""
+
+
+class KilledError(BaseException):
+    """The client is killed; nothing handles it."""
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An object store in memory."""
+    monkeypatch.setattr(places, "OBJECT_STORES", places.OBJECT_STORES | {"memory"})
+    url = upath.UPath(f"memory://{tmp_path.name}/r")
+    yield cast("Path", url)
+    url.fs.rm(url.fs.find(url.parent.path))
+
+
+def destination(scenario: Path, out: Path) -> Destination:
+    return Destination(out, core.Sweep(str(scenario), (), None))
+
+
+def fill(scenario: Path, out: Path, scratch: Path) -> None:
+    """Run a sweep as a client and a worker do, without Dask."""
+    place = destination(scenario, out)
+    for run in place.open(anabranch.plan(scenario).runs, ["fill"], resume=False):
+        known = place.sweep.hash(run)
+        request = work.RunRequest(run, known, place.name, place.token, "", core.identity(), None, 0)
+        entry, _ = work._run_and_store(place.sweep, request, scratch, lambda _: True)
+        place.record(work.Outcome(run, "", entry=entry), known)
+    place.close()
+
+
+def content(out: Path) -> dict[str, bytes]:
+    fs, base = out.fs, out.path  # type: ignore[attr-defined]
+    fs.invalidate_cache()
+    return {file[len(base) + 1 :]: fs.cat_file(file) for file in fs.find(base)}
+
+
+def put_back(out: Path, objects: Mapping[str, bytes]) -> None:
+    fs = out.fs  # type: ignore[attr-defined]
+    fs.rm(fs.find(out.path))  # type: ignore[attr-defined]
+    for name, data in objects.items():
+        fs.pipe_file((out / name).path, data)  # type: ignore[attr-defined]
+
+
+def complete(out: Path) -> set[str]:
+    """Hashes of the runs that pass for complete, each of which is there in whole."""
+    there = Runs(out)
+    files = there._files()
+    entries = there._entries(files)
+    assert {len(files[name]) for name in entries} == {4}
+    return {entry["scenario_hash"] for entry in entries.values()}
+
+
+def unlock(out: Path) -> None:
+    out.fs.rm_file((out / lock.NAME).path)  # type: ignore[attr-defined]
+
+
+def killed_after(operations: int, act: Callable[[], object], patch: pytest.MonkeyPatch, fs: type) -> bool:
+    """Whether something is killed before it changes an object for so many times and one."""
+    left = [operations]
+    with patch.context() as here:
+        for name in ("cp_file", "rm_file", "pipe_file"):
+            whole = getattr(fs, name)
+
+            def change(*args: Any, _whole: Any = whole, **more: Any) -> Any:  # noqa: ANN401 - of fsspec
+                left[0] -= 1
+                if left[0] < 0:
+                    raise KilledError
+                return _whole(*args, **more)
+
+            here.setattr(fs, name, change)
+        try:
+            act()
+        except KilledError:
+            return True
+    return False
+
+
+def test_a_client_that_is_killed_at_any_moment_loses_no_run(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    swapped = tmp_path / "b.toml"
+    swapped.write_text(SWAPPED)
+    fill(tmp_path / "a.toml", store, tmp_path)
+    before, known = content(store), complete(store)
+    assert len(known) == 4
+    other = {"p000": "p001", "p001": "p000"}
+    tables = {name: data for name, data in before.items() if name.endswith("parquet")}
+    wanted = {f"runs/{other[name[5:9]]}{name[9:]}": data for name, data in tables.items()}
+    planned = anabranch.plan(swapped).runs
+    fs = type(store.fs)  # type: ignore[attr-defined]
+
+    def resume() -> None:
+        place = destination(swapped, store)
+        try:
+            assert place.open(planned, ["resume"], resume=True) == []
+        finally:
+            # A client that is killed closes nothing; here only what is on this machine.
+            if sys.exc_info()[0] is KilledError:
+                place.sweep.close()
+            else:
+                place.close()
+
+    operations = 0
+    while killed_after(operations, resume, monkeypatch, fs):
+        assert complete(store) == known, operations
+        if operations:
+            unlock(store)
+        # And once more, on the way back.
+        if killed_after(operations // 2, resume, monkeypatch, fs):
+            assert complete(store) == known, operations
+            if operations // 2:
+                unlock(store)
+            # Nor does a new experiment delete what is aside.
+            assert {known for known in outputs.finished(store).values() if known} == known
+            resume()
+        after = content(store)
+        assert {name: data for name, data in after.items() if name.endswith("parquet")} == wanted, operations
+        assert after.keys() == before.keys(), operations
+        entry = json.loads(after["runs/p000-s1/run.json"])
+        assert (entry["run"], entry["point"]) == ("p000-s1", {"transport.name": "scdp"})
+        put_back(store, before)
+        operations += 1
+    assert operations > 48  # two cycles: six moves of four objects, each copied and removed
+
+
+CHILD = """
+import os, signal, sys
+import s3fs
+from anabranch import api, core, places
+from anabranch.cluster.destination import Destination
+scenario, url, left = sys.argv[1], sys.argv[2], [int(sys.argv[3])]
+whole = s3fs.S3FileSystem.copy
+def copy(self, sources, targets, **more):
+    left[0] -= 1
+    if left[0] < 0:
+        whole(self, sources[:1], targets[:1], **more)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return whole(self, sources, targets, **more)
+s3fs.S3FileSystem.copy = copy
+Destination(places.place(url), core.Sweep(scenario, (), None)).open(api.plan(scenario).runs, [], resume=True)
+"""
+
+
+def test_a_client_that_is_killed_while_it_moves_runs_is_followed_by_another(bucket: str, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    (tmp_path / "b.toml").write_text(SWAPPED)
+    out = places.place(f"{bucket}/killed")
+    fill(tmp_path / "a.toml", out, tmp_path)
+    before = content(out)
+    line = [sys.executable, "-c", CHILD, str(tmp_path / "b.toml"), str(out), "2"]
+    child = subprocess.run(line, check=False, timeout=120, capture_output=True, text=True)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    between = content(out)
+    assert lock.NAME in between
+    assert any(name.startswith("runs/.p") for name in between)
+    assert "manifest.json" not in between  # it told other names
+    # The process is dead, which this machine knows: its lock holds nobody up.
+    place = destination(tmp_path / "b.toml", out)
+    assert place.open(anabranch.plan(tmp_path / "b.toml").runs, ["b"], resume=True) == []
+    place.close()
+    after = content(out)
+    assert after.keys() == before.keys()
+    for old, new in (("p000-s1", "p001-s1"), ("p000-s2", "p001-s2"), ("p001-s1", "p000-s1"), ("p001-s2", "p000-s2")):
+        assert after[f"runs/{new}/flows.parquet"] == before[f"runs/{old}/flows.parquet"]
+        walls = [json.loads(one[f"runs/{run}/run.json"])["wall_s"] for one, run in ((before, old), (after, new))]
+        assert walls[0] == walls[1]
+    assert [run.status for run in anabranch.load(str(out)).manifest.runs] == ["complete"] * 4
+
+
+def test_one_client_at_a_time_writes(bucket: str, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    runs = anabranch.plan(tmp_path / "a.toml").runs
+    out = places.place(f"{bucket}/locked")
+    first, second = destination(tmp_path / "a.toml", out), destination(tmp_path / "a.toml", out)
+    assert len(first.open(runs, ["anabranch", "run"], resume=False)) == 4
+    before = content(out)
+    with pytest.raises(StoreError, match="another command writes there: ") as error:
+        second.open(runs, ["other"], resume=True)
+    for part in (
+        str(out),
+        f"process {os.getpid()}",
+        os.uname().nodename,
+        " UTC (anabranch run)",
+        "nothing was touched",
+    ):
+        assert part in error.value.message
+    second.close()
+    assert content(out) == before
+    # The hint is a command that works.
+    assert error.value.hint is not None
+    removal = error.value.hint.partition(": ")[2]
+    subprocess.run([sys.executable, *shlex.split(removal)[1:]], check=True, timeout=120)
+    third = destination(tmp_path / "a.toml", out)
+    third.open(runs, ["third"], resume=True)
+    # The first notices, and writes nothing any more.
+    assert first.lock is not None
+    first.lock._checked_at = -lock.CHECK_EVERY_S
+    with pytest.raises(ClusterError, match=r"the lock of this sweep was taken by another command: .* \(third\)"):
+        first.check()
+    between = content(out)
+    first.record_failure("p000-s1", "late")
+    first.close()
+    assert content(out) == between
+    third.close()
+    assert lock.NAME not in content(out)
+
+
+def test_of_two_that_see_no_lock_one_gets_it(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = places.place(f"{bucket}/race")
+    first, second = Lock(out, "first"), Lock(out, "second")
+    whole = lock.holder
+    with monkeypatch.context() as patch:
+        # The first creates its lock after the second has looked.
+        def holder(_: Path) -> None:
+            patch.setattr(lock, "holder", whole)
+            first.acquire(["one"])
+
+        patch.setattr(lock, "holder", holder)
+        with pytest.raises(StoreError, match=r"\(one\)"):
+            second.acquire(["two"])
+    assert not second.held
+    second.release()
+    found = lock.holder(out)
+    assert found is not None
+    assert found.token == "first"
+    first.release()
+    assert lock.holder(out) is None
+
+
+def test_a_store_without_conditional_writes_is_locked_all_the_same(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs = type(store.fs)  # type: ignore[attr-defined]
+    whole = fs.pipe_file
+
+    def refuses(self: object, path: str, value: bytes, mode: str = "overwrite", **more: object) -> None:
+        if mode == "create":
+            raise OSError(errno.ENOSYS, "not implemented")
+        whole(self, path, value, mode=mode, **more)
+
+    monkeypatch.setattr(fs, "pipe_file", refuses)
+    first = Lock(store, "first")
+    first.acquire(["one"])
+    with pytest.raises(StoreError, match=r"\(one\)"):
+        Lock(store, "second").acquire(["two"])
+    first.release()
+    Lock(store, "second").acquire(["two"])
+
+
+def test_only_a_process_that_is_known_to_be_dead_loses_its_lock(store: Path) -> None:
+    mine = lock._this_process("mine", ["a"])
+    assert not mine.is_dead()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait(timeout=60)
+    if mine.machine:
+        assert replace(mine, pid=ended.pid).is_dead()
+        assert replace(mine, started="1").is_dead()  # another process has its number
+    # Of another machine nothing is known, nor where the system does not tell.
+    assert not replace(mine, pid=ended.pid, machine="elsewhere").is_dead()
+    assert not replace(mine, pid=ended.pid, machine="").is_dead()
+    store.fs.pipe_file((store / lock.NAME).path, b"not a lock of ours")  # type: ignore[attr-defined]
+    with pytest.raises(StoreError, match="somebody on an unknown host"):
+        Lock(store, "mine").acquire([])
+
+
+def test_a_worker_whose_client_is_gone_uploads_nothing(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    place = destination(tmp_path / "a.toml", store)
+    run, *_ = place.open(anabranch.plan(tmp_path / "a.toml").runs, ["a"], resume=False)
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, "an earlier one", "", core.identity(), None, 0)
+    before = content(store)
+    with pytest.raises(work.SupersededError, match="no longer locked by this sweep"):
+        work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
+    assert content(store) == before
+    place.close()
