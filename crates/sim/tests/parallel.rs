@@ -106,7 +106,7 @@ fn a_run_ends_when_it_is_asked_to() {
         })
         .expect("nothing happens that takes the whole run");
     assert_eq!(ending, Ending::Interrupted);
-    assert!(asked > 3 && division.stretches > 0, "{asked} times, {division:?}");
+    assert!(asked > 3 && division.phases > 0, "{asked} times, {division:?}");
     let record = RunRecord::take(&mut network, ending);
     assert!(record.conservation.holds() && record.conservation.in_flight > 0, "{:?}", record.conservation);
     assert!((100_000..200_000).contains(&record.events), "{}", record.events);

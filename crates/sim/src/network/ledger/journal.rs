@@ -64,7 +64,7 @@ impl Ledger {
     }
 
     /// Of a part: sessions that were opened since it began, and what became of any.
-    pub(in crate::network) fn noted(&self) -> usize {
+    pub(in crate::network) fn journal_len(&self) -> usize {
         self.journal.as_ref().map_or(0, |journal| self.rows.len() + journal.closed.len() + journal.completed.len())
     }
 

@@ -14,8 +14,8 @@ pub(in crate::network) struct Partition {
     pub(in crate::network) part_of: Arc<[u16]>,
     /// How many parts there are.
     pub(in crate::network) parts: u16,
-    /// The least delay of a link between two parts, in picoseconds.
-    pub(in crate::network) delay: u64,
+    /// The least delay of a link between two parts, in picoseconds: how far ahead nothing that one does can reach another.
+    pub(in crate::network) lookahead: u64,
 }
 
 /// Nobody's yet.
@@ -43,8 +43,8 @@ impl Partition {
         let hosts = hosts.into_iter().map(|part| part as u16).collect();
         let part_of: Arc<[u16]> = with_switches(graph, hosts, parts).into();
         let cut = graph.links.iter().filter(|link| part_of[link.a as usize] != part_of[link.b as usize]);
-        let delay = cut.map(|link| link.delay.ps()).min().unwrap_or(u64::MAX);
-        (delay > 0).then_some(Self { part_of, parts, delay })
+        let lookahead = cut.map(|link| link.delay.ps()).min().unwrap_or(u64::MAX);
+        (lookahead > 0).then_some(Self { part_of, parts, lookahead })
     }
 }
 
@@ -194,11 +194,11 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_the_least_delay_between_parts() {
-        let delay = |graph: &Graph| Partition::new(graph, 2).map(|partition| partition.delay);
-        assert_eq!(delay(&fat_tree(4, Some(Duration::from_us(3)))), Some(3_000_000));
-        assert_eq!(delay(&fat_tree(4, Some(Duration::from_us(30)))), Some(30_000_000));
-        assert_eq!(delay(&fat_tree(4, Some(Duration::ZERO))), None);
+    fn the_lookahead_is_the_least_delay_between_parts() {
+        let lookahead = |graph: &Graph| Partition::new(graph, 2).map(|partition| partition.lookahead);
+        assert_eq!(lookahead(&fat_tree(4, Some(Duration::from_us(3)))), Some(3_000_000));
+        assert_eq!(lookahead(&fat_tree(4, Some(Duration::from_us(30)))), Some(30_000_000));
+        assert_eq!(lookahead(&fat_tree(4, Some(Duration::ZERO))), None);
     }
 
     #[test]
