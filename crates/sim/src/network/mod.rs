@@ -210,6 +210,10 @@ impl Network {
                 continue;
             }
             self.engine.trace_event(entity);
+            let Self { engine, fabric, hosts, ledger, .. } = self;
+            if at_node(engine, fabric, hosts, ledger, entity) {
+                continue;
+            }
             self.dispatch(entity);
             if self.engine.entities.is_controller(entity) {
                 if let Some(why) = self.controllers.refused() {
@@ -256,12 +260,10 @@ impl Network {
         })
     }
 
-    #[inline]
+    /// Handles an event that concerns the whole run.
+    #[inline(never)]
     fn dispatch(&mut self, entity: u32) {
         let Self { engine, fabric, hosts, ledger, monitor, controllers, .. } = self;
-        if at_node(engine, fabric, hosts, ledger, entity) {
-            return;
-        }
         let e = &engine.entities;
         if entity >= e.requests {
             self.on_requests();

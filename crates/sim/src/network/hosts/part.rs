@@ -46,9 +46,9 @@ impl Hosts {
         self.part.as_ref()?.undone
     }
 
-    /// The next endpoint is on another part's host.
-    pub(in crate::network) fn add_elsewhere(&mut self) {
-        self.endpoints.push(None);
+    /// The next endpoints, so many, are on hosts of other parts.
+    pub(in crate::network) fn add_elsewhere(&mut self, endpoints: u32) {
+        self.endpoints.resize_with(self.endpoints.len() + endpoints as usize, || None);
     }
 
     /// The host that an endpoint runs on, if it is open.
@@ -64,7 +64,6 @@ impl Hosts {
     /// Gives the parts what is theirs.
     pub(in crate::network) fn scatter(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
         for part in &mut *parts {
-            part.endpoints.clear();
             part.endpoints.resize_with(self.endpoints.len(), || None);
         }
         for (id, place) in self.endpoints.iter_mut().enumerate() {

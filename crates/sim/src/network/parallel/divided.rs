@@ -160,7 +160,7 @@ impl Divided {
         let Network { engine, fabric, hosts, ledger, .. } = network;
         let part_of = &*self.partition.part_of;
         for part in &mut self.parts {
-            part.engine = engine.like();
+            part.engine.restart(engine);
             part.ledger = ledger.part();
             fabric.tell(&mut part.fabric);
         }
@@ -174,9 +174,8 @@ impl Divided {
             let part = &mut self.parts[near];
             fabric.give_port(&mut engine.packets, port, &mut part.fabric, &mut part.engine.packets);
         }
-        let mut rest = engine.wheel.like(engine.now);
         let Entities { pacers, next_session, timers, .. } = engine.entities;
-        for (entity, time) in engine.wheel.events() {
+        for (entity, time) in engine.wheel.drain(engine.now) {
             let node = if entity < pacers {
                 fabric.graph().port_peer(entity)
             } else if entity < next_session {
@@ -189,12 +188,11 @@ impl Divided {
             } else if let Some(host) = entity.checked_sub(timers).and_then(|endpoint| hosts.host_of(endpoint)) {
                 host
             } else {
-                rest.schedule(entity, time);
+                engine.wheel.schedule(entity, time);
                 continue;
             };
             self.parts[usize::from(part_of[node as usize])].engine.wheel.schedule(entity, time);
         }
-        engine.wheel = rest;
         // Its memory is needed by the parts.
         engine.packets = engine.packets.like();
         let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.hosts).collect();
@@ -208,20 +206,19 @@ impl Divided {
         for part in &mut self.parts {
             engine.add(&mut part.engine);
         }
-        let mut wheel = engine.wheel.like(engine.now);
-        wheel.grow(self.parts[0].engine.wheel.entities());
-        for (entity, time) in engine.wheel.events() {
-            wheel.schedule(entity, time);
+        let now = engine.now;
+        for (entity, time) in engine.wheel.drain(now) {
+            engine.wheel.schedule(entity, time);
         }
-        for part in &self.parts {
-            for (entity, time) in part.engine.wheel.events() {
+        for part in &mut self.parts {
+            engine.wheel.grow(part.engine.wheel.entities());
+            for (entity, time) in part.engine.wheel.drain(now) {
                 // Sessions are opened by all.
-                if wheel.due(entity).is_none() {
-                    wheel.schedule(entity, time);
+                if engine.wheel.due(entity).is_none() {
+                    engine.wheel.schedule(entity, time);
                 }
             }
         }
-        engine.wheel = wheel;
         for port in 0..fabric.graph().ports() {
             let [near, far] = ends(part_of, fabric, port);
             let part = &mut self.parts[near];

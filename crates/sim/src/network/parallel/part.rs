@@ -54,7 +54,7 @@ impl Part {
         debug_assert!(handled, "parts have no other entities");
     }
 
-    /// Opens every session whose time has come, as all parts do, and schedules the next. The event counts once.
+    /// Opens what is here of every session whose time has come, and schedules the next. All parts do; the event counts once.
     #[cold]
     fn open_sessions(&mut self) {
         let Self { engine, fabric, hosts, ledger, seed, .. } = self;
@@ -62,7 +62,12 @@ impl Part {
             engine.begin_event(engine.now);
             engine.trace_event(engine.entities.next_session);
         }
-        while ledger.next().is_some_and(|spec| spec.start <= engine.now()) {
+        while let Some(spec) = ledger.next().filter(|spec| spec.start <= engine.now()) {
+            if let Some(endpoints) = sessions::elsewhere(hosts, ledger.group_of(spec), spec) {
+                ledger.open_elsewhere(endpoints);
+                hosts.add_elsewhere(endpoints);
+                continue;
+            }
             let session = ledger.open();
             sessions::open(engine, fabric, hosts, ledger, *seed, session);
         }
