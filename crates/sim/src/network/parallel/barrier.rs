@@ -8,8 +8,33 @@ use std::sync::atomic::{
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// How often a thread spins before it goes to sleep: some tens of microseconds.
-const SPINS: u32 = 1000;
+/// How often a thread spins, at most, before it goes to sleep: some tens of microseconds.
+const MOST_SPINS: u32 = 1024;
+/// How often it does at least.
+const LEAST_SPINS: u32 = 16;
+
+/// How often a thread spins before it goes to sleep: half as often after it did in vain, twice as often after it did not. Where others
+/// take the cores, who is waited for may not even run, and to spin only keeps it from running.
+pub(super) struct Spins(u32);
+
+impl Spins {
+    pub(super) fn new() -> Self {
+        Self(MOST_SPINS)
+    }
+
+    /// Spins while something holds; false if it holds on.
+    fn while_true(&mut self, holds: impl Fn() -> bool) -> bool {
+        for _ in 0..self.0 {
+            if !holds() {
+                self.0 = (2 * self.0).min(MOST_SPINS);
+                return true;
+            }
+            spin_loop();
+        }
+        self.0 = (self.0 / 2).max(LEAST_SPINS);
+        false
+    }
+}
 
 /// A barrier: the last thread to come does something for all, then all go on.
 pub(super) struct Barrier {
@@ -36,7 +61,7 @@ impl Barrier {
     }
 
     /// Waits for all others. The last one to come does `last` before anybody goes on. False if one of them never comes.
-    pub(super) fn wait(&self, last: impl FnOnce()) -> bool {
+    pub(super) fn wait(&self, spins: &mut Spins, last: impl FnOnce()) -> bool {
         let generation = self.generation.load(Acquire);
         let closed = || self.generation.load(Acquire) == generation && !self.poisoned.load(Acquire);
         if self.waiting.fetch_add(1, AcqRel) + 1 == self.threads {
@@ -46,12 +71,7 @@ impl Barrier {
             self.generation.store(generation.wrapping_add(1), Release);
             drop(sleepers);
             self.wake.notify_all();
-        } else {
-            let mut spins = 0;
-            while closed() && spins < SPINS {
-                spin_loop();
-                spins += 1;
-            }
+        } else if !spins.while_true(closed) {
             let sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
             drop(self.wake.wait_while(sleepers, |()| closed()).unwrap_or_else(PoisonError::into_inner));
         }
@@ -88,10 +108,11 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
+                    let mut spins = Spins::new();
                     for turn in 1..500 {
-                        assert!(barrier.wait(|| sum.store(sum.load(Relaxed) + 1, Relaxed)));
+                        assert!(barrier.wait(&mut spins, || sum.store(sum.load(Relaxed) + 1, Relaxed)));
                         assert_eq!(sum.load(Relaxed), turn);
-                        assert!(barrier.wait(|| {}));
+                        assert!(barrier.wait(&mut spins, || {}));
                     }
                 });
             }
@@ -102,7 +123,7 @@ mod tests {
     fn nobody_waits_for_one_that_panicked() {
         let barrier = Barrier::new(2);
         thread::scope(|scope| {
-            let waits = scope.spawn(|| barrier.wait(|| {}));
+            let waits = scope.spawn(|| barrier.wait(&mut Spins::new(), || {}));
             let panics = scope.spawn(|| {
                 let _guard = barrier.guard();
                 panic!("as it should");
@@ -110,5 +131,22 @@ mod tests {
             assert!(panics.join().is_err());
             assert!(!waits.join().expect("it only waits"));
         });
+    }
+
+    #[test]
+    fn who_spins_in_vain_spins_less() {
+        let mut spins = Spins::new();
+        assert!(!spins.while_true(|| true));
+        assert_eq!(spins.0, MOST_SPINS / 2);
+        for _ in 0..20 {
+            assert!(!spins.while_true(|| true));
+        }
+        assert_eq!(spins.0, LEAST_SPINS);
+        assert!(spins.while_true(|| false));
+        assert_eq!(spins.0, 2 * LEAST_SPINS);
+        for _ in 0..20 {
+            assert!(spins.while_true(|| false));
+        }
+        assert_eq!(spins.0, MOST_SPINS);
     }
 }

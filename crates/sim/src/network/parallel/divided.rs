@@ -8,11 +8,16 @@ use super::super::prefetcher::Prefetcher;
 use super::pace::{CHUNK, Prospect};
 use super::part::Part;
 use super::partition::Partition;
-use super::windows::Windows;
+use super::windows::{Limits, Windows};
 use super::{Division, Undone};
 use crate::stopwatch::Stopwatch;
 use std::panic::resume_unwind;
 use std::thread;
+
+/// Entries of the journals of all parts before the parts are made one: the memory for them is to be bounded, by a share of that of
+/// the whole ledger where that is large, so that the work of joining them is in proportion to what they have to tell.
+const JOURNAL_MIN: usize = 1 << 17;
+const JOURNAL_SHARE: usize = 2;
 
 /// A run that can be divided.
 pub(super) struct Divided {
@@ -23,19 +28,28 @@ pub(super) struct Divided {
 }
 
 impl Divided {
-    /// `None` if the run cannot be divided, or not from its beginning to its end.
-    pub(super) fn new(network: &Network, threads: usize) -> Option<Self> {
+    /// For so many threads.
+    ///
+    /// # Errors
+    /// If the run cannot be divided, or not from its beginning to its end: why.
+    pub(super) fn new(network: &Network, threads: usize) -> Result<Self, &'static str> {
         let Network { fabric, hosts, controllers, .. } = network;
-        if threads < 2 || fabric.is_captured() || controllers.exist() || hosts.barriers.exist() {
-            return None;
+        let obstacles = [
+            (fabric.is_captured(), "packets are captured"),
+            (controllers.exist(), "a controller may change the fabric at any time"),
+            (hosts.barriers.exist(), "clients wait at barriers"),
+        ];
+        if let Some((_, why)) = obstacles.into_iter().find(|(there, _)| *there) {
+            return Err(why);
         }
         let partition = Partition::new(fabric.graph(), threads)?;
         if fabric.shares_memory(&partition.part_of) {
-            return None;
+            return Err("ports of several switches share a memory");
         }
         let events = vec![0; usize::from(partition.parts)];
-        let division = Division { events, window: partition.lookahead, ..Division::default() };
-        Some(Self { partition, parts: Vec::new(), division })
+        let whole = Some("too little happens at a time");
+        let division = Division { events, window: partition.lookahead, whole, ..Division::default() };
+        Ok(Self { partition, parts: Vec::new(), division })
     }
 
     /// The parts, with nothing in them.
@@ -62,6 +76,7 @@ impl Divided {
 
     /// What there is to gain and to do if the run is divided until a time.
     pub(super) fn prospect(&self, network: &Network, until: u64) -> Prospect {
+        let to_come = &network.ledger.specs()[network.ledger.rows().len()..];
         Prospect {
             span: until.saturating_sub(network.engine.now),
             window: self.partition.lookahead,
@@ -69,6 +84,7 @@ impl Divided {
             ports: network.fabric.ports().len(),
             open: network.hosts.open_endpoints(),
             endpoints: network.hosts.endpoints().len(),
+            starts: to_come.partition_point(|spec| spec.start.ps() < until),
         }
     }
 
@@ -94,8 +110,13 @@ impl Divided {
         self.scatter(network);
         let away = self.parts.iter().map(|part| part.engine.packets.live()).sum();
         network.engine.show(network.engine.now, before, away);
-        let longest = self.longest_window(rate);
-        let windows = Windows::new(&mut self.parts, network.engine.now, longest, until, capacity);
+        let limits = Limits {
+            until,
+            longest: self.longest_window(rate),
+            slots: capacity,
+            journal: (network.ledger.rows().len() / JOURNAL_SHARE).max(JOURNAL_MIN),
+        };
+        let windows = Windows::new(&mut self.parts, network.engine.now, limits);
         let mut going = true;
         if let Some((own, others)) = self.parts.split_first_mut() {
             thread::scope(|scope| {
@@ -132,6 +153,7 @@ impl Divided {
             *events += part.engine.events();
         }
         self.division.phases += 1;
+        self.division.whole = None;
         self.division.windows += windows.count.into_inner();
         self.division.critical += windows.critical.into_inner();
         self.gather(network);

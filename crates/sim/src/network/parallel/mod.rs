@@ -30,6 +30,8 @@ pub struct Undone(pub &'static str);
 pub struct Division {
     /// Events of each part.
     pub events: Vec<u64>,
+    /// Why the run was never divided, if it was not and there were several threads.
+    pub whole: Option<&'static str>,
     /// Phases in parts: how often the run was divided.
     pub phases: u64,
     /// Windows in which the parts were simulated side by side.
@@ -76,8 +78,12 @@ impl Network {
         when: When,
         mut keep_going: impl FnMut(&Self) -> bool,
     ) -> Result<(Ending, Division), Undone> {
-        let Some(mut divided) = Divided::new(self, threads) else {
+        if threads < 2 {
             return Ok((self.run(keep_going), Division::default()));
+        }
+        let mut divided = match Divided::new(self, threads) {
+            Ok(divided) => divided,
+            Err(why) => return Ok((self.run(keep_going), Division { whole: Some(why), ..Division::default() })),
         };
         let mut pace = Pace::new(when);
         loop {

@@ -5,7 +5,7 @@
 //! know anything of the others, and at its end the packets on those links change hands.
 
 use super::super::fabric::Message;
-use super::barrier::Barrier;
+use super::barrier::{Barrier, Spins};
 use super::part::Part;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -36,11 +36,7 @@ pub(super) struct Windows {
     over: AtomicBool,
     /// Somebody wants all to come to an end: after this window.
     stop: AtomicBool,
-    /// Longest window, and when the last one ends.
-    longest: u64,
-    until: u64,
-    /// Slots that there are for the packets of all.
-    capacity: usize,
+    limits: Limits,
     /// Windows so far.
     pub(super) count: AtomicU64,
     /// Events of the part that had most, added up over the windows: what the others wait for.
@@ -48,13 +44,21 @@ pub(super) struct Windows {
     all_events: AtomicU64,
 }
 
-/// Sessions opened, and what became of them, in the ledgers of all parts before they are made one: each part notes every session
-/// that is opened, and the memory for that is to be bounded.
-const JOURNAL_MAX: usize = 1 << 18;
+/// How far a phase may go.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// When its last window ends, and the longest window, in picoseconds.
+    pub(super) until: u64,
+    pub(super) longest: u64,
+    /// Slots that there are for the packets of all.
+    pub(super) slots: usize,
+    /// Entries that there may be in the journals of all.
+    pub(super) journal: usize,
+}
 
 impl Windows {
-    /// For these parts, which have sent nothing to each other since time `now`. Windows last `longest` at most.
-    pub(super) fn new(parts: &mut [Part], now: u64, longest: u64, until: u64, capacity: usize) -> Self {
+    /// For these parts, which have sent nothing to each other since time `now`.
+    pub(super) fn new(parts: &mut [Part], now: u64, limits: Limits) -> Self {
         let n = parts.len();
         let mailboxes = || (0..n * n).map(|_| Mutex::default()).collect();
         let windows = Self {
@@ -64,9 +68,7 @@ impl Windows {
             end: AtomicU64::new(now),
             over: AtomicBool::new(false),
             stop: AtomicBool::new(false),
-            longest,
-            until,
-            capacity,
+            limits,
             count: AtomicU64::new(0),
             critical: AtomicU64::new(0),
             all_events: AtomicU64::new(0),
@@ -97,7 +99,7 @@ impl Windows {
     /// Simulates a part; calls `each` after each window.
     pub(super) fn work(&self, part: &mut Part, mut each: impl FnMut()) {
         let _guard = self.barrier.guard();
-        let mut parity = 0;
+        let (mut spins, mut parity) = (Spins::new(), 0);
         while !self.over() {
             let end = self.end.load(Relaxed);
             self.receive(part, parity);
@@ -105,7 +107,7 @@ impl Windows {
             parity ^= 1;
             self.send(part, parity, end);
             each();
-            if !self.barrier.wait(|| self.decide()) {
+            if !self.barrier.wait(&mut spins, || self.decide()) {
                 return;
             }
         }
@@ -154,20 +156,21 @@ impl Windows {
         let lower_bound = self.reports.iter().map(|report| report.lower_bound.load(Relaxed)).min().unwrap_or(u64::MAX);
         let slots: usize = self.reports.iter().map(|report| report.slots.load(Relaxed)).sum();
         let journal_len: usize = self.reports.iter().map(|report| report.journal_len.load(Relaxed)).sum();
-        let full = slots >= self.capacity || journal_len >= JOURNAL_MAX;
-        let over = lower_bound >= self.until || self.stop.load(Relaxed) || full;
+        let Limits { until, longest, slots: most, journal } = self.limits;
+        let full = slots >= most || journal_len >= journal;
+        let over = lower_bound >= until || self.stop.load(Relaxed) || full;
         self.over.store(over, Relaxed);
         let end = self.end.load(Relaxed);
-        let (mut all, mut most) = (0, 0);
+        let (mut all, mut largest) = (0, 0);
         for report in &self.reports {
             let events = report.events.load(Relaxed);
             all += events;
-            most = most.max(events - report.events_before.swap(events, Relaxed));
+            largest = largest.max(events - report.events_before.swap(events, Relaxed));
         }
         self.all_events.store(all, Relaxed);
-        self.critical.fetch_add(most, Relaxed);
+        self.critical.fetch_add(largest, Relaxed);
         if !over {
-            self.end.store(lower_bound.max(end).saturating_add(self.longest).min(self.until), Relaxed);
+            self.end.store(lower_bound.max(end).saturating_add(longest).min(until), Relaxed);
             self.count.fetch_add(1, Relaxed);
         }
     }
