@@ -33,6 +33,10 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 """Signals that end a run in good order: Ctrl-C, `kill` and batch systems, a terminal that is closed."""
 
 
+SHARED = "on_several_threads"
+"""What the core says of the runs that were given several threads."""
+
+
 class Watch:
     """What the core last said, and whether it should stop."""
 
@@ -84,7 +88,26 @@ def describe(state: Mapping[str, Any], left: float) -> str:
         parts.append(there if state["threads"] else "waiting for workers")
         if state["runs_failed"]:
             parts.append(f"{state['runs_failed']} FAILED")
+    anew = sum(state.get(SHARED, {}).get("anew", {}).values())
+    if anew:
+        parts.append(f"{anew} begun anew on one core")
     return ", ".join(parts)
+
+
+def undivided(shared: Mapping[str, Any]) -> Iterator[str]:
+    """Say of the runs that were given several threads which did not take them, and why.
+
+    Examples
+    --------
+    >>> for note in undivided({"whole": {"packets are captured": 2}, "anew": {"an endpoint gives up": 1}}):
+    ...     print(note)
+    2 runs took one core, not several: packets are captured
+    1 run was begun anew on one core: an endpoint gives up
+    """
+    for reason, runs in shared.get("whole", {}).items():
+        yield f"{runs} run{'s' * (runs > 1)} took one core, not several: {reason}"
+    for reason, runs in shared.get("anew", {}).items():
+        yield f"{runs} run{'s' * (runs > 1)} {'were' if runs > 1 else 'was'} begun anew on one core: {reason}"
 
 
 def pause(elapsed: float, left: float) -> float:
@@ -107,7 +130,7 @@ def expected(runs: Sequence[PlannedRun], *, threads: int, times: Times | None = 
 
 def watched(
     start: Callable[[Watch], Results], console: Console, *, total: int, remaining: Remaining
-) -> tuple[Results, int | None]:
+) -> tuple[Results, int | None, Mapping[str, Any] | None]:
     """Run an experiment, telling how far it is: with a bar on a terminal, else with a line now and then.
 
     Parameters
@@ -123,8 +146,9 @@ def watched(
 
     Returns
     -------
-    tuple[Results, int | None]
-        The results, and the exit code if a signal came: 130 for Ctrl-C, 143 for SIGTERM.
+    tuple[Results, int | None, Mapping[str, Any] | None]
+        The results; the exit code if a signal came: 130 for Ctrl-C, 143 for SIGTERM; and what became of the runs that
+        were given several threads, if they were made here.
     """
     watch = Watch()
     outcome: list[Results] = []
@@ -159,7 +183,10 @@ def watched(
             signal.signal(number, handler)
     if failure:
         raise failure[0]
-    return outcome[0], watch.exit_code
+    shared = watch.latest.get(SHARED)
+    for note in undivided(shared or {}):
+        console.print(f"note: {note}", markup=False)
+    return outcome[0], watch.exit_code, shared
 
 
 def _told(remaining: Remaining, state: Mapping[str, Any], now: float) -> None:
