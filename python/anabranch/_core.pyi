@@ -42,7 +42,8 @@ def run(
     `threads` 0 means one per core. `resume` keeps the complete runs that `out` has already, if their hash is the same.
     `limit_s` is the wall-clock time that each run may take; one that takes longer is stopped and marked ``wall_limit``.
     `progress` gets, a few times per second, JSON ``{"runs_done", "runs_kept", "runs_total", "simulated_ns",
-    "events", "events_per_s", "eta_s", "current"}``, and returns False to ask for an interruption:
+    "events", "events_per_s", "eta_s", "current", "on_several_threads": {"divided": int, "whole": {reason: int},
+    "anew": {reason: int}}}``, also at the end, and returns False to ask for an interruption:
     finished runs are kept, the others are marked ``interrupted`` in the manifest.
     """
 

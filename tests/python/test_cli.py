@@ -197,6 +197,19 @@ def test_an_invalid_scenario_keeps_the_older_experiment(core: StandIn, folder: P
     assert len(list((folder / "out/x/runs").iterdir())) == 12
 
 
+def test_runs_that_did_not_take_their_threads_say_why(core: StandIn, folder: Path) -> None:  # noqa: ARG001
+    shared = {"divided": 1, "whole": {"packets are captured": 2}, "anew": {"an endpoint gives up": 1}}
+    core.during = lambda progress: progress(json.dumps({"runs_done": 12, "on_several_threads": shared}))
+    result = invoke("run", "a.toml", "--threads", "4", "--json", "--no-report")
+    assert json.loads(result.stdout)["on_several_threads"] == shared
+    assert "note: 2 runs took one core, not several: packets are captured" in result.stderr
+    assert "note: 1 run was begun anew on one core: an endpoint gives up" in result.stderr
+    core.during = lambda progress: progress(json.dumps({"runs_done": 12}))
+    elsewhere = invoke("run", "a.toml", "--json", "--no-report", "--force")
+    assert "on_several_threads" not in json.loads(elsewhere.stdout)
+    assert "note: " not in elsewhere.stderr.replace("note: out/", "")
+
+
 @pytest.mark.parametrize("status", ["stalled", "time_limit"])
 def test_an_incomplete_run_is_kept_marked_and_fails(core: StandIn, folder: Path, status: str) -> None:
     core.fixture = fixtures.Fixture(status={"p001-s2": status})

@@ -1,6 +1,7 @@
-//! The benchmark's cases: permutation, incast and storage requests on fat-trees, 1500-byte packets, 1 Gbps, 10 us links, or, where the
-//! name says 100g, 100 Gbps and 1 us.
+//! The benchmark's cases: permutation, incast, storage requests and arrivals on fat-trees, 1500-byte packets, 1 Gbps, 10 us links, or,
+//! where the name says 100g, 100 Gbps and 1 us.
 
+use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::routing::{RoutingConfig, RoutingMode};
@@ -8,7 +9,8 @@ use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::network::{Network, Sampling, SessionGroup, Setup, Stop};
 use anabranch_sim::random;
-use anabranch_sim::workload::{Mode, Session};
+use anabranch_sim::scenario::WorkloadConfig;
+use anabranch_sim::workload::{Context, Mode, Session, generate};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
 use std::path::Path;
@@ -24,6 +26,11 @@ enum Pattern {
     /// Ten storage requests a host at once, over 100 ms: half of them writes to three random hosts, half reads from one of
     /// them, or from all three where the transport can.
     Storage,
+    /// Open loop: Poisson arrivals at 60 % load between random hosts, of sizes from web search or, if `bytes` is not 0, of so many.
+    Arrivals {
+        /// How many.
+        sessions: u32,
+    },
 }
 
 /// One case.
@@ -55,7 +62,14 @@ const fn fast(name: &'static str, what: &'static str, transport: &'static str, k
     Case { gbps: 100, delay_us: 1, initial_window: 100, ..case(name, what, transport, k, bytes, Pattern::Permutation) }
 }
 
+/// Sessions that come and go, of this size or, if it is 0, of those of web search.
+const fn arrivals(name: &'static str, what: &'static str, transport: &'static str, k: u32, bytes: u64, n: u32) -> Case {
+    case(name, what, transport, k, bytes, Pattern::Arrivals { sessions: n })
+}
+
 const MB: u64 = 1_000_000;
+/// What one packet carries of any transport.
+const SMALL: u64 = 1_000;
 
 /// All cases.
 pub(crate) const CASES: &[Case] = &[
@@ -82,6 +96,15 @@ pub(crate) const FAST: &[Case] = &[
     fast("scdp-k16-100g", "SCDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "scdp", 16, 5 * MB),
     fast("ndp-k32-100g", "NDP, permutation, 8192 hosts, 1 MB, 100 Gbps", "ndp", 32, MB),
     fast("scdp-k32-100g", "SCDP, permutation, 8192 hosts, 1 MB, 100 Gbps", "scdp", 32, MB),
+    arrivals("dctcp-k8-web", "DCTCP, web search at 60 %, 128 hosts", "dctcp", 8, 0, 2_000),
+    arrivals("ndp-k8-web", "NDP, web search at 60 %, 128 hosts", "ndp", 8, 0, 2_000),
+    arrivals("scdp-k8-web", "SCDP, web search at 60 %, 128 hosts", "scdp", 8, 0, 2_000),
+    arrivals("dctcp-k16-web", "DCTCP, web search at 60 %, 1024 hosts", "dctcp", 16, 0, 4_000),
+    arrivals("ndp-k16-web", "NDP, web search at 60 %, 1024 hosts", "ndp", 16, 0, 4_000),
+    arrivals("scdp-k16-web", "SCDP, web search at 60 %, 1024 hosts", "scdp", 16, 0, 4_000),
+    arrivals("dctcp-k8-small", "DCTCP, packets at 60 %, 128 hosts", "dctcp", 8, SMALL, 300_000),
+    arrivals("ndp-k8-small", "NDP, packets at 60 %, 128 hosts", "ndp", 8, SMALL, 300_000),
+    arrivals("scdp-k8-small", "SCDP, packets at 60 %, 128 hosts", "scdp", 8, SMALL, 300_000),
 ];
 
 const SEED: u64 = 0x2a;
@@ -126,7 +149,7 @@ impl Case {
         }
     }
 
-    fn sessions(&self, hosts: u32) -> Vec<Session> {
+    fn sessions(&self, graph: &Graph) -> Vec<Session> {
         let session = |source: u32, sink: u32| Session {
             start: Time::ZERO,
             size: Some(Bytes(self.bytes)),
@@ -141,13 +164,29 @@ impl Case {
         match self.pattern {
             Pattern::Permutation => {
                 // A random cycle through all hosts: nobody sends to itself.
-                let mut order: Vec<u32> = (0..hosts).collect();
+                let mut order: Vec<u32> = (0..graph.hosts).collect();
                 order.sort_by_key(|&h| random::mix(SEED ^ random::mix(u64::from(h))));
                 (0..order.len()).map(|i| session(order[i], order[(i + 1) % order.len()])).collect()
             }
-            Pattern::Incast => (1..hosts).map(|h| session(h, 0)).collect(),
-            Pattern::Storage => self.requests(hosts),
+            Pattern::Incast => (1..graph.hosts).map(|h| session(h, 0)).collect(),
+            Pattern::Storage => self.requests(graph.hosts),
+            Pattern::Arrivals { sessions } => self.arrivals(sessions, graph),
         }
+    }
+
+    fn arrivals(&self, sessions: u32, graph: &Graph) -> Vec<Session> {
+        let sizes = match self.bytes {
+            0 => "{ law = \"cdf\", name = \"websearch_pfabric\" }".to_owned(),
+            bytes => format!("{{ law = \"fixed\", size = \"{bytes}B\" }}"),
+        };
+        let workload = format!(
+            "arrivals = {{ law = \"poisson\", load = 0.6 }}\n\
+             placement = {{ pattern = \"random\" }}\n\
+             sizes = {sizes}\n\
+             sessions = {sessions}"
+        );
+        let workload: WorkloadConfig = toml::from_str(&workload).expect("it is a workload");
+        generate(&[workload.workload()], &Context::from_graph(graph), SEED).expect("it is possible")
     }
 
     fn requests(&self, hosts: u32) -> Vec<Session> {
@@ -194,7 +233,7 @@ impl Case {
         let tcp = matches!(self.transport, "newreno" | "dctcp");
         let path = if tcp { RoutingMode::PerFlow } else { RoutingMode::PerPacketPermuted };
         let transport = Transport { name: self.transport.to_owned(), protocol: self.protocol() };
-        let sessions = self.sessions(graph.hosts);
+        let sessions = self.sessions(&graph);
         Network::new(Setup {
             graph,
             queue: self.queue(),

@@ -178,15 +178,20 @@ fn watched<T: Send>(
             });
             let mut told = Ok(());
             let clock = clock();
-            while !ended.load(Ordering::Acquire) {
-                std::thread::park_timeout(TICK);
+            let mut say = || {
                 if told.is_ok() {
                     told = tell(plan, view, clock, progress);
                     if told.is_err() {
                         view.interrupt();
                     }
                 }
+            };
+            while !ended.load(Ordering::Acquire) {
+                std::thread::park_timeout(TICK);
+                say();
             }
+            // What is told last is all.
+            say();
             match worker.join() {
                 Ok(result) => told.and(result.map_err(to_python)),
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -225,6 +230,7 @@ fn tell(plan: &Plan, view: &Progress, since: Instant, progress: Option<&Py<PyAny
         let text = json!({
             "runs_done": done, "runs_kept": view.runs_kept(), "runs_total": total, "simulated_ns": simulated, "events": view.events(),
             "events_per_s": view.events() as f64 / seconds, "eta_s": eta, "current": current,
+            "on_several_threads": view.shared(),
         });
         if !progress.call1(py, (text.to_string(),))?.is_truthy(py)? {
             view.interrupt();

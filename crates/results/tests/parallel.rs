@@ -1,7 +1,7 @@
 //! The files of a run are the same on any number of threads.
 
 use anabranch_results::lab::{Request, run};
-use anabranch_sim::experiment::Progress;
+use anabranch_sim::experiment::{Progress, Shared};
 use anabranch_sim::scenario::{Plan, parse};
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +48,8 @@ fn tables_are_the_same_on_several_threads() {
         let progress = Progress::new(1);
         run(&plan, &Request { out: &out, threads, command: Vec::new(), resume: false }, &progress)
             .expect("nothing fails");
-        assert_eq!(progress.runs_anew(), 0);
+        let divided = usize::from(threads > 1);
+        assert_eq!(progress.shared(), Shared { divided, ..Shared::default() });
         let mut found = BTreeMap::new();
         files(&out.join("runs"), &mut found);
         let relative = |(path, bytes): (PathBuf, Vec<u8>)| {
@@ -67,5 +68,5 @@ fn tables_are_the_same_on_several_threads() {
     }
     let mut network = plan.network(&plan.runs[0]).expect("it can be built");
     let (_, division) = network.run_on(2, |_| true).expect("it can be divided");
-    assert!(division.stretches > 1, "{division:?}");
+    assert!(division.phases > 1, "{division:?}");
 }

@@ -3,16 +3,29 @@
 //! What a run produces depends on its own plan only, never on which threads ran it, on how many, or when.
 
 use crate::measure::RunRecord;
-use crate::network::Network;
+use crate::network::{Network, Undone};
 pub use crate::stopwatch::Spent;
 use crate::stopwatch::Stopwatch;
+use serde::Serialize;
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+/// What became of runs that were given several threads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Shared {
+    /// Runs that were divided among them.
+    pub divided: usize,
+    /// Runs that took one of them, by the reason.
+    pub whole: BTreeMap<&'static str, usize>,
+    /// Runs that were divided and had to be [done anew](crate::network::Undone) on one, by the reason.
+    pub anew: BTreeMap<&'static str, usize>,
+}
 
 /// Shared view of an experiment while it runs.
 #[derive(Debug, Default)]
@@ -22,8 +35,8 @@ pub struct Progress {
     limit: Option<Duration>,
     done: AtomicUsize,
     kept: AtomicUsize,
-    anew: AtomicUsize,
     events: AtomicU64,
+    shared: Mutex<Shared>,
     /// Per run: simulated picoseconds, or 0 before it starts.
     simulated: Vec<AtomicU64>,
     /// Per run: 0 waiting, 1 running, 2 ended.
@@ -71,9 +84,13 @@ impl Progress {
         self.done.load(Relaxed) + self.runs_kept()
     }
 
-    /// Runs that were begun on several threads and had to be [done anew](crate::network::Undone) on one.
-    pub fn runs_anew(&self) -> usize {
-        self.anew.load(Relaxed)
+    /// What became of the runs that were given several threads.
+    pub fn shared(&self) -> Shared {
+        self.on_several().clone()
+    }
+
+    fn on_several(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Events handled by all runs so far.
@@ -166,18 +183,26 @@ pub fn run_all<E: Send>(
             progress.simulated[i].store(n.now().ps(), Relaxed);
             !progress.stop.load(Relaxed) && progress.limit.is_none_or(|limit| clock.wall() < limit)
         };
-        let (ending, helpers) = if let Ok((ending, division)) = network.run_on(threads, &mut keep_going) {
-            (ending, division.helpers)
-        } else {
-            if progress.stop.load(Relaxed) {
+        let (ending, helpers) = match network.run_on(threads, &mut keep_going) {
+            Ok((ending, division)) => {
+                if let Some(why) = division.whole {
+                    *progress.on_several().whole.entry(why).or_default() += 1;
+                } else if threads > 1 {
+                    progress.on_several().divided += 1;
+                }
+                (ending, division.helpers)
+            }
+            Err(_) if progress.stop.load(Relaxed) => {
                 // Nothing of it can be kept.
                 progress.state[i].store(0, Relaxed);
                 return Ok(());
             }
-            progress.anew.fetch_add(1, Relaxed);
-            drop(network);
-            network = build(i)?;
-            (network.run(keep_going), Duration::ZERO)
+            Err(Undone(why)) => {
+                *progress.on_several().anew.entry(why).or_default() += 1;
+                drop(network);
+                network = build(i)?;
+                (network.run(keep_going), Duration::ZERO)
+            }
         };
         progress.events.fetch_add(network.events().saturating_sub(counted), Relaxed);
         let record = RunRecord::take(&mut network, ending);

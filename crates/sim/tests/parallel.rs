@@ -3,10 +3,10 @@
 
 mod common;
 
-use anabranch_sim::experiment::{Progress, run_all};
+use anabranch_sim::experiment::{Progress, Shared, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode;
-use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
+use anabranch_sim::fabric::topology::{FatTree, LayerLinks, Layers, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Network, Sampling, Setup, Stop, Undone};
@@ -14,9 +14,10 @@ use anabranch_sim::workload::Session;
 use anabranch_transport::Bytes;
 use anabranch_transport::ndp::NdpConfig;
 use common::*;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 fn fat_tree(k: u32) -> Graph {
     let fat_tree = FatTree { k, rate: GBPS, delay: DELAY, layers: Layers::default() };
@@ -38,8 +39,8 @@ fn incast_with_returned_headers() -> Setup {
     setup
 }
 
-/// What a single run leaves behind on so many threads, how many events were told of, and how often it was done anew.
-fn on_threads(threads: usize, make: impl Fn() -> Setup + Sync) -> (RunRecord, (u64, usize)) {
+/// What a single run leaves behind on so many threads, how many events were told of, and whether it was divided.
+fn on_threads(threads: usize, make: impl Fn() -> Setup + Sync) -> (RunRecord, (u64, Shared)) {
     let (record, progress) = (Mutex::new(None), Progress::new(1));
     let build = |_| Ok::<_, Infallible>(Network::new(make()));
     let keep = |_, ended, _| {
@@ -47,7 +48,7 @@ fn on_threads(threads: usize, make: impl Fn() -> Setup + Sync) -> (RunRecord, (u
         Ok(())
     };
     run_all(&[0], threads, &progress, build, keep).expect("nothing fails");
-    (record.into_inner().expect("nobody panics").expect("the run ends"), (progress.events(), progress.runs_anew()))
+    (record.into_inner().expect("nobody panics").expect("the run ends"), (progress.events(), progress.shared()))
 }
 
 #[test]
@@ -56,7 +57,7 @@ fn a_run_on_two_threads_is_the_same_and_most_of_it_is_divided() {
         let (serial, _) = on_threads(1, || permutation(stop));
         let (divided, told) = on_threads(2, || permutation(stop));
         assert_same(&serial, &divided, "on two threads");
-        assert_eq!(told, (serial.events, 0));
+        assert_eq!(told, (serial.events, Shared { divided: 1, ..Shared::default() }));
         let mut network = Network::new(permutation(stop));
         let (ending, division) = network.run_on(2, |n| n.conservation().holds()).expect("it can be divided");
         assert_eq!(ending, Ending::Complete);
@@ -70,10 +71,33 @@ fn a_run_on_two_threads_is_the_same_and_most_of_it_is_divided() {
 fn a_run_that_cannot_be_decided_in_parts_is_done_anew() {
     let undone = Network::new(incast_with_returned_headers()).run_on(2, |_| true).map(|(ending, _)| ending);
     assert_eq!(undone, Err(Undone("a switch sends a header back")));
-    let (serial, _) = on_threads(1, incast_with_returned_headers);
+    let (serial, told) = on_threads(1, incast_with_returned_headers);
+    assert_eq!(told, (serial.events, Shared::default()), "nothing to tell of one thread");
     let (anew, told) = on_threads(2, incast_with_returned_headers);
     assert_same(&serial, &anew, "done anew");
-    assert_eq!(told, (serial.events, 1), "what was undone does not count");
+    let why = BTreeMap::from([("a switch sends a header back", 1)]);
+    assert_eq!(told, (serial.events, Shared { anew: why, ..Shared::default() }), "what was undone does not count");
+}
+
+#[test]
+fn a_run_that_is_not_divided_says_why() {
+    let why = |make: &(dyn Fn() -> Setup + Sync)| {
+        let (_, (_, Shared { divided, whole, anew })) = on_threads(2, make);
+        assert_eq!((divided, anew), (0, BTreeMap::new()));
+        whole.into_iter().collect::<Vec<_>>()
+    };
+    let few = || Setup { sessions: vec![unicast(0, 127, 15_000)], ..permutation(Stop::Foreground) };
+    assert_eq!(why(&few), [("too little happens at a time", 1)]);
+    let rack = || setup(star(4), trim(8), ndp(12), RoutingMode::PerPacketPermuted, vec![unicast(0, 1, 15_000)]);
+    assert_eq!(why(&rack), [("all hosts are in one rack", 1)]);
+    let core = Some(LayerLinks { rate: None, delay: Some(us(0)) });
+    let layers = Layers { core, ..Layers::default() };
+    let fabric = TopologyConfig::FatTree(FatTree { k: 4, rate: GBPS, delay: DELAY, layers });
+    let at_once = || Setup {
+        graph: Arc::new(fabric.build(Path::new("")).expect("the fabric is possible")),
+        ..Setup { sessions: vec![unicast(0, 15, 15_000)], ..permutation(Stop::Foreground) }
+    };
+    assert_eq!(why(&at_once), [("links between racks have no delay", 1)]);
 }
 
 #[test]
@@ -106,7 +130,7 @@ fn a_run_ends_when_it_is_asked_to() {
         })
         .expect("nothing happens that takes the whole run");
     assert_eq!(ending, Ending::Interrupted);
-    assert!(asked > 3 && division.stretches > 0, "{asked} times, {division:?}");
+    assert!(asked > 3 && division.phases > 0, "{asked} times, {division:?}");
     let record = RunRecord::take(&mut network, ending);
     assert!(record.conservation.holds() && record.conservation.in_flight > 0, "{:?}", record.conservation);
     assert!((100_000..200_000).contains(&record.events), "{}", record.events);

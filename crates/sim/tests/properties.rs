@@ -671,7 +671,7 @@ fn most_worlds_are_divided() {
         let world = worlds().new_tree(&mut runner).expect("worlds can be made").current();
         match in_parts(world.setup(), 2) {
             None => undone += 1,
-            Some((_, division)) if division.stretches == 0 => serial += 1,
+            Some((_, division)) if division.phases == 0 => serial += 1,
             Some((record, division)) => {
                 divided += 1;
                 parallel += u32::from(division.events.iter().sum::<u64>() * 2 > record.events);

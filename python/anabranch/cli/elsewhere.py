@@ -1,4 +1,4 @@
-"""The options that say on what runs are made, and how long each may take."""
+"""The options that say on what runs are made, on how many threads, and how long each may take."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from anabranch import api
 
+THREADS = typer.Option(
+    min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared."
+)
 ON = typer.Option(
     "--on",
     help="Make the runs elsewhere: local:4 (processes), tcp://SCHEDULER:8786 (Dask), slurm, pbs, lsf, or ssh:HOSTFILE.",

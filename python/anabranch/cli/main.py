@@ -24,6 +24,8 @@ from anabranch.cli.traffic import traffic_app
 from anabranch.manifest import EMPTY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
     from anabranch.results import Results
@@ -98,12 +100,7 @@ def run_command(
         int | None,
         typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
     ] = None,
-    threads: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared."
-        ),
-    ] = 0,
+    threads: Annotated[int, elsewhere.THREADS] = 0,
     on: Annotated[str | None, elsewhere.ON] = None,
     on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
     time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
@@ -141,12 +138,7 @@ def demo(
         Path | None,
         typer.Option(help="Folder for the results.", metavar="DIR", show_default="out/demo, or out/demo-quick"),
     ] = None,
-    threads: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared."
-        ),
-    ] = 0,
+    threads: Annotated[int, elsewhere.THREADS] = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
     ] = False,
@@ -251,7 +243,7 @@ def _run(
     if sum(run.packets for run in missing) > speed.SHORT:  # seconds
         err.print(f"{len(missing)} runs, by an estimate: {how.time(missing)}", markup=False)
     with how.connected(err) as on:
-        results, signalled = progress.watched(
+        results, signalled, shared = progress.watched(
             lambda watch: api.run(
                 file,
                 overrides,
@@ -273,7 +265,7 @@ def _run(
         )
     kept = [run for run in results.manifest.runs if run.status not in EMPTY]
     if kept:
-        _show(results, as_json=as_json)
+        _show(results, as_json=as_json, shared=shared)
         if report:
             _write_report(results)
         _tell_captures(results, err)
@@ -322,11 +314,13 @@ def _tell_captures(results: Results, err: Console) -> None:
         err.print("hint: in [measure], packets_limit sets another limit", markup=False)
 
 
-def _show(results: Results, *, as_json: bool) -> None:
+def _show(results: Results, *, as_json: bool, shared: Mapping[str, Any] | None = None) -> None:
+    """Print results; `shared` is what became of the runs that were given several threads."""
     from anabranch import table  # noqa: PLC0415
 
     if as_json:
-        typer.echo(json.dumps(table.as_json(results), indent=2))
+        more = {} if shared is None else {"on_several_threads": shared}
+        typer.echo(json.dumps(table.as_json(results) | more, indent=2))
     else:
         stdout().print(table.render(results))
 

@@ -37,6 +37,10 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 """Signals that end a run in good order: Ctrl-C, `kill` and batch systems, a terminal that is closed."""
 
 
+SHARED = "on_several_threads"
+"""What the core says of the runs that were given several threads."""
+
+
 class Style(StrEnum):
     """How progress is reported on standard error."""
 
@@ -104,7 +108,26 @@ def describe(state: Mapping[str, Any], left: float) -> str:
         parts.append(there if state["threads"] else "waiting for workers")
         if state["runs_failed"]:
             parts.append(f"{state['runs_failed']} FAILED")
+    anew = sum(state.get(SHARED, {}).get("anew", {}).values())
+    if anew:
+        parts.append(f"{anew} begun anew on one core")
     return ", ".join(parts)
+
+
+def undivided(shared: Mapping[str, Any]) -> Iterator[str]:
+    """Say of the runs that were given several threads which did not take them, and why.
+
+    Examples
+    --------
+    >>> for note in undivided({"whole": {"packets are captured": 2}, "anew": {"an endpoint gives up": 1}}):
+    ...     print(note)
+    2 runs took one core, not several: packets are captured
+    1 run was begun anew on one core: an endpoint gives up
+    """
+    for reason, runs in shared.get("whole", {}).items():
+        yield f"{runs} run{'s' * (runs > 1)} took one core, not several: {reason}"
+    for reason, runs in shared.get("anew", {}).items():
+        yield f"{runs} run{'s' * (runs > 1)} {'were' if runs > 1 else 'was'} begun anew on one core: {reason}"
 
 
 def pause(elapsed: float, left: float) -> float:
@@ -133,7 +156,7 @@ def watched(
     remaining: Remaining,
     style: Style = Style.AUTO,
     about: Mapping[str, Any] | None = None,
-) -> tuple[Results, int | None]:
+) -> tuple[Results, int | None, Mapping[str, Any] | None]:
     """Run an experiment and report its progress.
 
     Parameters
@@ -153,8 +176,9 @@ def watched(
 
     Returns
     -------
-    tuple[Results, int | None]
-        The results, and the exit code if a signal came: 130 for Ctrl-C, 143 for SIGTERM.
+    tuple[Results, int | None, Mapping[str, Any] | None]
+        The results; the exit code if a signal came: 130 for Ctrl-C, 143 for SIGTERM; and what became of the runs that
+        were given several threads, if they were made here.
     """
     watch = Watch()
     outcome: list[Results] = []
@@ -195,7 +219,10 @@ def watched(
         lines.end(outcome[0] if outcome else failure[0])
     if failure:
         raise failure[0]
-    return outcome[0], watch.exit_code
+    shared = watch.latest.get(SHARED)
+    for note in undivided(shared or {}) if style is not Style.NONE else ():
+        console.print(f"note: {note}", markup=False)
+    return outcome[0], watch.exit_code, shared
 
 
 def _left(remaining: Remaining, state: Mapping[str, Any], now: float) -> float:

@@ -57,12 +57,7 @@ def reproduce_command(
         int | None,
         typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
     ] = None,
-    threads: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared."
-        ),
-    ] = 0,
+    threads: Annotated[int, elsewhere.THREADS] = 0,
     on: Annotated[str | None, elsewhere.ON] = None,
     on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
     time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
@@ -208,7 +203,7 @@ def _run(job: Job, how: elsewhere.How, on: object, err: Console, *, fresh: bool)
     """Make the runs of an experiment; returns an exit code, too, if they are not all there."""
     from anabranch.reproduce import estimate, runner  # noqa: PLC0415
 
-    results, code = progress.watched(
+    results, code, _ = progress.watched(
         lambda watch: runner.run(job, threads=how.threads, on=on, limit_s=how.limit_s, fresh=fresh, progress=watch),
         err,
         total=len(job.plan.runs),

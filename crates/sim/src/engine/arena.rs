@@ -127,7 +127,7 @@ pub struct Arena<H> {
     free: PacketId,
     live: u32,
     /// More than this are too many.
-    most: usize,
+    capacity: usize,
 }
 
 impl<H: Copy> Arena<H> {
@@ -141,30 +141,30 @@ impl<H: Copy> Arena<H> {
         let packet = (size_of::<Hot>() + size_of::<H>()) as u64;
         // Lists double when they are full.
         let most = (bytes / (2 * packet)).min(u64::from(NO_PACKET / 2)) as usize;
-        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0, most }
+        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0, capacity: most }
     }
 
     /// Whether there have been as many packets at once as there may be. It takes more, but should not be asked to.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.hot.len() >= self.most
+        self.hot.len() >= self.capacity
     }
 
     /// An empty arena with the same limit.
     #[must_use]
     pub fn like(&self) -> Self {
-        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0, most: self.most }
+        Self { hot: Vec::new(), headers: Vec::new(), free: NO_PACKET, live: 0, capacity: self.capacity }
     }
 
     /// Packets that it has had place for at once.
     #[inline]
-    pub fn places(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.hot.len()
     }
 
     /// How many there may be at once.
-    pub fn most(&self) -> usize {
-        self.most
+    pub fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// Packets alive now.
@@ -391,6 +391,6 @@ mod tests {
         assert_eq!(*to.header(other), 99);
         // The other list is as it was, and what was left is free.
         assert_eq!(rest.pop(from.hots()), 0);
-        assert_eq!((from.insert(hot(7), 7), from.places()), (19, 20));
+        assert_eq!((from.insert(hot(7), 7), from.slots()), (19, 20));
     }
 }

@@ -177,6 +177,26 @@ impl Wheel {
         (0..).zip(&self.due).filter(|(_, due)| **due != IDLE).map(|(entity, due)| (entity, *due))
     }
 
+    /// Takes out all pending events, (entity, time); the time is `now` then.
+    pub fn drain(&mut self, now: u64) -> Vec<(Entity, u64)> {
+        let events: Vec<_> = self.events().collect();
+        for &(entity, _) in &events {
+            self.due[entity as usize] = IDLE;
+            self.links[entity as usize] = UNLINKED;
+        }
+        for slot in &mut self.fine {
+            (slot.len, slot.before) = (0, NONE);
+        }
+        self.full.clear();
+        self.free = NONE;
+        self.heads.fill(NONE);
+        self.occupied.fill(0);
+        self.buffer.clear();
+        self.pending = 0;
+        self.go_to(now >> self.shift);
+        events
+    }
+
     /// Slots of the fine level.
     fn slots(&self) -> u64 {
         self.mask + 1
@@ -618,7 +638,7 @@ mod tests {
         Cancel(u32),
         Pop,
         PopBefore(u64),
-        Like,
+        Again,
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -628,7 +648,7 @@ mod tests {
             4 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Schedule(e, d)),
             1 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Reschedule(e, d)),
             4 => delay.prop_map(Op::PopBefore),
-            1 => Just(Op::Like),
+            1 => Just(Op::Again),
             1 => (0u32..64).prop_map(Op::Cancel),
             4 => Just(Op::Pop),
         ]
@@ -674,12 +694,19 @@ mod tests {
                         prop_assert!(model.iter().all(|e| e.0 >= bound));
                         prop_assert!(expected.is_some() || bound >= limit);
                     }
-                    Op::Like => {
+                    Op::Again => {
                         let mut other = wheel.like(now);
                         for (entity, time) in wheel.events() {
                             other.schedule(entity, time);
                         }
                         wheel = other;
+                        let mut events = wheel.drain(now);
+                        prop_assert!(wheel.is_empty());
+                        // In whatever order they are scheduled again.
+                        events.reverse();
+                        for (entity, time) in events {
+                            wheel.schedule(entity, time);
+                        }
                     }
                 }
                 prop_assert_eq!(wheel.len(), model.len());

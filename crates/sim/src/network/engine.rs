@@ -99,6 +99,15 @@ impl Engine {
         }
     }
 
+    /// Becomes [like](Self::like) another one.
+    pub(super) fn restart(&mut self, other: &Self) {
+        self.now = other.now;
+        self.wheel.drain(other.now);
+        self.wheel.grow(other.wheel.entities());
+        self.packets = other.packets.like();
+        (self.fingerprint, self.events) = (0, 0);
+    }
+
     /// How far the parts of the run have come, which have so many packets.
     pub(super) fn show(&mut self, now: u64, events: u64, away: u32) {
         (self.now, self.events, self.away) = (now, events, away);

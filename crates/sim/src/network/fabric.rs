@@ -27,7 +27,7 @@ mod part;
 #[cfg(test)]
 mod tests;
 
-pub(super) use part::Crossing;
+pub(super) use part::Message;
 
 /// Knows who sends: packets say where they go, not where they come from.
 pub(super) trait Senders {

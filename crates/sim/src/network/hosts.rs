@@ -30,21 +30,23 @@ pub(super) struct Hosts {
     interfaces: Interfaces,
     /// `None`: closed, or something is happening to it right now.
     endpoints: Vec<Option<Box<Hosted>>>,
+    /// How many of them are open.
+    open_endpoints: usize,
     pulls_by_priority: bool,
     pub(super) barriers: Barriers,
     /// In a part of a run: which hosts are its own.
-    part: Option<part::Own>,
+    part: Option<part::Ownership>,
 }
 
 impl Senders for Hosts {
     fn return_address(&mut self, endpoint: EndpointId, from: Peer) -> Option<(Remote, &mut Stream)> {
         let Some(hosted) = self.endpoints[endpoint as usize].as_deref() else {
-            self.needs_others("a switch sends a header back");
+            self.undo("a switch sends a header back");
             return None;
         };
         let sender = hosted.remotes.get(from);
         if !self.owns(sender.host) {
-            self.needs_others("a switch sends a header back");
+            self.undo("a switch sends a header back");
             return None;
         }
         Some((sender, &mut self.all[sender.host as usize].random))
@@ -59,7 +61,7 @@ impl Hosts {
         let all = (0..setup.graph.hosts).map(|h| Host { random: random(h) }).collect();
         let barriers = Barriers::new(&setup.sessions, &setup.groups);
         let pulls_by_priority = setup.pulls_by_priority;
-        Self { all, interfaces, endpoints: Vec::new(), pulls_by_priority, barriers, part: None }
+        Self { all, interfaces, endpoints: Vec::new(), open_endpoints: 0, pulls_by_priority, barriers, part: None }
     }
 
     /// The number of the endpoint that will be added next.
@@ -69,6 +71,7 @@ impl Hosts {
 
     pub(super) fn add(&mut self, hosted: Hosted) {
         self.endpoints.push(Some(Box::new(hosted)));
+        self.open_endpoints += 1;
     }
 
     /// How many interfaces all hosts have.
@@ -121,10 +124,15 @@ impl Hosts {
         self.open(endpoints).find_map(|hosted| hosted.stack.congestion_window())
     }
 
-    /// Where the endpoints stand.
+    /// All endpoints that there have been; `None`: closed.
     #[inline]
-    pub(super) fn places(&self) -> &[Option<Box<Hosted>>] {
+    pub(super) fn endpoints(&self) -> &[Option<Box<Hosted>>] {
         &self.endpoints
+    }
+
+    /// How many endpoints are open.
+    pub(super) fn open_endpoints(&self) -> usize {
+        self.open_endpoints
     }
 
     /// A packet has reached its host by a port.

@@ -181,17 +181,28 @@ impl Ledger {
 
     /// The next session to be opened.
     pub(super) fn next(&self) -> Option<&Session> {
-        self.specs.get(self.before().0 as usize + self.rows.len())
+        self.specs.get(self.opened().0 as usize)
     }
 
-    /// A session that has been opened; in a part of a run, since that began.
+    /// Sessions that have been opened so far, and endpoints of theirs.
+    fn opened(&self) -> (u32, EndpointId) {
+        let all = || (self.rows.len() as u32, self.session_of.len() as EndpointId);
+        self.journal.as_ref().map_or_else(all, |journal| journal.opened)
+    }
+
+    /// A session that has been opened; in a part of a run, the last one.
     pub(super) fn row(&self, session: u32) -> &SessionRow {
-        &self.rows[(session - self.before().0) as usize]
+        &self.rows[self.place_of(session)]
     }
 
     fn row_mut(&mut self, session: u32) -> &mut SessionRow {
-        let before = self.before().0;
-        &mut self.rows[(session - before) as usize]
+        let place = self.place_of(session);
+        &mut self.rows[place]
+    }
+
+    /// What all sessions are and what their groups are, for who goes on to change what became of them.
+    pub(super) fn shared(&self) -> (Arc<Vec<Session>>, Arc<Vec<SessionGroup>>) {
+        (Arc::clone(&self.specs), Arc::clone(&self.groups))
     }
 
     pub(super) fn counts(&self) -> Conservation {
@@ -280,8 +291,7 @@ impl Ledger {
 
     /// Opens the next session; returns its number. Its first endpoint is the next to be [added](Self::add_endpoint).
     pub(super) fn open(&mut self) -> u32 {
-        let (sessions, endpoints) = self.before();
-        let session = sessions + self.rows.len() as u32;
+        let (session, first_endpoint) = self.opened();
         let spec = &self.specs[session as usize];
         self.rows.push(SessionRow {
             receivers: vec![ReceiverRow::default(); spec.sinks.len()],
@@ -293,9 +303,13 @@ impl Ledger {
             parts: 1,
             open_endpoints: 0,
             groups: Vec::new(),
-            first_endpoint: endpoints + self.session_of.len() as EndpointId,
+            first_endpoint,
             endpoints: 0,
         });
+        if let Some(journal) = &mut self.journal {
+            journal.opened.0 += 1;
+            journal.kept.push(session);
+        }
         session
     }
 
@@ -306,7 +320,7 @@ impl Ledger {
 
     /// The next endpoint is one of the session that began last.
     pub(super) fn add_endpoint(&mut self, session: u32) {
-        let endpoint = self.before().1 + self.session_of.len() as EndpointId;
+        let endpoint = self.opened().1;
         let row = self.row_mut(session);
         if row.endpoints == 0 {
             // It may have waited while others began.
@@ -315,7 +329,10 @@ impl Ledger {
         debug_assert_eq!(row.first_endpoint + row.endpoints, endpoint, "the endpoints of a session follow each other");
         row.endpoints += 1;
         row.open_endpoints += 1;
-        self.session_of.push(session);
+        match &mut self.journal {
+            Some(journal) => journal.opened.1 += 1,
+            None => self.session_of.push(session),
+        }
     }
 
     /// A session has a multicast group.

@@ -12,7 +12,8 @@
 //! | `controllers` | controllers, and what they have decided | all of these |
 //! | `barrier` | which clients wait for which blocks (in `hosts`) | tells the ledger |
 //! | `admission` | which sessions may begin, and which wait | looks at ledger |
-//! | `look_ahead` | nothing: asks for the memory that the next events will need | looks at engine, fabric, hosts |
+//! | `prefetcher` | nothing: asks for the memory that the next events will need | looks at engine, fabric, hosts |
+//! | `events` | nothing: what happens at nodes, whichever of their entities is due | engine, ledger, fabric, hosts |
 //! | `parallel` | nothing: divides the run among threads | all of these |
 //! | `schedule` | failures, repairs and other changes to come | - |
 //!
@@ -23,13 +24,14 @@ mod admission;
 mod barrier;
 mod controllers;
 mod engine;
+mod events;
 mod fabric;
 mod fallback;
 mod hosts;
 mod ledger;
-mod look_ahead;
 mod monitor;
 mod parallel;
+mod prefetcher;
 mod schedule;
 mod session_group;
 mod sessions;
@@ -49,15 +51,16 @@ pub use barrier::BlockRow;
 use barrier::{Ask, REQUEST};
 use controllers::Controllers;
 use engine::{Engine, Entities};
+use events::at_node;
 use fabric::Fabric;
 pub use fallback::Fallback;
 use hosts::Hosts;
 use ledger::Ledger;
 pub use ledger::{Conservation, ReceiverRow, SessionRow, Straggler};
-use look_ahead::LookAhead;
 use monitor::Monitor;
 pub use monitor::{SAMPLE_BYTES, Sample};
 pub use parallel::{Division, Undone};
+use prefetcher::Prefetcher;
 use rand::Rng as _;
 use schedule::Schedule;
 pub use schedule::{Change, Target};
@@ -106,7 +109,7 @@ pub struct Network {
     stop: Stop,
     time_limit: u64,
     /// In large fabrics.
-    look_ahead: Option<LookAhead>,
+    prefetcher: Option<Prefetcher>,
 }
 
 impl Network {
@@ -133,7 +136,7 @@ impl Network {
             seed: setup.seed,
             stop: setup.stop,
             time_limit: setup.time_limit.ps(),
-            look_ahead: LookAhead::new(ports),
+            prefetcher: Prefetcher::new(ports),
         };
         network.schedule_next_session();
         network.schedule_next_change();
@@ -183,8 +186,8 @@ impl Network {
             if self.ledger.waits_for_nothing() && self.stop == Stop::Foreground {
                 return Some(self.ending());
             }
-            if let Some(look_ahead) = &mut self.look_ahead {
-                look_ahead.step(&mut self.engine, &self.fabric, &self.hosts, u64::MAX);
+            if let Some(prefetcher) = &mut self.prefetcher {
+                prefetcher.step(&mut self.engine, &self.fabric, &self.hosts, u64::MAX);
             }
             let Some((now, entity)) = self.engine.wheel.pop() else {
                 return Some(self.ending());
@@ -207,6 +210,10 @@ impl Network {
                 continue;
             }
             self.engine.trace_event(entity);
+            let Self { engine, fabric, hosts, ledger, .. } = self;
+            if at_node(engine, fabric, hosts, ledger, entity) {
+                continue;
+            }
             self.dispatch(entity);
             if self.engine.entities.is_controller(entity) {
                 if let Some(why) = self.controllers.refused() {
@@ -253,21 +260,12 @@ impl Network {
         })
     }
 
-    #[inline]
+    /// Handles an event that concerns the whole run.
+    #[inline(never)]
     fn dispatch(&mut self, entity: u32) {
         let Self { engine, fabric, hosts, ledger, monitor, controllers, .. } = self;
         let e = &engine.entities;
-        if entity < e.pacers {
-            if let Some(packet) = fabric.arrive(engine, ledger, hosts, entity) {
-                hosts.deliver(engine, fabric, ledger, entity, packet);
-            }
-        } else if entity < e.next_session {
-            let interface = entity - e.pacers;
-            hosts.pace(engine, fabric, ledger, interface);
-        } else if entity >= e.timers {
-            let endpoint = entity - e.timers;
-            hosts.timer_fires(engine, fabric, ledger, endpoint);
-        } else if entity >= e.requests {
+        if entity >= e.requests {
             self.on_requests();
         } else if entity >= e.controllers {
             controllers.handle(engine, fabric, hosts, ledger, monitor, entity);

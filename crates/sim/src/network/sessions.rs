@@ -4,6 +4,7 @@ use super::engine::Engine;
 use super::fabric::Fabric;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
+use super::session_group::SessionGroup;
 use crate::capture::Party;
 use crate::host::application::Application;
 use crate::host::protocol::Transport;
@@ -61,9 +62,32 @@ pub(super) fn open(
     seed: u64,
     session: u32,
 ) {
-    let spec = ledger.specs()[session as usize].clone();
-    let transport = ledger.group_of(&spec).transport.clone();
-    Opening { session, engine, fabric, hosts, ledger, seed, spec: &spec, transport: &transport }.open();
+    let (specs, groups) = ledger.shared();
+    let spec = &specs[session as usize];
+    let transport = &groups[usize::from(spec.group)].transport;
+    Opening { engine, fabric, hosts, ledger, seed, session, spec, transport }.open();
+}
+
+/// Whether a session of this group is carried by a multicast group, which all switches on its trees must know.
+fn is_multicast(group: &SessionGroup, spec: &Session) -> bool {
+    spec.mode == Mode::OneToMany && spec.sinks.len() > 1 && group.transport.has_group_sessions()
+}
+
+/// In a part of a run: how many endpoints a session has, if there is nothing to be opened here.
+pub(super) fn elsewhere(hosts: &Hosts, group: &SessionGroup, spec: &Session) -> Option<u32> {
+    let concerns = spec.sources.iter().chain(&spec.sinks).any(|&host| hosts.owns(host)) || is_multicast(group, spec);
+    (!concerns).then(|| endpoints(group, spec))
+}
+
+/// How many endpoints a session has.
+fn endpoints(group: &SessionGroup, spec: &Session) -> u32 {
+    if is_multicast(group, spec) {
+        1 + spec.sinks.len() as u32
+    } else if spec.mode == Mode::ManyToOne && spec.sources.len() > 1 && group.transport.has_group_sessions() {
+        1 + spec.sources.len() as u32
+    } else {
+        2 * unicast::connections(group.fallback, spec)
+    }
 }
 
 impl Opening<'_> {
@@ -79,7 +103,12 @@ impl Opening<'_> {
         if !opened {
             self.open_connections();
         }
-        note_ideal_paths(self.fabric, self.ledger, self.session);
+        debug_assert_eq!(self.hosts.next_endpoint(), first + endpoints(self.ledger.group_of(self.spec), self.spec));
+        if self.hosts.owns(self.spec.sources[0]) {
+            note_ideal_paths(self.fabric, self.ledger, self.session);
+        } else {
+            self.ledger.leave_row();
+        }
         if let Some(fragment) = self.hosts.barriers.fragment(self.session) {
             let payload = self.transport.object(self.transport.packet_bytes());
             self.hosts.await_blocks(first, fragment, payload, self.engine.now());
@@ -165,10 +194,10 @@ impl Opening<'_> {
     fn add(&mut self, host: u32, receiver: Option<u16>, stack: Stack, remotes: Remotes, group: Option<u32>) {
         let id = self.hosts.next_endpoint();
         self.ledger.add_endpoint(self.session);
-        self.engine.add_timer(id);
         if !self.hosts.owns(host) {
-            return self.hosts.add_elsewhere();
+            return self.hosts.add_elsewhere(1);
         }
+        self.engine.add_timer(id);
         let of = self.ledger.group_of(self.spec);
         let (mode, class) = (of.routing, of.class);
         let paths = self.hosts.paths(self.fabric, mode, host, &remotes, group, stack.subflows());

@@ -15,7 +15,7 @@ type Packets = Arena<Header>;
 
 /// A packet that is on its way from one part to another.
 #[derive(Clone, Copy)]
-pub(in crate::network) struct Crossing {
+pub(in crate::network) struct Message {
     port: PortId,
     /// When its last bit is there.
     pub(in crate::network) arrival: u64,
@@ -126,12 +126,12 @@ impl Fabric {
     }
 
     /// Sends all that a port has to send before a time, and hands over what is on the wire. When the next transmission is due.
-    pub(in crate::network) fn hand_over(
+    pub(in crate::network) fn send_to_part(
         &mut self,
         engine: &mut Engine,
         port: PortId,
         before: u64,
-        mut take: impl FnMut(Crossing),
+        mut take: impl FnMut(Message),
     ) -> u64 {
         let p = &mut self.ports[port as usize];
         let Engine { wheel, packets, .. } = engine;
@@ -140,7 +140,7 @@ impl Fabric {
             while !wire.is_empty() {
                 let id = wire.pop(packets.hots());
                 let hot = *packets.hot(id);
-                take(Crossing { port, arrival, hot, header: *packets.header(id) });
+                take(Message { port, arrival, hot, header: *packets.header(id) });
                 packets.remove(id);
                 arrival = hot.at;
             }
@@ -149,10 +149,10 @@ impl Fabric {
     }
 
     /// A packet comes from another part.
-    pub(in crate::network) fn take_over(&mut self, engine: &mut Engine, crossing: &Crossing) {
+    pub(in crate::network) fn receive(&mut self, engine: &mut Engine, message: &Message) {
         let Engine { wheel, packets, .. } = engine;
-        let id = packets.insert(crossing.hot, crossing.header);
-        let port = &mut self.ports[crossing.port as usize];
-        port.take_over(crossing.port, packets.hots(), wheel, id, crossing.arrival);
+        let id = packets.insert(message.hot, message.header);
+        let port = &mut self.ports[message.port as usize];
+        port.take_over(message.port, packets.hots(), wheel, id, message.arrival);
     }
 }

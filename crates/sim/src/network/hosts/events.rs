@@ -27,7 +27,7 @@ impl Hosts {
                 }
                 true
             }
-            Event::PeerDetached(_) | Event::PeerDropped(_) if self.needs_others("a receiver leaves a group") => true,
+            Event::PeerDetached(_) | Event::PeerDropped(_) if self.undo("a receiver leaves a group") => true,
             Event::PeerDetached(peer) => {
                 leave_group(fabric, ledger, hosted, hosted.remotes.get(peer).endpoint);
                 ledger.detached(hosted.session, peer);
@@ -42,7 +42,7 @@ impl Hosts {
             }
             // A receiver that was given up: its row says so already.
             Event::Failed(FailureReason::GivenUp) | Event::Closed => false,
-            Event::Failed(_) if self.needs_others("an endpoint gives up") => false,
+            Event::Failed(_) if self.undo("an endpoint gives up") => false,
             Event::Failed(reason) => {
                 let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
                 ledger.failed(hosted.session, || format!("{side} on h{}: {reason}", hosted.host));
@@ -70,6 +70,7 @@ impl Hosts {
         id: EndpointId,
         hosted: &Hosted,
     ) {
+        self.open_endpoints -= 1;
         engine.wheel.cancel(engine.entities.timer(id));
         ledger.keep_stats(hosted.session, hosted.receiver, hosted.stack.stats());
         if hosted.failed {

@@ -6,12 +6,12 @@ use crate::network::barrier::Barriers;
 use std::sync::Arc;
 
 /// Which hosts are those of a part.
-pub(super) struct Own {
+pub(super) struct Ownership {
     number: u16,
     /// The part of each node.
     part_of: Arc<[u16]>,
-    /// Why this part alone cannot tell what happens.
-    needs_others: Option<&'static str>,
+    /// Why the run is to be done anew.
+    undone: Option<&'static str>,
 }
 
 impl Hosts {
@@ -21,9 +21,10 @@ impl Hosts {
             all: self.all.clone(),
             interfaces: self.interfaces.clone(),
             endpoints: Vec::new(),
+            open_endpoints: 0,
             pulls_by_priority: self.pulls_by_priority,
             barriers: Barriers::default(),
-            part: Some(Own { number, part_of: Arc::clone(part_of), needs_others: None }),
+            part: Some(Ownership { number, part_of: Arc::clone(part_of), undone: None }),
         }
     }
 
@@ -33,21 +34,21 @@ impl Hosts {
         self.part.as_ref().is_none_or(|own| own.part_of[host as usize] == own.number)
     }
 
-    /// Something happens that is not for one part of a run alone to decide. False if this is the whole run.
-    pub(super) fn needs_others(&mut self, why: &'static str) -> bool {
+    /// Something happens that is not for one part of a run alone to decide: the run is to be done anew. False if this is the whole run.
+    pub(super) fn undo(&mut self, why: &'static str) -> bool {
         let Some(own) = &mut self.part else { return false };
-        own.needs_others.get_or_insert(why);
+        own.undone.get_or_insert(why);
         true
     }
 
-    /// Why this part cannot go on, if it cannot.
-    pub(in crate::network) fn stuck(&self) -> Option<&'static str> {
-        self.part.as_ref()?.needs_others
+    /// Why the run is to be done anew, if it is.
+    pub(in crate::network) fn undone(&self) -> Option<&'static str> {
+        self.part.as_ref()?.undone
     }
 
-    /// The next endpoint is on another part's host.
-    pub(in crate::network) fn add_elsewhere(&mut self) {
-        self.endpoints.push(None);
+    /// The next endpoints, so many, are on hosts of other parts.
+    pub(in crate::network) fn add_elsewhere(&mut self, endpoints: u32) {
+        self.endpoints.resize_with(self.endpoints.len() + endpoints as usize, || None);
     }
 
     /// The host that an endpoint runs on, if it is open.
@@ -61,24 +62,26 @@ impl Hosts {
     }
 
     /// Gives the parts what is theirs.
-    pub(in crate::network) fn give(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
+    pub(in crate::network) fn scatter(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
         for part in &mut *parts {
-            part.endpoints.clear();
             part.endpoints.resize_with(self.endpoints.len(), || None);
         }
         for (id, place) in self.endpoints.iter_mut().enumerate() {
             if let Some(hosted) = place.take() {
                 let part = usize::from(part_of[hosted.host as usize]);
                 parts[part].endpoints[id] = Some(hosted);
+                parts[part].open_endpoints += 1;
             }
         }
+        self.open_endpoints = 0;
         self.swap_hosts(parts, part_of);
     }
 
     /// Takes back what the parts have.
-    pub(in crate::network) fn take_back(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
+    pub(in crate::network) fn gather(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
         self.endpoints.resize_with(parts[0].endpoints.len(), || None);
         for part in &mut *parts {
+            self.open_endpoints += std::mem::take(&mut part.open_endpoints);
             for (place, theirs) in self.endpoints.iter_mut().zip(&mut part.endpoints) {
                 if theirs.is_some() {
                     *place = theirs.take();

@@ -2,7 +2,8 @@
 //! again.
 //!
 //! All that is written is of one of these kinds, and their order among each other does not matter: sums, what becomes of a
-//! receiver, which only one part knows, and which endpoints have closed, with the times.
+//! receiver, which only one part knows, and which endpoints have closed, with the times. The row of a session that is opened is
+//! kept by one part; all of them count sessions and endpoints, so that each knows the numbers of its own.
 
 use super::{Conservation, Ledger};
 use crate::host::EndpointId;
@@ -12,8 +13,10 @@ use std::sync::Arc;
 /// What has happened since a part began.
 #[derive(Default)]
 pub(super) struct Journal {
-    /// Sessions and endpoints that there were then.
-    before: (u32, EndpointId),
+    /// Sessions that have been opened in the whole run, and endpoints of theirs.
+    pub(super) opened: (u32, EndpointId),
+    /// Of which sessions the rows are.
+    pub(super) kept: Vec<u32>,
     pub(super) completed: Vec<(u32, u16, Time)>,
     pub(super) stats: Vec<(u32, Option<u16>, Stats)>,
     /// Sessions that lost an endpoint, and when.
@@ -40,21 +43,43 @@ impl Journal {
 }
 
 impl Ledger {
-    /// Sessions and endpoints that there were before this part of a run began; none of the whole.
-    #[inline]
-    pub(super) fn before(&self) -> (u32, EndpointId) {
-        self.journal.as_ref().map_or((0, 0), |journal| journal.before)
+    /// Where the row of a session is.
+    pub(super) fn place_of(&self, session: u32) -> usize {
+        match &self.journal {
+            None => session as usize,
+            Some(journal) => {
+                debug_assert_eq!(
+                    journal.kept.last(),
+                    Some(&session),
+                    "a part looks at the row of the last session only"
+                );
+                self.rows.len() - 1
+            }
+        }
+    }
+
+    /// The next session is opened by other parts of the run; it has so many endpoints.
+    pub(in crate::network) fn open_elsewhere(&mut self, endpoints: u32) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.opened.0 += 1;
+        journal.opened.1 += endpoints;
+    }
+
+    /// Another part keeps the row of the session that was opened last.
+    pub(in crate::network) fn leave_row(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.kept.pop();
+        self.rows.pop();
     }
 
     /// The ledger of a part of the run, as everything is now.
     pub(in crate::network) fn part(&self) -> Self {
-        let before = (self.rows.len() as u32, self.session_of.len() as EndpointId);
         Self {
             specs: Arc::clone(&self.specs),
             groups: Arc::clone(&self.groups),
             rows: Vec::new(),
             session_of: Vec::new(),
-            journal: Some(Journal { before, ..Journal::default() }.into()),
+            journal: Some(Journal { opened: self.opened(), ..Journal::default() }.into()),
             unfinished: 0,
             never_complete: 0,
             last_completion: Time(0),
@@ -63,27 +88,17 @@ impl Ledger {
         }
     }
 
-    /// Of a part: sessions that were opened since it began, and what became of any.
-    pub(in crate::network) fn noted(&self) -> usize {
+    /// Of a part: rows of sessions that were opened since it began, and what became of any.
+    pub(in crate::network) fn journal_len(&self) -> usize {
         self.journal.as_ref().map_or(0, |journal| self.rows.len() + journal.closed.len() + journal.completed.len())
     }
 
     /// All parts are one again. The multicast groups that are no longer needed, with the times since when.
-    pub(in crate::network) fn join(&mut self, parts: Vec<Self>) -> Vec<(u32, u64)> {
+    pub(in crate::network) fn join(&mut self, mut parts: Vec<Self>) -> Vec<(u32, u64)> {
+        self.join_rows(&mut parts);
         let mut closed = Vec::new();
-        for (number, part) in parts.into_iter().enumerate() {
+        for part in parts {
             let Some(journal) = part.journal else { continue };
-            // All parts have opened the same sessions.
-            if number == 0 {
-                for mut row in part.rows {
-                    for receiver in &mut row.receivers {
-                        let path = part.ideal_paths.get(receiver.ideal_path).clone();
-                        receiver.ideal_path = self.ideal_paths.number(path);
-                    }
-                    self.rows.push(row);
-                }
-                self.session_of.extend(part.session_of);
-            }
             self.counts += part.counts;
             for (session, receiver, at) in journal.completed {
                 self.completed(session, receiver, at);
@@ -103,5 +118,28 @@ impl Ledger {
         closed.sort_unstable();
         let groups = |(now, session)| self.endpoint_closed(session, now).into_iter().map(move |group| (group, now));
         closed.into_iter().flat_map(groups).collect()
+    }
+
+    /// Takes the rows of the sessions that the parts have opened, in order.
+    fn join_rows(&mut self, parts: &mut [Self]) {
+        let mut rows: Vec<_> = parts
+            .iter_mut()
+            .map(|part| {
+                let numbers = part.journal.as_mut().map(|journal| std::mem::take(&mut journal.kept));
+                let rows = numbers.unwrap_or_default().into_iter().zip(std::mem::take(&mut part.rows));
+                (rows.peekable(), &part.ideal_paths)
+            })
+            .collect();
+        loop {
+            let session = self.rows.len() as u32;
+            let own = rows.iter_mut().find_map(|(rows, paths)| Some((rows.next_if(|row| row.0 == session)?.1, paths)));
+            let Some((mut row, paths)) = own else { break };
+            for receiver in &mut row.receivers {
+                receiver.ideal_path = self.ideal_paths.number(paths.get(receiver.ideal_path).clone());
+            }
+            self.session_of.extend(std::iter::repeat_n(session, row.endpoints as usize));
+            self.rows.push(row);
+        }
+        debug_assert!(rows.iter_mut().all(|(rows, _)| rows.next().is_none()), "each session has a row");
     }
 }

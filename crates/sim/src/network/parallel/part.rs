@@ -1,10 +1,11 @@
-//! One part of a run: some of the nodes, and all that happens at them.
+//! One part of a run, a *logical process*: some of the nodes, and all that happens at them.
 
 use super::super::engine::Engine;
-use super::super::fabric::{Crossing, Fabric};
+use super::super::events::at_node;
+use super::super::fabric::{Fabric, Message};
 use super::super::hosts::Hosts;
 use super::super::ledger::Ledger;
-use super::super::look_ahead::LookAhead;
+use super::super::prefetcher::Prefetcher;
 use super::super::sessions;
 use crate::engine::prefetch::prefetch_lines;
 use crate::engine::wheel::Entity;
@@ -21,19 +22,19 @@ pub(super) struct Part {
     pub(super) fabric: Fabric,
     pub(super) hosts: Hosts,
     pub(super) ledger: Ledger,
-    pub(super) look_ahead: Option<LookAhead>,
+    pub(super) prefetcher: Option<Prefetcher>,
     /// The run's seed.
     pub(super) seed: u64,
-    /// Its ports that lead to other parts: to which.
-    pub(super) outgoing: Vec<(PortId, u16)>,
+    /// Channels to other parts: its ports that lead there, and to which part each does.
+    pub(super) channels: Vec<(PortId, u16)>,
 }
 
 impl Part {
     /// Handles all events before a time.
     pub(super) fn run_before(&mut self, limit: u64) {
         loop {
-            if let Some(look_ahead) = &mut self.look_ahead {
-                look_ahead.step(&mut self.engine, &self.fabric, &self.hosts, limit);
+            if let Some(prefetcher) = &mut self.prefetcher {
+                prefetcher.step(&mut self.engine, &self.fabric, &self.hosts, limit);
             }
             let Some((now, entity)) = self.engine.wheel.pop_before(limit) else { return };
             self.dispatch(now, entity);
@@ -49,22 +50,11 @@ impl Part {
         }
         engine.begin_event(now);
         engine.trace_event(entity);
-        let e = &engine.entities;
-        if entity < e.pacers {
-            if let Some(packet) = fabric.arrive(engine, ledger, hosts, entity) {
-                hosts.deliver(engine, fabric, ledger, entity, packet);
-            }
-        } else if entity < e.next_session {
-            let interface = entity - e.pacers;
-            hosts.pace(engine, fabric, ledger, interface);
-        } else {
-            debug_assert!(entity >= e.timers, "parts have no other entities");
-            let endpoint = entity - e.timers;
-            hosts.timer_fires(engine, fabric, ledger, endpoint);
-        }
+        let handled = at_node(engine, fabric, hosts, ledger, entity);
+        debug_assert!(handled, "parts have no other entities");
     }
 
-    /// Opens every session whose time has come, as all parts do, and schedules the next. The event counts once.
+    /// Opens what is here of every session whose time has come, and schedules the next. All parts do; the event counts once.
     #[cold]
     fn open_sessions(&mut self) {
         let Self { engine, fabric, hosts, ledger, seed, .. } = self;
@@ -72,7 +62,12 @@ impl Part {
             engine.begin_event(engine.now);
             engine.trace_event(engine.entities.next_session);
         }
-        while ledger.next().is_some_and(|spec| spec.start <= engine.now()) {
+        while let Some(spec) = ledger.next().filter(|spec| spec.start <= engine.now()) {
+            if let Some(endpoints) = sessions::elsewhere(hosts, ledger.group_of(spec), spec) {
+                ledger.open_elsewhere(endpoints);
+                hosts.add_elsewhere(endpoints);
+                continue;
+            }
             let session = ledger.open();
             sessions::open(engine, fabric, hosts, ledger, *seed, session);
         }
@@ -83,14 +78,14 @@ impl Part {
 
     /// Hands over what it has sent, before a time, by links to other parts: `take` gets the packets and to whom they go. Nothing
     /// new will come from it before the time that is returned.
-    pub(super) fn hand_over(&mut self, before: u64, mut take: impl FnMut(u16, Crossing)) -> u64 {
-        let Self { engine, fabric, outgoing, .. } = self;
+    pub(super) fn send(&mut self, before: u64, mut take: impl FnMut(u16, Message)) -> u64 {
+        let Self { engine, fabric, channels, .. } = self;
         let mut next = u64::MAX;
-        for (n, &(port, to)) in outgoing.iter().enumerate() {
-            if let Some(&(soon, _)) = outgoing.get(n + AHEAD) {
+        for (n, &(port, to)) in channels.iter().enumerate() {
+            if let Some(&(soon, _)) = channels.get(n + AHEAD) {
                 prefetch_lines(&fabric.ports()[soon as usize], 0..1);
             }
-            next = next.min(fabric.hand_over(engine, port, before, |crossing| take(to, crossing)));
+            next = next.min(fabric.send_to_part(engine, port, before, |message| take(to, message)));
         }
         next.min(engine.wheel.next_bound())
     }

@@ -14,23 +14,28 @@ pub(in crate::network) struct Partition {
     pub(in crate::network) part_of: Arc<[u16]>,
     /// How many parts there are.
     pub(in crate::network) parts: u16,
-    /// The least delay of a link between two parts, in picoseconds.
-    pub(in crate::network) delay: u64,
+    /// The least delay of a link between two parts, in picoseconds: how far ahead nothing that one does can reach another.
+    pub(in crate::network) lookahead: u64,
 }
+
+const ONE_RACK: &str = "all hosts are in one rack";
 
 /// Nobody's yet.
 const NONE: u16 = u16::MAX;
 
 impl Partition {
-    /// Divides a fabric into as many parts as are asked for and possible. `None` if that is one.
-    pub(in crate::network) fn new(graph: &Graph, parts: usize) -> Option<Self> {
+    /// Divides a fabric into as many parts as are asked for and possible.
+    ///
+    /// # Errors
+    /// If that is one: why.
+    pub(in crate::network) fn new(graph: &Graph, parts: usize) -> Result<Self, &'static str> {
         let racks = numbered(&racks(graph));
         let pods =
             numbered(&(0..graph.hosts).map(|h| graph.nodes[h as usize].pod.unwrap_or(u32::MAX)).collect::<Vec<_>>());
         let count = |of: &[u32]| of.iter().max().map_or(0, |&most| most as usize + 1);
         let parts = parts.min(count(&racks)).min(usize::from(NONE)) as u16;
         if parts < 2 {
-            return None;
+            return Err(ONE_RACK);
         }
         let (by_pod, by_rack) = (dealt(&pods, parts), dealt(&racks, parts));
         let hosts = if largest(&by_pod, parts) * 10 <= largest(&by_rack, parts) * 11 { by_pod } else { by_rack };
@@ -38,13 +43,16 @@ impl Partition {
         let hosts = numbered(&hosts.into_iter().map(u32::from).collect::<Vec<_>>());
         let parts = hosts.iter().max().map_or(0, |&most| most as u16 + 1);
         if parts < 2 {
-            return None;
+            return Err(ONE_RACK);
         }
         let hosts = hosts.into_iter().map(|part| part as u16).collect();
         let part_of: Arc<[u16]> = with_switches(graph, hosts, parts).into();
         let cut = graph.links.iter().filter(|link| part_of[link.a as usize] != part_of[link.b as usize]);
-        let delay = cut.map(|link| link.delay.ps()).min().unwrap_or(u64::MAX);
-        (delay > 0).then_some(Self { part_of, parts, delay })
+        let lookahead = cut.map(|link| link.delay.ps()).min().unwrap_or(u64::MAX);
+        if lookahead == 0 {
+            return Err("links between racks have no delay");
+        }
+        Ok(Self { part_of, parts, lookahead })
     }
 }
 
@@ -194,11 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_the_least_delay_between_parts() {
-        let delay = |graph: &Graph| Partition::new(graph, 2).map(|partition| partition.delay);
-        assert_eq!(delay(&fat_tree(4, Some(Duration::from_us(3)))), Some(3_000_000));
-        assert_eq!(delay(&fat_tree(4, Some(Duration::from_us(30)))), Some(30_000_000));
-        assert_eq!(delay(&fat_tree(4, Some(Duration::ZERO))), None);
+    fn the_lookahead_is_the_least_delay_between_parts() {
+        let lookahead = |graph: &Graph| Partition::new(graph, 2).map(|partition| partition.lookahead).ok();
+        assert_eq!(lookahead(&fat_tree(4, Some(Duration::from_us(3)))), Some(3_000_000));
+        assert_eq!(lookahead(&fat_tree(4, Some(Duration::from_us(30)))), Some(30_000_000));
+        assert_eq!(lookahead(&fat_tree(4, Some(Duration::ZERO))), None);
     }
 
     #[test]
@@ -218,7 +226,7 @@ mod tests {
         let (parts, _) = shape(&bcube, 2);
         assert_eq!(parts.iter().map(|part| part.0).collect::<Vec<_>>(), [8, 8]);
         let star = graph(&TopologyConfig::Star(Star { hosts: 10, rate: RATE, delay: DELAY }));
-        assert!(Partition::new(&star, 2).is_none());
-        assert!(Partition::new(&bcube, 1).is_none());
+        assert!(Partition::new(&star, 2).is_err());
+        assert!(Partition::new(&bcube, 1).is_err());
     }
 }

@@ -4,43 +4,39 @@
 //! between parts (Chandy and Misra 1979; the synchronous form is that of Lubachevsky 1989). So within a window nobody needs to
 //! know anything of the others, and at its end the packets on those links change hands.
 
-use super::super::fabric::Crossing;
-use super::gate::Gate;
+use super::super::fabric::Message;
+use super::barrier::{Barrier, Spins};
 use super::part::Part;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// What a part says of itself after each window.
+/// What a part reports after each window.
 #[derive(Default)]
-struct Said {
+struct Report {
     /// Nothing new will come from it before this time.
-    bound: AtomicU64,
+    lower_bound: AtomicU64,
     /// Events since its beginning.
     events: AtomicU64,
     /// Events until the window before.
     events_before: AtomicU64,
-    /// Places for packets that it has needed.
-    places: AtomicUsize,
-    /// What is in its ledger since the run was divided.
-    noted: AtomicUsize,
+    /// Slots that its packets have needed.
+    slots: AtomicUsize,
+    /// Entries of its journal since the run was divided.
+    journal_len: AtomicUsize,
 }
 
 /// What the threads share.
 pub(super) struct Windows {
-    gate: Gate,
-    said: Vec<Said>,
+    barrier: Barrier,
+    reports: Vec<Report>,
     /// Packets from part to part (from the one that sends to each of the others), of every other window.
-    mail: [Vec<Mutex<Vec<Crossing>>>; 2],
+    mailboxes: [Vec<Mutex<Vec<Message>>>; 2],
     /// End of the current window.
     end: AtomicU64,
     over: AtomicBool,
     /// Somebody wants all to come to an end: after this window.
     stop: AtomicBool,
-    /// Longest window, and when the last one ends.
-    longest: u64,
-    until: u64,
-    /// Places for packets that there are for all.
-    places: usize,
+    limits: Limits,
     /// Windows so far.
     pub(super) count: AtomicU64,
     /// Events of the part that had most, added up over the windows: what the others wait for.
@@ -48,32 +44,38 @@ pub(super) struct Windows {
     all_events: AtomicU64,
 }
 
-/// Sessions opened, and what became of them, in the ledgers of all parts before they are made one: each part notes every session
-/// that is opened, and the memory for that is to be bounded.
-const NOTED: usize = 1 << 18;
+/// How far a phase may go.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// When its last window ends, and the longest window, in picoseconds.
+    pub(super) until: u64,
+    pub(super) longest: u64,
+    /// Slots that there are for the packets of all.
+    pub(super) slots: usize,
+    /// Entries that there may be in the journals of all.
+    pub(super) journal: usize,
+}
 
 impl Windows {
-    /// For these parts, which have handed over nothing since time `now`. Windows last `longest` at most.
-    pub(super) fn new(parts: &mut [Part], now: u64, longest: u64, until: u64, places: usize) -> Self {
+    /// For these parts, which have sent nothing to each other since time `now`.
+    pub(super) fn new(parts: &mut [Part], now: u64, limits: Limits) -> Self {
         let n = parts.len();
-        let mail = || (0..n * n).map(|_| Mutex::default()).collect();
+        let mailboxes = || (0..n * n).map(|_| Mutex::default()).collect();
         let windows = Self {
-            gate: Gate::new(n),
-            said: (0..n).map(|_| Said::default()).collect(),
-            mail: [mail(), mail()],
+            barrier: Barrier::new(n),
+            reports: (0..n).map(|_| Report::default()).collect(),
+            mailboxes: [mailboxes(), mailboxes()],
             end: AtomicU64::new(now),
             over: AtomicBool::new(false),
             stop: AtomicBool::new(false),
-            longest,
-            until,
-            places,
+            limits,
             count: AtomicU64::new(0),
             critical: AtomicU64::new(0),
             all_events: AtomicU64::new(0),
         };
         // What waits at ports that lead to other parts.
         for part in &mut *parts {
-            windows.hand_over(part, 0, now + 1);
+            windows.send(part, 0, now + 1);
         }
         windows.decide();
         windows
@@ -96,78 +98,79 @@ impl Windows {
 
     /// Simulates a part; calls `each` after each window.
     pub(super) fn work(&self, part: &mut Part, mut each: impl FnMut()) {
-        let _guard = self.gate.guard();
-        let mut turn = 0;
+        let _guard = self.barrier.guard();
+        let (mut spins, mut parity) = (Spins::new(), 0);
         while !self.over() {
             let end = self.end.load(Relaxed);
-            self.take_over(part, turn);
+            self.receive(part, parity);
             part.run_before(end);
-            turn ^= 1;
-            self.hand_over(part, turn, end);
+            parity ^= 1;
+            self.send(part, parity, end);
             each();
-            if !self.gate.pass(|| self.decide()) {
+            if !self.barrier.wait(&mut spins, || self.decide()) {
                 return;
             }
         }
-        self.take_over(part, turn);
+        self.receive(part, parity);
     }
 
-    fn mail(&self, turn: usize, from: usize, to: usize) -> &Mutex<Vec<Crossing>> {
-        &self.mail[turn][from * self.said.len() + to]
+    fn mailbox(&self, parity: usize, from: usize, to: usize) -> &Mutex<Vec<Message>> {
+        &self.mailboxes[parity][from * self.reports.len() + to]
     }
 
-    fn take_over(&self, part: &mut Part, turn: usize) {
+    fn receive(&self, part: &mut Part, parity: usize) {
         let to = usize::from(part.number);
-        for from in 0..self.said.len() {
-            let mut mail = self.mail(turn, from, to).lock().unwrap_or_else(PoisonError::into_inner);
-            for crossing in mail.drain(..) {
-                part.fabric.take_over(&mut part.engine, &crossing);
+        for from in 0..self.reports.len() {
+            let mut mailbox = self.mailbox(parity, from, to).lock().unwrap_or_else(PoisonError::into_inner);
+            for message in mailbox.drain(..) {
+                part.fabric.receive(&mut part.engine, &message);
             }
         }
     }
 
     /// A part has come to the end of a window: its packets for others are theirs now.
-    fn hand_over(&self, part: &mut Part, turn: usize, end: u64) {
+    fn send(&self, part: &mut Part, parity: usize, end: u64) {
         let from = usize::from(part.number);
         let mut first = u64::MAX;
-        let mut boxes: Vec<_> = (0..self.said.len())
-            .map(|to| self.mail(turn, from, to).lock().unwrap_or_else(PoisonError::into_inner))
+        let mut boxes: Vec<_> = (0..self.reports.len())
+            .map(|to| self.mailbox(parity, from, to).lock().unwrap_or_else(PoisonError::into_inner))
             .collect();
-        let next = part.hand_over(end, |to, crossing| {
-            debug_assert!(crossing.arrival >= end, "windows are no longer than what it takes to another part");
-            first = first.min(crossing.arrival);
-            boxes[usize::from(to)].push(crossing);
+        let next = part.send(end, |to, message| {
+            debug_assert!(message.arrival >= end, "windows are no longer than what it takes to another part");
+            first = first.min(message.arrival);
+            boxes[usize::from(to)].push(message);
         });
         drop(boxes);
-        let said = &self.said[from];
-        said.bound.store(next.min(first), Relaxed);
-        said.events.store(part.engine.events(), Relaxed);
-        said.places.store(part.engine.packets.places(), Relaxed);
-        said.noted.store(part.ledger.noted(), Relaxed);
-        if part.hosts.stuck().is_some() {
+        let report = &self.reports[from];
+        report.lower_bound.store(next.min(first), Relaxed);
+        report.events.store(part.engine.events(), Relaxed);
+        report.slots.store(part.engine.packets.slots(), Relaxed);
+        report.journal_len.store(part.ledger.journal_len(), Relaxed);
+        if part.hosts.undone().is_some() {
             self.stop();
         }
     }
 
     /// When the next window ends, and whether there is one.
     fn decide(&self) {
-        let bound = self.said.iter().map(|said| said.bound.load(Relaxed)).min().unwrap_or(u64::MAX);
-        let places: usize = self.said.iter().map(|said| said.places.load(Relaxed)).sum();
-        let noted: usize = self.said.iter().map(|said| said.noted.load(Relaxed)).sum();
-        let full = places >= self.places || noted >= NOTED;
-        let over = bound >= self.until || self.stop.load(Relaxed) || full;
+        let lower_bound = self.reports.iter().map(|report| report.lower_bound.load(Relaxed)).min().unwrap_or(u64::MAX);
+        let slots: usize = self.reports.iter().map(|report| report.slots.load(Relaxed)).sum();
+        let journal_len: usize = self.reports.iter().map(|report| report.journal_len.load(Relaxed)).sum();
+        let Limits { until, longest, slots: most, journal } = self.limits;
+        let full = slots >= most || journal_len >= journal;
+        let over = lower_bound >= until || self.stop.load(Relaxed) || full;
         self.over.store(over, Relaxed);
         let end = self.end.load(Relaxed);
-        let (mut all, mut most) = (0, 0);
-        for said in &self.said {
-            let events = said.events.load(Relaxed);
+        let (mut all, mut largest) = (0, 0);
+        for report in &self.reports {
+            let events = report.events.load(Relaxed);
             all += events;
-            most = most.max(events - said.events_before.swap(events, Relaxed));
+            largest = largest.max(events - report.events_before.swap(events, Relaxed));
         }
         self.all_events.store(all, Relaxed);
-        self.critical.fetch_add(most, Relaxed);
+        self.critical.fetch_add(largest, Relaxed);
         if !over {
-            self.end.store(bound.max(end).saturating_add(self.longest).min(self.until), Relaxed);
+            self.end.store(lower_bound.max(end).saturating_add(longest).min(until), Relaxed);
             self.count.fetch_add(1, Relaxed);
         }
     }

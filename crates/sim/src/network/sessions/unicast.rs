@@ -3,9 +3,27 @@
 use super::{Leg, Opening};
 use crate::network::Fallback;
 use crate::random;
-use crate::workload::Mode;
+use crate::workload::{Mode, Session};
 use anabranch_transport::Bytes;
 use rand::RngExt as _;
+
+/// How many connections carry a session.
+pub(super) fn connections(fallback: Option<Fallback>, spec: &Session) -> u32 {
+    match (spec.mode, fallback) {
+        (Mode::ManyToOne, Some(Fallback::Partition)) => shares(spec).count() as u32,
+        (Mode::ManyToOne, _) => 1,
+        (Mode::Unicast | Mode::OneToMany, _) => spec.sinks.len() as u32,
+    }
+}
+
+/// Where each source sends a part of its own: what each sends, of those that send something.
+fn shares(spec: &Session) -> impl Iterator<Item = (u32, Option<Bytes>)> {
+    let n = spec.sources.len() as u64;
+    let start = move |size: u64, part: u64| (u128::from(size) * u128::from(part) / u128::from(n)) as u64;
+    let share = move |part| spec.size.map(|size| Bytes(start(size.0, part + 1) - start(size.0, part)));
+    let shares = (0..).zip(&spec.sources).map(move |(part, &from)| (from, share(part)));
+    shares.filter(|&(_, size)| size != Some(Bytes(0)))
+}
 
 impl Opening<'_> {
     /// Opens the connections that carry the session.
@@ -44,15 +62,10 @@ impl Opening<'_> {
 
     /// Each source sends a part of its own; parts differ by one byte at most. A source whose part is empty sends nothing.
     fn open_partition(&mut self) {
-        let n = self.spec.sources.len() as u64;
-        let start = |size: u64, part: u64| (u128::from(size) * u128::from(part) / u128::from(n)) as u64;
         let mut parts = 0;
-        for (part, &from) in (0..).zip(&self.spec.sources) {
-            let size = self.spec.size.map(|s| Bytes(start(s.0, part + 1) - start(s.0, part)));
-            if size != Some(Bytes(0)) {
-                parts += 1;
-                self.open_unicast(Leg { from, to: self.spec.sinks[0], row: 0, size });
-            }
+        for (from, size) in shares(self.spec) {
+            parts += 1;
+            self.open_unicast(Leg { from, to: self.spec.sinks[0], row: 0, size });
         }
         self.ledger.set_parts(self.session, parts);
     }

@@ -20,13 +20,13 @@ const AHEAD: [usize; 4] = [12, 9, 6, 4];
 const LARGE: usize = if cfg!(debug_assertions) { 0 } else { 1 << 22 };
 
 /// What is known of the events to come.
-pub(super) struct LookAhead {
+pub(super) struct Prefetcher {
     /// Ports by which packets will leave in the next events, by turns.
     egress: [Option<PortId>; 2],
     turn: usize,
 }
 
-impl LookAhead {
+impl Prefetcher {
     /// `None` if the fabric is small.
     pub(super) fn new(ports: u32) -> Option<Self> {
         (ports as usize * size_of::<Port>() > LARGE).then_some(Self { egress: [None; 2], turn: 0 })
@@ -72,10 +72,10 @@ impl LookAhead {
                 let Some((hot, node)) = fabric.next_arrival(engine, port) else { return };
                 let to_host = node < fabric.graph().hosts;
                 match step {
-                    2 if to_host => prefetch(&hosts.places()[hot.endpoint as usize]),
+                    2 if to_host => prefetch(&hosts.endpoints()[hot.endpoint as usize]),
                     2 if hot.is_unicast() => fabric.routes().prefetch(node, hot.destination),
                     3 if to_host => {
-                        if let Some(hosted) = &hosts.places()[hot.endpoint as usize] {
+                        if let Some(hosted) = &hosts.endpoints()[hot.endpoint as usize] {
                             prefetch(&**hosted);
                         }
                     }

@@ -1,0 +1,33 @@
+//! What happens at nodes: packets reach them, pulls are paced, timers fire. The same in a run and in a part of one.
+
+use super::engine::Engine;
+use super::fabric::Fabric;
+use super::hosts::Hosts;
+use super::ledger::Ledger;
+use crate::engine::wheel::Entity;
+
+/// Handles the event of an entity that is at a node: a port, a pacer of pulls or a timer. False if it is none of these.
+#[inline]
+pub(super) fn at_node(
+    engine: &mut Engine,
+    fabric: &mut Fabric,
+    hosts: &mut Hosts,
+    ledger: &mut Ledger,
+    entity: Entity,
+) -> bool {
+    let e = &engine.entities;
+    if entity < e.pacers {
+        if let Some(packet) = fabric.arrive(engine, ledger, hosts, entity) {
+            hosts.deliver(engine, fabric, ledger, entity, packet);
+        }
+    } else if entity < e.next_session {
+        let interface = entity - e.pacers;
+        hosts.pace(engine, fabric, ledger, interface);
+    } else if entity >= e.timers {
+        let endpoint = entity - e.timers;
+        hosts.timer_fires(engine, fabric, ledger, endpoint);
+    } else {
+        return false;
+    }
+    true
+}

@@ -1,0 +1,271 @@
+//! A run that is divided: its parts, and how all that is theirs gets there and back.
+
+use super::super::Network;
+use super::super::Stop;
+use super::super::engine::Entities;
+use super::super::fabric::Fabric;
+use super::super::prefetcher::Prefetcher;
+use super::pace::{CHUNK, Prospect};
+use super::part::Part;
+use super::partition::Partition;
+use super::windows::{Limits, Windows};
+use super::{Division, Undone};
+use crate::stopwatch::Stopwatch;
+use std::panic::resume_unwind;
+use std::thread;
+
+/// Entries of the journals of all parts before the parts are made one: the memory for them is to be bounded, by a share of that of
+/// the whole ledger where that is large, so that the work of joining them is in proportion to what they have to tell.
+const JOURNAL_MIN: usize = 1 << 17;
+const JOURNAL_SHARE: usize = 2;
+
+/// A run that can be divided.
+pub(super) struct Divided {
+    partition: Partition,
+    /// None before it is divided for the first time.
+    parts: Vec<Part>,
+    pub(super) division: Division,
+}
+
+impl Divided {
+    /// For so many threads.
+    ///
+    /// # Errors
+    /// If the run cannot be divided, or not from its beginning to its end: why.
+    pub(super) fn new(network: &Network, threads: usize) -> Result<Self, &'static str> {
+        let Network { fabric, hosts, controllers, .. } = network;
+        let obstacles = [
+            (fabric.is_captured(), "packets are captured"),
+            (controllers.exist(), "a controller may change the fabric at any time"),
+            (hosts.barriers.exist(), "clients wait at barriers"),
+        ];
+        if let Some((_, why)) = obstacles.into_iter().find(|(there, _)| *there) {
+            return Err(why);
+        }
+        let partition = Partition::new(fabric.graph(), threads)?;
+        if fabric.shares_memory(&partition.part_of) {
+            return Err("ports of several switches share a memory");
+        }
+        let events = vec![0; usize::from(partition.parts)];
+        let whole = Some("too little happens at a time");
+        let division = Division { events, window: partition.lookahead, whole, ..Division::default() };
+        Ok(Self { partition, parts: Vec::new(), division })
+    }
+
+    /// The parts, with nothing in them.
+    fn empty_parts(partition: &Partition, network: &Network) -> Vec<Part> {
+        let Network { engine, fabric, hosts, ledger, seed, .. } = network;
+        let graph = fabric.graph();
+        let of = |node: u32| partition.part_of[node as usize];
+        let part = |number| Part {
+            number,
+            engine: engine.like(),
+            fabric: fabric.part(),
+            hosts: hosts.part(number, &partition.part_of),
+            ledger: ledger.part(),
+            prefetcher: Prefetcher::new(graph.ports()),
+            seed: *seed,
+            channels: (0..graph.ports())
+                .map(|port| (port, of(graph.port_owner(port)), of(graph.port_peer(port))))
+                .filter(|&(_, owner, peer)| owner == number && peer != number)
+                .map(|(port, _, peer)| (port, peer))
+                .collect(),
+        };
+        (0..partition.parts).map(part).collect()
+    }
+
+    /// What there is to gain and to do if the run is divided until a time.
+    pub(super) fn prospect(&self, network: &Network, until: u64) -> Prospect {
+        let to_come = &network.ledger.specs()[network.ledger.rows().len()..];
+        Prospect {
+            span: until.saturating_sub(network.engine.now),
+            window: self.partition.lookahead,
+            parts: self.partition.parts,
+            ports: network.fabric.ports().len(),
+            open: network.hosts.open_endpoints(),
+            endpoints: network.hosts.endpoints().len(),
+            starts: to_come.partition_point(|spec| spec.start.ps() < until),
+        }
+    }
+
+    /// How long a window may be with so many events in a picosecond, for somebody to look at the run every now and then.
+    fn longest_window(&self, rate: f64) -> u64 {
+        let often = f64::from(CHUNK) * f64::from(self.partition.parts) / rate;
+        // If nothing is known of the events: infinity, which is the largest number.
+        self.partition.lookahead.min(often.max(1.0) as u64)
+    }
+
+    /// Simulates the parts side by side until a time, with so many events in a picosecond. False if `keep_going` says no.
+    pub(super) fn phase(
+        &mut self,
+        network: &mut Network,
+        until: u64,
+        rate: f64,
+        keep_going: &mut impl FnMut(&Network) -> bool,
+    ) -> Result<bool, Undone> {
+        let (before, capacity) = (network.events(), network.engine.packets.capacity());
+        if self.parts.is_empty() {
+            self.parts = Self::empty_parts(&self.partition, network);
+        }
+        self.scatter(network);
+        let away = self.parts.iter().map(|part| part.engine.packets.live()).sum();
+        network.engine.show(network.engine.now, before, away);
+        let limits = Limits {
+            until,
+            longest: self.longest_window(rate),
+            slots: capacity,
+            journal: (network.ledger.rows().len() / JOURNAL_SHARE).max(JOURNAL_MIN),
+        };
+        let windows = Windows::new(&mut self.parts, network.engine.now, limits);
+        let mut going = true;
+        if let Some((own, others)) = self.parts.split_first_mut() {
+            thread::scope(|scope| {
+                let work = |part| {
+                    let windows = &windows;
+                    move || {
+                        let clock = Stopwatch::start();
+                        windows.work(part, || {});
+                        clock.spent().cpu
+                    }
+                };
+                let workers: Vec<_> = others.iter_mut().map(|part| scope.spawn(work(part))).collect();
+                let mut told = 0;
+                windows.work(own, || {
+                    let (now, events) = windows.progress();
+                    if events >= told + u64::from(CHUNK) {
+                        told = events;
+                        network.engine.show(now, before + events, away);
+                        if !keep_going(network) {
+                            going = false;
+                            windows.stop();
+                        }
+                    }
+                });
+                for worker in workers {
+                    self.division.helpers += worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+                }
+            });
+        }
+        network.engine.show(0, before, 0);
+        let slots: usize = self.parts.iter().map(|part| part.engine.packets.slots()).sum();
+        let undone = self.parts.iter().find_map(|part| part.hosts.undone());
+        for (events, part) in self.division.events.iter_mut().zip(&self.parts) {
+            *events += part.engine.events();
+        }
+        self.division.phases += 1;
+        self.division.whole = None;
+        self.division.windows += windows.count.into_inner();
+        self.division.critical += windows.critical.into_inner();
+        self.gather(network);
+        if let Some(why) = undone {
+            return Err(Undone(why));
+        }
+        if slots >= capacity {
+            return Err(Undone("too many packets"));
+        }
+        let closed = self.join(network);
+        for (group, since) in closed {
+            // Packets that were on their way to nobody have gone on.
+            if network.fabric.group_used(group) >= since {
+                return Err(Undone("a group ends with packets on the way"));
+            }
+            network.fabric.remove_group(group);
+        }
+        if network.stop == Stop::Foreground && network.ledger.waits_for_nothing() {
+            return Err(Undone("the run ends"));
+        }
+        Ok(going)
+    }
+
+    /// Gives the parts all that is theirs.
+    fn scatter(&mut self, network: &mut Network) {
+        let Network { engine, fabric, hosts, ledger, .. } = network;
+        let part_of = &*self.partition.part_of;
+        for part in &mut self.parts {
+            part.engine.restart(engine);
+            part.ledger = ledger.part();
+            fabric.tell(&mut part.fabric);
+        }
+        for port in 0..fabric.graph().ports() {
+            let [near, far] = ends(part_of, fabric, port);
+            if near != far {
+                fabric.port(engine, port);
+                let part = &mut self.parts[far];
+                fabric.give_wire(&mut engine.packets, port, &mut part.fabric, &mut part.engine.packets);
+            }
+            let part = &mut self.parts[near];
+            fabric.give_port(&mut engine.packets, port, &mut part.fabric, &mut part.engine.packets);
+        }
+        let Entities { pacers, next_session, timers, .. } = engine.entities;
+        for (entity, time) in engine.wheel.drain(engine.now) {
+            let node = if entity < pacers {
+                fabric.graph().port_peer(entity)
+            } else if entity < next_session {
+                hosts.host_of_interface(fabric.graph(), entity - pacers)
+            } else if entity == next_session {
+                for part in &mut self.parts {
+                    part.engine.wheel.schedule(entity, time);
+                }
+                continue;
+            } else if let Some(host) = entity.checked_sub(timers).and_then(|endpoint| hosts.host_of(endpoint)) {
+                host
+            } else {
+                engine.wheel.schedule(entity, time);
+                continue;
+            };
+            self.parts[usize::from(part_of[node as usize])].engine.wheel.schedule(entity, time);
+        }
+        // Its memory is needed by the parts.
+        engine.packets = engine.packets.like();
+        let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.hosts).collect();
+        hosts.scatter(&mut theirs, part_of);
+    }
+
+    /// Takes all back but what is in the ledgers.
+    fn gather(&mut self, network: &mut Network) {
+        let Network { engine, fabric, hosts, .. } = network;
+        let part_of = &*self.partition.part_of;
+        for part in &mut self.parts {
+            engine.add(&mut part.engine);
+        }
+        let now = engine.now;
+        for (entity, time) in engine.wheel.drain(now) {
+            engine.wheel.schedule(entity, time);
+        }
+        for part in &mut self.parts {
+            engine.wheel.grow(part.engine.wheel.entities());
+            for (entity, time) in part.engine.wheel.drain(now) {
+                // Sessions are opened by all.
+                if engine.wheel.due(entity).is_none() {
+                    engine.wheel.schedule(entity, time);
+                }
+            }
+        }
+        for port in 0..fabric.graph().ports() {
+            let [near, far] = ends(part_of, fabric, port);
+            let part = &mut self.parts[near];
+            part.fabric.give_port(&mut part.engine.packets, port, fabric, &mut engine.packets);
+            if near != far {
+                let part = &mut self.parts[far];
+                part.fabric.give_wire(&mut part.engine.packets, port, fabric, &mut engine.packets);
+            }
+        }
+        let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.fabric).collect();
+        fabric.learn(&mut theirs);
+        let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.hosts).collect();
+        hosts.gather(&mut theirs, part_of);
+    }
+
+    /// Makes the ledgers one again. The groups that have ended, and since when nobody needs them.
+    fn join(&mut self, network: &mut Network) -> Vec<(u32, u64)> {
+        let ledger = &mut network.ledger;
+        let theirs = self.parts.iter_mut().map(|part| std::mem::replace(&mut part.ledger, ledger.part())).collect();
+        ledger.join(theirs)
+    }
+}
+
+/// The parts at both ends of a link.
+fn ends(part_of: &[u16], fabric: &Fabric, port: u32) -> [usize; 2] {
+    let graph = fabric.graph();
+    [graph.port_owner(port), graph.port_peer(port)].map(|node| usize::from(part_of[node as usize]))
+}
