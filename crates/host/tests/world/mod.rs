@@ -131,12 +131,15 @@ pub struct World {
     pub filter: Option<Filter>,
     /// Given each datagram as it leaves, to change.
     pub tamper: Option<Tamper>,
+    /// Asked how much later a datagram arrives at a host that leaves now.
+    pub slow: Option<Slow>,
     /// Bytes that left for each address, whether there is a host or not.
     pub bytes_to: BTreeMap<SocketAddr, usize>,
 }
 
 pub type Tap = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8])>;
 pub type Tamper = Box<dyn FnMut(SocketAddr, &mut Vec<u8>)>;
+pub type Slow = Box<dyn FnMut(Time, usize) -> Duration>;
 pub type Filter = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8]) -> bool>;
 
 pub fn address(n: usize) -> SocketAddr {
@@ -220,6 +223,7 @@ impl World {
             tap: None,
             filter: None,
             tamper: None,
+            slow: None,
             bytes_to: BTreeMap::new(),
         }
     }
@@ -359,7 +363,8 @@ impl World {
                     bytes.truncate(faults.trimmed_to);
                 }
                 let jitter = Duration::from_ps(self.random.random_range(0..=faults.jitter.ps()));
-                let at = left + faults.delay;
+                let slower = self.slow.as_mut().map_or(Duration::ZERO, |slow| slow(self.now, n));
+                let at = left + faults.delay + slower;
                 let node = &mut self.nodes[n];
                 if node.in_free > at + time(faults.queue) {
                     continue;

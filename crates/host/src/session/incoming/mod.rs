@@ -352,6 +352,9 @@ impl Incoming {
         let header = Header::Symbol(symbol.symbol(found.options));
         let arrival = Arrival { header, from: lane as Peer, trimmed, ce: arrival.ce, returned: false };
         receiver.handle_payload(now, &arrival, payload);
+        if self.transport.is_step_of_others(symbol.block) {
+            self.lifetime.on_progress(now);
+        }
         self.drain(now);
     }
 

@@ -12,7 +12,7 @@ mod remotes;
 use std::net::SocketAddr;
 
 use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Symbol};
-use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time};
+use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
 
 use super::blocks::Blocks;
 use super::lag::Lag;
@@ -65,6 +65,7 @@ pub(crate) struct Outgoing {
     pace: Option<Pace>,
     /// It has asked for the next packet too early: when it may.
     paced_until: Option<Time>,
+    turn_of_group: bool,
     progress: Progress,
     drops_stragglers: bool,
     /// Of a group whose stragglers go on by themselves.
@@ -95,6 +96,7 @@ impl Outgoing {
             pages: Pages::default(),
             pace: config.rate.map(Pace::new),
             paced_until: None,
+            turn_of_group: false,
             progress: Progress::new(now, config.give_up_after, config.stall_after),
             drops_stragglers: matches!(config.stragglers, Stragglers::Drop { .. }),
             symbol: Vec::new(),
@@ -377,7 +379,7 @@ impl Outgoing {
         if !self.origin.allows(usize::from(self.options.symbol_bytes) + HEADERS + FINAL_MESSAGE) {
             return Ok(None);
         }
-        while let Some(transmit) = self.sender.poll_transmit(now) {
+        while let Some(transmit) = self.next_transmit(now) {
             let before = out.len();
             let class = match transmit.header {
                 Header::Symbol(symbol) => {
@@ -403,6 +405,13 @@ impl Outgoing {
             return Ok(Some(class));
         }
         Ok(None)
+    }
+
+    /// The next packet: where a rate is kept, of the group and of those outside it in turn.
+    fn next_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        self.turn_of_group = !self.turn_of_group;
+        let apart = if self.pace.is_some() && !self.turn_of_group { self.sender.poll_apart(now) } else { None };
+        apart.or_else(|| self.sender.poll_transmit(now))
     }
 
     /// Bytes leave, perhaps to an address that is not validated.
