@@ -21,6 +21,7 @@ use super::pace::Pace;
 use crate::config::{HostConfig, Stragglers};
 use crate::hash_tree::Page;
 use crate::keys::HEADERS;
+use crate::limits::LIVE_BLOCKS;
 use crate::marking::Class;
 use crate::wire::{Answer, Control, HashesRepr, Held, Offer, Open, Parameters, Salt, SymbolRepr};
 use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer};
@@ -81,6 +82,8 @@ impl Outgoing {
         let options = *sender.options();
         let layout = Layout::from_options(&options).expect("the sender made them");
         let group = origin.group();
+        let under_way = LIVE_BLOCKS * u64::from(options.block_symbols) * u64::from(options.symbol_bytes);
+        let pages = Pages::new(now, remotes.len(), manifest.size, under_way);
         let lag = config.stragglers.detach_after().filter(|_| remotes.len() > 1);
         Self {
             session,
@@ -93,7 +96,7 @@ impl Outgoing {
             sealer,
             lag: lag.map(|time| Lag::new(now, u32::from(options.window), time, remotes.len())),
             remotes: Remotes::new(remotes, group),
-            pages: Pages::default(),
+            pages,
             pace: config.rate.map(Pace::new),
             paced_until: None,
             turn_of_group: false,
@@ -134,8 +137,13 @@ impl Outgoing {
 
     /// Bytes that all have who still need some.
     pub(crate) fn acknowledged(&self) -> u64 {
+        self.bytes_before(self.sender.base())
+    }
+
+    /// Bytes of the blocks before this one.
+    fn bytes_before(&self, block: u32) -> u64 {
         let layout = Layout::from_options(&self.options).expect("the sender made them");
-        let symbols = layout.symbols_before(self.sender.base());
+        let symbols = layout.symbols_before(block.min(layout.blocks));
         (symbols * u64::from(self.options.symbol_bytes)).min(self.manifest.size)
     }
 
@@ -213,6 +221,7 @@ impl Outgoing {
     pub(crate) fn on_pulls(&mut self, now: Time, index: usize, pulls: impl IntoIterator<Item = Pull>) {
         self.on_authentic(index);
         for pull in pulls {
+            self.pages.on_progress(index, self.bytes_before(pull.base));
             let (header, from) = (Header::Pull(pull), index as Peer);
             self.sender.handle_packet(now, &Arrival { header, from, trimmed: false, ce: false, returned: false });
         }
@@ -248,7 +257,7 @@ impl Outgoing {
                 self.sender.probe_receiver(index as Peer);
             }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
-            Control::AskHashes(page) => self.pages.ask(index, page),
+            Control::AskHashes(page) => self.pages.ask(now, index, page),
             Control::GivenUp | Control::Detached => {}
         }
     }
