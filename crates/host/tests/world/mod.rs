@@ -100,6 +100,8 @@ pub struct Node {
     pub declined: Vec<(SocketAddr, Refusal)>,
     /// Servers that were left out of its sessions, and why.
     pub excluded: Vec<(SocketAddr, String)>,
+    /// Servers that did not send in time what they alone were asked for.
+    pub withheld: Vec<SocketAddr>,
     /// The last that was complete.
     pub checking: Option<SessionId>,
     pub closed: Vec<SessionId>,
@@ -201,6 +203,7 @@ impl World {
             failures: Vec::new(),
             declined: Vec::new(),
             excluded: Vec::new(),
+            withheld: Vec::new(),
             checking: None,
             closed: Vec::new(),
             bytes_sent: 0,
@@ -440,6 +443,7 @@ impl World {
                 }
                 HostEvent::Closed { .. } => node.closed.push(id),
                 HostEvent::Declined { peer, refusal, .. } => node.declined.push((peer, refusal)),
+                HostEvent::Withheld { peer } => node.withheld.push(peer),
                 HostEvent::Excluded { peer, why } => node.excluded.push((peer, why)),
                 HostEvent::Detached => {}
                 other => panic!("{other:?}"),

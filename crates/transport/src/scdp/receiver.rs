@@ -5,7 +5,7 @@ use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
 use crate::demotion::Demotion;
-use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Transmit};
+use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Peer, Stats, Time, Transmit};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -104,6 +104,8 @@ pub struct Receiver {
     passed: u32,
     /// The first block that is not complete, and since when it is, or is asked for anew.
     awaited: (u32, Time),
+    /// Senders that have withheld a block for the first time, and of which the application is to learn.
+    withholding: Vec<Peer>,
     /// Credits of all lanes in use.
     credits: u32,
     next_lane: usize,
@@ -137,6 +139,7 @@ impl Receiver {
             future: 0,
             passed: 0,
             awaited: (0, Time::ZERO),
+            withholding: Vec::new(),
             credits: 0,
             next_lane: 0,
             decoder_free: Time::ZERO,
