@@ -61,6 +61,12 @@ pub enum HostEvent {
         /// Why.
         why: String,
     },
+    /// One of several servers that an object is asked of did not send in time a block that it alone was asked for, to find out who sends wrong bytes. It may be slow, or
+    /// withhold it. Another is asked, and it is asked last from now on; nothing that it has sent is known to be wrong.
+    Withheld {
+        /// Its address.
+        peer: SocketAddr,
+    },
     /// What became of one receiver of an object that is sent.
     Receiver {
         /// Its place in the list of receivers.

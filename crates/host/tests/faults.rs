@@ -38,8 +38,13 @@ fn session(seed: u64) -> Option<String> {
     let mut world = World::new(seed, receivers + 1, faults);
     let object = bytes(seed, [0, 1, 5000, 200_000, 700_000][random.random_range(0..5)]);
     let fetched = random.random_bool(0.5);
-    let begun = if random.random_bool(0.3) { random.random_range(0..=object.len()) } else { 0 };
-    world.nodes.iter_mut().for_each(|node| node.begun = object[..begun].to_vec());
+    if random.random_bool(0.3) {
+        let begun = random.random_range(0..=object.len());
+        for node in &mut world.nodes {
+            let begun = if random.random_bool(0.5) { begun } else { random.random_range(0..=object.len()) };
+            node.begun = object[..begun].to_vec();
+        }
+    }
     let others: Vec<usize> = (1..=receivers).collect();
     if fetched {
         for &n in &others {

@@ -28,27 +28,6 @@ fn an_object_goes_to_one_receiver() {
 }
 
 #[test]
-fn one_receiver_goes_on_from_what_it_has_and_several_go_through_the_object_together() {
-    for (receivers, fetched, begun, most) in
-        [(1, false, 1_500_000, 0.6), (1, true, 1_500_000, 0.6), (2, false, 1_500_000, 2.2), (1, false, 2_000_000, 0.2)]
-    {
-        let mut world = World::new(5, 3, Faults::default());
-        let object = bytes(5, 2_000_000);
-        world.nodes.iter_mut().for_each(|node| node.begun = object[..begun].to_vec());
-        if fetched {
-            world.nodes[0].objects.insert("object".to_owned(), object.clone());
-            world.fetch(1, &[0], "object");
-        } else {
-            world.send(0, if receivers == 1 { &[1] } else { &[1, 2] }, &object, "object", None);
-        }
-        assert!(world.run_for(30));
-        assert!(world.nodes[1].received[0].1 == object && world.nodes[1].received[0].2);
-        let ratio = world.nodes[0].bytes_sent as f64 / object.len() as f64;
-        assert!(ratio < most, "{receivers}, {fetched}, {begun}: {ratio}");
-    }
-}
-
-#[test]
 fn marks_keep_the_queue_of_one_receiver_short_and_are_not_put_on_what_goes_to_groups() {
     let mean_wait = |receivers: usize, mark: usize| {
         let faults =
@@ -301,6 +280,36 @@ fn a_rate_is_kept() {
     }
     let ideal = 2_000_000.0 * (1472.0 / 1420.0) * 8.0 / 80e6;
     assert!((0.99..1.05).contains(&(seconds(done) / ideal)), "{} of {ideal} s", seconds(done));
+}
+
+#[test]
+fn a_rate_is_shared_with_those_who_have_left_the_group() {
+    let mut world = World::with(20, 6, Faults::default(), |_| HostConfig {
+        rate: Some(anabranch_transport::Rate::from_mbps(80)),
+        ..HostConfig::new(world::psk())
+    });
+    (1..6).for_each(|n| world.nodes[n].joined.push(group()));
+    // Two links carry 10 Mbit/s.
+    let mut free = [Time::ZERO; 6];
+    world.slow = Some(Box::new(move |now, to| {
+        if to < 4 {
+            return Duration::ZERO;
+        }
+        free[to] = free[to].max(now) + Duration::from_us(1200);
+        free[to] - now
+    }));
+    let object = bytes(20, 10_000_000);
+    let id = world.send(0, &[1, 2, 3, 4, 5], &object, "object", Some(group()));
+    while world.nodes[1].received.is_empty() {
+        world.run_until(world.now + Duration::from_ms(10));
+    }
+    for slow in [4, 5] {
+        let got = world.bytes_to[&address(slow)];
+        assert!(got > 500_000, "{got} B, while the others got 10 MB");
+    }
+    assert!(world.run_for(60));
+    let outcomes = &world.nodes[0].outcomes[&id];
+    assert!(outcomes.values().all(|outcome| *outcome == Outcome::Verified), "{outcomes:?}");
 }
 
 #[test]

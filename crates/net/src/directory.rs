@@ -112,6 +112,7 @@ impl Directory {
                 Some(Report::Declined { peer, name: manifest.name, why: refusal.text().to_owned() })
             }
             HostEvent::Excluded { peer, why } => Some(Report::Excluded { peer, why }),
+            HostEvent::Withheld { peer } => Some(Report::Withheld { peer }),
             HostEvent::Block { offset, bytes } => {
                 let receiving = self.receiving.get_mut(&id)?;
                 receiving.bytes += bytes.len() as u64;

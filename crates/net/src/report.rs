@@ -30,6 +30,11 @@ pub enum Report {
         /// Why.
         why: String,
     },
+    /// One of several servers did not send in time what it alone was asked for. Another is asked; nothing that it has sent is known to be wrong.
+    Withheld {
+        /// Its address.
+        peer: SocketAddr,
+    },
     /// What was offered was refused by the [settings](anabranch_host::HostConfig): it or its packets are too large, or none of the signers there has signed it.
     Declined {
         /// Of whom.
@@ -132,6 +137,7 @@ impl Report {
             Self::Began { .. }
             | Self::Declined { .. }
             | Self::Excluded { .. }
+            | Self::Withheld { .. }
             | Self::Progress { .. }
             | Self::Sending { .. }
             | Self::Serving { .. }

@@ -96,6 +96,14 @@ pub(crate) enum Event {
         /// Why.
         reason: String,
     },
+    /// `fetch`: one of several servers did not send in time what it alone was asked for: it is slow, or withholds it. Another is asked for that, and it last from
+    /// then on; nothing that it has sent is known to be wrong.
+    Withheld {
+        /// Which server.
+        peer: String,
+        /// What it did.
+        reason: String,
+    },
     /// Ten times a second while files are under way.
     Progress {
         /// What is here (`receive`, `fetch`, of all files under way), or with the slowest receiver (`send`).
@@ -375,6 +383,7 @@ impl fmt::Display for Event {
             }
             Self::Declined { peer, name, reason } => write!(f, "{name}: {peer} offers it in vain: {reason}"),
             Self::Excluded { peer, reason } => write!(f, "{peer} is left out: {reason}"),
+            Self::Withheld { peer, reason } => write!(f, "{peer} is asked last: {reason}"),
             Self::Progress { bytes, size_bytes } => {
                 write!(f, "{} of {}", figures::size(*bytes), figures::size(*size_bytes))
             }

@@ -39,6 +39,10 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
                 output.tell(&session::began(&manifest, peer, from, signer));
             }
             Report::Excluded { peer, why } => output.tell(&Event::Excluded { peer: peer.to_string(), reason: why }),
+            Report::Withheld { peer } => {
+                let reason = "did not send in time a block that it alone was asked for".to_owned();
+                output.tell(&Event::Withheld { peer: peer.to_string(), reason });
+            }
             Report::Received { manifest } => {
                 output.end();
                 output.tell(&session::received(&manifest, watches.stop(&manifest)));
@@ -67,6 +71,9 @@ fn explain(failure: &Failure, arguments: &Fetch, endpoint: &Endpoint) -> CliErro
     let error = CliError::failed(format!("{}: {failure}", arguments.object));
     match failure {
         Failure::TimedOut => error.hint(session::silence(endpoint, "serve")),
+        Failure::NoHashes { .. } => {
+            error.hint("does `scdp --version` say the same there? Symbols came from there, and hashes did not")
+        }
         Failure::ReplicasDiffer => error.hint("fetch it by its hash, blake3:HEX: `scdp serve --json` tells it"),
         Failure::Refused(reason) if reason.contains("exists") => {
             error.hint("--force replaces it; -o FILE puts it elsewhere")

@@ -140,6 +140,7 @@ impl AnySession {
                         News::Complete => HostEvent::Complete,
                         News::Detached => HostEvent::Detached,
                         News::Excluded { peer, why } => HostEvent::Excluded { peer, why },
+                        News::Withheld { peer } => HostEvent::Withheld { peer },
                         News::Failed(failure) => HostEvent::Failed(failure),
                     });
                 }

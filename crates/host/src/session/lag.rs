@@ -3,28 +3,46 @@
 //! A symbol leaves when all receivers have asked for it, and all have windows of the same size. So while nobody is slow, all have asked
 //! for about the same; and who is slow has asked for a window less than the others, who wait. Batches and the scheduling of hosts make
 //! that come and go, within milliseconds: what counts is the mean over some time.
+//!
+//! Receivers that have some of the object from an earlier session may be ahead by far more than a window, and wait for the one that has the least. That one
+//! catches up alone, and nothing shows how fast the others would be. So it is given some time, if it uses it: whoever does not come nearer steadily,
+//! since it is slow, has too little or does not answer, holds the others back.
 
 use anabranch_transport::{Duration, Time};
 
 /// A receiver that is behind by more than this part of a window, on the mean, holds the others back.
 const BEHIND: f64 = 0.5;
+/// Windows that nobody is behind by who began with as much as the others: a window, and the repair symbols that those ahead have asked for.
+const APART: u64 = 4;
+/// Times that of the mean in which who began with less is to have caught up.
+const CATCHES_UP_WITHIN: u64 = 10;
+
+/// One receiver.
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    /// By how many windows it is behind the median, and the mean of that.
+    behind: f64,
+    mean: f64,
+    /// While it has the least, and the median has much more: since when, and how many symbols it lacked then.
+    catches_up: Option<(Time, u64)>,
+}
 
 /// How far each receiver of a group is behind.
 #[derive(Debug)]
 pub(super) struct Lag {
     /// Symbols.
-    window: f64,
+    window: u64,
     /// Of the mean.
     time: Duration,
     last: Time,
-    /// By how many windows each is behind the median, and the mean of that.
-    members: Vec<(f64, f64)>,
+    members: Vec<Member>,
     asked: Vec<u64>,
 }
 
 impl Lag {
     pub(super) fn new(now: Time, window: u32, time: Duration, receivers: usize) -> Self {
-        Self { window: f64::from(window), time, last: now, members: vec![(0.0, 0.0); receivers], asked: Vec::new() }
+        let members = vec![Member::default(); receivers];
+        Self { window: u64::from(window), time, last: now, members, asked: Vec::new() }
     }
 
     /// How many symbols each has asked for by now: `None` of those that need no more, or have left the group. The first that holds the
@@ -35,19 +53,45 @@ impl Lag {
         self.asked.sort_unstable_by(|a, b| b.cmp(a));
         // Of two, the one ahead: half of a group never waits for one.
         let median = self.asked.get(self.asked.len().saturating_sub(1) / 2).copied()?;
+        let (least, apart) = (self.asked.last().copied()?, APART * self.window);
         let (passed, time) = ((now - self.last).ps() as f64, self.time.ps() as f64);
         self.last = now;
         let weight = passed / (passed + time);
         let mut straggler = None;
-        for (index, (asked, (behind, mean))) in asked.zip(&mut self.members).enumerate() {
-            *mean += (*behind - *mean) * weight;
-            *behind = asked.map_or(0.0, |asked| (median.saturating_sub(asked) as f64 / self.window).min(1.0));
-            if *mean > BEHIND && asked.is_some() && straggler.is_none() {
+        for (index, (asked, member)) in asked.zip(&mut self.members).enumerate() {
+            let lacks = asked.map_or(0, |asked| median.saturating_sub(asked));
+            let late = if lacks > apart {
+                (member.behind, member.mean) = (0.0, 0.0);
+                // Who has much more than the least waits for it as those ahead do.
+                let is_least = asked.is_some_and(|asked| asked - least <= apart);
+                if is_least {
+                    member.is_late(now, lacks, self.time)
+                } else {
+                    member.catches_up = None;
+                    false
+                }
+            } else {
+                member.mean += (member.behind - member.mean) * weight;
+                member.behind = (lacks as f64 / self.window as f64).min(1.0);
+                member.catches_up = None;
+                member.mean > BEHIND && asked.is_some()
+            };
+            if late && straggler.is_none() {
                 straggler = Some(index);
-                (*behind, *mean) = (0.0, 0.0);
+                *member = Member::default();
             }
         }
         straggler
+    }
+}
+
+impl Member {
+    /// It has the least, and lacks so much of what others have. Whether it does not catch up.
+    fn is_late(&mut self, now: Time, lacks: u64, time: Duration) -> bool {
+        let (since, lacked) = *self.catches_up.get_or_insert((now, lacks));
+        let passed = now - since;
+        let caught_up = u128::from(lacked.saturating_sub(lacks)) * u128::from((time * CATCHES_UP_WITHIN).ps());
+        passed > time && caught_up < u128::from(lacked) * u128::from(passed.ps())
     }
 }
 
@@ -90,5 +134,40 @@ mod tests {
         assert_eq!(found(|t| [Some(t + 32), Some(t), Some(t)]), None);
         assert_eq!(found(|t| [None, Some(t), None]), None);
         assert_eq!(found(|t| [None, Some(t), Some(t + 32)]).expect("of two, the one behind").1, 1);
+    }
+
+    /// The first has so many symbols more than the second, who asks for so many each millisecond until it has as many.
+    fn catching_up(more: u64, pace: impl Fn(u64) -> u64) -> Option<(u64, usize)> {
+        let mut has = 0;
+        let mut lag = Lag::new(Time::ZERO, 32, Duration::from_ms(100), 2);
+        (0..5000).find_map(|t| {
+            has += pace(t);
+            let ahead = (more + 32).max(has);
+            lag.observe(ms(t), [Some(ahead), Some(has)].into_iter()).map(|who| (t, who))
+        })
+    }
+
+    #[test]
+    fn who_has_less_is_waited_for_while_it_catches_up() {
+        assert_eq!(catching_up(10_000, |_| 12), None, "within 0.8 s");
+        assert_eq!(catching_up(10_000, |t| if t % 40 < 20 { 24 } else { 0 }), None, "in bursts");
+        assert_eq!(catching_up(10_000, |_| 5), Some((101, 1)), "within 2 s");
+        assert_eq!(catching_up(10_000, |_| 0), Some((101, 1)), "it does not answer");
+        let (at, _) = catching_up(10_000, |t| if t < 300 { 20 } else { 0 }).expect("it stops");
+        assert!((550..650).contains(&at), "it was ahead of its time: {at}");
+    }
+
+    #[test]
+    fn who_waits_for_one_that_has_less_is_not_taken_for_slow() {
+        let mut lag = Lag::new(Time::ZERO, 32, Duration::from_ms(100), 5);
+        let mut found = Vec::new();
+        for t in 0..2000_u64 {
+            // The second and the fourth wait for the fifth, who does not answer; and then catch up with the others.
+            let other = 9000 + if found.is_empty() { 0 } else { 20 * (t - 101) };
+            let last = found.is_empty().then_some(32);
+            let asked = [Some(10_000.max(other)), Some(other), Some(10_032.max(other)), Some(other + 9), last];
+            found.extend(lag.observe(ms(t), asked.into_iter()));
+        }
+        assert_eq!(found, [4]);
     }
 }

@@ -44,6 +44,12 @@ pub enum Failure {
     /// Nothing has come from the peer for too long, or ever.
     #[error("no answer")]
     TimedOut,
+    /// Senders are there, and tell no hashes of the object's parts: nothing that they send can be checked.
+    #[error("no hashes of the object's parts came from {}: nothing that is sent can be checked", list(.from))]
+    NoHashes {
+        /// Who was asked.
+        from: Vec<SocketAddr>,
+    },
     /// The others have it, and this one was too slow to be waited for.
     #[error("too slow: the others went on without it")]
     GivenUp,
@@ -77,4 +83,8 @@ pub enum Failure {
     /// What the peer announces is more than this host takes, or makes no sense.
     #[error("{0}")]
     Unacceptable(String),
+}
+
+fn list(addresses: &[SocketAddr]) -> String {
+    addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ")
 }

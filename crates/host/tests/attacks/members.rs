@@ -1,11 +1,13 @@
 //! Attacks of an end that has the key and keeps to no rule.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use allocation_counter::measure;
 use anabranch_host::wire::{Answer, Control, Datagram, Open, Parameters, Reason, Salt, SymbolRepr};
-use anabranch_host::{Failure, Host, HostConfig, HostEvent, Outcome, SigningKey};
+use anabranch_host::{Failure, Host, HostConfig, HostEvent, Outcome, Page, Protection, SigningKey};
 use anabranch_transport::scdp::{Mode, Pull};
 use anabranch_transport::{Duration, Time};
 use rand::RngExt;
@@ -407,6 +409,64 @@ fn forged_pulls_make_a_server_neither_grow_nor_stop() {
         host.handle_datagram(at(1), received(from), &mut opener.control(Control::Close { verified: true }));
         sent(&mut host, at(1), &mut kept);
         assert_eq!(host.sessions(), 0);
+    }
+}
+
+#[test]
+fn who_asks_for_hashes_for_ever_is_sent_few() {
+    // Of 60 MB there are 15 pages, and one above them. A question each 100 us, for ten seconds.
+    for says_more in [false, true] {
+        let (mut host, mut opener, from) = asked(60_000_000);
+        let mut kept = Vec::new();
+        let (mut answers, mut questions) = (0_usize, 0_usize);
+        for n in 0..100_000_u64 {
+            let now = Time::ZERO + Duration::from_us(n * 100);
+            let question = opener.control(Control::AskHashes(Page { level: 1, index: n % 15 }));
+            questions += 1;
+            host.handle_datagram(now, received(from), &mut question.clone());
+            if says_more && n % 10 == 0 {
+                // Each time it has one block more, or so it says.
+                let base = (n / 10) as u32 % 400;
+                host.handle_datagram(now, received(from), &mut opener.pulls(&[Pull { base, ..pull(base, 1) }]));
+            }
+            let before = kept.len();
+            sent(&mut host, now, &mut kept);
+            answers +=
+                kept[before..].iter().filter(|bytes| matches!(Datagram::parse(bytes), Ok(Datagram::Hashes(_)))).count();
+            kept.clear();
+        }
+        // Eight times at first as many as may be wanted at once, which is 8, and so many each second; and eight times those of which it says that it needs them next.
+        let most = 8 * 8 + 10 * 8 + if says_more { 8 * 15 } else { 0 };
+        assert!((8 * 8..=most).contains(&answers), "{answers} of {questions}, at most {most}");
+    }
+}
+
+#[test]
+fn whoever_loses_almost_everything_gets_all_hashes_that_it_asks_for() {
+    // No key, so that it can be seen what is asked for. Half of all is lost on a path with a round trip of 60 ms, so that each page is asked for four times before its first answer may come.
+    for delay in [Duration::from_us(100), Duration::from_ms(30)] {
+        let faults = Faults { delay, ..Faults::default() };
+        let mut world = World::with(41, 2, faults, |_| HostConfig::new(Protection::None));
+        let object = bytes(41, 40_000_000);
+        let counts = Rc::new(RefCell::new((0_u32, 0_u32)));
+        let (seen, mut random) = (Rc::clone(&counts), random(41));
+        // The sender understands the receiver once it has its answer, and then says something itself.
+        let mut understood = false;
+        world.filter = Some(Box::new(move |from, _, datagram| {
+            let arrives = random.random_bool(0.5);
+            let (kind, message) = (datagram[0] & 0xf, datagram.get(24));
+            let mut counts = seen.borrow_mut();
+            understood |= from == address(0) && kind == 3;
+            counts.0 += u32::from(understood && arrives && kind == 3 && message == Some(&7));
+            // Whether it arrives or not.
+            counts.1 += u32::from(kind == 7);
+            arrives
+        }));
+        world.send(0, &[1], &object, "object", None);
+        assert!(world.run_for(600));
+        assert!(world.nodes[1].received[0].1 == object, "it comes in the end");
+        let (asked, answered) = *counts.borrow();
+        assert!(asked > 15 && answered + 2 >= asked, "{answered} answers to {asked} questions that arrived");
     }
 }
 

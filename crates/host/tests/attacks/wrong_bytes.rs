@@ -70,6 +70,7 @@ fn a_rogue_among_three_servers_is_named_and_the_others_deliver() {
 #[test]
 fn a_rogue_that_withholds_what_it_alone_is_asked_for_does_not_stop_the_others() {
     let object = bytes(62, 6_000_000);
+    let mut named = 0;
     for rogue in [1, 2, 3] {
         for seed in 8..11 {
             let mut world = world_with_servers(seed, &[1, 2, 3], &object, Faults::default());
@@ -88,8 +89,14 @@ fn a_rogue_that_withholds_what_it_alone_is_asked_for_does_not_stop_the_others() 
             let node = &world.nodes[0];
             assert!(node.failures.is_empty() && node.received[0].1 == object, "{rogue} {seed}: {:?}", node.failures);
             assert_eq!(node.excluded.iter().map(|(peer, _)| *peer).collect::<Vec<_>>(), [address(rogue)]);
+            assert!(node.withheld.iter().all(|peer| *peer == address(rogue)), "{rogue} {seed}: {:?}", node.withheld);
+            named += node.withheld.len();
         }
     }
+    assert!(
+        (1..=9).contains(&named),
+        "who is asked alone is drawn by lot: {named} times it was the one, and is named once each time"
+    );
 }
 
 #[test]
@@ -188,7 +195,10 @@ fn servers_that_tell_no_hashes_are_done_without() {
         assert_eq!(node.received.len(), usize::from(works), "{silent:?}");
         if !works {
             let failures: Vec<_> = node.failures.iter().map(|(_, failure)| failure).collect();
-            assert_eq!(failures, [&Failure::TimedOut]);
+            let all = vec![address(1), address(2), address(3)];
+            assert_eq!(failures, [&Failure::NoHashes { from: all }]);
+            let text = failures[0].to_string();
+            assert!(text.contains("hashes") && text.contains("10.0.0.2:7000, 10.0.0.3:7000"), "{text}");
             assert!(node.bytes_arrived < 12_000_000, "what cannot be checked is not asked for");
         }
     }

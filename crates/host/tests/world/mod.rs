@@ -100,6 +100,8 @@ pub struct Node {
     pub declined: Vec<(SocketAddr, Refusal)>,
     /// Servers that were left out of its sessions, and why.
     pub excluded: Vec<(SocketAddr, String)>,
+    /// Servers that did not send in time what they alone were asked for.
+    pub withheld: Vec<SocketAddr>,
     /// The last that was complete.
     pub checking: Option<SessionId>,
     pub closed: Vec<SessionId>,
@@ -131,12 +133,15 @@ pub struct World {
     pub filter: Option<Filter>,
     /// Given each datagram as it leaves, to change.
     pub tamper: Option<Tamper>,
+    /// Asked how much later a datagram arrives at a host that leaves now.
+    pub slow: Option<Slow>,
     /// Bytes that left for each address, whether there is a host or not.
     pub bytes_to: BTreeMap<SocketAddr, usize>,
 }
 
 pub type Tap = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8])>;
 pub type Tamper = Box<dyn FnMut(SocketAddr, &mut Vec<u8>)>;
+pub type Slow = Box<dyn FnMut(Time, usize) -> Duration>;
 pub type Filter = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8]) -> bool>;
 
 pub fn address(n: usize) -> SocketAddr {
@@ -198,6 +203,7 @@ impl World {
             failures: Vec::new(),
             declined: Vec::new(),
             excluded: Vec::new(),
+            withheld: Vec::new(),
             checking: None,
             closed: Vec::new(),
             bytes_sent: 0,
@@ -220,6 +226,7 @@ impl World {
             tap: None,
             filter: None,
             tamper: None,
+            slow: None,
             bytes_to: BTreeMap::new(),
         }
     }
@@ -359,7 +366,8 @@ impl World {
                     bytes.truncate(faults.trimmed_to);
                 }
                 let jitter = Duration::from_ps(self.random.random_range(0..=faults.jitter.ps()));
-                let at = left + faults.delay;
+                let slower = self.slow.as_mut().map_or(Duration::ZERO, |slow| slow(self.now, n));
+                let at = left + faults.delay + slower;
                 let node = &mut self.nodes[n];
                 if node.in_free > at + time(faults.queue) {
                     continue;
@@ -435,6 +443,7 @@ impl World {
                 }
                 HostEvent::Closed { .. } => node.closed.push(id),
                 HostEvent::Declined { peer, refusal, .. } => node.declined.push((peer, refusal)),
+                HostEvent::Withheld { peer } => node.withheld.push(peer),
                 HostEvent::Excluded { peer, why } => node.excluded.push((peer, why)),
                 HostEvent::Detached => {}
                 other => panic!("{other:?}"),

@@ -1,6 +1,7 @@
 //! Who was killed, or lost its peer, goes on from what has come.
 
 use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
 
 use crate::program::{Place, Program, names, run};
 
@@ -72,13 +73,73 @@ fn a_receiver_whose_sender_was_killed_goes_on() {
     receiver.wait_for("not_received");
     let sent = run(place.path(), &format!("send rivers.bin --key k --to {to} --json"));
     assert_eq!(sent.code, Some(0), "{sent:?}");
-    let line = sent.text.lines().find(|line| line.contains("\"sent\"")).expect("it was sent");
-    let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
-    assert!(line["sent_bytes"].as_u64().expect("a number") < 40_000_000 - KEPT + 4_000_000, "{line}");
+    assert!(sent_bytes(&sent.text) < 40_000_000 - KEPT + 4_000_000, "{sent:?}");
     // One of the two was not received.
     assert_eq!(receiver.end().code, Some(1));
     assert!(place.has("a"));
     assert_eq!(names(&place.file("a")), ["rivers.bin"]);
+}
+
+/// Bytes that `send` says it has sent.
+fn sent_bytes(said: &str) -> u64 {
+    let line = said.lines().find(|line| line.contains("\"sent\"")).expect("it was sent");
+    let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    line["sent_bytes"].as_u64().expect("a number")
+}
+
+/// Sends to two receivers, kills the sender, and one receiver perhaps, and sends again. All say the rest of what `--group` needs.
+fn two_go_on(group: &str, copies: u64, kills: bool) {
+    let place = Place::new(60_000_000);
+    let receive = |folder: &str| format!("receive --dir {folder} --key k --count 2 --json --timeout 2s {group}");
+    let (mut one, to_one) = Program::listen(place.path(), &receive("a"));
+    let (mut other, to_other) = Program::listen(place.path(), &receive("b"));
+    let send = format!("send rivers.bin --key k --to {to_one},{to_other} {group}");
+    let sender = Program::start(place.path(), &format!("{send} --rate 300Mbps"));
+    wait_for_bytes(&mut one, KEPT + 4_000_000);
+    wait_for_bytes(&mut other, KEPT + 4_000_000);
+    sender.kill();
+    one.wait_for("not_received");
+    let to_other = if kills {
+        other.kill();
+        let (again, to) = Program::listen(place.path(), &receive("b"));
+        other = again;
+        to
+    } else {
+        other.wait_for("not_received");
+        to_other
+    };
+    let sent = run(place.path(), &format!("send rivers.bin --key k --to {to_one},{to_other} {group} --json"));
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    one.wait_for("\"received\"");
+    other.wait_for("\"received\"");
+    for said in [one.said(), other.said()] {
+        let last = said.iter().rfind(|line| line.contains("\"began\"")).expect("it began");
+        assert!(resumed(last) >= KEPT - 142_000, "{last}");
+    }
+    let most = copies * (60_000_000 - KEPT) + 6_000_000;
+    assert!(sent_bytes(&sent.text) < most, "{} of at most {most}", sent_bytes(&sent.text));
+    assert!(place.has("a") && place.has("b"));
+}
+
+#[test]
+fn two_receivers_whose_sender_was_killed_go_on_together() {
+    two_go_on("", 2, false);
+}
+
+#[test]
+fn two_receivers_of_whom_one_was_killed_too_go_on_together() {
+    two_go_on("", 2, true);
+}
+
+#[test]
+fn a_group_whose_sender_was_killed_goes_on() {
+    // A port that is free now: all members of a group have the same.
+    let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    let member = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    if let Err(error) = member.join_multicast_v4(&Ipv4Addr::new(239, 255, 72, 19), &Ipv4Addr::LOCALHOST) {
+        return eprintln!("skipped: no multicast on the loopback: {error}");
+    }
+    two_go_on(&format!("--group 239.255.72.19:{port} --interface 127.0.0.1"), 1, true);
 }
 
 #[test]

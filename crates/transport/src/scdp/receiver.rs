@@ -5,7 +5,7 @@ use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
 use crate::demotion::Demotion;
-use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Stats, Time, Transmit};
+use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Peer, Stats, Time, Transmit};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -104,6 +104,8 @@ pub struct Receiver {
     passed: u32,
     /// The first block that is not complete, and since when it is, or is asked for anew.
     awaited: (u32, Time),
+    /// Senders that have withheld a block for the first time, and of which the application is to learn.
+    withholding: Vec<Peer>,
     /// Credits of all lanes in use.
     credits: u32,
     next_lane: usize,
@@ -137,6 +139,7 @@ impl Receiver {
             future: 0,
             passed: 0,
             awaited: (0, Time::ZERO),
+            withholding: Vec::new(),
             credits: 0,
             next_lane: 0,
             decoder_free: Time::ZERO,
@@ -171,8 +174,8 @@ impl Receiver {
     }
 
     /// The same, where the blocks before `first` are here from an earlier session: they are not asked for, and no event tells of them. The last
-    /// block always comes again. What the sender pushes unasked of them is of no use. Not for one-to-many: a group goes through the object
-    /// together.
+    /// block always comes again. What the sender pushes unasked of them is of no use. A group goes on from what the one has that has the least;
+    /// the others wait.
     #[must_use]
     pub fn with_first(mut self, first: u32) -> Self {
         self.base = first;
@@ -398,7 +401,7 @@ impl Receiver {
             if let Some(at) = &mut self.closed_at {
                 *at = (*at).max(now + self.config.linger);
             }
-            return self.answer_probe(lane);
+            return self.answer_probe(lane, symbol.syn);
         }
         let index = (symbol.block - self.base) as usize;
         if symbol.block >= session.layout.blocks {
@@ -406,7 +409,7 @@ impl Receiver {
         }
         if !self.has_room(index) {
             self.passed = self.passed.max(symbol.block);
-            return self.answer_probe(lane);
+            return self.answer_probe(lane, false);
         }
         // A symbol of a block not begun here: another receiver of the group is ahead.
         while index >= self.blocks.len() {
@@ -414,10 +417,10 @@ impl Receiver {
         }
         if self.blocks[index].is_complete() {
             self.stats.overhead_symbols += u64::from(!trimmed);
-            return self.answer_probe(lane);
+            return self.answer_probe(lane, false);
         }
         if !self.blocks[index].note(place) {
-            return self.answer_probe(lane);
+            return self.answer_probe(lane, false);
         }
         self.account(index, lane, symbol.index, trimmed);
         if !self.blocks[index].takes(lane) {

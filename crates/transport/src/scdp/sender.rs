@@ -299,6 +299,17 @@ impl Sender {
         }
     }
 
+    /// Whether the group is far enough for a block to be begun.
+    fn may_begin(&self, block: u32) -> bool {
+        block.saturating_sub(self.front) as usize <= LIVE_BLOCKS
+    }
+
+    /// Symbols emitted of a block that somebody may still need.
+    fn emitted(&self, block: u32) -> u32 {
+        let index = block.checked_sub(self.base).map(|index| index as usize);
+        index.and_then(|index| self.emitted.get(index)).copied().unwrap_or(0)
+    }
+
     /// Makes room for a block.
     fn reach(&mut self, block: u32) {
         let wanted = (block - self.base) as usize + 1;
@@ -355,23 +366,27 @@ impl Sender {
         if self.members.len() == 1 && self.members[0].has_before(pull.base) {
             // The others have brought its receiver on, by more blocks than are live at once perhaps.
             self.release();
-            if self.emitted.is_empty() {
-                (self.base, self.front) = (pull.base, pull.base);
-            }
         }
-        if pull.block.saturating_sub(self.front).max(pull.block - pull.base) as usize > LIVE_BLOCKS {
+        if (pull.block - pull.base) as usize > LIVE_BLOCKS {
             return;
         }
         // Nor from who asks faster than anything can leave: no receiver has more on its way than a window.
         if self.due.len() > usize::from(u16::MAX) {
             return;
         }
-        self.reach(pull.block);
-        let emitted = self.emitted[(pull.block - self.base) as usize];
+        let emitted = self.emitted(pull.block);
         let member = &mut self.members[usize::from(from)];
         let moved = member.has_before(pull.base);
         member.ask(pull.block, pull.upto.min(emitted.saturating_add(self.gap_limit)));
-        if pull.retry && pull.upto <= emitted && pull.block >= member.base {
+        if !self.may_begin(pull.block) {
+            // It has much from an earlier session, and waits for those of its group that have less.
+            if moved {
+                self.release();
+            }
+            return self.send_keepalive(usize::from(from), pull);
+        }
+        self.reach(pull.block);
+        if pull.retry && pull.upto <= emitted && pull.block >= self.members[usize::from(from)].base {
             // All of it is out, and yet the receiver waits: it was lost.
             // A replacement must not overtake what may yet wait in the network: it is urgent only as the last one.
             self.emit(pull.block, emitted + 1, pull.fin);
@@ -387,8 +402,7 @@ impl Sender {
     /// A receiver of a group has waited for long, and what it asks for waits for others: it is shown that its sender is there,
     /// lest it gives it up before the sender has given up the others.
     fn send_keepalive(&mut self, member: usize, pull: &Pull) {
-        let emitted = pull.block.checked_sub(self.base).and_then(|index| self.emitted.get(index as usize));
-        let held_back = self.due.is_empty() && emitted.is_none_or(|&emitted| emitted < pull.upto);
+        let held_back = self.due.is_empty() && (pull.block < self.base || self.emitted(pull.block) < pull.upto);
         if pull.retry && held_back && self.members.len() > 1 && self.config.give_up_after.is_some() {
             self.members[member].probe_due = true;
         }
@@ -425,18 +439,18 @@ impl Sender {
     /// forgotten.
     fn release(&mut self) {
         let needed = self.members.iter().filter(|m| !m.done).map(|m| m.base).min().unwrap_or(self.base);
-        while self.base < needed && !self.emitted.is_empty() {
-            self.emitted.pop_front();
-            self.base += 1;
-        }
+        self.emitted.drain(..((needed - self.base) as usize).min(self.emitted.len()));
+        self.base = needed;
         let quorum = self.quorum();
         let front = if let Some(quorum) = quorum { self.complete_at(quorum) } else { self.base };
         self.front = self.front.max(front);
         if self.members.len() > 1 {
             // A quorum needs nothing before its front. All others that are left count, and ask for nothing beyond `end`.
             let first = if quorum.is_some() { self.front } else { self.base };
-            let ends = self.members.iter().filter(|m| !m.done).map(|m| m.base + m.upto.len() as u32);
-            for block in first..ends.max().unwrap_or(first) {
+            let here = self.members.iter().filter(|m| !m.done && self.may_begin(m.base));
+            let end = here.map(|m| m.base + m.upto.len() as u32).max().unwrap_or(first);
+            for block in first..end.min(self.front.saturating_add(LIVE_BLOCKS as u32 + 1)) {
+                self.reach(block);
                 self.advance(block, false);
             }
         }
@@ -481,9 +495,13 @@ impl Sender {
         let waits = !member.done && !member.probe_due;
         let shortest = self.config.probe_timeout;
         let longest = back_off(shortest, u32::MAX);
+        // Who answers must be asked often enough not to be given up.
+        let longest = self.config.give_up_after.map_or(longest, |bound| longest.min((bound / 4).max(shortest)));
         let timeout = shortest.max((member.gap * 2).min(longest));
-        // Nobody can answer what has not left.
-        waits.then(|| member.silent_since.max(self.sent_at) + back_off(timeout, member.tries).min(longest))
+        // Nobody can answer what has not left. Who is ahead of the group need not answer what leaves.
+        let is_ahead = self.emitted(member.base) == 0;
+        let since = if is_ahead { member.silent_since } else { member.silent_since.max(self.sent_at) };
+        waits.then(|| since + back_off(timeout, member.tries).min(longest))
     }
 
     /// When a receiver is given up that stays silent.
@@ -573,8 +591,11 @@ impl Endpoint for Sender {
         member.probe_due = false;
         // It alone can answer: the others are probed when they would have been.
         member.silent_since = member.silent_since.max(now).max(self.departure);
-        let block = member.base.max(self.base).min(self.layout.blocks - 1);
-        let emitted = self.emitted.get((block - self.base) as usize).copied().unwrap_or(0);
+        // Who has all that the group has been sent is shown what was sent last.
+        let last = self.base + self.emitted.len().saturating_sub(1) as u32;
+        let wanted = member.base.max(self.base).min(last);
+        let block = (self.base..=wanted).rev().find(|&block| self.emitted(block) > 0).unwrap_or(self.base);
+        let emitted = self.emitted(block);
         let due = Due { block, index: emitted.saturating_sub(1), urgent: true };
         if emitted == 0 {
             self.reach(block);

@@ -20,6 +20,8 @@ pub(crate) enum News {
     Detached,
     /// One of several servers sends nothing that is taken any more, and why.
     Excluded { peer: SocketAddr, why: String },
+    /// One of several servers did not send in time what it alone was asked for.
+    Withheld { peer: SocketAddr },
     /// There will be nothing more.
     Failed(Failure),
 }

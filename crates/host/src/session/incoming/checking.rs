@@ -114,6 +114,14 @@ impl Incoming {
         checker.hashes.waits_since().map(|since| since + self.lifetime.give_up_after())
     }
 
+    /// Why the session fails then: somebody has gone on sending symbols, or is not there any more.
+    pub(super) fn without_hashes(&self, now: Time) -> Failure {
+        if now.since(self.last_symbol) > self.lifetime.give_up_after() / 2 {
+            return Failure::TimedOut;
+        }
+        Failure::NoHashes { from: self.lanes.that_can_be_asked() }
+    }
+
     /// Whether hashes may be asked for now. Who offers and has not shown that it is there may have named another's address: that gets at most three times
     /// what comes from there (RFC 9000 §8.1).
     fn may_ask(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What the object of a session is, and where its blocks belong.
 
-use anabranch_transport::scdp::{Layout, Mode, Options};
+use anabranch_transport::scdp::{Layout, Options};
 
 use crate::Manifest;
 use crate::hash_tree::SPAN;
@@ -49,9 +49,7 @@ impl Found {
     /// be checked as a whole.
     pub(super) fn first_block(&self, bytes: u64) -> (u32, u64) {
         let (layout, symbol) = (self.layout(), u64::from(self.options.symbol_bytes));
-        // Many receivers go through an object together.
-        let together = self.options.mode == Mode::OneToMany;
-        let known = if together { 0 } else { bytes.min(self.manifest.size.saturating_sub(1)) };
+        let known = bytes.min(self.manifest.size.saturating_sub(1));
         let from = known / SPAN * SPAN;
         (layout.blocks_before(from / symbol), from)
     }
@@ -65,6 +63,7 @@ impl Found {
 mod tests {
     use super::*;
     use crate::ObjectName;
+    use anabranch_transport::scdp::Mode;
 
     const LIMITS: Limits = Limits { object: 1 << 30, session: 64 << 20, symbol: 1420 };
 
@@ -86,7 +85,7 @@ mod tests {
             let layout = object.layout();
             assert!(layout.symbols_before(block) * 100 <= from && from < layout.symbols_before(block + 1) * 100);
         }
-        assert_eq!(found(size, Mode::OneToMany).first_block(size), (0, 0), "others may need all of it");
+        assert_eq!(found(size, Mode::OneToMany).first_block(5 * SPAN), object.first_block(5 * SPAN));
         assert_eq!(found(0, Mode::Unicast).first_block(0), (0, 0));
     }
 }

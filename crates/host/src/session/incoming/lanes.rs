@@ -104,6 +104,11 @@ impl Lanes {
         }
     }
 
+    /// Where those are that can be asked for something now.
+    pub(super) fn that_can_be_asked(&self) -> Vec<SocketAddr> {
+        self.lanes.iter().filter(|lane| lane.can_be_asked()).map(Lane::peer).collect()
+    }
+
     /// The next one after `last`, in turn, that can be asked for something now.
     pub(super) fn next_to_ask(&self, last: usize) -> Option<usize> {
         let count = self.lanes.len();

@@ -70,6 +70,8 @@ pub(crate) struct Incoming {
     sent_bytes: u64,
     /// Of the offer and of symbols.
     received_bytes: u64,
+    /// When the last symbol came.
+    last_symbol: Time,
 }
 
 impl Incoming {
@@ -120,6 +122,7 @@ impl Incoming {
             backlog: Backlog::new(limits.session),
             sent_bytes: 0,
             received_bytes: 0,
+            last_symbol: Time::ZERO,
         }
     }
 
@@ -347,11 +350,15 @@ impl Incoming {
             Payload::Whole(bytes) => (false, bytes),
             Payload::Trimmed => (true, &[][..]),
         };
+        self.last_symbol = now;
         self.received_bytes += (SYMBOL_HEADER + payload.len()) as u64;
         self.pulls.on_symbol(now, trimmed);
         let header = Header::Symbol(symbol.symbol(found.options));
         let arrival = Arrival { header, from: lane as Peer, trimmed, ce: arrival.ce, returned: false };
         receiver.handle_payload(now, &arrival, payload);
+        if self.transport.is_step_of_others(symbol.block) {
+            self.lifetime.on_progress(now);
+        }
         self.drain(now);
     }
 
@@ -429,9 +436,15 @@ impl Incoming {
         self.pulls.handle_timeout(now);
         if let Some(receiver) = self.transport.receiver() {
             receiver.handle_timeout(now);
+            while let Some(sender) = receiver.take_withholding() {
+                self.backlog.push(News::Withheld { peer: self.lanes[usize::from(sender)].peer() });
+            }
             self.drain(now);
         }
-        if self.lifetime.is_stalled(now) || self.hashes_deadline().is_some_and(|at| at <= now) {
+        if self.hashes_deadline().is_some_and(|at| at <= now) {
+            self.fail(now, self.without_hashes(now));
+        }
+        if self.lifetime.is_stalled(now) {
             self.fail(now, Failure::TimedOut);
         }
         let limit = self.lifetime.give_up_after();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anabranch_raptorq::PlanCache;
-use anabranch_transport::scdp::{Header, Options, RaptorQDecoder, Receiver, ScdpConfig};
+use anabranch_transport::scdp::{Header, Mode, Options, RaptorQDecoder, Receiver, ScdpConfig};
 use anabranch_transport::{Arrival, Endpoint, Peer, Stats, Time};
 
 /// A receiver, and the counters that it leaves.
@@ -11,13 +11,16 @@ use anabranch_transport::{Arrival, Endpoint, Peer, Stats, Time};
 pub(super) struct Transport {
     config: Arc<ScdpConfig>,
     receiver: Option<Receiver>,
+    /// Of a group: the first block that is needed here, and the last one before it that others were seen to be sent.
+    first: u32,
+    others_at: u32,
     /// The counters at the end.
     last_stats: Stats,
 }
 
 impl Transport {
     pub(super) fn new(config: Arc<ScdpConfig>) -> Self {
-        Self { config, receiver: None, last_stats: Stats::default() }
+        Self { config, receiver: None, first: 0, others_at: 0, last_stats: Stats::default() }
     }
 
     /// The largest window that a server may push, in symbols.
@@ -35,6 +38,17 @@ impl Transport {
         let mut receiver = receiver.with_decoder(Box::new(decoder)).with_first(first).with_checks();
         receiver.start(now);
         self.receiver = Some(receiver);
+        self.first = if options.mode == Mode::OneToMany { first } else { 0 };
+    }
+
+    /// A symbol of a block has come. Whether it is a step on the way to the first one that is needed here: others of the group have less, and are sent
+    /// what they lack first.
+    pub(super) fn is_step_of_others(&mut self, block: u32) -> bool {
+        let is_step = (self.others_at + 1..self.first).contains(&block);
+        if is_step {
+            self.others_at = block;
+        }
+        is_step
     }
 
     /// Nothing is received any more.

@@ -12,7 +12,7 @@ mod remotes;
 use std::net::SocketAddr;
 
 use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Symbol};
-use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time};
+use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
 
 use super::blocks::Blocks;
 use super::lag::Lag;
@@ -21,6 +21,7 @@ use super::pace::Pace;
 use crate::config::{HostConfig, Stragglers};
 use crate::hash_tree::Page;
 use crate::keys::HEADERS;
+use crate::limits::LIVE_BLOCKS;
 use crate::marking::Class;
 use crate::wire::{Answer, Control, HashesRepr, Held, Offer, Open, Parameters, Salt, SymbolRepr};
 use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer};
@@ -65,6 +66,7 @@ pub(crate) struct Outgoing {
     pace: Option<Pace>,
     /// It has asked for the next packet too early: when it may.
     paced_until: Option<Time>,
+    turn_of_group: bool,
     progress: Progress,
     drops_stragglers: bool,
     /// Of a group whose stragglers go on by themselves.
@@ -80,6 +82,8 @@ impl Outgoing {
         let options = *sender.options();
         let layout = Layout::from_options(&options).expect("the sender made them");
         let group = origin.group();
+        let under_way = LIVE_BLOCKS * u64::from(options.block_symbols) * u64::from(options.symbol_bytes);
+        let pages = Pages::new(now, remotes.len(), manifest.size, under_way);
         let lag = config.stragglers.detach_after().filter(|_| remotes.len() > 1);
         Self {
             session,
@@ -92,9 +96,10 @@ impl Outgoing {
             sealer,
             lag: lag.map(|time| Lag::new(now, u32::from(options.window), time, remotes.len())),
             remotes: Remotes::new(remotes, group),
-            pages: Pages::default(),
+            pages,
             pace: config.rate.map(Pace::new),
             paced_until: None,
+            turn_of_group: false,
             progress: Progress::new(now, config.give_up_after, config.stall_after),
             drops_stragglers: matches!(config.stragglers, Stragglers::Drop { .. }),
             symbol: Vec::new(),
@@ -132,8 +137,13 @@ impl Outgoing {
 
     /// Bytes that all have who still need some.
     pub(crate) fn acknowledged(&self) -> u64 {
+        self.bytes_before(self.sender.base())
+    }
+
+    /// Bytes of the blocks before this one.
+    fn bytes_before(&self, block: u32) -> u64 {
         let layout = Layout::from_options(&self.options).expect("the sender made them");
-        let symbols = layout.symbols_before(self.sender.base());
+        let symbols = layout.symbols_before(block.min(layout.blocks));
         (symbols * u64::from(self.options.symbol_bytes)).min(self.manifest.size)
     }
 
@@ -211,6 +221,7 @@ impl Outgoing {
     pub(crate) fn on_pulls(&mut self, now: Time, index: usize, pulls: impl IntoIterator<Item = Pull>) {
         self.on_authentic(index);
         for pull in pulls {
+            self.pages.on_progress(index, self.bytes_before(pull.base));
             let (header, from) = (Header::Pull(pull), index as Peer);
             self.sender.handle_packet(now, &Arrival { header, from, trimmed: false, ce: false, returned: false });
         }
@@ -246,7 +257,7 @@ impl Outgoing {
                 self.sender.probe_receiver(index as Peer);
             }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
-            Control::AskHashes(page) => self.pages.ask(index, page),
+            Control::AskHashes(page) => self.pages.ask(now, index, page),
             Control::GivenUp | Control::Detached => {}
         }
     }
@@ -377,7 +388,7 @@ impl Outgoing {
         if !self.origin.allows(usize::from(self.options.symbol_bytes) + HEADERS + FINAL_MESSAGE) {
             return Ok(None);
         }
-        while let Some(transmit) = self.sender.poll_transmit(now) {
+        while let Some(transmit) = self.next_transmit(now) {
             let before = out.len();
             let class = match transmit.header {
                 Header::Symbol(symbol) => {
@@ -403,6 +414,13 @@ impl Outgoing {
             return Ok(Some(class));
         }
         Ok(None)
+    }
+
+    /// The next packet: where a rate is kept, of the group and of those outside it in turn.
+    fn next_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        self.turn_of_group = !self.turn_of_group;
+        let apart = if self.pace.is_some() && !self.turn_of_group { self.sender.poll_apart(now) } else { None };
+        apart.or_else(|| self.sender.poll_transmit(now))
     }
 
     /// Bytes leave, perhaps to an address that is not validated.

@@ -111,11 +111,12 @@ impl Receiver {
 
     /// A symbol came that is of no use. If nothing is asked of its sender now, it may have been sent to learn whether anybody
     /// is still there. Where silence is only counted in timeouts, of which there are very many, that is left unsaid, unless the
-    /// application may be slow to take blocks.
-    pub(super) fn answer_probe(&mut self, lane: u32) {
+    /// application may be slow to take blocks. Who is asked `outright`, since the symbol shows the options, answers even if it waits for what it has
+    /// asked for: others of its group may have to come that far.
+    pub(super) fn answer_probe(&mut self, lane: u32, outright: bool) {
         let l = &mut self.lanes[lane as usize];
         let asked = self.config.give_up_after.is_some() || self.untaken.is_some();
-        if l.outstanding == 0 && !self.completed && asked {
+        if (l.outstanding == 0 || outright) && !self.completed && asked {
             l.word_due = Some(Word::Sign);
         }
     }

@@ -6,7 +6,7 @@
 //! wait for the others, but never one that was longer than this receiver's own pause: receivers do not make each other
 //! wait ever longer.
 
-use super::back_off;
+use super::{LIVE_BLOCKS, back_off};
 use crate::round_trip::RoundTrip;
 use crate::{Duration, Time};
 
@@ -48,6 +48,11 @@ impl RetransmissionTimer {
     #[inline]
     pub(super) fn on_symbol(&mut self, now: Time, block: u32, index: u32, minimum: Duration) {
         let Some(timed) = self.timed else { return };
+        if timed.block - block.min(timed.block) > LIVE_BLOCKS as u32 {
+            // Others of the group have less from an earlier session: the wait for them says nothing of the path.
+            self.timed = None;
+            return;
+        }
         if block < timed.block || (block == timed.block && index < timed.index) {
             return;
         }
@@ -129,6 +134,15 @@ mod tests {
             p.on_symbol(at(14), 3, 1, MINIMUM);
             assert_eq!(p.timeout(MINIMUM), Duration::from_ms(30));
         }
+    }
+
+    #[test]
+    fn a_wait_for_others_that_have_less_is_not_timed() {
+        let mut p = RetransmissionTimer::default();
+        p.on_pull(at(0), 1000, 0);
+        p.on_symbol(at(1), 0, 31, MINIMUM);
+        p.on_symbol(at(500), 1000, 0, MINIMUM);
+        assert_eq!(p.timeout(MINIMUM), MINIMUM);
     }
 
     #[test]

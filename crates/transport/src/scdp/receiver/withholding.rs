@@ -44,10 +44,18 @@ impl Receiver {
         self.patience_ends().map(|(_, at)| at)
     }
 
+    /// A sender that did not send in time what it alone was asked for, so that another was asked. Each is told once.
+    pub fn take_withholding(&mut self) -> Option<Peer> {
+        self.withholding.pop()
+    }
+
     /// The block is asked of another, and all that its sender is asked for alone, if it does not come.
     pub(super) fn pass_on_what_is_withheld(&mut self, now: Time) {
         let Some((sole, _)) = self.patience_ends().filter(|(_, at)| *at <= now) else { return };
         self.lanes[sole].withheld += 1;
+        if self.lanes[sole].withheld == 1 {
+            self.withholding.push(sole as Peer);
+        }
         self.awaited.1 = now;
         if self.another_sender(sole as Peer).is_some_and(|other| usize::from(other) != sole) {
             // So it may be with all that it is asked for.

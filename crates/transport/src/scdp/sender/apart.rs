@@ -74,6 +74,15 @@ impl Apart {
         })
     }
 
+    /// The same, of the detached senders in turn.
+    fn poll_in_turn(&mut self, now: Time, departure: Time, header_size: u32) -> Option<Transmit<Header>> {
+        let transmit = self.poll_transmit(now, departure, header_size)?;
+        if let Some(at) = self.detached.iter().position(|(peer, _)| *peer == transmit.to) {
+            self.detached.rotate_left(at + 1);
+        }
+        Some(transmit)
+    }
+
     /// Adds the counters of all detached senders.
     pub(super) fn stats(&self, group: Stats) -> Stats {
         self.detached.iter().fold(added(group, self.stats), |sum, (_, sender)| added(sum, sender.stats()))
@@ -96,6 +105,13 @@ fn largest(numbers: &mut [u32], n: usize) -> Option<u32> {
 }
 
 impl Sender {
+    /// What leaves for receivers outside the group, which [`poll_transmit`](crate::Endpoint::poll_transmit) tells only when there is nothing for the group. For drivers that
+    /// let a packet leave now and then: a group may take all that, and those outside would get nothing.
+    pub fn poll_apart(&mut self, now: Time) -> Option<Transmit<Header>> {
+        let apart = self.apart.as_mut().filter(|_| !self.closed)?;
+        apart.poll_in_turn(now, self.departure, self.header_size)
+    }
+
     /// Whether a receiver is no longer of the group; then what it says is seen to here.
     pub(super) fn handle_apart(&mut self, now: Time, arrival: &Arrival<Header>) -> bool {
         let Some(apart) = &mut self.apart else { return false };
@@ -240,11 +256,13 @@ impl Sender {
         member.finish();
         member.left = true;
         self.not_done -= 1;
+        alone.release();
         // It may have asked for more of a later block than the others.
-        for block in alone.base..alone.base + alone.emitted.len() as u32 {
+        let asked = alone.members[0].upto.len() as u32;
+        for block in alone.base..alone.base + asked {
+            alone.reach(block);
             alone.advance(block, false);
         }
-        alone.release();
         if let Some(apart) = &mut self.apart {
             apart.detached.push((peer, alone));
         }

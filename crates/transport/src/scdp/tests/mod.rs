@@ -9,6 +9,7 @@ mod many_to_one;
 mod one_to_many;
 mod property;
 mod random;
+mod resuming;
 mod silence;
 mod stragglers;
 mod taking;
