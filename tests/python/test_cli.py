@@ -197,14 +197,23 @@ def test_an_invalid_scenario_keeps_the_older_experiment(core: StandIn, folder: P
     assert len(list((folder / "out/x/runs").iterdir())) == 12
 
 
+def reports(state: dict[str, object]) -> Callable[[Callable[[str], bool]], None]:
+    """What a core does that reports one state."""
+
+    def during(progress: Callable[[str], bool]) -> None:
+        progress(json.dumps(state))
+
+    return during
+
+
 def test_runs_that_did_not_take_their_threads_say_why(core: StandIn, folder: Path) -> None:  # noqa: ARG001
     shared = {"divided": 1, "whole": {"packets are captured": 2}, "anew": {"an endpoint gives up": 1}}
-    core.during = lambda progress: progress(json.dumps({"runs_done": 12, "on_several_threads": shared}))
+    core.during = reports({"runs_done": 12, "on_several_threads": shared})
     result = invoke("run", "a.toml", "--threads", "4", "--json", "--no-report")
     assert json.loads(result.stdout)["on_several_threads"] == shared
     assert "note: 2 runs took one core, not several: packets are captured" in result.stderr
     assert "note: 1 run was begun anew on one core: an endpoint gives up" in result.stderr
-    core.during = lambda progress: progress(json.dumps({"runs_done": 12}))
+    core.during = reports({"runs_done": 12})
     elsewhere = invoke("run", "a.toml", "--json", "--no-report", "--force")
     assert "on_several_threads" not in json.loads(elsewhere.stdout)
     assert "note: " not in elsewhere.stderr.replace("note: out/", "")
