@@ -183,9 +183,8 @@ def run(
     progress
         Called a few times per second with ``runs_done``, ``runs_kept``, ``runs_total``, ``simulated_ns``, ``events``,
         ``events_per_s``, ``eta_s``, ``current`` and ``on_several_threads`` (of the runs that were given several:
-        how many were ``divided``, and by reason how many took one, ``whole``, or began ``anew`` on one), and with `on`
-        also ``runs_running``, ``runs_failed`` and
-        ``threads``; returns False to ask for an interruption. True: a line on standard error that says how far it is;
+        how many were ``divided``, and by reason how many were ``sequential``, or ``restarted`` on one), and with `on`
+        also ``runs_running``, ``runs_failed`` and ``threads``; returns False to ask for an interruption. True: a line on standard error that says how far it is;
         default: that line in a notebook or on a terminal, else nothing.
 
     Returns
@@ -225,7 +224,7 @@ def run(
         try:
             run_elsewhere(
                 path, tuple(overrides), where, seeds=seeds, on=on, options=on_options, limit_s=time_limit_wall_s,
-                resume=resume, command=line, report=None if tell is True else tell,
+                resume=resume, force=force, command=line, report=None if tell is True else tell,
             )  # fmt: skip
         finally:
             if shown is not None:

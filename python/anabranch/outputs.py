@@ -140,10 +140,12 @@ def finished(folder: Path) -> dict[str, str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     found = {}
-    homes = [home for home in sorted(folder.glob("runs/p*"), key=str) if (home / "flows.parquet").is_file()]
+    # In an object store a run is complete when its entry is there. Older folders have runs without.
+    sign = "run.json" if places.is_url(folder) else "flows.parquet"
+    homes = [home for home in sorted(folder.glob("runs/p*"), key=str) if (home / sign).is_file()]
     if places.is_url(folder):
         # A client that was killed while it moved runs has left some under these names.
-        homes += [home for home in sorted(folder.glob("runs/.p*"), key=str) if (home / "run.json").is_file()]
+        homes += [home for home in sorted(folder.glob("runs/.p*"), key=str) if (home / sign).is_file()]
     for home, content in zip(homes, places.contents([home / "run.json" for home in homes]), strict=True):
         try:
             entry = json.loads(content or b"")

@@ -55,6 +55,9 @@ def place(where: str | Path) -> Path:
             f"{where}: results go to a folder or an object store, not to {kind}://",
             hint="mount it as a folder, or use s3://, gs:// or az://",
         )
+    if set("*?[") & set(str(where)):
+        # fsspec takes them for patterns, and would read and remove the objects of other names.
+        raise AnabranchError(f"{where}: a URL with one of *?[ in it", hint="choose another name")
     try:
         from upath import UPath  # noqa: PLC0415 - for URLs only
 

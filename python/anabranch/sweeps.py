@@ -162,5 +162,5 @@ def sweep(
         prepare(on)
     return Sweep(
         path, overrides, out, on=on, on_options=on_options, seeds=seeds, threads=threads,
-        time_limit_wall_s=time_limit_wall_s, resume=resume, force=True,
+        time_limit_wall_s=time_limit_wall_s, resume=resume, force=force,
     )  # fmt: skip

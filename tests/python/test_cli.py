@@ -207,12 +207,12 @@ def reports(state: dict[str, object]) -> Callable[[Callable[[str], bool]], None]
 
 
 def test_runs_that_did_not_take_their_threads_say_why(core: StandIn, folder: Path) -> None:  # noqa: ARG001
-    shared = {"divided": 1, "whole": {"packets are captured": 2}, "anew": {"an endpoint gives up": 1}}
+    shared = {"divided": 1, "sequential": {"packets are captured": 2}, "restarted": {"an endpoint gives up": 1}}
     core.during = reports({"runs_done": 12, "on_several_threads": shared})
     result = invoke("run", "a.toml", "--threads", "4", "--json", "--no-report")
     assert json.loads(result.stdout)["on_several_threads"] == shared
     assert "note: 2 runs took one core, not several: packets are captured" in result.stderr
-    assert "note: 1 run was begun anew on one core: an endpoint gives up" in result.stderr
+    assert "note: 1 run was restarted on one core: an endpoint gives up" in result.stderr
     core.during = reports({"runs_done": 12})
     elsewhere = invoke("run", "a.toml", "--json", "--no-report", "--force")
     assert "on_several_threads" not in json.loads(elsewhere.stdout)

@@ -256,7 +256,7 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
     assert not again.staging.exists()
     monkeypatch.setattr(type(url.fs), "put_file", opened)
     with pytest.raises(StoreError, match="cannot be reached"):
-        work._upload(scenario.parent, cast("Path", url))
+        work._upload(scenario.parent, cast("Path", url), work.RunRequest("p000-s1", "", "", "", "", {}, None, 0))
 
 
 def test_jobs_may_wait_in_their_queue_as_long_as_it_takes() -> None:

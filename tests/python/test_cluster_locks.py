@@ -22,7 +22,7 @@ from anabranch.cluster import lock, work
 from anabranch.cluster.destination import Destination
 from anabranch.cluster.lock import Lock
 from anabranch.cluster.objects import Runs
-from anabranch.errors import ClusterError, StoreError
+from anabranch.errors import AnabranchError, ClusterError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +47,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(places, "OBJECT_STORES", places.OBJECT_STORES | {"memory"})
     url = upath.UPath(f"memory://{tmp_path.name}/r")
     yield cast("Path", url)
-    url.fs.rm(url.fs.find(url.parent.path))
+    for file in url.fs.find(url.parent.path) if url.fs.exists(url.parent.path) else ():
+        url.fs.rm_file(file)
 
 
 def destination(scenario: Path, out: Path) -> Destination:
@@ -265,6 +266,27 @@ def test_of_two_that_see_no_lock_one_gets_it(bucket: str, monkeypatch: pytest.Mo
     assert lock.holder(out) is None
 
 
+def test_of_two_that_find_a_dead_lock_one_gets_it(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = places.place(f"{bucket}/inherited")
+    Lock(out, "dead").acquire(["killed"])
+    first, second = Lock(out, "first"), Lock(out, "second")
+    with monkeypatch.context() as patch:
+        # The first takes it over after the second has seen that its holder is dead.
+        def is_dead(_: lock.Holder) -> bool:
+            patch.setattr(lock.Holder, "is_dead", lambda holder: holder.token == "dead")
+            first.acquire(["one"])
+            return True
+
+        patch.setattr(lock.Holder, "is_dead", is_dead)
+        with pytest.raises(StoreError, match=r"\(one\)"):
+            second.acquire(["two"])
+    assert (first.held, second.held) == (True, False)
+    found = lock.holder(out)
+    assert found is not None
+    assert found.token == "first"
+    first.release()
+
+
 def test_a_store_without_conditional_writes_is_locked_all_the_same(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +323,62 @@ def test_only_a_process_that_is_known_to_be_dead_loses_its_lock(store: Path) -> 
         Lock(store, "mine").acquire([])
 
 
+def test_a_process_of_which_nothing_can_be_seen_keeps_its_lock(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where /proc is mounted with hidepid, as on many login nodes, processes of other users cannot be looked at.
+    theirs = replace(lock._this_process("theirs", ["b"]), machine="here")
+    monkeypatch.setattr(lock, "_machine", lambda: "here")
+    monkeypatch.setattr(lock, "_started", lambda _: None)
+
+    def refused(_pid: int, _signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("os.kill", refused)
+    assert not theirs.is_dead()
+    Lock(store, "theirs").acquire(["b"])
+    with pytest.raises(StoreError, match=r"\(b\)"):
+        Lock(store, "mine").acquire(["a"])
+
+
+@pytest.mark.parametrize("where", ["folder", "store"])
+def test_runs_that_were_finished_while_it_waited_are_not_lost(where: str, store: Path, tmp_path: Path) -> None:
+    out = store if where == "store" else tmp_path / "r"
+    (tmp_path / "a.toml").write_text(SMALL)
+    (tmp_path / "b.toml").write_text(SMALL.replace("sessions = 3", "sessions = 4"))
+    other = destination(tmp_path / "b.toml", out)
+    fill(tmp_path / "a.toml", out, tmp_path)
+    with pytest.raises(AnabranchError, match=r"holds 4 finished runs .* would be deleted"):
+        other.open(anabranch.plan(tmp_path / "b.toml").runs, ["b"], resume=False)
+    other.close()
+    results = anabranch.load(str(out) if where == "store" else out)
+    assert [run.status for run in results.manifest.runs] == ["complete"] * 4
+    # With --force it is as it was said.
+    other = destination(tmp_path / "b.toml", out)
+    assert len(other.open(anabranch.plan(tmp_path / "b.toml").runs, ["b"], resume=False, force=True)) == 4
+    other.close()
+
+
+def test_an_entry_that_cannot_be_deleted_keeps_its_tables(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    fill(tmp_path / "a.toml", store, tmp_path)
+    fs = type(store.fs)  # type: ignore[attr-defined]
+    whole = fs.rm
+
+    def rm(self: object, paths: list[str]) -> None:
+        whole(self, [path for path in paths if not path.endswith("p000-s1/run.json")])
+
+    monkeypatch.setattr(fs, "rm", rm)
+    with pytest.raises(StoreError, match=r"p000-s1/run\.json: cannot be deleted"):
+        Runs(store).clear()
+    assert {name for name in content(store) if "/p000-s1/" in name and name.endswith(".parquet")}
+
+
+def test_urls_that_would_be_patterns_are_refused() -> None:
+    with pytest.raises(AnabranchError, match=r"s3://bucket/a\[1\]: a URL with one of"):
+        places.place("s3://bucket/a[1]")
+
+
 def test_a_worker_whose_client_is_gone_uploads_nothing(store: Path, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SMALL)
     place = destination(tmp_path / "a.toml", store)
@@ -310,4 +388,25 @@ def test_a_worker_whose_client_is_gone_uploads_nothing(store: Path, tmp_path: Pa
     with pytest.raises(work.SupersededError, match="no longer locked by this sweep"):
         work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert content(store) == before
+    place.close()
+
+
+def test_a_worker_stops_in_the_middle_when_another_client_takes_the_lock(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    place = destination(tmp_path / "a.toml", store)
+    run, *_ = place.open(anabranch.plan(tmp_path / "a.toml").runs, ["a"], resume=False)
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), None, 0)
+    fs = type(store.fs)  # type: ignore[attr-defined]
+    whole = fs.put_file
+
+    def put_file(self: object, *args: object) -> None:
+        whole(self, *args)
+        unlock(store)
+
+    monkeypatch.setattr(fs, "put_file", put_file)
+    with pytest.raises(work.SupersededError, match="no longer locked by this sweep"):
+        work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
+    assert len([name for name in content(store) if name.startswith("runs/")]) == 1
     place.close()

@@ -165,6 +165,34 @@ fn who_waits_long_for_others_is_not_given_up_and_does_not_give_up() {
 }
 
 #[test]
+fn who_waits_long_for_others_is_asked_whether_it_is_there_although_the_sender_keeps_a_rate() {
+    // At 1 Mbit/s symbols for those that have less leave no time in between: 32 s, and 10 s is how long who says nothing is waited for.
+    for (stragglers, begun) in [
+        (anabranch_host::Stragglers::Wait, vec![3_900_000, 0]),
+        (anabranch_host::HostConfig::new(world::psk()).stragglers, vec![3_900_000, 0, 0]),
+    ] {
+        let mut world = World::with(12, begun.len() + 1, Faults::default(), |n| anabranch_host::HostConfig {
+            stragglers,
+            rate: (n == 0).then(|| anabranch_transport::Rate::from_mbps(1)),
+            ..anabranch_host::HostConfig::new(world::psk())
+        });
+        let object = bytes(12, SIZE);
+        for (n, &begun) in (1..).zip(&begun) {
+            world.nodes[n].begun = object[..begun].to_vec();
+            world.nodes[n].joined.push(group());
+        }
+        let to: Vec<usize> = (1..=begun.len()).collect();
+        let id = world.send(0, &to, &object, "object", Some(group()));
+        assert!(world.run_for(120));
+        assert!(
+            world.nodes[0].outcomes[&id].values().all(|outcome| *outcome == Outcome::Verified),
+            "{stragglers:?}: {:?}",
+            world.nodes[0].outcomes
+        );
+    }
+}
+
+#[test]
 fn groups_that_lose_a_lot_go_on_whatever_each_has() {
     for seed in 0..60 {
         let faults = Faults { loss: 0.05, burst: 0.5, ..Faults::default() };

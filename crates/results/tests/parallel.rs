@@ -1,7 +1,7 @@
 //! The files of a run are the same on any number of threads.
 
 use anabranch_results::lab::{Request, run};
-use anabranch_sim::experiment::{Progress, Shared};
+use anabranch_sim::experiment::{Parallelism, Progress};
 use anabranch_sim::scenario::{Plan, parse};
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +49,7 @@ fn tables_are_the_same_on_several_threads() {
         run(&plan, &Request { out: &out, threads, command: Vec::new(), resume: false }, &progress)
             .expect("nothing fails");
         let divided = usize::from(threads > 1);
-        assert_eq!(progress.shared(), Shared { divided, ..Shared::default() });
+        assert_eq!(progress.shared(), Parallelism { divided, ..Parallelism::default() });
         let mut found = BTreeMap::new();
         files(&out.join("runs"), &mut found);
         let relative = |(path, bytes): (PathBuf, Vec<u8>)| {

@@ -52,8 +52,8 @@ pub(crate) enum Command {
         scdp receive --dir incoming --key scdp.key\n  \
         scdp receive --dir incoming --key scdp.key --group 239.1.2.3 --interface 10.0.0.2 --once\n\n\
         A file takes its name when it is whole, its hash fits and the disk has it. Until then it is called .NAME.HASH.N.part.\n\
-        What has come of a large file when its transfer fails is kept under that name; the next transfer goes on from there. \
-        A group goes on from what the receiver has that has the least; one that does not catch up soon is sent symbols of its own.")]
+        What has arrived of a large file when its transfer fails is kept under that name, and the next transfer resumes there. \
+        Several receivers resume from the least that any of them has.")]
     Receive(Receive),
     /// Serves the files of a folder to those who fetch them
     #[command(after_help = "Example:\n  scdp serve /srv/models --key scdp.key\n\n\

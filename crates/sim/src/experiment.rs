@@ -16,15 +16,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What became of runs that were given several threads.
+/// How runs were simulated that were given several threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Shared {
+pub struct Parallelism {
     /// Runs that were divided among them.
     pub divided: usize,
-    /// Runs that took one of them, by the reason.
-    pub whole: BTreeMap<&'static str, usize>,
-    /// Runs that were divided and had to be [done anew](crate::network::Undone) on one, by the reason.
-    pub anew: BTreeMap<&'static str, usize>,
+    /// Runs that were simulated by one of them, by the reason.
+    pub sequential: BTreeMap<&'static str, usize>,
+    /// Runs that were divided, [undone](crate::network::Undone), and restarted on one, by the reason.
+    pub restarted: BTreeMap<&'static str, usize>,
 }
 
 /// Shared view of an experiment while it runs.
@@ -36,7 +36,7 @@ pub struct Progress {
     done: AtomicUsize,
     kept: AtomicUsize,
     events: AtomicU64,
-    shared: Mutex<Shared>,
+    shared: Mutex<Parallelism>,
     /// Per run: simulated picoseconds, or 0 before it starts.
     simulated: Vec<AtomicU64>,
     /// Per run: 0 waiting, 1 running, 2 ended.
@@ -85,11 +85,11 @@ impl Progress {
     }
 
     /// What became of the runs that were given several threads.
-    pub fn shared(&self) -> Shared {
+    pub fn shared(&self) -> Parallelism {
         self.on_several().clone()
     }
 
-    fn on_several(&self) -> MutexGuard<'_, Shared> {
+    fn on_several(&self) -> MutexGuard<'_, Parallelism> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -186,7 +186,7 @@ pub fn run_all<E: Send>(
         let (ending, helpers) = match network.run_on(threads, &mut keep_going) {
             Ok((ending, division)) => {
                 if let Some(why) = division.whole {
-                    *progress.on_several().whole.entry(why).or_default() += 1;
+                    *progress.on_several().sequential.entry(why).or_default() += 1;
                 } else if threads > 1 {
                     progress.on_several().divided += 1;
                 }
@@ -198,7 +198,7 @@ pub fn run_all<E: Send>(
                 return Ok(());
             }
             Err(Undone(why)) => {
-                *progress.on_several().anew.entry(why).or_default() += 1;
+                *progress.on_several().restarted.entry(why).or_default() += 1;
                 drop(network);
                 network = build(i)?;
                 (network.run(keep_going), Duration::ZERO)

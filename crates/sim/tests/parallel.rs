@@ -3,7 +3,7 @@
 
 mod common;
 
-use anabranch_sim::experiment::{Progress, Shared, run_all};
+use anabranch_sim::experiment::{Parallelism, Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{FatTree, LayerLinks, Layers, TopologyConfig};
@@ -40,7 +40,7 @@ fn incast_with_returned_headers() -> Setup {
 }
 
 /// What a single run leaves behind on so many threads, how many events were told of, and whether it was divided.
-fn on_threads(threads: usize, make: impl Fn() -> Setup + Sync) -> (RunRecord, (u64, Shared)) {
+fn on_threads(threads: usize, make: impl Fn() -> Setup + Sync) -> (RunRecord, (u64, Parallelism)) {
     let (record, progress) = (Mutex::new(None), Progress::new(1));
     let build = |_| Ok::<_, Infallible>(Network::new(make()));
     let keep = |_, ended, _| {
@@ -57,7 +57,7 @@ fn a_run_on_two_threads_is_the_same_and_most_of_it_is_divided() {
         let (serial, _) = on_threads(1, || permutation(stop));
         let (divided, told) = on_threads(2, || permutation(stop));
         assert_same(&serial, &divided, "on two threads");
-        assert_eq!(told, (serial.events, Shared { divided: 1, ..Shared::default() }));
+        assert_eq!(told, (serial.events, Parallelism { divided: 1, ..Parallelism::default() }));
         let mut network = Network::new(permutation(stop));
         let (ending, division) = network.run_on(2, |n| n.conservation().holds()).expect("it can be divided");
         assert_eq!(ending, Ending::Complete);
@@ -72,17 +72,21 @@ fn a_run_that_cannot_be_decided_in_parts_is_done_anew() {
     let undone = Network::new(incast_with_returned_headers()).run_on(2, |_| true).map(|(ending, _)| ending);
     assert_eq!(undone, Err(Undone("a switch sends a header back")));
     let (serial, told) = on_threads(1, incast_with_returned_headers);
-    assert_eq!(told, (serial.events, Shared::default()), "nothing to tell of one thread");
+    assert_eq!(told, (serial.events, Parallelism::default()), "nothing to tell of one thread");
     let (anew, told) = on_threads(2, incast_with_returned_headers);
     assert_same(&serial, &anew, "done anew");
     let why = BTreeMap::from([("a switch sends a header back", 1)]);
-    assert_eq!(told, (serial.events, Shared { anew: why, ..Shared::default() }), "what was undone does not count");
+    assert_eq!(
+        told,
+        (serial.events, Parallelism { restarted: why, ..Parallelism::default() }),
+        "what was undone does not count"
+    );
 }
 
 #[test]
 fn a_run_that_is_not_divided_says_why() {
     let why = |make: &(dyn Fn() -> Setup + Sync)| {
-        let (_, (_, Shared { divided, whole, anew })) = on_threads(2, make);
+        let (_, (_, Parallelism { divided, sequential: whole, restarted: anew })) = on_threads(2, make);
         assert_eq!((divided, anew), (0, BTreeMap::new()));
         whole.into_iter().collect::<Vec<_>>()
     };
@@ -97,7 +101,7 @@ fn a_run_that_is_not_divided_says_why() {
         graph: Arc::new(fabric.build(Path::new("")).expect("the fabric is possible")),
         ..Setup { sessions: vec![unicast(0, 15, 15_000)], ..permutation(Stop::Foreground) }
     };
-    assert_eq!(why(&at_once), [("links between racks have no delay", 1)]);
+    assert_eq!(why(&at_once), [("a link between the parts has no delay", 1)]);
 }
 
 #[test]

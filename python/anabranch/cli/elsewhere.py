@@ -100,7 +100,7 @@ class How:
         from anabranch.cluster.start import connected  # noqa: PLC0415 - Dask takes a second
 
         with connected(self.on, self.options) as connection:
-            if connection.dashboard and self.progress is not Style.JSON:
+            if connection.dashboard and self.progress is Style.AUTO:
                 err.print(f"dashboard: {connection.dashboard}", markup=False)
             yield connection
 

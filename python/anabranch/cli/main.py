@@ -253,7 +253,7 @@ def _run(
                 on=on,
                 time_limit_wall_s=how.limit_s,
                 resume=resume,
-                force=True,
+                force=force,
                 command=command,
                 progress=watch,
             ),

@@ -108,9 +108,9 @@ def describe(state: Mapping[str, Any], left: float) -> str:
         parts.append(there if state["threads"] else "waiting for workers")
         if state["runs_failed"]:
             parts.append(f"{state['runs_failed']} FAILED")
-    anew = sum(state.get(SHARED, {}).get("anew", {}).values())
-    if anew:
-        parts.append(f"{anew} begun anew on one core")
+    restarted = sum(state.get(SHARED, {}).get("restarted", {}).values())
+    if restarted:
+        parts.append(f"{restarted} restarted on one core")
     return ", ".join(parts)
 
 
@@ -119,15 +119,15 @@ def undivided(shared: Mapping[str, Any]) -> Iterator[str]:
 
     Examples
     --------
-    >>> for note in undivided({"whole": {"packets are captured": 2}, "anew": {"an endpoint gives up": 1}}):
+    >>> for note in undivided({"sequential": {"packets are captured": 2}, "restarted": {"an endpoint gives up": 1}}):
     ...     print(note)
     2 runs took one core, not several: packets are captured
-    1 run was begun anew on one core: an endpoint gives up
+    1 run was restarted on one core: an endpoint gives up
     """
-    for reason, runs in shared.get("whole", {}).items():
+    for reason, runs in shared.get("sequential", {}).items():
         yield f"{runs} run{'s' * (runs > 1)} took one core, not several: {reason}"
-    for reason, runs in shared.get("anew", {}).items():
-        yield f"{runs} run{'s' * (runs > 1)} {'were' if runs > 1 else 'was'} begun anew on one core: {reason}"
+    for reason, runs in shared.get("restarted", {}).items():
+        yield f"{runs} run{'s' * (runs > 1)} {'were' if runs > 1 else 'was'} restarted on one core: {reason}"
 
 
 def pause(elapsed: float, left: float) -> float:

@@ -57,9 +57,20 @@ class Destination:
         """Path or URL of the results, as workers open it."""
         return str(self.out) if self.staging is not None else str(self.out.resolve())
 
-    def open(self, runs: Sequence[PlannedRun], command: Sequence[str], *, resume: bool) -> list[str]:
-        """Open the place; returns the missing runs, longest first."""
+    def open(
+        self, runs: Sequence[PlannedRun], command: Sequence[str], *, resume: bool, force: bool = False
+    ) -> list[str]:
+        """Open the place; returns the missing runs, longest first.
+
+        Raises
+        ------
+        AnabranchError
+            If finished runs of another experiment would be lost and `force` is false. They may have come since the
+            command began: it may have waited for workers for hours.
+        """
         if self.lock is None:
+            if not force:
+                outputs.guard(self.out, runs, resume=resume)
             missing = self.sweep.open(str(self.out), command, resume=resume)
             self._opened = True
             for stale in self.out.glob(".sweep-*"):
@@ -68,6 +79,8 @@ class Destination:
             return missing
         self.lock.acquire(command)
         with places.answering(self.out):
+            if not force:
+                outputs.guard(self.out, runs, resume=resume)
             runs_there = Runs(self.out)
             kept = runs_there.adopt(runs) if resume else {}
             if not resume:

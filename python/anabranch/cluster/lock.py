@@ -9,12 +9,15 @@ is known to be dead, which it can know on the same machine only; otherwise a per
 from __future__ import annotations
 
 import errno
+import fcntl
 import getpass
+import hashlib
 import json
 import os
 import platform
+import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +27,7 @@ from anabranch import places
 from anabranch.errors import ClusterError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 NAME = ".anabranch-lock"
 """The lock's object in the result folder."""
@@ -67,8 +70,17 @@ class Holder:
         return f"{self.user} on {self.host}, process {self.pid}, since {self.since}{what}"
 
     def is_dead(self) -> bool:
-        """Whether the process is known to have ended."""
-        return bool(self.machine) and self.machine == _machine() and _started(self.pid) != self.started
+        """Whether the process is known to have ended; one of which this user may see nothing is taken to be alive."""
+        if not self.machine or self.machine != _machine():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # another user's
+            pass
+        started = _started(self.pid)
+        return bool(self.started) and started is not None and started != self.started
 
 
 class Lock:
@@ -99,11 +111,16 @@ class Lock:
         """
         with places.answering(self.out):
             there = holder(self.out)
+            content = json.dumps(asdict(_this_process(self.token, command)), indent=2).encode()
             if there is not None and there.is_dead():
-                self._remove()
-                there = None
-            if there is None:
-                self._create(json.dumps(asdict(_this_process(self.token, command)), indent=2).encode())
+                with _exclusive(self.out):
+                    # Another command may have taken it over meanwhile: on this machine, where alone its end is known.
+                    if holder(self.out) == there:
+                        self._remove()
+                        self._create(content)
+                there = holder(self.out)
+            elif there is None:
+                self._create(content)
                 there = holder(self.out)
             if there is None or there.token != self.token:
                 raise StoreError(
@@ -191,7 +208,23 @@ def _this_process(token: str, command: Sequence[str]) -> Holder:
         user = f"user {os.getuid()}"
     since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
     pid = os.getpid()
-    return Holder(token, user, platform.node(), pid, since, " ".join(command), _machine(), _started(pid))
+    return Holder(token, user, platform.node(), pid, since, " ".join(command), _machine(), _started(pid) or "")
+
+
+@contextmanager
+def _exclusive(out: Path) -> Iterator[None]:
+    """Keep other processes of this machine out, of any user."""
+    name = hashlib.sha256(str(out).encode()).hexdigest()[:16]
+    path = Path(tempfile.gettempdir()) / f"anabranch-{name}.lock"
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except PermissionError:  # another user's, in a folder where such files are not opened to be created
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 def _machine() -> str:
@@ -203,10 +236,10 @@ def _machine() -> str:
         return ""
 
 
-def _started(pid: int) -> str:
-    """When a process began, in ticks since boot (proc(5), field 22 of ``stat``); empty if it has ended."""
+def _started(pid: int) -> str | None:
+    """Start of a process, in ticks since boot (proc(5), field 22 of ``stat``); empty if it ended, None if unknown."""
     try:
         state, *others = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except (OSError, ValueError):
-        return ""
+        return None
     return "" if state in "ZX" else others[18]

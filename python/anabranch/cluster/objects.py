@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import manifest, outputs, places
 from anabranch.cluster import work
+from anabranch.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from anabranch.api import PlannedRun
-
-TABLES = frozenset({"flows.parquet", "links.parquet"})
-"""Tables of every run."""
 
 Entry = dict[str, Any]
 
@@ -89,7 +87,7 @@ class Runs:
         candidates = [
             name
             for name, each in sorted(files.items())
-            if {work.ENTRY, *TABLES} <= {file.rpartition("/")[2] for file in each}
+            if {work.ENTRY, *work.TABLES} <= {file.rpartition("/")[2] for file in each}
         ]
         found = {}
         contents = places.contents([self.folder / name / work.ENTRY for name in candidates])
@@ -118,9 +116,15 @@ class Runs:
         last = f"/{work.ENTRY}"
         entries = [file for file in files if file.endswith(last)]
         others = [file for file in files if not file.endswith(last)]
-        for each in (entries, others):
-            if each:
-                self.fs.rm(each)
+        if entries:
+            self.fs.rm(entries)
+            self.fs.invalidate_cache()
+            # S3 deletes many objects at a time, and s3fs tells nobody of those that it did not.
+            left = set(entries) & set(self.fs.find(self.folder.path))  # type: ignore[attr-defined]
+            if left:
+                raise StoreError(f"{min(left)}: cannot be deleted", hint="the same command tries it again")
+        if others:
+            self.fs.rm(others)
         self.fs.invalidate_cache()
 
     def _remove_manifest(self) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 import threading
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
@@ -92,6 +94,8 @@ class Unpacked:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
         self.sweep = core.Sweep(str(self.file), package.overrides, package.seeds)
+        # A worker may live for weeks.
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def with_client_path(self, message: str) -> str:
         """A message of the core with the scenario's path on the client in place of the path here."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from anabranch import api, core, units
@@ -27,6 +26,7 @@ def run(
     options: object,
     limit_s: float | None,
     resume: bool,
+    force: bool,
     command: Sequence[str],
     report: Callable[[Mapping[str, Any]], bool] | None,
 ) -> Mapping[str, str]:
@@ -55,12 +55,14 @@ def run(
                 connection.check()
                 _fits(planned, connection)
             # If interrupted before there was a worker, write a manifest as well: all its runs are interrupted.
-            missing = destination.open(planned, command, resume=resume)
+            missing = destination.open(planned, command, resume=resume, force=force)
             if ready:
                 dispatcher.run(missing, report or _continue)
-        except BaseException:
-            with suppress(OSError):  # the first error says more
+        except BaseException as error:
+            try:
                 destination.close()
+            except OSError as second:
+                error.add_note(f"and {second}")
             raise
         destination.close()
     return dispatcher.failed

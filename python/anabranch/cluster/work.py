@@ -31,6 +31,9 @@ REPORT_EVERY_S = 1.0
 ENTRY = "run.json"
 """Entry of a run in its folder: written last and removed first, so that a run with it is complete."""
 
+TABLES = frozenset({"flows.parquet", "links.parquet"})
+"""Tables of every run."""
+
 
 class SupersededError(OSError):
     """The client of this task is gone, and another sweep may write to its object store."""
@@ -178,11 +181,7 @@ def _run_and_store(
         if shared:
             return publish(draft, out / "runs" / request.run, entry, request.hash), None
         if places.is_url(out):
-            with places.answering(out):
-                holder = lock.holder(out)
-            if holder is None or holder.token != request.token:
-                raise SupersededError(f"{out} is no longer locked by this sweep")
-            _upload(draft, out / "runs" / request.run)
+            _upload(draft, out, request)
             return entry, None
         return entry, _packed(draft, request)
     finally:
@@ -197,6 +196,8 @@ def _stored_entry(place: Path, known: str) -> str | None:
         entry: dict[str, Any] = json.loads(text)
         # A run at its wall-clock limit is of this sweep: those of earlier sweeps were removed when it began.
         same = entry["scenario_hash"] == known and entry["status"] in (*manifest.FINAL, "wall_limit")
+        with places.answering(place):
+            same = same and all((place / table).is_file() for table in TABLES)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return text if same else None
@@ -220,10 +221,14 @@ def _files(draft: Path) -> list[Path]:
     return sorted(files, key=lambda path: path == draft / ENTRY)
 
 
-def _upload(draft: Path, place: Path) -> None:
-    """Upload a run to an object store."""
+def _upload(draft: Path, out: Path, request: RunRequest) -> None:
+    """Upload a run to an object store, as long as its sweep has the lock: later, another one may write there."""
     for file in _files(draft):
-        target = place.joinpath(*file.relative_to(draft).parts)
+        target = (out / "runs" / request.run).joinpath(*file.relative_to(draft).parts)
+        with places.answering(out):
+            holder = lock.holder(out)
+        if holder is None or holder.token != request.token:
+            raise SupersededError(f"{out} is no longer locked by this sweep")
         with places.answering(target):
             target.fs.put_file(str(file), target.path)  # type: ignore[attr-defined]
 

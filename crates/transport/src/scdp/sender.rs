@@ -491,6 +491,34 @@ impl Sender {
         repair_start(k, self.repair_seed, due.block) + due.index - lane_source(k, self.lane, lanes)
     }
 
+    /// Who is given up soon unless it answers. Symbols for the others do not make it answer, if it is ahead of them, and at a low rate they
+    /// may leave no time in between.
+    fn overdue(&self, now: Time) -> Option<usize> {
+        let bound = self.config.give_up_after?;
+        self.members.iter().position(|m| m.probe_due && !m.done && now > m.last_pull + bound / 4)
+    }
+
+    /// Shows a receiver alone a symbol, so that it answers.
+    fn probe(&mut self, now: Time, silent: usize) -> Transmit<Header> {
+        let member = &mut self.members[silent];
+        member.probe_due = false;
+        // It alone can answer: the others are probed when they would have been.
+        member.silent_since = member.silent_since.max(now).max(self.departure);
+        // Who has all that the group has been sent is shown what was sent last.
+        let last = self.base + self.emitted.len().saturating_sub(1) as u32;
+        let wanted = member.base.max(self.base).min(last);
+        let block = (self.base..=wanted).rev().find(|&block| self.emitted(block) > 0).unwrap_or(self.base);
+        let emitted = self.emitted(block);
+        let due = Due { block, index: emitted.saturating_sub(1), urgent: true };
+        if emitted == 0 {
+            self.reach(block);
+            self.emitted[(block - self.base) as usize] = 1;
+        }
+        self.stats.retransmitted += 1;
+        // It shows the options like the initial window, but does not belong to it.
+        Transmit { pushed: false, ..self.symbol(due, silent as Peer, true) }
+    }
+
     fn probe_at(&self, member: &Member) -> Option<Time> {
         let waits = !member.done && !member.probe_due;
         let shortest = self.config.probe_timeout;
@@ -574,6 +602,9 @@ impl Endpoint for Sender {
             self.started = true;
             self.members.iter_mut().for_each(|m| (m.last_pull, m.silent_since) = (now, now));
         }
+        if let Some(silent) = self.overdue(now) {
+            return Some(self.probe(now, silent));
+        }
         if let Some(due) = self.due.pop_front() {
             let syn = self.initial > 0;
             self.initial -= u32::from(syn);
@@ -587,23 +618,7 @@ impl Endpoint for Sender {
             return Some(transmit);
         }
         let silent = self.members.iter().position(|m| m.probe_due && !m.done)?;
-        let member = &mut self.members[silent];
-        member.probe_due = false;
-        // It alone can answer: the others are probed when they would have been.
-        member.silent_since = member.silent_since.max(now).max(self.departure);
-        // Who has all that the group has been sent is shown what was sent last.
-        let last = self.base + self.emitted.len().saturating_sub(1) as u32;
-        let wanted = member.base.max(self.base).min(last);
-        let block = (self.base..=wanted).rev().find(|&block| self.emitted(block) > 0).unwrap_or(self.base);
-        let emitted = self.emitted(block);
-        let due = Due { block, index: emitted.saturating_sub(1), urgent: true };
-        if emitted == 0 {
-            self.reach(block);
-            self.emitted[(block - self.base) as usize] = 1;
-        }
-        self.stats.retransmitted += 1;
-        // It shows the options like the initial window, but does not belong to it.
-        Some(Transmit { pushed: false, ..self.symbol(due, silent as Peer, true) })
+        Some(self.probe(now, silent))
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -50,7 +50,7 @@ impl Partition {
         let cut = graph.links.iter().filter(|link| part_of[link.a as usize] != part_of[link.b as usize]);
         let lookahead = cut.map(|link| link.delay.ps()).min().unwrap_or(u64::MAX);
         if lookahead == 0 {
-            return Err("links between racks have no delay");
+            return Err("a link between the parts has no delay");
         }
         Ok(Self { part_of, parts, lookahead })
     }

@@ -26,7 +26,7 @@ impl Receiver {
     }
 
     /// The sender that alone is asked for the first block that is not complete, and when it has let the receiver wait for too long.
-    fn patience_ends(&self) -> Option<(usize, Time)> {
+    fn deadline_of_sole_sender(&self) -> Option<(usize, Time)> {
         let (block, since) = self.awaited;
         let first = self.blocks.get(block.checked_sub(self.base)? as usize);
         let first = first.filter(|first| !first.is_complete() && !first.is_pending())?;
@@ -41,7 +41,7 @@ impl Receiver {
 
     /// When a block may have to be asked of another.
     pub(super) fn withheld_at(&self) -> Option<Time> {
-        self.patience_ends().map(|(_, at)| at)
+        self.deadline_of_sole_sender().map(|(_, at)| at)
     }
 
     /// A sender that did not send in time what it alone was asked for, so that another was asked. Each is told once.
@@ -51,13 +51,13 @@ impl Receiver {
 
     /// The block is asked of another, and all that its sender is asked for alone, if it does not come.
     pub(super) fn pass_on_what_is_withheld(&mut self, now: Time) {
-        let Some((sole, _)) = self.patience_ends().filter(|(_, at)| *at <= now) else { return };
+        let Some((sole, _)) = self.deadline_of_sole_sender().filter(|(_, at)| *at <= now) else { return };
         self.lanes[sole].withheld += 1;
-        if self.lanes[sole].withheld == 1 {
-            self.withholding.push(sole as Peer);
-        }
         self.awaited.1 = now;
         if self.another_sender(sole as Peer).is_some_and(|other| usize::from(other) != sole) {
+            if self.lanes[sole].withheld == 1 {
+                self.withholding.push(sole as Peer);
+            }
             // So it may be with all that it is asked for.
             self.pass_on_blocks_of(now, sole as u32);
         }
