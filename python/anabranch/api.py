@@ -184,7 +184,8 @@ def run(
         Called a few times per second with ``runs_done``, ``runs_kept``, ``runs_total``, ``simulated_ns``, ``events``,
         ``events_per_s``, ``eta_s``, ``current`` and ``on_several_threads`` (of the runs that were given several:
         how many were ``divided``, and by reason how many were ``sequential``, or ``restarted`` on one), and with `on`
-        also ``runs_running``, ``runs_failed`` and ``threads``; returns False to ask for an interruption. True: a line on standard error that says how far it is;
+        also ``runs_running``, ``runs_failed`` and ``threads``; returns False to ask for an interruption.
+        True: a line on standard error that says how far it is;
         default: that line in a notebook or on a terminal, else nothing.
 
     Returns

@@ -215,8 +215,8 @@ def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.Monk
     # Slow enough that the question comes between the first run's end and the last one's.
     (lab / "scenarios/scdp/toy.toml").write_text(TOY.replace('"1MB"', '"100MB"').replace("[2, 12]", "[2, 4, 8, 12]"))
 
-    def interrupted(start: Any, console: Any, **_more: Any) -> tuple[Results, int]:  # noqa: ANN401, ARG001
-        return start(lambda state: state["runs_done"] < 1), 130
+    def interrupted(start: Any, console: Any, **_more: Any) -> tuple[Results, int, None]:  # noqa: ANN401, ARG001
+        return start(lambda state: state["runs_done"] < 1), 130, None
 
     monkeypatch.setattr(progress, "watched", interrupted)
     result = invoke("scdp/toy", "--threads", "1")

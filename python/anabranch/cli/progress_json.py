@@ -38,7 +38,7 @@ class Lines:
         self.begun = time.monotonic()
 
     def follow(self, watch: Watch, thread: Thread, left_s: Callable[[Mapping[str, Any], float], float]) -> None:
-        """Write a line each second while a thread runs an experiment.
+        """Write a line each second while a thread runs an experiment, and one when it has ended.
 
         Parameters
         ----------
@@ -46,11 +46,12 @@ class Lines:
             Estimates the seconds that are left, from a report and the time.
         """
         self._write("start", {"runs_total": self.total, **self.about})
-        last = self.begun - EVERY_S
-        while thread.is_alive():
+        last, alive = self.begun - EVERY_S, True
+        while alive:
+            alive = thread.is_alive()
             now, state = time.monotonic(), watch.latest
             left = left_s(state, now)
-            if state and now - last >= EVERY_S:
+            if state and (now - last >= EVERY_S or not alive):
                 last = now
                 self._write("progress", self._progress(state, left))
             thread.join(0.2)
