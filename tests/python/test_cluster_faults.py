@@ -23,7 +23,7 @@ import upath
 import anabranch
 from anabranch import core
 from anabranch.cli.progress import describe
-from anabranch.cluster import dispatch, start, target, work
+from anabranch.cluster import dispatch, lock, start, target, work
 from anabranch.cluster import run as runs_elsewhere
 from anabranch.cluster.destination import Destination
 from anabranch.cluster.dispatch import Dispatcher
@@ -254,9 +254,12 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
         again.close()
     assert again.staging is not None
     assert not again.staging.exists()
+    away.clear()
+    lock.Lock(cast("Path", url), "ours").acquire([])
+    away.append(True)
     monkeypatch.setattr(type(url.fs), "put_file", opened)
     with pytest.raises(StoreError, match="cannot be reached"):
-        work._upload(scenario.parent, cast("Path", url), work.RunRequest("p000-s1", "", "", "", "", {}, None, 0))
+        work._upload(scenario.parent, cast("Path", url), work.RunRequest("p000-s1", "", "", "ours", "", {}, None, 0))
 
 
 def test_jobs_may_wait_in_their_queue_as_long_as_it_takes() -> None:

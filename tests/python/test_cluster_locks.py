@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,6 +46,8 @@ class KilledError(BaseException):
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An object store in memory."""
     monkeypatch.setattr(places, "OBJECT_STORES", places.OBJECT_STORES | {"memory"})
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))  # clients that are killed leave folders there
     url = upath.UPath(f"memory://{tmp_path.name}/r")
     yield cast("Path", url)
     for file in url.fs.find(url.parent.path) if url.fs.exists(url.parent.path) else ():
