@@ -111,7 +111,7 @@ impl Receiver {
 
     /// A useless symbol arrived. If nothing is requested from its sender now, the symbol may be a probe. Where silence is only counted
     /// in timeouts, of which very many are allowed, no answer is needed, unless the application may be slow to take blocks. `outright`:
-    /// the symbol carries the options, so it is a probe for certain. Then the receiver answers even while it waits for symbols that it
+    /// the symbol carries the options, as probes do. Then the receiver answers even while it waits for symbols that it
     /// has requested: other receivers of its group may have to catch up first.
     pub(super) fn answer_probe(&mut self, lane: u32, outright: bool) {
         let l = &mut self.lanes[lane as usize];
