@@ -1,4 +1,4 @@
-//! What happens at hosts: packets reach endpoints, endpoints send, pulls are paced, timers fire.
+//! Events at hosts: packets reach endpoints, endpoints send, pulls are paced, timers fire.
 
 use super::barrier::Barriers;
 use super::engine::Engine;
@@ -28,13 +28,13 @@ pub(super) struct Hosts {
     /// By index.
     all: Vec<Host>,
     interfaces: Interfaces,
-    /// `None`: closed, or something is happening to it right now.
+    /// `None`: closed, or being processed right now.
     endpoints: Vec<Option<Box<Hosted>>>,
     /// How many of them are open.
     open_endpoints: usize,
     pulls_by_priority: bool,
     pub(super) barriers: Barriers,
-    /// In a part of a run: which hosts are its own.
+    /// In a part of a run: the hosts that belong to it.
     part: Option<part::Ownership>,
 }
 
@@ -84,7 +84,7 @@ impl Hosts {
         self.interfaces.first_of(host)
     }
 
-    /// What one endpoint receives another one on its host, `relay`, sends on as it arrives; now nothing has.
+    /// Lets `relay` send on what `receiver`, an endpoint on the same host, receives, as it arrives; so far nothing has.
     pub(super) fn relay(&mut self, receiver: EndpointId, relay: EndpointId, now: Time) {
         if let Some(upstream) = &mut self.endpoints[receiver as usize] {
             upstream.feeds = Some(Feed::Relay(relay));
@@ -98,7 +98,7 @@ impl Hosts {
         self.endpoints[endpoints.start as usize..endpoints.end as usize].iter().flatten().map(|hosted| &**hosted)
     }
 
-    /// What the open ones among these endpoints wait for, for a person.
+    /// What the open ones among these endpoints wait for, human-readable.
     pub(super) fn states(&self, endpoints: Range<EndpointId>) -> String {
         let states = self.open(endpoints).map(|hosted| {
             let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
@@ -113,7 +113,7 @@ impl Hosts {
         receivers.map(|hosted| hosted.stack.stats().bytes_delivered).sum()
     }
 
-    /// Packets with data that the open ones among these endpoints have received which serve a receiver of their session.
+    /// Data packets received by the open ones among these endpoints that serve a given receiver of their session.
     pub(super) fn received(&self, endpoints: Range<EndpointId>, receiver: u16) -> u64 {
         let receivers = self.open(endpoints).filter(|hosted| hosted.receiver == Some(receiver));
         receivers.map(|hosted| hosted.stack.stats().data_received).sum()
@@ -124,7 +124,7 @@ impl Hosts {
         self.open(endpoints).find_map(|hosted| hosted.stack.congestion_window())
     }
 
-    /// All endpoints that there have been; `None`: closed.
+    /// All endpoints so far; `None`: closed.
     #[inline]
     pub(super) fn endpoints(&self) -> &[Option<Box<Hosted>>] {
         &self.endpoints
@@ -135,7 +135,7 @@ impl Hosts {
         self.open_endpoints
     }
 
-    /// A packet has reached its host by a port.
+    /// A packet has reached its host through a port.
     #[inline(never)]
     pub(super) fn deliver(
         &mut self,
@@ -187,12 +187,12 @@ impl Hosts {
         self.await_chunk(engine, id);
     }
 
-    /// An endpoint of a session that has just been opened does what it wants to.
+    /// Lets an endpoint of a session that has just been opened send and set its timer.
     pub(super) fn start(&mut self, engine: &mut Engine, fabric: &mut Fabric, ledger: &mut Ledger, id: EndpointId) {
         self.with_endpoint(engine, fabric, ledger, id, |_, _| {});
     }
 
-    /// Lets something happen to an endpoint, then does what it asks for. Nothing if it has closed.
+    /// Applies a change to an endpoint, then does what it asks for. Does nothing if it has closed.
     #[inline]
     fn with_endpoint(
         &mut self,
@@ -222,8 +222,8 @@ impl Hosts {
         self.with_endpoint(engine, fabric, ledger, relay, |stack, now| stack.set_available(now, bytes));
     }
 
-    /// Tells an endpoint until when its host is busy with the packets that it has: of several links, the one that is busy for
-    /// longest, for nobody can tell by which the next packet leaves.
+    /// Tells an endpoint until when its host is busy with queued packets. With several links, the one that is busy for
+    /// longest counts, since it is unknown by which link the next packet leaves.
     #[inline]
     fn tell_departure(&self, engine: &mut Engine, fabric: &mut Fabric, hosted: &mut Hosted) {
         if !hosted.stack.uses_departure() {
@@ -239,7 +239,7 @@ impl Hosts {
         hosted.stack.set_departure(Time(idle_at.max(engine.now)));
     }
 
-    /// Sends what an endpoint wants to send, takes its events, and sees to its pulls and its timer.
+    /// Sends what an endpoint wants to send, and handles its events, its pulls and its timer.
     #[inline]
     fn attend(
         &mut self,
@@ -293,7 +293,7 @@ impl Hosts {
             let at = hosted.interface;
             self.attend(engine, fabric, ledger, id, hosted);
             if at != interface {
-                // Its last packet came by another interface, and it queues there now.
+                // Its last packet arrived through another interface, and it queues there now.
                 self.wake_pacer(engine, at);
             }
         }
@@ -348,8 +348,8 @@ impl Hosts {
                 .of(transmit.subflow)
                 .next(&Departing { now: engine.now, size: transmit.size, destination }, random)
         };
-        // Copies lose the flag at the last switch, where they still are multicast packets to that switch: what must not
-        // be cut is told by its sizes.
+        // Copies lose the flag at the last switch, which still has to treat them as multicast packets: equal sizes mark a packet
+        // that must not be cut.
         let uncut = flags & flag::MULTICAST != 0 && !fabric.trims_multicast();
         let trimmed_size = if uncut { transmit.size } else { transmit.trimmed_size };
         let hot = Hot {
@@ -360,7 +360,7 @@ impl Hosts {
             path,
             size: transmit.size as u16,
             trimmed_size: trimmed_size as u16,
-            // One of them is 0: only unicast sessions have ranks.
+            // One of the two is 0: only unicast sessions have ranks.
             from: from | transmit.rank,
             tag: Hot::tag(hosted.class, transmit.priority, transmit.pushed),
             flags,

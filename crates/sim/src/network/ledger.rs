@@ -1,6 +1,6 @@
-//! The ledger: which sessions there are to be, which have been opened, what became of each, and of every packet.
+//! The ledger: the planned sessions, those that have been opened, and the fate of each session and packet.
 //!
-//! Written by the other parts, one short method for each thing that happens; it asks none of them.
+//! Written by the other components, one short method for each kind of event; it calls none of them.
 
 use super::session_group::SessionGroup;
 use crate::fabric::ideal::{IdealPath, IdealPaths};
@@ -25,7 +25,7 @@ pub struct ReceiverRow {
     pub stats: Stats,
     /// What its sender did when it held the other receivers back.
     pub straggler: Option<Straggler>,
-    /// Nobody is left who could complete it: an endpoint that it needs has given up.
+    /// No endpoint is left that could complete it: one that it needs has given up.
     pub lost: bool,
     /// Number of its [ideal path](super::Network::ideal_path).
     ideal_path: u32,
@@ -57,7 +57,7 @@ impl Straggler {
     }
 }
 
-/// What is remembered of a session.
+/// The record of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
     /// One for each sink.
@@ -75,7 +75,7 @@ pub struct SessionRow {
     /// Connections that must complete before a receiver has its object: more than one where several sources send parts.
     parts: u16,
     open_endpoints: u32,
-    /// Its multicast groups: one more each time that a receiver leaves, for packets on their way keep theirs.
+    /// Its multicast groups: one more each time a receiver leaves, for packets in flight keep theirs.
     groups: Vec<u32>,
     first_endpoint: EndpointId,
     endpoints: u32,
@@ -99,7 +99,7 @@ pub struct Conservation {
 }
 
 impl std::ops::AddAssign for Conservation {
-    /// The packets of several parts of a run together.
+    /// Adds the packets of several parts of a run.
     fn add_assign(&mut self, more: Self) {
         self.sent += more.sent;
         self.replicated += more.replicated;
@@ -122,15 +122,15 @@ pub(super) struct Ledger {
     /// In order of start.
     specs: Arc<Vec<Session>>,
     groups: Arc<Vec<SessionGroup>>,
-    /// Of the sessions opened so far.
+    /// Rows of the sessions opened so far.
     rows: Vec<SessionRow>,
     /// The session of each endpoint.
     session_of: Vec<u32>,
-    /// In a part of a run: what is to be told to the ledger of the whole.
+    /// In a part of a run: what to report to the ledger of the whole run.
     journal: Option<Box<Journal>>,
     /// Receivers of awaited sessions that still wait for their object.
     unfinished: u64,
-    /// Of these, receivers that nobody can complete any more.
+    /// Of these, receivers that no endpoint can complete any more.
     never_complete: u64,
     last_completion: Time,
     ideal_paths: IdealPaths,
@@ -155,7 +155,7 @@ impl Ledger {
         }
     }
 
-    // What is asked.
+    // Queries.
 
     pub(super) fn specs(&self) -> &[Session] {
         &self.specs
@@ -184,7 +184,7 @@ impl Ledger {
         self.specs.get(self.opened().0 as usize)
     }
 
-    /// Sessions that have been opened so far, and endpoints of theirs.
+    /// Number of sessions opened so far, and of their endpoints.
     fn opened(&self) -> (u32, EndpointId) {
         let all = || (self.rows.len() as u32, self.session_of.len() as EndpointId);
         self.journal.as_ref().map_or_else(all, |journal| journal.opened)
@@ -200,7 +200,7 @@ impl Ledger {
         &mut self.rows[place]
     }
 
-    /// What all sessions are and what their groups are, for who goes on to change what became of them.
+    /// All sessions and their groups, for callers that go on to change the ledger.
     pub(super) fn shared(&self) -> (Arc<Vec<Session>>, Arc<Vec<SessionGroup>>) {
         (Arc::clone(&self.specs), Arc::clone(&self.groups))
     }
@@ -248,8 +248,8 @@ impl Ledger {
         self.rows[session as usize].receivers.iter().map(|r| r.stats.bytes_delivered).sum()
     }
 
-    /// Of each receiver of a session: which it is and how many packets with data its endpoints that have closed had received;
-    /// `None` if nobody waits for it.
+    /// For each receiver of a session: its index, and the data packets that its closed endpoints had received;
+    /// `None` if it is not waited for.
     pub(super) fn waiting(&self, session: u32) -> impl Iterator<Item = Option<(u16, u64)>> {
         let rows = (0..).zip(&self.row(session).receivers);
         rows.map(|(number, row)| (row.is_open() && !row.lost).then_some((number, row.stats.data_received)))
@@ -261,7 +261,7 @@ impl Ledger {
         self.group_of(spec).awaits(spec)
     }
 
-    /// Which sessions wait for what: the first few, for a person. `state` tells that of a session.
+    /// Which sessions wait for what: the first few, human-readable. `state` describes a session.
     pub(super) fn who_waits(&self, state: impl Fn(u32) -> String) -> String {
         const SHOWN: usize = 8;
         let waits = |&s: &u32| self.awaited(s) && self.rows[s as usize].receivers.iter().any(ReceiverRow::is_open);
@@ -313,7 +313,7 @@ impl Ledger {
         session
     }
 
-    /// A session that has been opened late is asked for now.
+    /// Sets the start of a session that is opened late, when it is requested.
     pub(super) fn set_start(&mut self, session: u32, start: Time) {
         Arc::make_mut(&mut self.specs)[session as usize].start = start;
     }
@@ -323,7 +323,7 @@ impl Ledger {
         let endpoint = self.opened().1;
         let row = self.row_mut(session);
         if row.endpoints == 0 {
-            // It may have waited while others began.
+            // The session may have waited while others began.
             row.first_endpoint = endpoint;
         }
         debug_assert_eq!(row.first_endpoint + row.endpoints, endpoint, "the endpoints of a session follow each other");
@@ -345,7 +345,7 @@ impl Ledger {
         self.row_mut(session).senders[usize::from(receiver)] = host;
     }
 
-    /// So many connections bring a receiver of the session its object.
+    /// `parts` connections bring a receiver of the session its object.
     pub(super) fn set_parts(&mut self, session: u32, parts: u16) {
         self.row_mut(session).parts = parts;
     }
@@ -367,7 +367,7 @@ impl Ledger {
         }
     }
 
-    /// An endpoint of a session closes now. With the last one, the session's multicast groups are no longer needed: which.
+    /// An endpoint of a session closes now. With the last one, returns the session's multicast groups, which are no longer needed.
     pub(super) fn endpoint_closed(&mut self, session: u32, now: u64) -> Vec<u32> {
         if let Some(journal) = &mut self.journal {
             journal.closed.push((now, session));
@@ -378,7 +378,7 @@ impl Ledger {
         if row.open_endpoints > 0 { Vec::new() } else { std::mem::take(&mut row.groups) }
     }
 
-    // What becomes of receivers.
+    // Fates of receivers.
 
     /// Whether a session has begun, or could, and is not complete.
     pub(super) fn is_open(&self, session: u32) -> bool {
@@ -390,9 +390,9 @@ impl Ledger {
         self.rows[session as usize].failure.as_deref()
     }
 
-    /// A session that will never be complete, for a reason that lies elsewhere.
+    /// A session that will never be complete, for a reason outside the session.
     pub(super) fn given_up(&mut self, session: u32, why: &str) {
-        // What has failed itself is lost, or was refused, already.
+        // A session that has failed by itself is already lost or refused.
         if self.rows[session as usize].failure.is_none() {
             self.failed(session, || why.to_owned());
             for receiver in 0..self.rows[session as usize].receivers.len() {
@@ -417,7 +417,7 @@ impl Ledger {
         let row = &mut row.receivers[usize::from(receiver)];
         let waited_for = row.is_open();
         row.completed = Some(at);
-        // What was taken for lost was late.
+        // A receiver counted as lost was only late.
         row.straggler.take_if(|s| *s == Straggler::Dropped);
         self.last_completion = self.last_completion.max(at);
         if waited_for {
@@ -430,7 +430,7 @@ impl Ledger {
         self.rows[session as usize].receivers[usize::from(receiver)].straggler = Some(Straggler::Detached);
     }
 
-    /// A sender has given a receiver up. It may have everything, and its word of it be on the way.
+    /// A sender has given up a receiver. The receiver may be complete, with its message still in flight.
     pub(super) fn dropped(&mut self, session: u32, receiver: Peer) {
         let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
         if row.is_open() {
@@ -452,7 +452,7 @@ impl Ledger {
         }
     }
 
-    /// Nobody is left who could complete a receiver.
+    /// No endpoint is left that could complete a receiver.
     pub(super) fn lost(&mut self, session: u32, receiver: u16) {
         let awaited = self.awaited(session);
         let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
@@ -470,7 +470,7 @@ impl Ledger {
         self.unfinished -= awaited;
     }
 
-    // What becomes of packets.
+    // Fates of packets.
 
     #[inline]
     pub(super) fn packet_sent(&mut self) {
@@ -499,7 +499,7 @@ impl Ledger {
         self.rows[self.session_of[endpoint as usize] as usize].packets_trimmed += 1;
     }
 
-    /// A packet for, or of, an endpoint is no more.
+    /// A packet for, or of, an endpoint was dropped.
     pub(super) fn packet_dropped(&mut self, endpoint: EndpointId) {
         self.counts.dropped += 1;
         if let Some(journal) = &mut self.journal {

@@ -1,4 +1,4 @@
-//! Opening sessions: the endpoints of each, how they are wired, and its multicast group.
+//! Opens sessions: creates their endpoints, connects them, and installs multicast groups.
 
 use super::engine::Engine;
 use super::fabric::Fabric;
@@ -16,7 +16,7 @@ use anabranch_transport::{Bytes, Peer};
 
 mod unicast;
 
-/// A session that is being opened, and what it takes.
+/// A session that is being opened, and the state needed for that.
 pub(super) struct Opening<'a> {
     pub(super) engine: &'a mut Engine,
     pub(super) fabric: &'a mut Fabric,
@@ -37,13 +37,13 @@ struct Leg {
     from: u32,
     /// Receiving host.
     to: u32,
-    /// Which receiver of the session that is.
+    /// Index of the receiver within the session.
     row: u16,
-    /// What it carries.
+    /// Bytes that it carries.
     size: Option<Bytes>,
 }
 
-/// Remembers the ideal paths to the receivers of a session, as the fabric is now.
+/// Records the ideal paths to the receivers of a session, in the fabric's current state.
 pub(super) fn note_ideal_paths(fabric: &Fabric, ledger: &mut Ledger, session: u32) {
     for r in 0..ledger.row(session).senders.len() {
         let (spec, sender) = (&ledger.specs()[session as usize], ledger.row(session).senders[r]);
@@ -53,7 +53,7 @@ pub(super) fn note_ideal_paths(fabric: &Fabric, ledger: &mut Ledger, session: u3
     }
 }
 
-/// Opens a session that has come and may begin, in a run with this seed.
+/// Opens a session that has arrived and may begin, in a run with this seed.
 pub(super) fn open(
     engine: &mut Engine,
     fabric: &mut Fabric,
@@ -68,12 +68,12 @@ pub(super) fn open(
     Opening { engine, fabric, hosts, ledger, seed, session, spec, transport }.open();
 }
 
-/// Whether a session of this group is carried by a multicast group, which all switches on its trees must know.
+/// Whether a session of this group uses a multicast group, which all switches on its trees must know.
 fn is_multicast(group: &SessionGroup, spec: &Session) -> bool {
     spec.mode == Mode::OneToMany && spec.sinks.len() > 1 && group.transport.has_group_sessions()
 }
 
-/// In a part of a run: how many endpoints a session has, if there is nothing to be opened here.
+/// In a part of a run: the number of endpoints of a session, if none of it is opened here.
 pub(super) fn elsewhere(hosts: &Hosts, group: &SessionGroup, spec: &Session) -> Option<u32> {
     let concerns = spec.sources.iter().chain(&spec.sinks).any(|&host| hosts.owns(host)) || is_multicast(group, spec);
     (!concerns).then(|| endpoints(group, spec))
@@ -91,7 +91,7 @@ fn endpoints(group: &SessionGroup, spec: &Session) -> u32 {
 }
 
 impl Opening<'_> {
-    /// Makes the endpoints and lets them begin.
+    /// Creates the endpoints and starts them.
     pub(super) fn open(mut self) {
         let first = self.hosts.next_endpoint();
         // One sender and one receiver need no group: "unicast is a specialisation" (thesis, chapter 3).
@@ -118,7 +118,7 @@ impl Opening<'_> {
             let application = Application::new(supply.clone(), self.spec.size, self.transport, now, random);
             self.hosts.set_application(first, application, now);
         }
-        // Receivers are passive until spoken to, so the order of waking does not matter.
+        // Receivers are passive until a packet arrives, so the order of waking does not matter.
         for id in first..self.hosts.next_endpoint() {
             self.hosts.start(self.engine, self.fabric, self.ledger, id);
         }
@@ -161,7 +161,7 @@ impl Opening<'_> {
         true
     }
 
-    /// Installs the session's multicast group. `receivers` by host.
+    /// Installs the session's multicast group. `receivers` are sorted by host.
     fn install(&mut self, receivers: Vec<(u32, EndpointId)>) -> u32 {
         let hash = random::mix(self.seed ^ random::mix(u64::from(self.session)));
         let group = self.fabric.install(self.spec.sources[0], hash, receivers);
@@ -190,7 +190,7 @@ impl Opening<'_> {
         random::mix(random::mix(self.seed) ^ u64::from(id))
     }
 
-    /// Puts an endpoint on its host.
+    /// Adds an endpoint to its host.
     fn add(&mut self, host: u32, receiver: Option<u16>, stack: Stack, remotes: Remotes, group: Option<u32>) {
         let id = self.hosts.next_endpoint();
         self.ledger.add_endpoint(self.session);

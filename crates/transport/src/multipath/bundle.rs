@@ -1,4 +1,4 @@
-//! The TCP connections of one end, and what is asked of all of them.
+//! The TCP connections of one end, and operations on all of them.
 
 use crate::endpoint::{Endpoint, Stats, Transmit};
 use crate::tcp::{Connection, Segment};
@@ -7,7 +7,7 @@ use crate::units::Time;
 /// A set of subflows, one bit each.
 pub(super) type Set = u64;
 
-/// Those of a set, in order.
+/// The members of a set, in order.
 pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> + Clone {
     std::iter::from_fn(move || {
         let first = set.trailing_zeros() as usize;
@@ -18,7 +18,7 @@ pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> + Clone {
     })
 }
 
-/// The first of a set at or after `from`, round and round.
+/// The first member of a set at or after `from`, wrapping around.
 pub(super) fn next_of(set: Set, from: usize) -> Option<usize> {
     let behind = set & u64::MAX.checked_shl(from as u32).unwrap_or(0);
     members(if behind != 0 { behind } else { set }).next()
@@ -30,9 +30,9 @@ pub(super) struct Bundle {
     pub(super) ends: Vec<Connection>,
     /// When each wants to be woken.
     deadlines: Vec<Time>,
-    /// Those that may have something to send.
+    /// Connections that may have something to send.
     ready: Set,
-    /// Those that are over.
+    /// Closed connections.
     closed: Set,
 }
 
@@ -48,7 +48,7 @@ impl Bundle {
         u64::MAX >> (64 - self.ends.len())
     }
 
-    /// Something happened to this one: it may want to send, and its timer may have moved.
+    /// Something happened to connection `i`: it may want to send, and its timer may have moved.
     pub(super) fn touched(&mut self, i: usize) {
         self.ready |= 1 << i;
         self.refresh(i);
@@ -74,14 +74,14 @@ impl Bundle {
         self.closed
     }
 
-    /// This one is over; it is not asked for packets any more.
+    /// Connection `i` is closed; it is not asked for packets any more.
     pub(super) fn close(&mut self, i: usize) {
         self.closed |= 1 << i;
         self.ready &= !(1 << i);
         self.deadlines[i] = Time::MAX;
     }
 
-    /// The next packet of this one.
+    /// The next packet of connection `i`.
     pub(super) fn poll(&mut self, i: usize, now: Time, departure: Time) -> Option<Transmit<Segment>> {
         self.ends[i].set_departure(departure);
         let out = self.ends[i].poll_transmit(now);
@@ -97,13 +97,13 @@ impl Bundle {
         self.deadlines.iter().copied().min().unwrap_or(Time::MAX)
     }
 
-    /// Those whose time has come.
+    /// Connections whose timers have expired.
     pub(super) fn due(&self, now: Time) -> Set {
         let due = self.deadlines.iter().enumerate().filter(|(_, at)| **at <= now);
         due.fold(0, |set, (i, _)| set | 1 << i)
     }
 
-    /// For a person: what each of those that are not closed waits for.
+    /// A human-readable report of what each open connection waits for.
     pub(super) fn waiting_for(&self) -> String {
         let open = members(self.all() & !self.closed);
         let each: Vec<_> = open.map(|i| format!("subflow {i}: {}", self.ends[i].waiting_for())).collect();

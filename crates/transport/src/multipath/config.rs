@@ -81,7 +81,7 @@ impl FrontBackConfig {
 
     /// With TCP as in `tcp`.
     pub fn over(&self, tcp: &TcpConfig) -> MultipathConfig {
-        // Front-Back and Divide say where a stream goes on when it jumps; with round robin each segment says where it belongs.
+        // Front-Back and Divide mark where a stream continues when it jumps; with round robin each segment says where it belongs.
         let offset = if self.scheduler == Scheduler::RoundRobin { OFFSET } else { 0 };
         let options = Options { data: offset, ..Options::default() };
         MultipathConfig::new(Policy::FrontBack(self.scheduler), self.subflows, self.congestion, options, tcp)
@@ -138,13 +138,13 @@ const OFFSET: u32 = 8;
 /// Bytes of options by packet, padded to multiples of four.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options {
-    /// Of packets with data, and of the last one of a subflow.
+    /// For packets with data, and for the last one of a subflow.
     pub(super) data: u32,
-    /// Of other packets.
+    /// For other packets.
     pub(super) ack: u32,
-    /// Of the first subflow's SYN and SYN-ACK.
+    /// For the first subflow's SYN and SYN-ACK.
     pub(super) syn: [u32; 2],
-    /// Of those of the others.
+    /// For the other subflows' SYN and SYN-ACK.
     pub(super) join: [u32; 2],
 }
 
@@ -159,7 +159,7 @@ pub(super) enum Policy {
     Mptcp { scheduler: MptcpScheduler, opportunistic: bool },
 }
 
-/// A transport with several TCP connections, made of its parameters and of TCP's.
+/// A transport with several TCP connections: its own parameters and TCP's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultipathConfig {
     /// A full packet on the wire.
@@ -195,7 +195,7 @@ impl MultipathConfig {
         if self.packet > self.header { Ok(()) } else { Err(ConfigError { field: "packet", problem: problem() }) }
     }
 
-    /// What a receiver takes beyond what it has acknowledged.
+    /// What a receiver accepts beyond what it has acknowledged.
     pub fn receive_window(&self) -> Bytes {
         self.tcp.receive_window
     }
@@ -205,7 +205,7 @@ impl MultipathConfig {
         self.header.0 as u32 - self.options.data
     }
 
-    /// Connections of a session between whose ends there are so many shortest paths; 0: unknown.
+    /// Connections of a session with `paths` shortest paths between its ends; 0: unknown.
     pub(super) fn subflows(&self, paths: u32) -> usize {
         usize::from(self.subflows.of(paths).min(MAX_SUBFLOWS))
     }

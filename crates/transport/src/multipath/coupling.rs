@@ -1,4 +1,4 @@
-//! What coupled congestion controls know of each other: LIA (RFC 6356 §3) and OLIA (Khalili et al. 2012, §4).
+//! What coupled congestion controls know about each other: LIA (RFC 6356 §3) and OLIA (Khalili et al. 2012, §4).
 
 use super::bundle::{Set, members};
 use crate::tcp::Connection;
@@ -20,7 +20,7 @@ impl View {
         self.rtt as f64 * 1e-12
     }
 
-    /// OLIA: how good a path is: bytes between losses over the square of the round-trip time. Whether `self` is as good as `other`.
+    /// OLIA's quality of a path: bytes between losses over the square of the round-trip time. Whether `self` is as good as `other`.
     fn is_as_good_as(self, other: Self) -> bool {
         let square = |rtt: u64| u128::from(rtt / 1000) * u128::from(rtt / 1000);
         u128::from(self.inter_loss).saturating_mul(square(other.rtt))
@@ -28,7 +28,7 @@ impl View {
     }
 }
 
-/// Tells the control of subflow `i` what the others are like. Those without a round-trip sample do not count.
+/// Tells the congestion control of subflow `i` about the others. Those without a round-trip sample do not count.
 pub(super) fn couple(ends: &mut [Connection], open: Set, i: usize, segment: u64) {
     let coupling = {
         let view = |j: usize| {
@@ -48,7 +48,7 @@ fn of(views: &(impl Iterator<Item = View> + Clone), own: View, segment: u64) -> 
     Coupling { rate, best, shift: shift(views, own, segment) }
 }
 
-/// OLIA's alpha: what the paths with the largest windows lose, the best ones that have not the largest windows gain. Windows are
+/// OLIA's alpha: what the paths with the largest windows lose, the best paths without the largest windows gain. Windows are
 /// compared in segments, as in Linux.
 fn shift(views: &(impl Iterator<Item = View> + Clone), own: View, segment: u64) -> f64 {
     let segments = |v: &View| v.window / segment;

@@ -2,7 +2,7 @@
 //!
 //! "In each round Divide4 assigns segments to the paths in proportion to the paths' estimated throughputs. When a path completes its
 //! assigned segments, Divide4 splits the largest unfinished portion of the other paths' assigned segments with the unfinished
-//! portion's path." The path that has not finished goes on where it is; the other gets the end of its portion.
+//! portion's path." The path that has not finished continues where it is; the other gets the end of its portion.
 
 use super::parts::{Side, cut, largest, shares, take_front};
 use std::ops::Range;

@@ -1,14 +1,14 @@
 //! The Front-Back algorithm for N paths (Song 2017, §4.1 and §4.4.1).
 //!
-//! What the dissertation leaves open is decided so that pointers jump as little as possible: groups lie in the block in the order of
-//! their first paths; of a pair the first path sends from the front; and when a part is divided again, the path at its front and the
-//! path at its back go on where they are, if they are in different pairs. A path that asks gets a segment whenever any is left, as the
-//! proof of Theorem 4.1 has it.
+//! Where the dissertation leaves a choice, pointers jump as little as possible: groups lie in the block in the order of
+//! their first paths; in a pair the first path sends from the front; and when a part is divided again, the paths at its front and
+//! back continue where they are, if they are in different pairs. A path that asks gets a segment whenever any is left, as the
+//! proof of Theorem 4.1 requires.
 
 use super::parts::{Side, cut, largest, shares, take_back, take_front};
 use std::ops::Range;
 
-/// One or two paths: from the front, and from the back.
+/// One or two paths: one sends from the front, the other from the back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     front: usize,
@@ -28,7 +28,7 @@ impl Group {
         [Some(self.front), self.back].into_iter().flatten()
     }
 
-    /// The same paths, this one of them from the front.
+    /// The same paths, with `path` at the front.
     fn beginning_with(self, path: usize) -> Self {
         if self.back == Some(path) { Self { front: path, back: Some(self.front) } } else { self }
     }
@@ -87,7 +87,7 @@ impl FrontBack {
         let &[mut first, mut second] = pairs.as_slice() else {
             unreachable!("two groups make two groups: at most one has a single path")
         };
-        // Who is at the front goes on there, and who is at the back there.
+        // The path at the front continues there, and the path at the back continues there.
         if second.has(old.front) {
             (first, second) = (second, first);
         }
@@ -106,8 +106,8 @@ impl FrontBack {
 
 /// Step 1: pairs such that the largest difference among the groups' throughputs is smallest, in the order of their first paths.
 ///
-/// The fastest with the slowest, the second fastest with the second slowest and so on: no pairing has a smaller largest sum, nor a
-/// larger smallest sum. With an odd number the fastest path is alone, as if there were one more that is not moving.
+/// The fastest is paired with the slowest, the second fastest with the second slowest and so on: no pairing has a smaller largest sum, nor a
+/// larger smallest sum. With an odd number the fastest path is alone, as if there were one more path with rate 0.
 pub(super) fn pair(paths: &[usize], rates: &[f64]) -> Vec<Group> {
     let mut by_rate = paths.to_vec();
     by_rate.sort_by(|&a, &b| rates[b].total_cmp(&rates[a]).then(a.cmp(&b)));
@@ -133,7 +133,7 @@ mod tests {
         pair(&paths, rates).into_iter().map(|g| (g.front + 1, g.back.map(|b| b + 1))).collect()
     }
 
-    /// The smallest largest difference of the groups' throughputs, over all ways to pair; a path may be alone if the number is odd.
+    /// The minimum, over all pairings, of the largest difference of the groups' throughputs; a path may be alone if the number is odd.
     fn least_difference(rates: &[f64]) -> f64 {
         fn go(left: &[f64], sums: &mut Vec<f64>) -> f64 {
             let Some((&first, rest)) = left.split_first() else {

@@ -4,11 +4,11 @@ use super::session::{Scheduler, Session};
 use crate::tcp::Connection;
 use std::ops::Range;
 
-/// The data of a sender, as Front-Back has it.
+/// A sender's data under Front-Back.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     session: Session,
-    /// Bytes that each connection had had acknowledged when the block began.
+    /// Bytes acknowledged on each connection when the block began.
     before: Vec<u64>,
 }
 
@@ -29,8 +29,8 @@ impl Blocks {
         self.session.take(i)
     }
 
-    /// Throughputs: bytes acknowledged since the block began, which is the same time for all. What a block has shown is what the next
-    /// one begins with; before anything is acknowledged all are taken to be equal.
+    /// Throughputs: bytes acknowledged since the block began, which is the same time for all. The estimates of one block start the next;
+    /// before anything is acknowledged, all paths are taken to be equal.
     fn estimate(&mut self, ends: &[Connection]) {
         let acknowledged: Vec<u64> = ends.iter().map(Connection::acknowledged).collect();
         let carried: Vec<f64> = acknowledged.iter().zip(&self.before).map(|(now, then)| (now - then) as f64).collect();

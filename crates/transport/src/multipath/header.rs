@@ -1,8 +1,8 @@
-//! What a packet of one of several connections says: a TCP segment, which connection's, and where its data belongs.
+//! The header of a packet of one of several connections: a TCP segment, the connection that it belongs to, and where its data belongs.
 
 use crate::tcp::{Flags, Segment};
 
-/// Connections that one transfer may have.
+/// Maximum number of connections of a transfer.
 pub const MAX_SUBFLOWS: u8 = 64;
 
 /// SACK blocks of an ACK: fewer than TCP's three, since the data acknowledgement takes room for options, too (RFC 8684 §3.3.2).
@@ -18,13 +18,13 @@ pub struct Header {
     window: u32,
     len: u16,
     flags: Flags,
-    /// Subflow, and above its six bits the number of blocks.
+    /// The subflow in the low six bits, the number of blocks above them.
     subflow: u8,
     sack: [(u32, u32); SACK_BLOCKS],
 }
 
 impl Header {
-    /// A segment of a subflow. Of its SACK blocks the first two.
+    /// A segment of a subflow, with its first two SACK blocks.
     pub(super) fn new(subflow: usize, segment: &Segment, data: u64) -> Self {
         let blocks = segment.relative_blocks();
         let count = blocks.len().min(SACK_BLOCKS);

@@ -17,7 +17,7 @@ impl Piece {
     }
 }
 
-/// The mappings of one subflow, as far as they are not acknowledged.
+/// The mappings of one subflow that are not acknowledged yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mappings {
     /// In the order of the stream, without gaps.
@@ -27,7 +27,7 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    /// The stream goes on with these bytes of the object.
+    /// The stream continues with these bytes of the object.
     pub(super) fn push(&mut self, data: &Range<u64>) {
         let len = data.end - data.start;
         match self.pieces.back_mut() {
@@ -44,7 +44,7 @@ impl Mappings {
         }
     }
 
-    /// Where the byte at this offset of the stream belongs, and how many bytes from there on belong together.
+    /// Where the byte at this offset of the stream belongs, and how many bytes from there on are contiguous in the object.
     pub(super) fn at(&self, stream: u64) -> Option<(u64, u64)> {
         let piece = self.pieces.get(self.pieces.partition_point(|piece| piece.end() <= stream))?;
         let inside = stream.checked_sub(piece.stream)?;

@@ -1,8 +1,8 @@
 //! Several TCP connections for one transfer, each on a path of its own: Front-Back (Song 2017, chapter 4) and MPTCP (RFC 8684).
 //!
-//! An end holds N [TCP connections](crate::tcp::Connection), which know nothing of each other. Data is handed out to them by the segment,
-//! just when one can send it: by Front-Back's [`Session`], which has no transport in it, or by MPTCP's data level. Each packet says
-//! where its data belongs, and the receiver puts the object together.
+//! An end holds N [TCP connections](crate::tcp::Connection), which know nothing of each other. Data is assigned to them by the segment,
+//! just when a connection can send one: by Front-Back's [`Session`], which contains no transport, or by MPTCP's data level. Each packet
+//! says where its data belongs, and the receiver reassembles the object.
 //!
 //! [`pair`] runs a session layer over paths whose rates are given.
 

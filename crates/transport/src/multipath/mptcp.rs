@@ -1,16 +1,16 @@
-//! MPTCP's data level at the sender (RFC 8684 §3.3): what is sent next, within the receive window of the connection, and what is sent
-//! again on another subflow.
+//! MPTCP's data level at the sender (RFC 8684 §3.3): which data is sent next, within the receive window of the connection, and which
+//! is sent again on another subflow.
 
 use super::bundle::{Set, members, next_of};
 use super::config::MptcpScheduler;
 use crate::tcp::{Connection, ranges::RangeSet};
 use std::ops::Range;
 
-/// The data of a sender, as MPTCP has it.
+/// A sender's data under MPTCP.
 #[derive(Clone, Debug)]
 pub(super) struct DataLevel {
     scheduler: MptcpScheduler,
-    /// Provided by the application.
+    /// Bytes provided by the application.
     available: u64,
     /// The next byte that was never handed out.
     next: u64,
@@ -19,11 +19,11 @@ pub(super) struct DataLevel {
     /// Bytes that the receiver accepts beyond `una` (§3.3.4: shared by all subflows, relative to the data ACK).
     window: u64,
     segment: u64,
-    /// Unacknowledged on a subflow that does not get through, and to be sent on another (§3.3.6).
+    /// Data unacknowledged on a subflow that does not get through, to be sent on another (§3.3.6).
     again: RangeSet,
-    /// Segments of these that were handed out.
+    /// Segments of `again` that were handed out.
     pub(super) reinjected: u64,
-    /// Whether a full window has its oldest bytes sent again, and those of which that was tried: everything before.
+    /// Whether the oldest bytes of a full window are sent again; and the end of those for which that was tried.
     opportunistic: bool,
     tried: u64,
 }
@@ -48,7 +48,7 @@ impl DataLevel {
         self.available = self.available.max(end);
     }
 
-    /// A data ACK arrived, with a window. Whether more may be sent than before.
+    /// A data ACK arrived, with a window. Returns whether more may be sent than before.
     pub(super) fn on_ack(&mut self, ack: u64, window: u64) -> bool {
         if ack < self.una || ack > self.next {
             return false;
@@ -64,7 +64,7 @@ impl DataLevel {
         self.una
     }
 
-    /// These bytes are to be sent on another subflow, as far as they have not arrived.
+    /// These bytes are to be sent on another subflow, unless they have arrived.
     pub(super) fn send_again(&mut self, data: &Range<u64>) {
         let start = data.start.max(self.una);
         if start < data.end {
@@ -72,8 +72,8 @@ impl DataLevel {
         }
     }
 
-    /// The subflow that gets the next segment, of those that could send one. One that does not get through is not among them: after a
-    /// timeout its window is one segment, which is on its way.
+    /// The subflow that gets the next segment, out of those that could send one. A subflow that does not get through is not among them: after a
+    /// timeout its window is one segment, which is in flight.
     pub(super) fn choose(&self, candidates: Set, ends: &[Connection], turn: usize) -> Option<usize> {
         match self.scheduler {
             MptcpScheduler::RoundRobin => next_of(candidates, turn),
@@ -98,8 +98,8 @@ impl DataLevel {
         Some(piece)
     }
 
-    /// The receive window is full, and only the oldest unacknowledged bytes can open it: these, for a subflow with room that has not sent them
-    /// itself; once (Raiciu et al. 2012, §4.2, mechanism 1: opportunistic retransmission).
+    /// If the receive window is full, only the oldest unacknowledged bytes can open it: returns these, once, for a subflow with room that has not
+    /// sent them itself (Raiciu et al. 2012, §4.2, mechanism 1: opportunistic retransmission).
     pub(super) fn take_oldest(&mut self, sent_by_it: impl Fn(u64) -> bool) -> Option<Range<u64>> {
         let full = self.available > self.next && self.available.min(self.next + self.segment) > self.una + self.window;
         if !self.opportunistic || !full || self.tried > self.una || self.next == self.una || sent_by_it(self.una) {

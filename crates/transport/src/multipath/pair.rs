@@ -1,6 +1,6 @@
 //! A session layer over paths whose rates are given: no network, no transport, exact arithmetic.
 //!
-//! A path sends one segment at a time at its rate and asks for the next at the moment when the last has gone. Paths that ask at the
+//! A path sends one segment at a time at its rate and asks for the next at the moment when it is sent. Paths that ask at the
 //! same moment do so in their order. That is the setting of the dissertation's examples and of its proofs (Song 2017, chapter 4).
 
 use super::session::{Scheduler, Session};
@@ -8,7 +8,7 @@ use super::session::{Scheduler, Session};
 /// A path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Segments per unit of time that the sender believes it to carry.
+    /// Segments per unit of time that the sender believes the path carries.
     pub estimate: u64,
     /// Segments per unit of time that it carries at first, from 1.
     pub rate: u64,
@@ -17,13 +17,13 @@ pub struct Path {
 }
 
 impl Path {
-    /// Carries `rate` always, and is believed to carry `estimate`.
+    /// A path that always carries `rate`, and is believed to carry `estimate`.
     pub fn new(estimate: u64, rate: u64) -> Self {
         Self { estimate, rate, changes: Vec::new() }
     }
 }
 
-/// What partitions after the first go by.
+/// What partitions after the first are based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimates {
     /// The first estimates, whatever happens.
@@ -39,7 +39,7 @@ pub struct Transfer {
     pub scheduler: Scheduler,
     /// Segments to send.
     pub segments: u64,
-    /// What repartitions go by.
+    /// What repartitions are based on.
     pub estimates: Estimates,
     /// The paths.
     pub paths: Vec<Path>,
@@ -48,11 +48,11 @@ pub struct Transfer {
 /// How a transfer went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// When the last segment had gone, in ticks.
+    /// When the last segment was sent, in ticks.
     pub finish: u128,
-    /// The same for the best whole-segment assignment for these very rates (hindsight).
+    /// The same for the best whole-segment assignment for exactly these rates (hindsight).
     pub best_finish: u128,
-    /// Ticks of a unit of time.
+    /// Ticks per unit of time.
     pub ticks: u128,
     /// Jumps of the paths' pointers into the reassembly buffer.
     pub context_switches: u64,
@@ -61,12 +61,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// When the last segment had gone, in units of time.
+    /// When the last segment was sent, in units of time.
     pub fn finish_time(&self) -> f64 {
         self.finish as f64 / self.ticks as f64
     }
 
-    /// The earliest finish that any assignment of whole segments has, in units of time.
+    /// The earliest finish of any assignment of whole segments, in units of time.
     pub fn best_finish_time(&self) -> f64 {
         self.best_finish as f64 / self.ticks as f64
     }
@@ -74,14 +74,14 @@ impl Outcome {
 
 /// A path's rates on a grid of time on which every segment ends, whatever happens.
 struct Clock {
-    /// Work of a segment: a path at rate r does r of it in a tick.
+    /// Work per segment: a path at rate r does r of it in a tick.
     work: u128,
-    /// From when, in ticks, which rate.
+    /// Each rate, with the tick from which it holds.
     rates: Vec<(u128, u128)>,
 }
 
 impl Clock {
-    /// When a segment that begins at `start` has gone.
+    /// When a segment that begins at `start` is sent.
     fn segment_from(&self, start: u128) -> u128 {
         let (mut now, mut left) = (start, self.work);
         for (i, &(from, rate)) in self.rates.iter().enumerate() {
@@ -101,7 +101,7 @@ impl Clock {
     }
 }
 
-/// Ticks of a unit of time, and the paths' clocks: each further change of a rate needs a grid that is finer by the least common
+/// Ticks per unit of time, and the paths' clocks: each further change of a rate needs a grid that is finer by the least common
 /// multiple of all rates and denominators.
 fn clocks(paths: &[Path]) -> (u128, Vec<Clock>) {
     let numbers = paths.iter().flat_map(|p| {
@@ -159,13 +159,13 @@ fn next(idle_at: &[Option<u128>]) -> Option<(usize, u128)> {
     asking.min_by_key(|&(path, at)| (at, path))
 }
 
-/// Segments that have gone, per tick.
+/// Segments sent, per tick.
 fn measured(sent: &[u64], idle_at: &[Option<u128>], now: u128) -> Vec<f64> {
     let gone = |path: usize| sent[path] - u64::from(idle_at[path].is_some_and(|at| at > now));
     (0..sent.len()).map(|path| gone(path) as f64 / now as f64).collect()
 }
 
-/// The earliest time by which the paths together can have sent so many segments: each as many as it can by then.
+/// The earliest time by which the paths together can have sent `segments` segments: each sends as many as it can by then.
 fn best_finish(clocks: &[Clock], segments: u64) -> u128 {
     let mut ends: Vec<u128> = clocks.iter().map(|c| c.segment_from(0)).collect();
     let mut last = 0;

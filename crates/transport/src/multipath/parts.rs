@@ -20,8 +20,8 @@ pub(super) fn take_back(rest: &mut Range<u64>, unit: u64) -> Option<Range<u64>> 
     })
 }
 
-/// Where `range` is cut so that its first part is to the second as `first` to `second`, in whole segments from the start. A side
-/// that `asks` gets one at least.
+/// Where `range` is cut so that its parts are in the proportion `first` to `second`, in whole segments from the start. The side
+/// that `asks` gets at least one.
 pub(super) fn cut(range: &Range<u64>, unit: u64, first: f64, second: f64, asks: Side) -> u64 {
     let units = (range.end - range.start).div_ceil(unit);
     let total = first + second;
@@ -63,7 +63,7 @@ pub(super) fn shares(block: Range<u64>, unit: u64, weights: &[f64]) -> Vec<Range
     parts
 }
 
-/// The part of which most remains; of several, the first.
+/// The part with the most left; of several, the first.
 pub(super) fn largest(parts: &[Range<u64>]) -> Option<usize> {
     let size = |i: usize| parts[i].end - parts[i].start;
     let best = (0..parts.len()).reduce(|best, i| if size(i) > size(best) { i } else { best })?;

@@ -1,4 +1,4 @@
-//! The receiving end: its connections acknowledge what arrives, and the object is put together of what they carry.
+//! The receiving end: its connections acknowledge what arrives, and it reassembles the object from what they carry.
 
 use super::bundle::{Bundle, Set, members, next_of};
 use super::config::MultipathConfig;
@@ -15,16 +15,16 @@ use crate::units::{Duration, Time};
 pub(super) struct Receiver {
     config: Box<MultipathConfig>,
     bundle: Bundle,
-    /// Everything before it has arrived.
+    /// All bytes before this one have arrived.
     next: u64,
-    /// What has arrived beyond it.
+    /// Ranges that have arrived beyond `next`.
     beyond: RangeSet,
     /// Bytes of the object, once the packet with the last of them has arrived.
     size: Option<u64>,
     completed: bool,
-    /// When it gives up the connections that are still open although the object is complete.
+    /// When it gives up connections that are still open although the object is complete.
     lingers_until: Time,
-    /// Those that were ended without a FIN, and those of which the other end must be told so.
+    /// Subflows that ended without a FIN, and those for which the other end must be told so.
     aborted: Set,
     resets: Set,
     turn: usize,
@@ -76,7 +76,7 @@ impl Receiver {
             return;
         }
         if self.aborted & (1 << i) != 0 {
-            // RFC 9293 §3.10.7.1: whoever still speaks to a connection that is not there is told so.
+            // RFC 9293 §3.10.7.1: a segment for a connection that does not exist is answered with a reset.
             self.resets |= 1 << i;
             return;
         }
@@ -89,7 +89,7 @@ impl Receiver {
         self.take_events(i);
     }
 
-    /// Data goes to its place in the object, also while its own connection waits for what is before it.
+    /// Puts data in its place in the object, even while its own connection waits for earlier data.
     fn put(&mut self, now: Time, data: u64, segment: &Segment) {
         let end = data + u64::from(segment.len);
         if segment.flags.has(Flags::DATA_FIN) {
@@ -109,7 +109,7 @@ impl Receiver {
             self.completed = true;
             self.completion = Some(now);
             self.lingers_until = now + LINGER.max(self.config.tcp.rto_initial * 8);
-            // Connections that nobody has opened will not be.
+            // Connections that the sender has not opened yet will never be opened.
             for i in 0..self.bundle.ends.len() {
                 if self.bundle.ends[i].is_listening() && self.config.is_mptcp() {
                     self.abort(i);
@@ -205,5 +205,5 @@ impl Receiver {
     }
 }
 
-/// How long it waits for connections to be closed after the object is complete; longer with longer timeouts.
+/// How long the receiver waits for connections to close after the object is complete; longer with longer timeouts.
 const LINGER: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use crate::tcp::{Connection, Flags, FlowSpec, Segment};
 use crate::units::Time;
 use std::ops::Range;
 
-/// What is sent next, and by which subflow.
+/// Which data is sent next, and on which subflow.
 #[derive(Clone, Debug)]
 enum Data {
     FrontBack(Blocks),
@@ -46,7 +46,7 @@ impl Data {
         }
     }
 
-    /// Whether no subflow will be given anything more of an object of this size. With MPTCP only once all of it has arrived: until then
+    /// Whether no subflow will be given any more data of an object of this size. With MPTCP only once all of it has arrived: until then
     /// it may have to be sent on another subflow.
     fn is_over(&self, size: u64, provided: u64) -> bool {
         match self {
@@ -65,16 +65,16 @@ pub(super) struct Sender {
     data: Data,
     /// Bytes of the object; `u64::MAX`: a stream without end.
     size: u64,
-    /// Bytes that the application has, and those of which the data level knows.
+    /// Bytes that the application has provided, and those that the data level knows of.
     available: u64,
     provided: u64,
     /// Subflows that may be opened: with MPTCP the first one alone until it is established (RFC 8684 §3.2).
     open: Set,
-    /// Who is asked first for the next packet.
+    /// The subflow that is asked first for the next packet.
     turn: usize,
-    /// Whether the subflows know that nothing more comes.
+    /// Whether the subflows know that there is no more data.
     over: bool,
-    /// Those that were ended without a FIN, and those of which the other end must be told so.
+    /// Subflows that ended without a FIN, and those for which the other end must be told so.
     aborted: Set,
     resets: Set,
     /// The rest of a segment whose bytes belong in several places.
@@ -84,7 +84,7 @@ pub(super) struct Sender {
     event: Option<Event>,
     closed_told: bool,
     further_packets: u64,
-    /// Packets that only end a subflow: no data packets, but for an object without data.
+    /// Packets that only end a subflow: not data packets, except for an object without data.
     bare_fins: u64,
 }
 
@@ -130,7 +130,7 @@ impl Sender {
         sender
     }
 
-    /// The application has so much of the object; if nobody says so, all of it.
+    /// The application has the first `bytes` bytes of the object; if this is never called, all of it.
     pub(super) fn set_available(&mut self, bytes: u64) {
         self.available = bytes.min(self.size);
     }
@@ -146,7 +146,7 @@ impl Sender {
         self.bundle.ends.len() as u8
     }
 
-    /// Nothing more is handed out: FINs follow. With MPTCP a subflow that does not get through is reset, whose data has arrived by
+    /// Once nothing more is handed out, FINs follow. With MPTCP a subflow that does not get through is reset, as its data has arrived on
     /// another, and one that is not open yet is given up (RFC 8684 §3.3.3).
     fn finish_if_over(&mut self) {
         if self.over || self.size == u64::MAX || !self.data.is_over(self.size, self.provided) {
@@ -188,7 +188,7 @@ impl Sender {
         }
     }
 
-    /// A subflow has exhausted its retries. MPTCP goes on with the others.
+    /// A subflow has exhausted its retries. MPTCP continues on the others.
     fn give_up(&mut self, i: usize, reason: FailureReason) {
         self.send_again(i);
         self.bundle.close(i);
@@ -200,7 +200,7 @@ impl Sender {
         }
     }
 
-    /// What a subflow has sent and not acknowledged goes to the others, too.
+    /// A subflow's unacknowledged data is sent on the others, too.
     fn send_again(&mut self, i: usize) {
         let Data::Mptcp(data) = &mut self.data else { return };
         for piece in self.maps[i].data_of(self.bundle.ends[i].unacknowledged()) {
@@ -224,7 +224,7 @@ impl Sender {
             return;
         }
         if self.aborted & (1 << i) != 0 {
-            // RFC 9293 §3.10.7.1: whoever still speaks to a connection that is not there is told so.
+            // RFC 9293 §3.10.7.1: a segment for a connection that does not exist is answered with a reset.
             self.resets |= 1 << i;
             return;
         }
@@ -299,7 +299,7 @@ impl Sender {
         self.poll_waiting(now).or_else(|| self.poll_new(now)).map(|(i, out)| self.map(i, out))
     }
 
-    /// What TCP itself has to send: of those that do not wait for data.
+    /// What TCP itself has to send, on subflows that do not wait for data.
     fn poll_waiting(&mut self, now: Time) -> Option<(usize, Transmit<Segment>)> {
         let mut left = self.bundle.ready() & self.open;
         while let Some(i) = next_of(left, self.turn) {
@@ -313,7 +313,7 @@ impl Sender {
         None
     }
 
-    /// New data, for one of those that wait for it.
+    /// New data, for one of the subflows that wait for it.
     fn poll_new(&mut self, now: Time) -> Option<(usize, Transmit<Segment>)> {
         let candidates = self.bundle.ready() & self.open;
         if let Some(i) = self.data.choose(candidates, &self.bundle.ends, self.turn)
@@ -327,7 +327,7 @@ impl Sender {
             }
             debug_assert!(false, "who wants data sends it");
         }
-        // There is none, and they are told so.
+        // There is no data, and the subflows are told so.
         members(candidates).find_map(|i| self.poll(i, now).map(|out| (i, out)))
     }
 
@@ -346,7 +346,7 @@ impl Sender {
         out
     }
 
-    /// Says where a segment's data belongs. What belongs elsewhere is left for another packet.
+    /// Adds where a segment's data belongs. Data that belongs elsewhere is left for another packet.
     fn map(&mut self, i: usize, mut out: Transmit<Segment>) -> Transmit<Header> {
         let (mut segment, options) = (out.header, self.config.options);
         let mut data = self.size;

@@ -1,7 +1,7 @@
-//! The session layer: which path sends which bytes of a block (Song 2017, §4.2, Figure 4.2). No transport is in it.
+//! The session layer: which path sends which bytes of a block (Song 2017, §4.2, Figure 4.2). It contains no transport.
 //!
-//! It is asked whenever a path can take another segment, and answers with the bytes of that segment. So every byte is handed out
-//! once, and a path that can send does, as long as any byte has not been handed out: only which one depends on the [`Scheduler`].
+//! It is called whenever a path can take another segment, and returns the bytes of that segment. So every byte is handed out
+//! once, and a path that can send does so as long as any byte is left: the [`Scheduler`] only decides which byte.
 
 use super::divide::Divide;
 use super::front_back::FrontBack;
@@ -36,16 +36,16 @@ enum Parts {
 #[derive(Clone, Debug)]
 pub struct Session {
     parts: Parts,
-    /// Provided, and not yet part of a block.
+    /// Bytes provided, and not yet part of a block.
     waiting: Range<u64>,
-    /// Bytes of a full segment: no piece has more, and parts of a block have so many bytes or a multiple of it where they can.
+    /// Bytes of a full segment: no piece has more, and the sizes of a block's parts are multiples of it where possible.
     unit: u64,
     rates: Vec<f64>,
     tally: Tally,
 }
 
 impl Session {
-    /// A session over so many paths, from 1, with segments of `unit` bytes, from 1. All paths are taken to be equally fast.
+    /// A session over `paths` paths, from 1, with segments of `unit` bytes, from 1. All paths are taken to be equally fast.
     pub fn new(scheduler: Scheduler, paths: usize, unit: u64) -> Self {
         let parts = match scheduler {
             Scheduler::FrontBack => Parts::FrontBack(FrontBack::new(paths)),
@@ -55,7 +55,7 @@ impl Session {
         Self { parts, waiting: 0..0, unit, rates: vec![1.0; paths], tally: Tally::new(paths) }
     }
 
-    /// The application has provided everything before `end`. What is new becomes a block once all before it has been handed out.
+    /// The application has provided all bytes before `end`. New ones become a block once all before them have been handed out.
     pub fn provide(&mut self, end: u64) {
         self.waiting.end = self.waiting.end.max(end);
     }
@@ -69,14 +69,14 @@ impl Session {
         }
     }
 
-    /// Estimated throughputs of the paths, in any unit, for partitions from now on. What is no number above 0 counts as 0.
+    /// Estimated throughputs of the paths, in any unit, for partitions from now on. Anything but a number above 0 counts as 0.
     pub fn estimate(&mut self, rates: &[f64]) {
         for (old, &new) in self.rates.iter_mut().zip(rates) {
             *old = if new.is_finite() && new > 0.0 { new } else { 0.0 };
         }
     }
 
-    /// A path can take another segment: its bytes. `None`: everything provided has been handed out.
+    /// The bytes of a path's next segment. `None`: everything provided has been handed out.
     pub fn take(&mut self, path: usize) -> Option<Range<u64>> {
         let piece = match self.take_from_block(path) {
             Some(piece) => piece,

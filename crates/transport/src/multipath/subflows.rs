@@ -36,7 +36,7 @@ impl Subflows {
         if good { Ok(()) } else { Err(ConfigError { field: "subflows", problem: problem() }) }
     }
 
-    /// Of so many paths; 0: unknown, as if there were one.
+    /// The number of connections, given `paths` shortest paths; 0: unknown, as if there were one.
     pub(super) fn of(self, paths: u32) -> u8 {
         match self {
             Self::Count(count) => count.clamp(1, MAX_SUBFLOWS),

@@ -1,12 +1,12 @@
 //! Context switches: how often a path's pointer into the reassembly buffer jumps (Song 2017, §4.1).
 //!
 //! "We measure disorder ... by counting the number of times the reassembly buffer's N-path pointers must 'jump' from one position in
-//! the buffer to another." A path that goes on where it was, upwards or downwards, does not jump; where it begins is no jump. If every
-//! path sends something and nobody turns round, that is Lemma 4.1's `|P| - N`.
+//! the buffer to another." A path that continues where it was, upwards or downwards, does not jump; nor does its first piece count. If
+//! every path sends something and none reverses direction, that is Lemma 4.1's `|P| - N`.
 
 use std::ops::Range;
 
-/// Where a path's pointer is: behind the last piece upwards, before it downwards.
+/// Where a path's pointer is: after the last piece upwards, before it downwards.
 #[derive(Clone, Copy, Debug)]
 struct Pointer {
     start: u64,

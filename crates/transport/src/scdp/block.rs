@@ -2,23 +2,23 @@
 
 use std::collections::BTreeSet;
 
-/// Keeps the symbols of sessions that carry real bytes, and decodes blocks; without one, probabilities decide.
+/// Stores the symbols of sessions that carry real bytes, and decodes blocks; without one, probabilities decide.
 pub trait BlockDecoder: std::fmt::Debug + Send {
     /// T: bytes of a symbol.
     fn symbol_bytes(&self) -> usize;
-    /// A symbol of [`symbol_bytes`](Self::symbol_bytes), padding included, that had not arrived before, of a block of
-    /// `source_symbols` that is not complete. False if it cannot belong to the block: then it does not count.
+    /// Takes a symbol of [`symbol_bytes`](Self::symbol_bytes), padding included, that had not arrived before, for an incomplete block of
+    /// `source_symbols`. False if it cannot belong to the block: then it does not count.
     fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool;
-    /// Tries to decode a block from the symbols it has. Not called for a block all of whose source symbols arrived, nor again
-    /// before [`Receiver::decoded`](super::Receiver::decoded) has answered for one that is [`Decode::Pending`]; symbols of such a
-    /// block that still arrive are given to [`symbol`](Self::symbol) as before.
+    /// Tries to decode a block from the symbols it has. Not called for a block whose source symbols have all arrived, nor again
+    /// before [`Receiver::decoded`](super::Receiver::decoded) has answered for a block that is [`Decode::Pending`]; symbols of such a
+    /// block that still arrive are passed to [`symbol`](Self::symbol) as before.
     fn try_decode(&mut self, block: u32) -> Decode;
     /// The source symbols of a complete block, one after the other, for the driver; the block is then forgotten.
     fn take(&mut self, block: u32) -> Vec<u8>;
-    /// Forgets all symbols of a block that the application has [checked](super::Receiver::with_checks): it is right, or begins anew.
+    /// Forgets all symbols of a block that the application has [checked](super::Receiver::with_checks): it is right, or restarts.
     fn forget(&mut self, _block: u32) {}
-    /// What a block was decoded from that was taken and is not [forgotten](Self::forget), if that is kept: to find out who sent what
-    /// is wrong of it.
+    /// What a block was decoded from, if that is kept, for a block that was taken and is not [forgotten](Self::forget): to find out which
+    /// sender sent wrong symbols.
     fn evidence(&mut self, _block: u32) -> Evidence {
         Evidence::default()
     }
@@ -27,36 +27,36 @@ pub trait BlockDecoder: std::fmt::Debug + Send {
 /// What a block was decoded from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Source symbols that arrived: they stand in the block as they came.
+    /// ESIs of the source symbols that arrived: they are in the block as received.
     pub source: Vec<u32>,
-    /// Repair symbols that arrived, as they came.
+    /// Repair symbols as received: ESI and bytes.
     pub repair: Vec<(u32, Vec<u8>)>,
 }
 
-/// What came of trying to decode a block.
+/// The result of trying to decode a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
-    /// Its source symbols are there.
+    /// Its source symbols are available.
     Decoded,
-    /// Its symbols are too few, or do not tell all source symbols.
+    /// Its symbols are too few, or do not determine all source symbols.
     NeedsMore,
-    /// That is being found out elsewhere, on another thread perhaps: the driver tells when it is known, with
-    /// [`Receiver::decoded`](super::Receiver::decoded). Until then no more symbols of the block are asked for.
+    /// Decoding runs elsewhere, perhaps on another thread: the driver reports the result with
+    /// [`Receiver::decoded`](super::Receiver::decoded). Until then no more symbols of the block are requested.
     Pending,
 }
 
-/// What was asked of one sender for a block. Symbols are numbered within the lane.
+/// What was requested from one sender for a block. Symbols are numbered within the lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BlockLane {
-    /// Symbols that the sender was asked to have emitted in all.
+    /// Total number of symbols that the sender was asked to emit.
     pub(super) requested: u32,
-    /// Of these, on their way as far as is known.
+    /// Of these, in flight as far as is known.
     pub(super) outstanding: u32,
-    /// Up to here, what is missing has been counted as lost.
+    /// Missing symbols up to here have been counted as lost.
     pub(super) swept: u32,
-    /// What had been asked for when a pull was repeated after a timeout; 0: no loss is suspected.
+    /// What had been requested when a pull was repeated after a timeout; 0: no loss is suspected.
     suspected: u32,
-    /// Symbols asked of the sender in all blocks, before the first and after the last of this block.
+    /// Symbols requested from the sender in all blocks, before the first and after the last of this block.
     pub(super) first_asked: u64,
     pub(super) last_asked: u64,
 }
@@ -72,11 +72,11 @@ pub(super) struct Block {
     extra: u32,
     outstanding: u32,
     complete: bool,
-    /// The application has found it right.
+    /// The application has confirmed it.
     confirmed: bool,
-    /// The sender whose symbols alone it takes.
+    /// The only sender whose symbols it accepts, if restricted to one.
     sole: Option<u32>,
-    /// It is being decoded, from so many symbols.
+    /// The number of symbols it is being decoded from.
     pending: Option<u32>,
     /// One bit for each symbol that has arrived, whole or trimmed, by its place among those of all senders.
     seen: Vec<u64>,
@@ -112,7 +112,7 @@ impl Block {
     pub(super) fn sole(&self) -> Option<u32> {
         self.sole
     }
-    /// Whether symbols of a sender are of use.
+    /// Whether symbols of a sender are accepted.
     #[inline]
     pub(super) fn takes(&self, lane: u32) -> bool {
         self.sole.is_none_or(|sole| sole == lane)
@@ -121,7 +121,7 @@ impl Block {
         &self.lanes[lane as usize]
     }
 
-    /// Symbols still missing, those on their way included.
+    /// Symbols still missing, including those in flight.
     pub(super) fn missing(&self) -> u32 {
         if self.complete || self.pending.is_some() { 0 } else { (self.k + self.extra).saturating_sub(self.received) }
     }
@@ -132,7 +132,7 @@ impl Block {
         self.missing().saturating_sub(self.outstanding)
     }
 
-    /// `count` more symbols were asked of a lane, which had been `asked` for so many of all blocks before.
+    /// `count` more symbols were requested from a lane, which had been asked for `asked` symbols of all blocks before.
     #[inline]
     pub(super) fn request(&mut self, lane: u32, count: u32, asked: u64) -> u32 {
         let l = &mut self.lanes[lane as usize];
@@ -146,7 +146,7 @@ impl Block {
         l.requested
     }
 
-    /// A symbol or header of a lane arrived, whichever. True if one was on its way.
+    /// A symbol or header of a lane arrived. True if one was in flight.
     #[inline]
     pub(super) fn arrived(&mut self, lane: u32) -> bool {
         let l = &mut self.lanes[lane as usize];
@@ -158,7 +158,7 @@ impl Block {
         true
     }
 
-    /// Notes that a symbol has arrived; false if it had before.
+    /// Notes that a symbol has arrived; false if it had arrived before.
     #[inline]
     pub(super) fn note(&mut self, place: u32) -> bool {
         let (word, bit) = (place as usize / 64, 1 << (place % 64));
@@ -170,7 +170,7 @@ impl Block {
         new
     }
 
-    /// Whether a symbol had not arrived before, of a block that needs it.
+    /// Whether the block needs a symbol, which has not arrived before.
     pub(super) fn wants(&self, place: u32, esi: u32) -> bool {
         !self.complete && !self.has_seen(place) && (place == esi || !self.repairs.contains(&esi))
     }
@@ -179,7 +179,7 @@ impl Block {
         self.seen.get(place as usize / 64).is_some_and(|w| w >> (place % 64) & 1 == 1)
     }
 
-    /// Notes that a repair symbol has arrived whole; false if another sender's copy had.
+    /// Notes that a repair symbol has arrived whole; false if another sender's copy had arrived.
     pub(super) fn note_repair(&mut self, esi: u32) -> bool {
         self.repairs.insert(esi)
     }
@@ -202,13 +202,13 @@ impl Block {
         self.extra > 0
     }
 
-    /// Whether all source symbols are there: no decoding (SCDP §IV-G).
+    /// Whether all source symbols have arrived: no decoding (SCDP §IV-G).
     #[inline]
     pub(super) fn has_all_source(&self) -> bool {
         self.source_received == self.k
     }
 
-    /// Whether there is enough to try decoding.
+    /// Whether there are enough symbols to try decoding.
     #[inline]
     pub(super) fn can_try(&self) -> bool {
         self.received >= self.k + self.extra
@@ -228,7 +228,7 @@ impl Block {
         self.pending = Some(self.received);
     }
 
-    /// Decoding is over. Whether symbols have arrived since it began; `None` if it had not.
+    /// Decoding is over. Returns whether symbols have arrived since it began; `None` if it had not.
     pub(super) fn end_decoding(&mut self) -> Option<bool> {
         self.pending.take().map(|tried| self.received > tried)
     }
@@ -241,7 +241,7 @@ impl Block {
         self.confirmed = true;
     }
 
-    /// Its symbols are thrown away, and others needed that have not arrived yet: of one sender, or of all.
+    /// Discards its symbols; others are needed that have not arrived yet, from one sender or from all.
     pub(super) fn restart(&mut self, overhead: u32, sole: Option<u32>) {
         (self.received, self.source_received, self.extra) = (0, 0, overhead);
         (self.complete, self.confirmed, self.sole, self.pending) = (false, false, sole, None);
@@ -254,7 +254,7 @@ impl Block {
         self.unseen(lane, 0, requested) < requested
     }
 
-    /// What arrived as the `index`-th symbol of its lane was sent without being asked for.
+    /// Notes the arrival of the `index`-th symbol of a lane. True if it was sent without being requested.
     pub(super) fn extend(&mut self, lane: u32, index: u32) -> bool {
         let l = &mut self.lanes[lane as usize];
         let unasked = index >= l.requested;
@@ -262,25 +262,25 @@ impl Block {
         unasked
     }
 
-    /// Gives up what is on its way from a lane; returns how many.
+    /// Gives up the symbols in flight from a lane; returns how many.
     pub(super) fn write_off(&mut self, lane: u32) -> u32 {
         self.lost(lane, self.lanes[lane as usize].outstanding)
     }
 
-    /// A pull is repeated: an answer to it will show that what has been asked for until now is lost.
+    /// A pull is repeated: an answer to it will show that what has been requested until now is lost.
     pub(super) fn suspect_loss(&mut self, lane: u32) {
         let l = &mut self.lanes[lane as usize];
         l.suspected = if l.outstanding > 0 { l.requested } else { 0 };
     }
 
-    /// Whether the `j`-th symbol of a lane was emitted after all that is suspected to be lost.
+    /// Whether the `j`-th symbol of a lane was emitted after all symbols that are suspected to be lost.
     #[inline]
     pub(super) fn confirms_loss(&self, lane: u32, j: u32) -> bool {
         let suspected = self.lanes[lane as usize].suspected;
         suspected > 0 && j >= suspected
     }
 
-    /// Counts as lost what is suspected to be, so that no more can be on its way than was asked for since; returns how many.
+    /// Counts the suspected symbols as lost, so that at most those requested since are in flight; returns how many.
     pub(super) fn confirm_loss(&mut self, lane: u32) -> u32 {
         let BlockLane { suspected, outstanding, requested, .. } = self.lanes[lane as usize];
         self.lanes[lane as usize].suspected = 0;
@@ -291,7 +291,7 @@ impl Block {
         self.lost(lane, outstanding.saturating_sub(coming))
     }
 
-    /// How many of these symbols of a lane have not arrived.
+    /// How many symbols of a lane in this range have not arrived.
     fn unseen(&self, lane: u32, from: u32, until: u32) -> u32 {
         let lanes = self.lanes.len() as u32;
         (from..until).filter(|&j| !self.has_seen(j * lanes + lane)).count() as u32
@@ -303,7 +303,7 @@ impl Block {
         lost
     }
 
-    /// Counts as lost what is missing among the first `until` symbols of a lane; returns how many.
+    /// Counts missing symbols among the first `until` of a lane as lost; returns how many.
     pub(super) fn sweep(&mut self, lane: u32, until: u32) -> u32 {
         let BlockLane { swept, outstanding, requested, .. } = self.lanes[lane as usize];
         let until = until.min(requested);

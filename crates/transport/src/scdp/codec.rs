@@ -16,9 +16,9 @@ pub struct RaptorQDecoder {
     symbol_size: usize,
     plans: PlanCache,
     blocks: BTreeMap<u32, SourceBlockDecoder>,
-    /// Decoders of blocks that were taken, whose memory serves the next ones.
+    /// Decoders of blocks that were taken, kept to reuse their memory.
     idle: Vec<SourceBlockDecoder>,
-    /// What arrived of blocks that are not forgotten, if that is kept.
+    /// Symbols that arrived for blocks that are not forgotten, if they are kept.
     evidence: Option<BTreeMap<u32, Evidence>>,
 }
 
@@ -28,7 +28,7 @@ impl RaptorQDecoder {
         Self { symbol_size, plans, blocks: BTreeMap::new(), idle: Vec::new(), evidence: None }
     }
 
-    /// The same; repair symbols are kept beside the blocks until these are forgotten, to find out who sent what is wrong.
+    /// The same; repair symbols are kept until their blocks are forgotten, to find out which sender sent wrong symbols.
     #[must_use]
     pub fn keeping_evidence(mut self) -> Self {
         self.evidence = Some(BTreeMap::new());
@@ -46,7 +46,7 @@ impl BlockDecoder for RaptorQDecoder {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => match open(&self.plans, self.idle.pop(), source_symbols, self.symbol_size) {
                 Ok(decoder) => place.insert(decoder),
-                // RaptorQ has no such blocks.
+                // RaptorQ has no blocks of this size.
                 Err(_) => return false,
             },
         };
@@ -86,7 +86,7 @@ impl BlockDecoder for RaptorQDecoder {
     }
 }
 
-/// A decoder for another block, in the memory of an idle one if there is one.
+/// A decoder for another block, reusing the memory of an idle one if there is one.
 fn open(
     plans: &PlanCache,
     idle: Option<SourceBlockDecoder>,

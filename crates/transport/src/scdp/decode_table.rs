@@ -62,7 +62,7 @@ impl DecodeTable {
         self.name.is_some() || !self.rows.is_empty()
     }
 
-    /// What is wrong with it.
+    /// What is wrong with the table, if anything.
     pub(super) fn problem(&self) -> Option<String> {
         if let (Some(name), []) = (&self.name, self.rows.as_slice()) {
             return Some(format!("the table {name:?} has not been read"));

@@ -1,7 +1,8 @@
-//! What SCDP packets say (SCDP §IV-A, Figure 3).
+//! SCDP packet headers (SCDP §IV-A, Figure 3).
 //!
 //! A trimmed symbol is not a type of its own: switches do not rewrite type fields, so a symbol *is* trimmed when its
-//! payload is shorter than the header declares (T, or what F leaves for the last source symbol), which the driver tells. All that is needed to act on a trimmed symbol is in its header.
+//! payload is shorter than the header declares (T, or what F leaves for the last source symbol), which the driver reports. The header
+//! of a trimmed symbol has all that is needed to act on it.
 
 /// How the ends of a session relate: the option M of Figure 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +15,14 @@ pub enum Mode {
     ManyToOne,
 }
 
-/// The options that symbols of the initial window carry, from which a receiver learns what it will get.
+/// The options that symbols of the initial window carry, which describe the object to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// F: bytes of the object; `u64::MAX` for an object without end.
     pub object_bytes: u64,
     /// T: bytes of a symbol, at least 1.
     pub symbol_bytes: u16,
-    /// Symbols of a block at most, from which Z follows.
+    /// Maximum number of symbols of a block, from which Z follows.
     pub block_symbols: u16,
     /// Initial window of each sender, in symbols.
     pub window: u16,
@@ -38,9 +39,9 @@ pub struct Symbol {
     pub block: u32,
     /// ESI: source symbols first, repair symbols from K on.
     pub esi: u32,
-    /// How many symbols of this block its sender had emitted before: by this a receiver sees gaps.
+    /// How many symbols of this block its sender had emitted before: shows gaps to a receiver.
     pub index: u32,
-    /// The options, with the flag *syn*. Only the initial window has it on the wire; here every symbol can show it.
+    /// The options, with the flag *syn*. On the wire only the initial window has them; here every symbol can carry them.
     pub options: Options,
     /// *syn*: belongs to the initial window (or repeats some of it for a receiver that has not answered).
     pub syn: bool,
@@ -49,17 +50,17 @@ pub struct Symbol {
 /// A pull packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pull {
-    /// SBN: the block that symbols are wanted of.
+    /// SBN: the block of which symbols are wanted.
     pub block: u32,
-    /// Sequence number: how many symbols of this block the sender shall have emitted in all.
+    /// Sequence number: how many symbols of this block the sender is to have emitted in all.
     pub upto: u32,
     /// All blocks before this one are complete.
     pub base: u32,
     /// *fin*: the symbol asked for is the last one needed.
     pub fin: bool,
-    /// Repeated after silence: if all that is asked for was emitted already, it is lost.
+    /// Repeated after silence: if all requested symbols were already emitted, they are lost.
     pub retry: bool,
-    /// The receiver has everything.
+    /// The receiver has the whole object.
     pub done: bool,
 }
 

@@ -2,8 +2,8 @@
 
 use super::header::{Options, Symbol};
 
-/// Repair symbols of a block that each sender can send, of the 2^24 symbols that RFC 6330 can number (§3.2). They are so
-/// many that only nonsense from outside exceeds them; neither end believes that.
+/// Repair symbols of a block that each sender can send, of the 2^24 symbols that RFC 6330 can number (§3.2). This is so
+/// many that only invalid input exceeds it; both ends reject that.
 const REPAIR_LIMIT: u32 = 1 << 16;
 
 /// An object without end.
@@ -12,7 +12,7 @@ const ENDLESS: u64 = u64::MAX;
 /// Blocks and symbols of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Source symbols in all: Kt.
+    /// Total number of source symbols: Kt.
     pub symbols: u64,
     /// Number of blocks: Z.
     pub blocks: u32,
@@ -39,7 +39,7 @@ impl Layout {
         Some(Self { symbols, blocks, large, small, large_blocks })
     }
 
-    /// What the options of a symbol describe; `None` if they make no sense.
+    /// The layout that the options of a symbol describe; `None` if they are invalid.
     pub fn from_options(options: &Options) -> Option<Self> {
         if options.symbol_bytes == 0 || options.block_symbols == 0 || options.lanes == 0 || options.window == 0 {
             return None;
@@ -86,20 +86,20 @@ impl Layout {
     }
 }
 
-/// The first ESI of a block with `k` source symbols and `lanes` senders that no end sends or believes.
+/// The first ESI of a block with `k` source symbols and `lanes` senders that no end sends or accepts.
 #[inline]
 pub(super) fn esi_limit(k: u32, lanes: u32) -> u32 {
     REPAIR_LIMIT.saturating_mul(lanes).saturating_add(k).min(1 << 24)
 }
 
-/// Number of the first repair symbol of a block with `k` source symbols that a sender emits if senders draw their repair
-/// symbols independently: anywhere in the numbers that RFC 6330 has, so far from the end that the sender's stream fits.
+/// ESI of the first repair symbol that a sender emits for a block with `k` source symbols, if senders draw their repair
+/// symbols independently: anywhere in the number space of RFC 6330, far enough from its end for the sender's stream to fit.
 pub(super) fn repair_start(k: u32, seed: u64, block: u32) -> u32 {
     let last = (1 << 24) - k - 2 * REPAIR_LIMIT;
     k + (mix(seed ^ mix(u64::from(block))) % u64::from(last)) as u32
 }
 
-/// Where a symbol stands among those of all senders, which take turns; it is the ESI, unless senders draw their repair
+/// The position of a symbol among those of all senders, which take turns. It equals the ESI, unless senders draw their repair
 /// symbols independently. `None` if no sender sends such a symbol.
 #[inline]
 pub(super) fn place(symbol: &Symbol, k: u32, lane: u32, lanes: u32) -> Option<u32> {
@@ -115,7 +115,7 @@ pub(super) fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Source symbols of a block with `k` source symbols that fall to lane `lane` of `lanes`.
+/// Source symbols, out of the `k` of a block, that fall to lane `lane` of `lanes`.
 #[inline]
 pub(super) fn lane_source(k: u32, lane: u32, lanes: u32) -> u32 {
     if lanes == 1 { k } else { (k + lanes - 1).saturating_sub(lane) / lanes }

@@ -5,39 +5,39 @@
 //!
 //! # How a session works here
 //!
-//! *Streams.* An object is cut into source blocks of about 100 symbols (RFC 6330 §4.4.1). Of each block a sender emits the
-//! symbols of its *lane* in order: with `n` senders, sender `s` emits the ESIs `s, s + n, s + 2n ...`, source symbols while
-//! they last and repair symbols after. Lanes are disjoint (SCDP §IV-E); a unicast or one-to-many session has one. With
-//! [`Repair::Random`] senders draw their repair symbols independently instead, as Polyraptor's did: nearly disjoint.
+//! *Streams.* An object is cut into source blocks of about 100 symbols (RFC 6330 §4.4.1). For each block, a sender emits the
+//! symbols of its *lane* in order: with `n` senders, sender `s` emits the ESIs `s, s + n, s + 2n ...`, first source symbols and
+//! then repair symbols. Lanes are disjoint (SCDP §IV-E); a unicast or one-to-many session has one. With
+//! [`Repair::Random`], senders draw their repair symbols independently instead, as in Polyraptor: nearly disjoint.
 //!
-//! *Pulls* name a block and how many symbols of its lane the sender shall have emitted in all. They are therefore
-//! idempotent: one that is lost, repeated or overtaken by another of its block does no harm, which is what the sequence
-//! numbers of SCDP §IV-A are for. A pull also says which blocks are complete, and whether everything is.
+//! *Pulls* name a block and the total number of symbols of its lane that the sender is to have emitted. They are therefore
+//! idempotent: a pull that is lost, repeated or overtaken by another pull for its block does no harm. That is the purpose of the
+//! sequence numbers of SCDP §IV-A. A pull also says which blocks are complete, and whether the whole object is.
 //!
-//! *The window* (§IV-G). The initial window is a number of credits. One is spent with each pull and returns with each
-//! symbol or trimmed header that arrives. A pull is only sent while some block needs more than what is on its way, so
-//! a session without loss sends exactly one pull for each symbol beyond the window. Which block a pull is for is decided
-//! when it leaves: the lowest that needs more, or the next one. The pipe thus never drains between blocks, and a repair
-//! symbol for an early block travels between source symbols of a later one.
+//! *The window* (§IV-G). The initial window is a number of credits. Each pull spends one, and each symbol or trimmed header that
+//! arrives returns one. A pull is only sent while some block needs more symbols than are in flight, so a session without loss
+//! sends exactly one pull for each symbol beyond the window. The block of a pull is chosen when the pull leaves: the lowest block
+//! that needs more symbols, or the next new block. The pipe thus never drains between blocks, and a repair symbol for an early
+//! block travels between source symbols of a later one.
 //!
 //! Where switches drop instead of trimming, a receiver may find the window itself: [`WindowControl`].
 //!
-//! *Loss.* A trimmed header asks for a replacement, and its block now needs the overhead `o` on top (§IV-C). Without
-//! trimming, loss shows as a gap in a lane, or as silence: then the receiver repeats its pull marked *retry*, and a sender
-//! that has already emitted what the pull asks for emits one more. Silent peers are probed by senders with a repeated
+//! *Loss.* A trimmed header asks for a replacement, and its block then needs `o` more symbols, the overhead (§IV-C). Without
+//! trimming, loss shows as a gap in a lane, or as silence: then the receiver repeats its pull, marked *retry*, and a sender
+//! that has already emitted all that the pull asks for emits one more symbol. Senders probe silent receivers with a repeated
 //! symbol. So drops cost time and nothing else.
 //!
-//! *Dead peers.* A sender gives a receiver up after so many probes, or after [`ScdpConfig::give_up_after`] without a pull; of a
-//! group, the others go on. A receiver fails when all its senders were silent for that long.
+//! *Dead peers.* A sender gives up a receiver after [`ScdpConfig::retries`] probes, or after [`ScdpConfig::give_up_after`] without
+//! a pull; the rest of a group continues. A receiver fails when all its senders have been silent for that long.
 //!
 //! *One-to-many.* A symbol of a block is sent when every receiver that still needs the block has asked for it; receivers
 //! that have the block, or everything, no longer count (§IV-D). What happens to a receiver that holds the others back is a
 //! [`StragglerPolicy`]: wait, detach it from the group, or give it up.
 //!
-//! *Bytes.* The simulator counts symbols and draws decode failures; a session that carries bytes has its blocks decoded by
-//! a [`BlockDecoder`], of which [`RaptorQDecoder`] is the real one. Complete blocks are told one by one, and a reader who does
-//! not take them stops the pulls, if asked: [`Receiver::with_untaken_limit`]. One who can tell right blocks from wrong ones has those fetched again
-//! that are wrong, of one sender alone: [`Receiver::with_checks`].
+//! *Bytes.* The simulator counts symbols and draws decode failures. A session that carries bytes has its blocks decoded by
+//! a [`BlockDecoder`]; [`RaptorQDecoder`] is the real one. Complete blocks are reported one by one, and an application that does
+//! not take them can stop the pulls: [`Receiver::with_untaken_limit`]. An application that can verify blocks can have wrong ones
+//! fetched again, from one sender alone: [`Receiver::with_checks`].
 //!
 //! The two most important types are [`Sender`] and [`Receiver`]; [`Connection`] is either.
 
@@ -71,7 +71,7 @@ use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
 pub enum Connection {
     /// An end that has the object.
     Sender(Sender),
-    /// An end that wants it.
+    /// An end that wants the object.
     Receiver(Receiver),
 }
 

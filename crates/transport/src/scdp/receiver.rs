@@ -20,43 +20,43 @@ mod withholding;
 use timer::RetransmissionTimer;
 use window::{Seen, Window};
 
-/// Blocks under way at once; more are not begun, so that neither end needs more memory.
+/// Blocks in progress at once; more are not begun, which bounds the memory of both ends.
 pub(super) const LIVE_BLOCKS: usize = 64;
-/// Timeouts in a row that a sender of several may have before it is left out. Few, as the others can do its share.
+/// Timeouts in a row that one of several senders may have before it is left out. Few, as the others can do its share.
 const LEFT_OUT_AFTER: u32 = 1;
 
 /// One sender, as the receiver sees it.
 #[derive(Clone, Debug, Default)]
 struct Lane {
     window: Window,
-    /// Pulls that may be sent: the window less what is on its way. None while that is more, as the window has shrunk.
+    /// Pulls that may be sent: the window less what is in flight. 0 while more is in flight than the window, which has shrunk.
     credits: u32,
     outstanding: u32,
     last_arrival: Time,
-    /// Since when nothing has come that was asked for.
+    /// Since when nothing that was asked for has arrived.
     silent_since: Time,
     /// Timeouts in a row.
     timeouts: u32,
     timer: RetransmissionTimer,
     /// A pull was repeated and not yet answered.
     retried: bool,
-    /// Symbols asked for in all: the order in which they were, across blocks.
+    /// Symbols asked for in all, across blocks: it gives the order of requests.
     asked: u64,
     retry_due: bool,
-    /// What its sender is to be told beside what it is asked for.
+    /// What its sender is to be told besides requests for symbols.
     word_due: Option<Word>,
-    /// Blocks for which it alone was asked, and that did not come in time.
+    /// Blocks that were requested from it alone and did not arrive in time.
     withheld: u32,
-    /// Nothing of it is taken.
+    /// None of its symbols are accepted.
     excluded: bool,
 }
 
-/// What a sender is told that is asked for nothing.
+/// What a sender that is asked for nothing is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    /// Somebody is there, and nothing is asked for now.
+    /// The receiver is alive, and asks for nothing now.
     Sign,
-    /// Everything is there.
+    /// The receiver has the whole object.
     Done,
 }
 
@@ -74,13 +74,13 @@ struct Session {
     lanes: u32,
     symbol_bytes: u64,
     object_bytes: u64,
-    /// From which all this was learnt.
+    /// The options that all this was derived from.
     options: Options,
 }
 
 impl Session {
-    /// Whether a symbol that shows its options is of this object, cut in this way. Senders may push different windows, and one
-    /// that detaches a receiver goes on in another mode.
+    /// Whether a symbol that carries its options belongs to this object, cut in this way. Senders may push different windows, and a
+    /// sender that detaches a receiver continues in another mode.
     fn is_of(&self, options: &Options) -> bool {
         let Options { window, mode, .. } = self.options;
         self.options == Options { window, mode, ..*options }
@@ -96,24 +96,24 @@ pub struct Receiver {
     blocks: VecDeque<Block>,
     spare: Vec<Block>,
     lanes: Vec<Lane>,
-    /// Symbols that the blocks under way need and that are not on their way.
+    /// Symbols that the blocks in progress need and that are not in flight.
     need: u64,
     /// Source symbols of the blocks not begun.
     future: u64,
-    /// The last block of which a symbol came that there was no room for: a quorum of the group is that far.
+    /// The last block with a symbol that there was no room for: a quorum of the group has reached it.
     passed: u32,
-    /// The first block that is not complete, and since when it is, or is asked for anew.
+    /// The first block that is not complete, and since when it has been the first, or was requested anew.
     awaited: (u32, Time),
-    /// Senders that have withheld a block for the first time, and of which the application is to learn.
+    /// Senders that have withheld a block for the first time, still to be reported to the application.
     withholding: Vec<Peer>,
     /// Credits of all lanes in use.
     credits: u32,
     next_lane: usize,
-    /// When the decoder has done what it has.
+    /// When the decoder has finished its queue.
     decoder_free: Time,
     completed: bool,
     failed: bool,
-    /// When the application began to wait for the first symbol, if it told.
+    /// When the application began to wait for the first symbol, if it said so.
     started_at: Option<Time>,
     closed_at: Option<Time>,
     events: VecDeque<Event>,
@@ -121,7 +121,7 @@ pub struct Receiver {
     seed: u64,
     decoder: Option<Box<dyn BlockDecoder>>,
     untaken: Option<Untaken>,
-    /// The application finds out whether complete blocks are right.
+    /// The application checks complete blocks.
     checks: bool,
     config: Arc<ScdpConfig>,
 }
@@ -164,8 +164,8 @@ impl Receiver {
         self
     }
 
-    /// The same, for a reader that may be slow: while `limit` complete blocks (at least 1) have not been taken with
-    /// [`take_block`](Self::take_block), no other block is begun. Those that are under way still come, so that the decoder holds
+    /// The same, for an application that may be slow: while `limit` complete blocks (at least 1) have not been taken with
+    /// [`take_block`](Self::take_block), no other block is begun. Blocks in progress still complete, so that the decoder holds
     /// up to 65 blocks more.
     #[must_use]
     pub fn with_untaken_limit(mut self, limit: usize) -> Self {
@@ -173,23 +173,23 @@ impl Receiver {
         self
     }
 
-    /// The same, where the blocks before `first` are here from an earlier session: they are not asked for, and no event tells of them. The last
-    /// block always comes again. What the sender pushes unasked of them is of no use. A group goes on from what the one has that has the least;
-    /// the others wait.
+    /// The same, where the blocks before `first` are present from an earlier session: they are not requested, and no event reports them.
+    /// The last block is always received again. Symbols of present blocks that the sender pushes unasked are useless. A group starts at
+    /// the first block that any member lacks; members that have more wait.
     #[must_use]
     pub fn with_first(mut self, first: u32) -> Self {
         self.base = first;
         self
     }
 
-    /// The application begins to wait for the first symbol: if none comes for [`ScdpConfig::give_up_after`], the session fails.
-    /// Never called, a receiver waits for its first symbol for ever.
+    /// The application begins to wait for the first symbol: if none arrives for [`ScdpConfig::give_up_after`], the session fails.
+    /// If this is never called, a receiver waits for its first symbol forever.
     pub fn start(&mut self, now: Time) {
         self.started_at.get_or_insert(now);
     }
 
-    /// A packet arrived, with these bytes of a symbol: T, or fewer of the object's last source symbol, whose padding need not
-    /// be sent (RFC 6330 §4.4.2). A decoder gets them if they are of use. A symbol counts if the decoder accepts it.
+    /// A packet arrived, with these bytes of a symbol: T, or fewer for the object's last source symbol, whose padding need not
+    /// be sent (RFC 6330 §4.4.2). The decoder gets them if they are useful. A symbol counts if the decoder accepts it.
     pub fn handle_payload(&mut self, now: Time, arrival: &Arrival<Header>, payload: &[u8]) {
         if self.failed || self.lanes.get(usize::from(arrival.from)).is_none_or(|lane| lane.excluded) {
             return;
@@ -198,7 +198,7 @@ impl Receiver {
             Header::Symbol(symbol) => {
                 self.on_symbol(now, arrival, symbol, payload);
             }
-            // A receiver that has everything answers with *done*, as it does to symbols.
+            // A receiver that has the whole object answers with *done*, as it does to symbols.
             Header::GivenUp if self.completed => {
                 self.lanes[usize::from(arrival.from)].word_due = Some(Word::Done);
             }
@@ -207,8 +207,8 @@ impl Receiver {
         }
     }
 
-    /// Takes the source symbols of a complete block, one after the other, with the padding of the object's last. Empty if the
-    /// block is not complete, has been taken, or if symbols carry no bytes. More pulls may be wanted afterwards.
+    /// Takes the source symbols of a complete block, one after the other, including the padding of the object's last. Empty if the
+    /// block is not complete, has been taken, or if symbols carry no bytes. The receiver may want to send pulls afterwards.
     pub fn take_block(&mut self, block: u32) -> Vec<u8> {
         let under_way = |index: u32| self.blocks.get(index as usize).is_some_and(Block::is_complete);
         if !block.checked_sub(self.base).is_none_or(under_way) {
@@ -220,8 +220,8 @@ impl Receiver {
         self.decoder.as_mut().map_or_else(Vec::new, |decoder| decoder.take(block))
     }
 
-    /// What came of decoding a block for which the decoder had said [`Decode::Pending`]: its source symbols are there, or more
-    /// symbols are needed. Of any other block it says nothing.
+    /// The result of decoding a block for which the decoder returned [`Decode::Pending`]: its source symbols are available, or more
+    /// symbols are needed. Ignored for any other block.
     pub fn decoded(&mut self, now: Time, block: u32, complete: bool) {
         let Some(session) = self.session.filter(|_| !self.over()) else { return };
         let Some(index) = block.checked_sub(self.base).map(|index| index as usize) else { return };
@@ -254,7 +254,7 @@ impl Receiver {
         self.completed || self.failed
     }
 
-    /// The first symbol of a session tells what it is (Algorithm 2, lines 5-10). Its initial window is on its way.
+    /// The first symbol of a session describes it (Algorithm 2, lines 5-10). Its initial window is in flight.
     fn establish(&mut self, now: Time, options: &Options) -> Option<Session> {
         let layout = Layout::from_options(options)?;
         let session = Session {
@@ -296,7 +296,7 @@ impl Receiver {
         let mut block = self.spare.pop().unwrap_or_default();
         block.renew(k, session.lanes);
         if number < self.passed {
-            // Its source symbols were sent while there was no room for them. Only what comes after them is still sent.
+            // Its source symbols were sent while there was no room for them. Only the symbols after them are still to be sent.
             block.extend(0, k - 1);
         }
         self.need += u64::from(block.need());
@@ -306,7 +306,7 @@ impl Receiver {
         self.blocks.push_back(block);
     }
 
-    /// Changes a block and keeps the sum of needs.
+    /// Changes a block and updates the sum of needs.
     #[inline]
     fn change<R>(&mut self, index: usize, change: impl FnOnce(&mut Block) -> R) -> R {
         let block = &mut self.blocks[index];
@@ -316,7 +316,7 @@ impl Receiver {
         result
     }
 
-    /// `count` more symbols of a block are asked of a lane; returns how many that makes.
+    /// Requests `count` more symbols of a block from a lane; returns the total requested of the block from that lane.
     fn request(&mut self, index: usize, lane: u32, count: u32) -> u32 {
         let asked = &mut self.lanes[lane as usize].asked;
         let before = *asked;
@@ -324,14 +324,14 @@ impl Receiver {
         self.change(index, |b| b.request(lane, count, before))
     }
 
-    /// `count` symbols of a lane are no longer on their way.
+    /// `count` symbols of a lane are no longer in flight.
     #[inline]
     fn credit(&mut self, lane: u32, count: u32) {
         self.lanes[lane as usize].outstanding -= count;
         self.refresh_credits(lane);
     }
 
-    /// The window of a lane, or what is on its way, has changed.
+    /// The window of a lane, or the number of its symbols in flight, has changed.
     #[inline]
     fn refresh_credits(&mut self, lane: u32) {
         let l = &mut self.lanes[lane as usize];
@@ -340,7 +340,7 @@ impl Receiver {
         l.credits = credits;
     }
 
-    /// A symbol arrived. What was unknown of it is known by then, and the window follows.
+    /// A symbol arrived: takes it in, then adjusts the window.
     fn on_symbol(&mut self, now: Time, arrival: &Arrival<Header>, symbol: &Symbol, payload: &[u8]) {
         self.take_in(now, arrival, symbol, payload);
         let lane = u32::from(arrival.from);
@@ -350,7 +350,7 @@ impl Receiver {
         self.refresh_credits(lane);
         let l = &self.lanes[lane as usize];
         let idle = l.credits > 0 && self.pulls_wanted() == 0;
-        // Others may have been chosen to be asked.
+        // Other senders may have been chosen instead.
         if idle || self.lanes.len() > 1 && l.credits > l.window.symbols() / 2 {
             self.lanes[lane as usize].window.on_limited();
         }
@@ -391,7 +391,7 @@ impl Receiver {
             (false, false) => Seen::Whole,
         };
         l.window.on_symbol(now, symbol.block, symbol.index, seen, coming);
-        // A header shows that the sender is there, but a path that trims all symbols is not asked more often for that.
+        // A header shows that the sender is alive, but that must not raise the rate of pulls on a path that trims all symbols.
         l.timeouts = if trimmed { l.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
         if self.completed || symbol.block < self.base {
             self.stats.overhead_symbols += u64::from(!trimmed);
@@ -442,7 +442,7 @@ impl Receiver {
         self.try_complete(now, index, session);
     }
 
-    /// Whether symbols of the `index`-th block can be kept: it is under way, or may be begun.
+    /// Whether symbols of the `index`-th block can be kept: it is in progress, or may be begun.
     fn has_room(&self, index: usize) -> bool {
         index < self.blocks.len() || index <= LIVE_BLOCKS && !self.is_full()
     }
@@ -461,8 +461,7 @@ impl Receiver {
         self.events.push_back(Event::Failed(reason));
     }
 
-    /// Gives a symbol to the decoder, if it is of use. False if it cannot be what its header says, so that it is as if it had
-    /// not come.
+    /// Gives a symbol to the decoder, if it is useful. False if it cannot be what its header says: it is then ignored.
     fn decoder_takes(&mut self, session: Session, symbol: &Symbol, place: u32, lane: u32, payload: &[u8]) -> bool {
         let Some(index) = symbol.block.checked_sub(self.base).map(|index| index as usize) else { return true };
         let wanted = self.blocks.get(index).is_none_or(|b| b.takes(lane) && b.wants(place, symbol.esi));
@@ -500,13 +499,13 @@ impl Receiver {
                 Decode::NeedsMore => return self.change(index, Block::failed),
                 Decode::Pending => {
                     self.change(index, Block::decode_later);
-                    // Whether more is needed is not known: nobody waits for what is still on its way.
+                    // Whether more symbols are needed is unknown: what is still in flight is not waited for.
                     return self.free_window(index, session);
                 }
             }
             self.stats.decoded_blocks += 1;
             if self.decoder.is_none() {
-                // A real decoder has taken its time.
+                // A real decoder has already taken its time.
                 self.decoder_free = self.decoder_free.max(now) + self.config.decode_latency(k);
             }
         }
@@ -522,7 +521,7 @@ impl Receiver {
 
     fn complete(&mut self, now: Time, index: usize, session: Session) {
         self.stats.overhead_symbols += u64::from(self.blocks[index].received() - self.blocks[index].source_symbols());
-        // What is still on its way will find the block complete: the window is free for others.
+        // What is still in flight will find the block complete: the window is free for other blocks.
         self.free_window(index, session);
         self.change(index, Block::complete);
         if self.decoder.is_some() {
@@ -535,7 +534,7 @@ impl Receiver {
         self.advance(now, session);
     }
 
-    /// Blocks that are complete, and right where that is checked, are done with.
+    /// Releases blocks at the front that are complete and, where they may be fetched again, confirmed.
     fn advance(&mut self, now: Time, session: Session) {
         let checks = self.may_fetch_again();
         while self.blocks.front().is_some_and(|block| block.is_complete() && (block.is_confirmed() || !checks)) {
@@ -552,7 +551,7 @@ impl Receiver {
         }
     }
 
-    /// Whether a block can be decoded with what there is: a pure function of the seed, without a decoder.
+    /// Whether a block can be decoded from the symbols received: without a decoder, a pure function of the seed.
     fn try_decode(&mut self, block: u32, k: u32, received: u32) -> Decode {
         if let Some(decoder) = &mut self.decoder {
             return decoder.try_decode(block);
@@ -562,7 +561,7 @@ impl Receiver {
         if succeeds { Decode::Decoded } else { Decode::NeedsMore }
     }
 
-    /// Checks the account, and returns what is on its way and what may be asked for together: the windows.
+    /// Checks the bookkeeping, and returns the symbols in flight plus the credits: the sum of the windows.
     #[cfg(test)]
     pub(super) fn check(&self) -> u32 {
         for (i, lane) in self.lanes.iter().enumerate() {
@@ -582,8 +581,8 @@ impl Receiver {
 impl Endpoint for Receiver {
     type Header = Header;
 
-    /// For sessions whose symbols carry no bytes. A receiver with a decoder fails at the first whole symbol that comes without
-    /// its bytes, which [`handle_payload`](Receiver::handle_payload) takes.
+    /// For sessions whose symbols carry no bytes. A receiver with a decoder fails at the first whole symbol that arrives without
+    /// its bytes; use [`handle_payload`](Receiver::handle_payload) there.
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
         let whole = !arrival.trimmed && matches!(arrival.header, Header::Symbol(_));
         if whole && self.decoder.is_some() && !self.over() {
@@ -633,8 +632,8 @@ impl Endpoint for Receiver {
         self.pulls_wanted()
     }
 
-    /// With several senders each tags by its own share, which is less: to switches those packets are more urgent than their
-    /// pulls are here.
+    /// With several senders, each tags packets by its own share of the bytes, which is less: to switches those packets are more
+    /// urgent than their pulls are here.
     fn pull_priority(&self) -> u8 {
         let Some(session) = self.session else { return 0 };
         let received = self.stats.data_received.saturating_mul(session.symbol_bytes);
@@ -651,7 +650,7 @@ impl Endpoint for Receiver {
         if let Some(session) = self.session {
             let mut symbols = session.layout.symbols_before(self.base);
             if session.layout.endless() {
-                // Nobody waits for an end: what has arrived of blocks under way counts.
+                // There is no end to wait for: symbols of blocks in progress count.
                 symbols += self.blocks.iter().map(|b| u64::from(b.received().min(b.source_symbols()))).sum::<u64>();
             }
             let bytes = symbols.saturating_mul(session.symbol_bytes);
@@ -673,7 +672,7 @@ impl Endpoint for Receiver {
     }
 }
 
-/// The blocks whose first symbols a sender pushes unasked: calls `push(block, count)`. Source symbols only, in order.
+/// The blocks whose first symbols a sender pushes unasked: calls `push(block, count)`, in order, for source symbols only.
 pub(super) fn initial_window(layout: &Layout, lane: u32, lanes: u32, window: u32, mut push: impl FnMut(u32, u32)) {
     let mut left = window;
     for block in 0..layout.blocks.min(LIVE_BLOCKS as u32) {

@@ -18,30 +18,30 @@ mod apart;
 struct Member {
     /// It has all blocks before this one.
     base: u32,
-    /// What it has asked for of each block under way, from its own base on: symbols in all.
+    /// Symbols it has asked for in all, for each block in progress, from its own base on.
     upto: VecDeque<u32>,
     last_pull: Time,
-    /// The longest time between two pulls: it may have to wait for its turn in the host's pull queue.
+    /// The longest time between two pulls: a pull may have to wait for its turn in the host's pull queue.
     gap: Duration,
-    /// When its last pull came, or it was last due to be probed.
+    /// When its last pull arrived, or it was last due to be probed.
     silent_since: Time,
     /// Probes since its last pull.
     tries: u32,
-    /// It has everything, or has left the group: it no longer counts.
+    /// It has the whole object, or has left the group: it no longer counts.
     done: bool,
-    /// It has left the group: for a session of its own, or as it was silent for too long.
+    /// It has left the group: for a session of its own, or because it was silent for too long.
     left: bool,
     probe_due: bool,
 }
 
 impl Member {
-    /// Symbols of a block that it has asked for.
+    /// Symbols that it has asked for in a block.
     #[inline]
     fn asked(&self, block: u32) -> u32 {
         block.checked_sub(self.base).and_then(|index| self.upto.get(index as usize)).copied().unwrap_or(0)
     }
 
-    /// It asks for so many symbols of a block, if that is more than before.
+    /// It asks for `upto` symbols of a block in all, if that is more than before.
     #[inline]
     fn ask(&mut self, block: u32, upto: u32) {
         let Some(index) = block.checked_sub(self.base) else { return };
@@ -52,7 +52,7 @@ impl Member {
         self.upto[index] = self.upto[index].max(upto);
     }
 
-    /// It has all blocks before `base`. Whether that is news.
+    /// It has all blocks before `base`. Returns whether that is news.
     fn has_before(&mut self, base: u32) -> bool {
         let new = base.saturating_sub(self.base);
         self.upto.drain(..(new as usize).min(self.upto.len()));
@@ -83,37 +83,37 @@ pub struct Sender {
     members: Vec<Member>,
     /// The first block that some receiver may still need.
     base: u32,
-    /// The first block that receivers whose pace counts may need; blocks are begun up to [`LIVE_BLOCKS`] further. Beyond
-    /// `base` where a quorum has left others behind.
+    /// The first block needed by the receivers that set the pace; blocks are begun up to [`LIVE_BLOCKS`] further. Ahead of
+    /// `base` where a quorum has left other receivers behind.
     front: u32,
-    /// Symbols emitted of each block from `base` on, those in `due` included: all that is kept of the blocks that a
-    /// straggler is behind by.
+    /// Symbols emitted in each block from `base` on, including those in `due`: the only state kept for blocks that only
+    /// stragglers still need.
     emitted: VecDeque<u32>,
     due: VecDeque<Due>,
-    /// Symbols of the initial window still to push: they are urgent and have the flag *syn*.
+    /// Symbols of the initial window still to push: urgent, with the flag *syn*.
     initial: u32,
     bytes_sent: u64,
     demotion: Demotion,
     not_done: u32,
-    /// Receivers that have everything.
+    /// Receivers that have the whole object.
     completed: u32,
-    /// When the next symbol can leave the host, if that is not at once.
+    /// When the next symbol can leave the host, if not at once.
     departure: Time,
-    /// When a symbol for all last left the host.
+    /// When a symbol for the whole group last left the host.
     sent_at: Time,
     started: bool,
     closed: bool,
     events: VecDeque<Event>,
     stats: Stats,
-    /// Most symbols that a pull can be ahead of what was emitted.
+    /// The most symbols by which a pull may be ahead of what was emitted.
     gap_limit: u32,
     symbol_size: u32,
-    /// The packet of the object's last source symbol, which is sent without its padding (RFC 6330 §4.4.2).
+    /// Size of the packet with the object's last source symbol, which is sent without its padding (RFC 6330 §4.4.2).
     last_size: u32,
     header_size: u32,
     repair_seed: u64,
     config: Arc<ScdpConfig>,
-    /// Of a one-to-many session that does not just wait for stragglers, or has lost one.
+    /// For a one-to-many session that does not just wait for stragglers, or has lost one.
     apart: Option<Box<Apart>>,
 }
 
@@ -128,7 +128,7 @@ impl Sender {
         Self::new(config, object_bytes, Mode::Unicast, window, 1, 0, 1)
     }
 
-    /// Sends an object to `receivers` receivers at once, as peers 0, 1 ...; symbols go to [`GROUP`].
+    /// Sends an object to `receivers` receivers at once, peers 0, 1 ...; symbols go to [`GROUP`].
     ///
     /// # Panics
     /// If the object exceeds [`ScdpConfig::max_object_bytes`], or there is no receiver.
@@ -236,15 +236,15 @@ impl Sender {
         sender
     }
 
-    /// How far a pull may be ahead of what was emitted. Where receivers find their windows themselves, one of a group may be
+    /// How far a pull may be ahead of what was emitted. Where receivers find their own windows, one receiver of a group may be
     /// ahead of another by a window.
     fn gap_limit(config: &ScdpConfig, window: u32) -> u32 {
         let fixed = 4 * window.max(16);
         if config.window_control == WindowControl::Fixed { fixed } else { fixed.max(config.window_limit) }
     }
 
-    /// The receiver that holds back the rest of the group, and when its last pull came: for the application,
-    /// whose policy it is what to do about a straggler (§IV-D). `None` while nobody does.
+    /// The receiver that holds back the rest of the group, and when its last pull arrived. What to do about a straggler is the
+    /// application's policy (§IV-D). `None` if no receiver is behind.
     pub fn straggler(&self) -> Option<(Peer, Time)> {
         let asked = |m: &Member| m.upto.iter().map(|&u| u64::from(u)).sum::<u64>();
         let waiting = self.members.iter().enumerate().filter(|(_, m)| !m.done);
@@ -261,18 +261,18 @@ impl Sender {
         self.base
     }
 
-    /// What symbols of the initial window say of the session.
+    /// The session's options, as carried by symbols of the initial window.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// How many symbols of the object a receiver of the group has asked for by now; `None` if it needs no more, or has left the group.
+    /// Symbols of the object that a receiver of the group has asked for so far; `None` if it needs no more, or has left the group.
     pub fn asked(&self, receiver: Peer) -> Option<u64> {
         let member = self.members.get(usize::from(receiver)).filter(|member| !member.done)?;
         Some(self.layout.symbols_before(member.base) + member.upto.iter().map(|&upto| u64::from(upto)).sum::<u64>())
     }
 
-    /// A receiver of a group leaves it for symbols of its own, at its own pace, whatever the policy is:
+    /// Takes a receiver out of the group, whatever the policy is: it gets symbols of its own, at its own pace.
     /// [`Event::PeerDetached`] follows.
     pub fn detach_receiver(&mut self, receiver: Peer) {
         let event = Event::PeerDetached(receiver);
@@ -282,7 +282,7 @@ impl Sender {
         }
     }
 
-    /// A receiver has just come, and may have missed what was pushed: it is sent a symbol again, without waiting for
+    /// A receiver has just joined, and may have missed the pushed symbols: it is sent a symbol again, without waiting for
     /// [`ScdpConfig::probe_timeout`].
     pub fn probe_receiver(&mut self, receiver: Peer) {
         if let Some(member) = self.members.get_mut(usize::from(receiver)).filter(|member| !member.done) {
@@ -290,8 +290,8 @@ impl Sender {
         }
     }
 
-    /// A receiver does not want the object, or cannot take it: it no longer counts, and the others go on. It is told as one that
-    /// did not answer. Of one that has everything, or left the group for a session of its own, nothing changes.
+    /// A receiver does not want the object, or cannot take it: it no longer counts, and the others continue. It is reported like a
+    /// receiver that did not answer. No effect on a receiver that has the whole object, or left the group for a session of its own.
     pub fn drop_receiver(&mut self, now: Time, receiver: Peer) {
         let member = self.members.get(usize::from(receiver));
         if !self.closed && member.is_some_and(|member| !member.done) {
@@ -299,12 +299,12 @@ impl Sender {
         }
     }
 
-    /// Whether the group is far enough for a block to be begun.
+    /// Whether the group has advanced far enough for a block to be begun.
     fn may_begin(&self, block: u32) -> bool {
         block.saturating_sub(self.front) as usize <= LIVE_BLOCKS
     }
 
-    /// Symbols emitted of a block that somebody may still need.
+    /// Symbols emitted in a block that some receiver may still need.
     fn emitted(&self, block: u32) -> u32 {
         let index = block.checked_sub(self.base).map(|index| index as usize);
         index.and_then(|index| self.emitted.get(index)).copied().unwrap_or(0)
@@ -318,7 +318,7 @@ impl Sender {
         }
     }
 
-    /// Queues the next symbols of a block until `upto` were emitted in all, as far as there are ESIs.
+    /// Queues the next symbols of a block until `upto` have been emitted in all, as far as there are ESIs.
     fn emit(&mut self, block: u32, upto: u32, urgent: bool) {
         let lanes = u32::from(self.options.lanes);
         let limit = (esi_limit(self.layout.source_symbols(block), lanes) - self.lane).div_ceil(lanes);
@@ -330,7 +330,7 @@ impl Sender {
         }
     }
 
-    /// Emits of a block what every receiver that still needs it has asked for.
+    /// Emits the symbols of a block that every receiver that still needs it has asked for.
     #[inline]
     fn advance(&mut self, block: u32, urgent: bool) {
         let upto = match (self.members.as_slice(), self.quorum()) {
@@ -359,18 +359,18 @@ impl Sender {
             self.close_if_done();
             return self.release();
         }
-        // Numbers come from outside: nothing far ahead is believed.
+        // Numbers from the network: nothing far ahead is believed.
         if pull.block < self.base || pull.block >= self.layout.blocks || pull.base > pull.block {
             return;
         }
         if self.members.len() == 1 && self.members[0].has_before(pull.base) {
-            // The others have brought its receiver on, by more blocks than are live at once perhaps.
+            // The other senders have advanced the receiver, perhaps by more blocks than are live at once.
             self.release();
         }
         if (pull.block - pull.base) as usize > LIVE_BLOCKS {
             return;
         }
-        // Nor from who asks faster than anything can leave: no receiver has more on its way than a window.
+        // Nor is a receiver that asks faster than anything can leave: no receiver has more than a window in flight.
         if self.due.len() > usize::from(u16::MAX) {
             return;
         }
@@ -379,7 +379,7 @@ impl Sender {
         let moved = member.has_before(pull.base);
         member.ask(pull.block, pull.upto.min(emitted.saturating_add(self.gap_limit)));
         if !self.may_begin(pull.block) {
-            // It has much from an earlier session, and waits for those of its group that have less.
+            // It has many blocks from an earlier session, and waits for group members that have fewer.
             if moved {
                 self.release();
             }
@@ -387,8 +387,8 @@ impl Sender {
         }
         self.reach(pull.block);
         if pull.retry && pull.upto <= emitted && pull.block >= self.members[usize::from(from)].base {
-            // All of it is out, and yet the receiver waits: it was lost.
-            // A replacement must not overtake what may yet wait in the network: it is urgent only as the last one.
+            // All of it was emitted, and yet the receiver waits: it was lost.
+            // A replacement must not overtake symbols that may still be queued in the network: it is urgent only as the last one.
             self.emit(pull.block, emitted + 1, pull.fin);
             return;
         }
@@ -399,8 +399,8 @@ impl Sender {
         self.send_keepalive(usize::from(from), pull);
     }
 
-    /// A receiver of a group has waited for long, and what it asks for waits for others: it is shown that its sender is there,
-    /// lest it gives it up before the sender has given up the others.
+    /// A receiver of a group has waited for long, because the symbols it asks for wait for other receivers: it is sent a sign of
+    /// life, lest it give up on the sender before the sender has given up the others.
     fn send_keepalive(&mut self, member: usize, pull: &Pull) {
         let held_back = self.due.is_empty() && (pull.block < self.base || self.emitted(pull.block) < pull.upto);
         if pull.retry && held_back && self.members.len() > 1 && self.config.give_up_after.is_some() {
@@ -408,7 +408,7 @@ impl Sender {
         }
     }
 
-    /// Closes when everybody has everything or is lost, and fails if all are lost.
+    /// Closes when each receiver has the whole object or is lost, and fails if all are lost.
     fn close_if_done(&mut self) {
         if self.not_done > 0 || self.closed {
             return;
@@ -421,7 +421,7 @@ impl Sender {
         }
     }
 
-    /// A receiver does not answer any more: it no longer counts, and the others go on.
+    /// A receiver no longer answers: it no longer counts, and the others continue.
     fn lose(&mut self, now: Time, index: usize) {
         let member = &mut self.members[index];
         member.finish();
@@ -435,8 +435,8 @@ impl Sender {
         self.watch(now);
     }
 
-    /// A receiver has completed blocks or everything: it no longer holds the others back, and blocks that all have are
-    /// forgotten.
+    /// A receiver has completed blocks or the whole object: it no longer holds the others back. State of blocks that all
+    /// receivers have is dropped.
     fn release(&mut self) {
         let needed = self.members.iter().filter(|m| !m.done).map(|m| m.base).min().unwrap_or(self.base);
         self.emitted.drain(..((needed - self.base) as usize).min(self.emitted.len()));
@@ -445,7 +445,7 @@ impl Sender {
         let front = if let Some(quorum) = quorum { self.complete_at(quorum) } else { self.base };
         self.front = self.front.max(front);
         if self.members.len() > 1 {
-            // A quorum needs nothing before its front. All others that are left count, and ask for nothing beyond `end`.
+            // A quorum needs nothing before its front. Without one, all remaining receivers count. None asks for anything beyond `end`.
             let first = if quorum.is_some() { self.front } else { self.base };
             let here = self.members.iter().filter(|m| !m.done && self.may_begin(m.base));
             let end = here.map(|m| m.base + m.upto.len() as u32).max().unwrap_or(first);
@@ -491,20 +491,20 @@ impl Sender {
         repair_start(k, self.repair_seed, due.block) + due.index - lane_source(k, self.lane, lanes)
     }
 
-    /// Who is given up soon unless it answers. Symbols for the others do not make it answer, if it is ahead of them, and at a low rate they
-    /// may leave no time in between.
+    /// The receiver that will be given up soon unless it answers. Symbols for the group do not make it answer if it is ahead of the
+    /// group, and at a low rate they may leave no time for a probe in between.
     fn overdue(&self, now: Time) -> Option<usize> {
         let bound = self.config.give_up_after?;
         self.members.iter().position(|m| m.probe_due && !m.done && now > m.last_pull + bound / 4)
     }
 
-    /// Shows a receiver alone a symbol, so that it answers.
+    /// Sends a symbol to one receiver, so that it answers.
     fn probe(&mut self, now: Time, silent: usize) -> Transmit<Header> {
         let member = &mut self.members[silent];
         member.probe_due = false;
-        // It alone can answer: the others are probed when they would have been.
+        // Only this receiver can answer: the other receivers' probes stay due when they were.
         member.silent_since = member.silent_since.max(now).max(self.departure);
-        // Who has all that the group has been sent is shown what was sent last.
+        // A receiver that has all that the group has been sent gets the last symbol again.
         let last = self.base + self.emitted.len().saturating_sub(1) as u32;
         let wanted = member.base.max(self.base).min(last);
         let block = (self.base..=wanted).rev().find(|&block| self.emitted(block) > 0).unwrap_or(self.base);
@@ -515,7 +515,7 @@ impl Sender {
             self.emitted[(block - self.base) as usize] = 1;
         }
         self.stats.retransmitted += 1;
-        // It shows the options like the initial window, but does not belong to it.
+        // It carries the options like the initial window, but does not belong to it.
         Transmit { pushed: false, ..self.symbol(due, silent as Peer, true) }
     }
 
@@ -523,16 +523,16 @@ impl Sender {
         let waits = !member.done && !member.probe_due;
         let shortest = self.config.probe_timeout;
         let longest = back_off(shortest, u32::MAX);
-        // Who answers must be asked often enough not to be given up.
+        // A receiver that answers must be probed often enough not to be given up.
         let longest = self.config.give_up_after.map_or(longest, |bound| longest.min((bound / 4).max(shortest)));
         let timeout = shortest.max((member.gap * 2).min(longest));
-        // Nobody can answer what has not left. Who is ahead of the group need not answer what leaves.
+        // No receiver can answer what has not left. A receiver ahead of the group need not answer what leaves.
         let is_ahead = self.emitted(member.base) == 0;
         let since = if is_ahead { member.silent_since } else { member.silent_since.max(self.sent_at) };
         waits.then(|| since + back_off(timeout, member.tries).min(longest))
     }
 
-    /// When a receiver is given up that stays silent.
+    /// When a receiver that stays silent is given up.
     fn give_up_at(&self, member: &Member) -> Option<Time> {
         let bound = self.config.give_up_after.filter(|_| !member.done)?;
         Some(member.last_pull + bound)
@@ -542,7 +542,7 @@ impl Sender {
         self.probe_at(member).into_iter().chain(self.give_up_at(member)).min()
     }
 
-    /// Checks the account.
+    /// Checks the bookkeeping.
     #[cfg(test)]
     pub(super) fn check(&self) {
         assert!(self.emitted.len() <= (self.front.saturating_sub(self.base)) as usize + LIVE_BLOCKS + 1);

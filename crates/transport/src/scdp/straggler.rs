@@ -1,7 +1,7 @@
-//! Receivers that hold a one-to-many session back: what to do about them, and who they are.
+//! Receivers that hold a one-to-many session back: how they are identified, and what to do about them.
 //!
 //! A symbol leaves when every receiver has asked for it, so a group goes at the pace of its slowest member. SCDP §IV-D
-//! leaves it to the application what to do then; these are the choices. Who is a straggler is decided from pulls alone:
+//! leaves it to the application what to do then; these are the choices. Stragglers are identified from pulls alone:
 //! a receiver that is behind can only have asked for less than the others, who may be ahead by the window at most.
 
 use crate::{Duration, Time};
@@ -51,7 +51,7 @@ impl Default for Straggler {
 }
 
 impl Straggler {
-    /// How many of so many receivers must have asked for a symbol before it leaves, if not all.
+    /// How many of `receivers` receivers must have asked for a symbol before it leaves, if not all.
     pub(super) fn quorum(&self, receivers: usize) -> Option<usize> {
         let quorum = usize::from(self.quorum);
         (self.policy == StragglerPolicy::Drop && quorum < receivers).then_some(quorum)
@@ -69,9 +69,9 @@ impl Straggler {
 /// A receiver of the group, as far as stragglers are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It needs more, and has asked for so many symbols of the object until now.
+    /// It needs more, and has asked for this many symbols of the object so far.
     Asked(u64),
-    /// It has everything.
+    /// It has the whole object.
     Complete,
     /// It has been detached or given up.
     Gone,
@@ -82,11 +82,11 @@ pub(super) enum Standing {
 pub(super) enum Verdict {
     /// This receiver leaves the group.
     Detach(usize),
-    /// All that are not complete are given up.
+    /// All receivers that are not complete are given up.
     GiveUp,
 }
 
-/// The policy at work in one session.
+/// The policy as applied to one session.
 #[derive(Debug)]
 pub(super) struct Watch {
     straggler: Straggler,
@@ -94,9 +94,9 @@ pub(super) struct Watch {
     bound: u64,
     /// Since when each receiver has been too far behind.
     behind: Vec<Option<Time>>,
-    /// When those without everything are given up.
+    /// When the receivers that are not complete are given up.
     grace_ends: Option<Time>,
-    /// What those that need more have asked for; kept for its memory.
+    /// What the receivers that need more have asked for; kept to reuse its memory.
     asked: Vec<u64>,
 }
 
@@ -113,7 +113,7 @@ impl Watch {
         })
     }
 
-    /// A pull has come: where all receivers stand now.
+    /// A pull has arrived: where all receivers stand now.
     pub(super) fn observe(&mut self, now: Time, standings: impl Iterator<Item = Standing> + Clone) {
         match self.straggler.policy {
             StragglerPolicy::Wait => {}
@@ -135,8 +135,8 @@ impl Watch {
         }
     }
 
-    /// The middle one of those that need more; of two, the one ahead. Half of a group never waits for one, and one that
-    /// is ahead of all does not make the others stragglers.
+    /// The median of the receivers that need more; of two, the one ahead. So half of a group never waits for one receiver, and one
+    /// that is ahead of all does not make the others stragglers.
     fn median(&mut self, standings: impl Iterator<Item = Standing>) -> u64 {
         self.asked.clear();
         self.asked.extend(standings.filter_map(|s| if let Standing::Asked(asked) = s { Some(asked) } else { None }));
@@ -150,7 +150,7 @@ impl Watch {
         detach.or(self.grace_ends)
     }
 
-    /// The next decision that is due. Each is told once.
+    /// The next decision that is due. Each is returned once.
     pub(super) fn verdict(&mut self, now: Time) -> Option<Verdict> {
         let late = |since: &Option<Time>| since.is_some_and(|since| since + self.straggler.time <= now);
         if let Some(receiver) = self.behind.iter().position(late) {

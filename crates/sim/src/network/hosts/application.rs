@@ -1,5 +1,5 @@
-//! Objects that become available little by little. The application's next chunk shares the wake-up of the sender that it
-//! is for: at most one event of both is pending.
+//! Objects that become available gradually. The application's next chunk shares the wake-up of its sender: at most one event of
+//! both is pending.
 
 use super::Hosts;
 use crate::host::EndpointId;
@@ -8,7 +8,7 @@ use crate::network::engine::Engine;
 use anabranch_transport::Time;
 
 impl Hosts {
-    /// Gives the sender of a unicast session an application that provides its object little by little.
+    /// Gives the sender of a unicast session an application that provides its object gradually.
     pub(in crate::network) fn set_application(&mut self, sender: EndpointId, application: Application, now: Time) {
         if let Some(hosted) = &mut self.endpoints[sender as usize] {
             hosted.stack.set_available(now, 0);
@@ -21,7 +21,7 @@ impl Hosts {
         self.endpoints[sender as usize].as_mut()?.application.as_mut()?.take(now)
     }
 
-    /// Sees to it that a sender wakes up for its application's next chunk, if it has one.
+    /// Schedules a sender's wake-up for its application's next chunk, if it has one.
     pub(in crate::network) fn await_chunk(&self, engine: &mut Engine, sender: EndpointId) {
         let application = self.endpoints[sender as usize].as_ref().and_then(|hosted| hosted.application.as_ref());
         let Some(next) = application.and_then(|application| application.due()) else { return };

@@ -8,7 +8,7 @@ use crate::network::ledger::Ledger;
 use anabranch_transport::Time;
 
 impl Hosts {
-    /// The sender of a unicast session, and the receiver after it, carry fragment after fragment: now there is the first one.
+    /// Makes the sender of a unicast session, and the receiver after it, carry one fragment after another: now the first one is available.
     /// Packets carry `payload` bytes.
     pub(in crate::network) fn await_blocks(&mut self, sender: EndpointId, fragment: u64, payload: u64, now: Time) {
         if let Some(hosted) = &mut self.endpoints[sender as usize] {
@@ -19,7 +19,7 @@ impl Hosts {
         }
     }
 
-    /// A receiver has so many bytes of its session: maybe a fragment more.
+    /// A receiver has `bytes` bytes of its session: maybe another fragment.
     pub(super) fn feed_client(&mut self, engine: &mut Engine, ledger: &mut Ledger, session: u32, bytes: u64) {
         self.barriers.delivered(ledger, session, bytes, engine.now());
         self.await_requests(engine);
@@ -40,14 +40,14 @@ impl Hosts {
         self.with_endpoint(engine, fabric, ledger, sender, |stack, now| stack.set_available(now, available));
     }
 
-    /// Sees to it that requests for blocks that are on their way reach their servers.
+    /// Schedules the arrival of requests for blocks at their servers.
     pub(in crate::network) fn await_requests(&self, engine: &mut Engine) {
         if let Some(due) = self.barriers.due() {
             engine.wake(engine.entities.requests, due);
         }
     }
 
-    /// A client gives a session up that is not complete: its endpoints close.
+    /// A client gives up a session that is not complete: its endpoints close.
     pub(in crate::network) fn give_up(
         &mut self,
         engine: &mut Engine,

@@ -1,4 +1,4 @@
-//! What endpoints report, and how they end.
+//! Events that endpoints report, and how endpoints close.
 
 use super::Hosts;
 use crate::host::{EndpointId, Feed, Hosted, Remotes};
@@ -40,7 +40,7 @@ impl Hosts {
                 }
                 true
             }
-            // A receiver that was given up: its row says so already.
+            // A receiver that was given up: its row already says so.
             Event::Failed(FailureReason::GivenUp) | Event::Closed => false,
             Event::Failed(_) if self.undo("an endpoint gives up") => false,
             Event::Failed(reason) => {
@@ -53,7 +53,7 @@ impl Hosts {
         }
     }
 
-    /// Which receiver of its session a sender knows as `peer`: of several connections each has one receiver, number 0.
+    /// Which receiver of its session a sender knows as `peer`: with several connections, each has one receiver, number 0.
     fn receiver_of(&self, hosted: &Hosted, peer: Peer) -> Option<u16> {
         match &hosted.remotes {
             Remotes::Many(_) => Some(peer),
@@ -84,7 +84,7 @@ impl Hosts {
         }
     }
 
-    /// The application stops a session: its endpoints are gone, and what still comes for them is ignored.
+    /// The application stops a session: its endpoints close, and packets that still arrive for them are ignored.
     pub(in crate::network) fn end(
         &mut self,
         engine: &mut Engine,
@@ -107,7 +107,7 @@ impl Hosts {
         }
     }
 
-    /// An endpoint has given up: of the receivers that need it, those that nobody else serves will never be complete.
+    /// An endpoint has given up: those of its receivers that no other endpoint serves will never be complete.
     fn give_up_receivers_of(&mut self, ledger: &mut Ledger, id: EndpointId, hosted: &Hosted) {
         if hosted.receiver.is_some() {
             return self.lose(ledger, id, hosted);
@@ -127,7 +127,7 @@ impl Hosts {
         }
     }
 
-    /// A receiving endpoint will never have its object, if it has not got it, nor will those that it passes it on to.
+    /// A receiving endpoint will never have its object, unless it is complete, nor will those that it relays to.
     fn lose(&mut self, ledger: &mut Ledger, id: EndpointId, hosted: &Hosted) {
         if hosted.completed {
             return;
@@ -142,7 +142,7 @@ impl Hosts {
     }
 }
 
-/// The sender of a one-to-many session goes on without one of its receivers in the group. Packets that are on their way to
+/// The sender of a one-to-many session continues without one of its receivers in the group. Packets in flight to
 /// the old group reach that receiver, too: it has asked for them.
 fn leave_group(fabric: &mut Fabric, ledger: &mut Ledger, hosted: &mut Hosted, leaver: EndpointId) {
     let Some(group) = hosted.group.and_then(|old| fabric.install_without(old, leaver)) else { return };

@@ -1,4 +1,4 @@
-//! The links of hosts, seen from the hosts.
+//! The links of hosts, as the hosts see them.
 
 use crate::fabric::graph::{Graph, PortId};
 use crate::host::EndpointId;
@@ -10,9 +10,9 @@ use std::ops::Range;
 /// The interfaces of all hosts. Where each host has one, interface `h` is that of host `h`.
 #[derive(Clone)]
 pub(super) struct Interfaces {
-    /// The port by which each interface sends.
+    /// The port that each interface sends through.
     pub(super) ports: Vec<PortId>,
-    /// Turns of the receiver-driven endpoints that are reached by an interface, paced at the rate of its link.
+    /// Turns of the receiver-driven endpoints that are reached through an interface, paced at the rate of its link.
     pub(super) pulls: Vec<PullQueue<EndpointId>>,
     /// The first interface of each host.
     first: Vec<u32>,

@@ -1,21 +1,21 @@
-//! The hosts of one part of a run. A part knows all hosts and all endpoints by their numbers, and has those of its own hosts.
+//! The hosts of one part of a run. A part numbers all hosts and all endpoints as the run does, but holds only its own.
 
 use super::Hosts;
 use crate::fabric::graph::Graph;
 use crate::network::barrier::Barriers;
 use std::sync::Arc;
 
-/// Which hosts are those of a part.
+/// Which hosts belong to a part.
 pub(super) struct Ownership {
     number: u16,
     /// The part of each node.
     part_of: Arc<[u16]>,
-    /// Why the run is to be done anew.
+    /// Why the run must be repeated.
     undone: Option<&'static str>,
 }
 
 impl Hosts {
-    /// Those of a part, which has no endpoints yet. `part_of` says whose each node is.
+    /// The hosts of a part, which has no endpoints yet. `part_of` is the part of each node.
     pub(in crate::network) fn part(&self, number: u16, part_of: &Arc<[u16]>) -> Self {
         Self {
             all: self.all.clone(),
@@ -34,19 +34,19 @@ impl Hosts {
         self.part.as_ref().is_none_or(|own| own.part_of[host as usize] == own.number)
     }
 
-    /// Something happens that is not for one part of a run alone to decide: the run is to be done anew. False if this is the whole run.
+    /// Something happens that one part of a run cannot decide alone: the run must be repeated. False if this is the whole run.
     pub(super) fn undo(&mut self, why: &'static str) -> bool {
         let Some(own) = &mut self.part else { return false };
         own.undone.get_or_insert(why);
         true
     }
 
-    /// Why the run is to be done anew, if it is.
+    /// Why the run must be repeated, if it must.
     pub(in crate::network) fn undone(&self) -> Option<&'static str> {
         self.part.as_ref()?.undone
     }
 
-    /// The next endpoints, so many, are on hosts of other parts.
+    /// The next `endpoints` endpoints are on hosts of other parts.
     pub(in crate::network) fn add_elsewhere(&mut self, endpoints: u32) {
         self.endpoints.resize_with(self.endpoints.len() + endpoints as usize, || None);
     }
@@ -61,7 +61,7 @@ impl Hosts {
         graph.port_owner(self.interfaces.ports[interface as usize])
     }
 
-    /// Gives the parts what is theirs.
+    /// Moves their hosts and endpoints to the parts.
     pub(in crate::network) fn scatter(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
         for part in &mut *parts {
             part.endpoints.resize_with(self.endpoints.len(), || None);
@@ -77,7 +77,7 @@ impl Hosts {
         self.swap_hosts(parts, part_of);
     }
 
-    /// Takes back what the parts have.
+    /// Moves the parts' hosts and endpoints back.
     pub(in crate::network) fn gather(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
         self.endpoints.resize_with(parts[0].endpoints.len(), || None);
         for part in &mut *parts {

@@ -1,4 +1,4 @@
-//! Which paths the packets of an endpoint take.
+//! The paths of an endpoint's packets.
 
 use super::Hosts;
 use crate::fabric::routing::{Ends, FlowPaths, RoutingMode};
@@ -7,7 +7,7 @@ use crate::network::fabric::Fabric;
 use crate::network::ledger::Ledger;
 
 impl Hosts {
-    /// The paths of an endpoint on `host` with so many subflows.
+    /// The paths of an endpoint on `host` with `subflows` subflows.
     pub(in crate::network) fn paths(
         &mut self,
         fabric: &Fabric,
@@ -26,7 +26,7 @@ impl Hosts {
         fabric.schemes().flows(mode, &ends, subflows, &mut self.all[host as usize].random)
     }
 
-    /// Links have failed or come back: asks for the paths of all endpoints anew, in order of their numbers.
+    /// Links have failed or recovered: renews the paths of all endpoints, in order of their numbers.
     pub(in crate::network) fn renew_paths(&mut self, fabric: &Fabric, ledger: &Ledger) {
         for id in 0..self.endpoints.len() {
             let Some(mut hosted) = self.endpoints[id].take() else { continue };

@@ -1,9 +1,9 @@
-//! The ledger of a part of a run: what it is told goes into a journal, which the ledger of the whole reads when the parts are one
-//! again.
+//! The ledger of a part of a run: its entries go into a journal, which the ledger of the whole run reads when the parts are
+//! merged.
 //!
-//! All that is written is of one of these kinds, and their order among each other does not matter: sums, what becomes of a
-//! receiver, which only one part knows, and which endpoints have closed, with the times. The row of a session that is opened is
-//! kept by one part; all of them count sessions and endpoints, so that each knows the numbers of its own.
+//! All entries are of one of these kinds, and their order among each other does not matter: sums; the fate of a
+//! receiver, which only one part knows; and which endpoints have closed, with the times. One part keeps the row of a session that is
+//! opened; all parts count sessions and endpoints, so that each knows the numbers of its own.
 
 use super::{Conservation, Ledger};
 use crate::host::EndpointId;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// What has happened since a part began.
 #[derive(Default)]
 pub(super) struct Journal {
-    /// Sessions that have been opened in the whole run, and endpoints of theirs.
+    /// Number of sessions opened in the whole run, and of their endpoints.
     pub(super) opened: (u32, EndpointId),
-    /// Of which sessions the rows are.
+    /// The sessions of the rows.
     pub(super) kept: Vec<u32>,
     pub(super) completed: Vec<(u32, u16, Time)>,
     pub(super) stats: Vec<(u32, Option<u16>, Stats)>,
@@ -25,7 +25,7 @@ pub(super) struct Journal {
     packets: Vec<Packets>,
 }
 
-/// What has become of the packets for, or of, an endpoint.
+/// Fates of the packets for, or of, an endpoint.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Packets {
     pub(super) trimmed: u32,
@@ -58,7 +58,7 @@ impl Ledger {
         }
     }
 
-    /// The next session is opened by other parts of the run; it has so many endpoints.
+    /// Other parts of the run open the next session, which has `endpoints` endpoints.
     pub(in crate::network) fn open_elsewhere(&mut self, endpoints: u32) {
         let Some(journal) = &mut self.journal else { return };
         journal.opened.0 += 1;
@@ -72,7 +72,7 @@ impl Ledger {
         self.rows.pop();
     }
 
-    /// The ledger of a part of the run, as everything is now.
+    /// The ledger of a part of the run, from the current state.
     pub(in crate::network) fn part(&self) -> Self {
         Self {
             specs: Arc::clone(&self.specs),
@@ -88,12 +88,12 @@ impl Ledger {
         }
     }
 
-    /// Of a part: rows of sessions that were opened since it began, and what became of any.
+    /// For a part: the number of rows of sessions opened since it began, and of entries on receivers and endpoints.
     pub(in crate::network) fn journal_len(&self) -> usize {
         self.journal.as_ref().map_or(0, |journal| self.rows.len() + journal.closed.len() + journal.completed.len())
     }
 
-    /// All parts are one again. The multicast groups that are no longer needed, with the times since when.
+    /// Merges all parts. Returns the multicast groups that are no longer needed, and since when.
     pub(in crate::network) fn join(&mut self, mut parts: Vec<Self>) -> Vec<(u32, u64)> {
         self.join_rows(&mut parts);
         let mut closed = Vec::new();

@@ -34,7 +34,7 @@ fn a_run_waits_for_receivers_until_they_are_complete_or_given_up() {
     assert_eq!((ledger.unfinished(), ledger.last_completion()), (1, Some(Time(5))), "the first time counts");
     ledger.dropped(0, 1);
     assert_eq!((ledger.unfinished(), ledger.rows()[0].receivers[1].straggler), (0, Some(Straggler::Dropped)));
-    // What was taken for lost was late.
+    // A receiver counted as lost was only late.
     ledger.completed(0, 1, Time(9));
     assert_eq!((ledger.unfinished(), ledger.rows()[0].receivers[1].straggler), (0, None));
     assert_eq!(ledger.last_completion(), Some(Time(9)));
@@ -47,7 +47,7 @@ fn what_nobody_can_complete_is_unfinished_and_not_waited_for() {
     ledger.lost(0, 1);
     ledger.lost(0, 1);
     assert_eq!((ledger.unfinished(), ledger.waits_for_nothing()), (1, true));
-    // A packet was still on its way.
+    // A packet was still in flight.
     ledger.completed(0, 1, Time(6));
     assert_eq!((ledger.unfinished(), ledger.waits_for_nothing()), (0, true));
 }

@@ -8,13 +8,13 @@ use std::sync::atomic::{
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// How often a thread spins, at most, before it goes to sleep: some tens of microseconds.
+/// How often a thread spins at most before it sleeps: some tens of microseconds.
 const MOST_SPINS: u32 = 1024;
-/// How often it does at least.
+/// How often it spins at least.
 const LEAST_SPINS: u32 = 16;
 
-/// How often a thread spins before it goes to sleep: half as often after it did in vain, twice as often after it did not. Where others
-/// take the cores, who is waited for may not even run, and to spin only keeps it from running.
+/// How often a thread spins before it sleeps: halved after it spun in vain, doubled after it did not. Where other processes
+/// take the cores, the thread that is waited for may not even run, and spinning only keeps it from running.
 pub(super) struct Spins(u32);
 
 impl Spins {
@@ -22,7 +22,7 @@ impl Spins {
         Self(MOST_SPINS)
     }
 
-    /// Spins while something holds; false if it holds on.
+    /// Spins while a condition holds; false if it still holds at the end.
     fn while_true(&mut self, holds: impl Fn() -> bool) -> bool {
         for _ in 0..self.0 {
             if !holds() {
@@ -36,13 +36,13 @@ impl Spins {
     }
 }
 
-/// A barrier: the last thread to come does something for all, then all go on.
+/// A barrier: the last thread to arrive does something for all, then all continue.
 pub(super) struct Barrier {
     threads: u32,
     waiting: AtomicU32,
     /// How often it has opened.
     generation: AtomicU32,
-    /// A thread has panicked: nobody is waited for.
+    /// A thread has panicked: no thread is waited for.
     poisoned: AtomicBool,
     sleepers: Mutex<()>,
     wake: Condvar,
@@ -60,7 +60,7 @@ impl Barrier {
         }
     }
 
-    /// Waits for all others. The last one to come does `last` before anybody goes on. False if one of them never comes.
+    /// Waits for all other threads. The last to arrive runs `last` before any continues. False if one of them never arrives.
     pub(super) fn wait(&self, spins: &mut Spins, last: impl FnOnce()) -> bool {
         let generation = self.generation.load(Acquire);
         let closed = || self.generation.load(Acquire) == generation && !self.poisoned.load(Acquire);

@@ -1,4 +1,4 @@
-//! A run that is divided: its parts, and how all that is theirs gets there and back.
+//! A divided run: its parts, and how their state moves there and back.
 
 use super::super::Network;
 use super::super::Stop;
@@ -14,24 +14,24 @@ use crate::stopwatch::Stopwatch;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Entries of the journals of all parts before the parts are made one: the memory for them is to be bounded, by a share of that of
-/// the whole ledger where that is large, so that the work of joining them is in proportion to what they have to tell.
+/// Total journal entries before the parts are merged. This bounds their memory, by a share of that of
+/// the whole ledger where that is large, so that the work of joining them is in proportion to the number of entries.
 const JOURNAL_MIN: usize = 1 << 17;
 const JOURNAL_SHARE: usize = 2;
 
 /// A run that can be divided.
 pub(super) struct Divided {
     partition: Partition,
-    /// None before it is divided for the first time.
+    /// Empty before the run is divided for the first time.
     parts: Vec<Part>,
     pub(super) division: Division,
 }
 
 impl Divided {
-    /// For so many threads.
+    /// Prepares to divide a run among `threads` threads.
     ///
     /// # Errors
-    /// If the run cannot be divided, or not from its beginning to its end: why.
+    /// If the run can never be divided: why.
     pub(super) fn new(network: &Network, threads: usize) -> Result<Self, &'static str> {
         let Network { fabric, hosts, controllers, .. } = network;
         let obstacles = [
@@ -52,7 +52,7 @@ impl Divided {
         Ok(Self { partition, parts: Vec::new(), division })
     }
 
-    /// The parts, with nothing in them.
+    /// Empty parts.
     fn empty_parts(partition: &Partition, network: &Network) -> Vec<Part> {
         let Network { engine, fabric, hosts, ledger, seed, .. } = network;
         let graph = fabric.graph();
@@ -74,7 +74,7 @@ impl Divided {
         (0..partition.parts).map(part).collect()
     }
 
-    /// What there is to gain and to do if the run is divided until a time.
+    /// Gain and cost of dividing the run until a time.
     pub(super) fn prospect(&self, network: &Network, until: u64) -> Prospect {
         let to_come = &network.ledger.specs()[network.ledger.rows().len()..];
         Prospect {
@@ -88,14 +88,14 @@ impl Divided {
         }
     }
 
-    /// How long a window may be with so many events in a picosecond, for somebody to look at the run every now and then.
+    /// The longest window at `rate` events per picosecond, so that the run can be inspected now and then.
     fn longest_window(&self, rate: f64) -> u64 {
         let often = f64::from(CHUNK) * f64::from(self.partition.parts) / rate;
-        // If nothing is known of the events: infinity, which is the largest number.
+        // If the rate is unknown: infinity, which becomes the largest number.
         self.partition.lookahead.min(often.max(1.0) as u64)
     }
 
-    /// Simulates the parts side by side until a time, with so many events in a picosecond. False if `keep_going` says no.
+    /// Simulates the parts in parallel until a time, at `rate` events per picosecond. False if `keep_going` says no.
     pub(super) fn phase(
         &mut self,
         network: &mut Network,
@@ -165,7 +165,7 @@ impl Divided {
         }
         let closed = self.join(network);
         for (group, since) in closed {
-            // Packets that were on their way to nobody have gone on.
+            // Packets for this group were forwarded after it had ended.
             if network.fabric.group_used(group) >= since {
                 return Err(Undone("a group ends with packets on the way"));
             }
@@ -177,7 +177,7 @@ impl Divided {
         Ok(going)
     }
 
-    /// Gives the parts all that is theirs.
+    /// Moves the run's state to the parts.
     fn scatter(&mut self, network: &mut Network) {
         let Network { engine, fabric, hosts, ledger, .. } = network;
         let part_of = &*self.partition.part_of;
@@ -215,13 +215,13 @@ impl Divided {
             };
             self.parts[usize::from(part_of[node as usize])].engine.wheel.schedule(entity, time);
         }
-        // Its memory is needed by the parts.
+        // The parts need its memory.
         engine.packets = engine.packets.like();
         let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.hosts).collect();
         hosts.scatter(&mut theirs, part_of);
     }
 
-    /// Takes all back but what is in the ledgers.
+    /// Moves all state back, except the ledgers.
     fn gather(&mut self, network: &mut Network) {
         let Network { engine, fabric, hosts, .. } = network;
         let part_of = &*self.partition.part_of;
@@ -235,7 +235,7 @@ impl Divided {
         for part in &mut self.parts {
             engine.wheel.grow(part.engine.wheel.entities());
             for (entity, time) in part.engine.wheel.drain(now) {
-                // Sessions are opened by all.
+                // All parts open sessions.
                 if engine.wheel.due(entity).is_none() {
                     engine.wheel.schedule(entity, time);
                 }
@@ -256,7 +256,7 @@ impl Divided {
         hosts.gather(&mut theirs, part_of);
     }
 
-    /// Makes the ledgers one again. The groups that have ended, and since when nobody needs them.
+    /// Merges the ledgers. Returns the groups that have ended, and since when they are unused.
     fn join(&mut self, network: &mut Network) -> Vec<(u32, u64)> {
         let ledger = &mut network.ledger;
         let theirs = self.parts.iter_mut().map(|part| std::mem::replace(&mut part.ledger, ledger.part())).collect();

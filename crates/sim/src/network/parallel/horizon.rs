@@ -1,4 +1,4 @@
-//! Until when a run can be divided: how far ahead nothing happens that concerns the whole of it.
+//! Until when a run can be divided: how far ahead nothing concerns the whole run.
 
 use super::super::{Network, Stop};
 use crate::workload::Session;
@@ -22,7 +22,7 @@ impl Network {
         }
     }
 
-    /// All sessions that the run waits for have begun: until when it surely does. Hosts cannot have what is missing before their
+    /// If all sessions that the run waits for have begun: until when the run surely continues. Hosts cannot have the missing data before their
     /// links have carried it.
     fn waits_until(&self) -> u64 {
         let graph = self.fabric.graph();
@@ -46,7 +46,7 @@ impl Network {
                 *rate += p.rate().bps().max(graph.links[port / 2].rate.bps());
             }
         }
-        // The first of these packets may be there at once.
+        // The first of these packets may arrive at once.
         let largest = self.ledger.groups().iter().map(|group| group.transport.packet_bytes()).max().unwrap_or(0);
         let time = |(bytes, rate): (u64, u64)| {
             let bits = u128::from(bytes.saturating_sub(largest * 4)) * 8;

@@ -1,12 +1,12 @@
-//! One run on several threads, with the result that it has on one.
+//! One run on several threads, with the same result as on one thread.
 //!
-//! The nodes are [divided](partition) among parts. While nothing happens that concerns the whole run, the parts are simulated side by
-//! side, in [windows]; for all else they are one again, and go on as a run on one thread does: at failures, samples, the last
-//! request, the end. Events are ordered by time, and at the same time by a function of time and entity, so that each part sees its
-//! own in the order in which the whole run would; nothing else decides what happens.
+//! The nodes are [divided](partition) among parts. While nothing happens that concerns the whole run, the parts are simulated in
+//! parallel, in [windows]; for everything else (failures, samples, the last request, the end) they are merged and continue as a run
+//! on one thread does. Events are ordered by time, and at the same time by a function of time and entity, so each part sees its
+//! own events in the order of the whole run; nothing else decides what happens.
 //!
-//! What only the whole run could decide, and what cannot be foreseen, is found when it happens: a run in which an endpoint gives
-//! up, say. Then the run is [undone](Undone), and is to be done anew on one thread.
+//! What only the whole run could decide, and what cannot be foreseen, is detected when it happens: for example that an endpoint gives
+//! up. Then the run is [undone](Undone), and must be repeated on one thread.
 
 mod barrier;
 mod divided;
@@ -21,36 +21,36 @@ use divided::Divided;
 use pace::{Pace, When};
 use std::time::Duration;
 
-/// Something happened that takes the whole run to decide, after it had been divided: what. It has to be done anew, on one thread.
+/// After the run was divided, something happened that takes the whole run to decide: what. The run must be repeated on one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undone(pub &'static str);
 
-/// How a run was divided, and what of it could be.
+/// How a run was divided, and how much of it could be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Division {
-    /// Events of each part.
+    /// Number of events in each part.
     pub events: Vec<u64>,
-    /// Why the run was never divided, if it was not and there were several threads.
+    /// Why the run was never divided, if it was not despite several threads.
     pub whole: Option<&'static str>,
     /// Phases in parts: how often the run was divided.
     pub phases: u64,
-    /// Windows in which the parts were simulated side by side.
+    /// Windows in which the parts were simulated in parallel.
     pub windows: u64,
-    /// Events of the part that had most of them, added up over the windows. All events over this is how many times as fast the
-    /// run can be at best.
+    /// Events of the part with the most events, summed over the windows. The run's total divided by this is the best possible
+    /// speedup.
     pub critical: u64,
     /// The longest window, in picoseconds: the lookahead.
     pub window: u64,
-    /// Time that the threads besides the one that runs the network had processors.
+    /// Processor time of all threads except the one that runs the network.
     pub helpers: Duration,
 }
 
 impl Network {
-    /// Runs as [`run`](Self::run) does, with the same outcome, on so many threads where that is faster. While it does, only the
-    /// [time](Self::now) and the number of [events](Self::events) that `keep_going` sees are those of that moment.
+    /// Runs as [`run`](Self::run) does, with the same outcome, on up to `threads` threads where that is faster. Meanwhile only the
+    /// [time](Self::now) and the number of [events](Self::events) that `keep_going` sees are current.
     ///
     /// # Errors
-    /// If the run has to be done anew with [`run`](Self::run).
+    /// If the run must be repeated with [`run`](Self::run).
     pub fn run_on(
         &mut self,
         threads: usize,
@@ -59,7 +59,7 @@ impl Network {
         self.run_divided(threads, When::Pays, keep_going)
     }
 
-    /// The same, divided whenever that is possible, however slow: for tests.
+    /// The same, but divided whenever possible, however slow: for tests.
     ///
     /// # Errors
     /// As those of [`run_on`](Self::run_on).
@@ -90,7 +90,7 @@ impl Network {
             let (events, now) = (self.events(), self.engine.now);
             if let Some(ending) = self.advance(pace.chunk()) {
                 return match ending {
-                    // When that is found depends on how many events are handled at a time.
+                    // When this is detected depends on how many events are handled at a time.
                     Ending::TooLarge(Needs::Packets, _) => Err(Undone("too many packets")),
                     ending => Ok((ending, divided.division)),
                 };

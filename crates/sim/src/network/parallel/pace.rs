@@ -1,16 +1,16 @@
-//! When a run is divided: where what happens side by side is worth the waiting for each other, and worth dividing the run and making
-//! it whole again.
+//! When a run is divided: where parallel simulation is worth the synchronisation, and the cost of dividing the run and merging
+//! it again.
 
-/// When it is divided.
+/// When a run is divided.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
-    /// Where that is faster.
+    /// Where dividing is faster.
     Pays,
-    /// Whenever it can be.
+    /// Whenever possible.
     Always,
 }
 
-/// Events in a part and window that are worth the waiting for the others.
+/// Events per part and window that are worth waiting for the other parts.
 const EVENTS_PER_WINDOW: f64 = 100.0;
 /// Events of a phase that are worth starting its threads and waiting for the last of them, which took 0.4 ms. A fat-tree of k = 8 with
 /// samples every 50 us, and so phases of 7 500 events, took 1.2 times as long on two threads as on one; with samples every 100 us,
@@ -18,45 +18,45 @@ const EVENTS_PER_WINDOW: f64 = 100.0;
 const EVENTS_PER_PHASE: f64 = 10_000.0;
 /// The same for moving a port to its part and back.
 const EVENTS_PER_PORT: f64 = 2.0;
-/// The same for an endpoint that is open, and for one that has closed, of which nothing but its number is moved.
+/// The same for an open endpoint, and for a closed one, of which only the number is moved.
 const EVENTS_PER_ENDPOINT: f64 = 1.0;
 const EVENTS_PER_NUMBER: f64 = 0.2;
-/// The same for a session that starts: both its ends are made by both of their parts, which is more work than on one thread. 300 000
+/// The same for a session that starts: both its ends are created by both of their parts, which is more work than on one thread. 300 000
 /// sessions of one packet, with 12 events each, took 1.5 times the processor time in two parts; with 30 events, 1.1 times.
 const EVENTS_PER_START: f64 = 20.0;
-/// Events on one thread between two tries to divide the run.
+/// Events on one thread between two attempts to divide the run.
 pub(super) const CHUNK: u32 = 16_384;
 /// Events on one thread after a phase in parts: those at the instant that ended it.
 const FEW: u32 = 64;
-/// So many chunks pass, at most, after the run could not be divided.
+/// Maximum number of chunks to wait after the run could not be divided.
 const BACKOFF: u32 = 64;
 
-/// A phase in parts that may begin now.
+/// A possible phase in parts, starting now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prospect {
     /// How long it lasts, and how long each of its windows, in picoseconds.
     pub(super) span: u64,
     pub(super) window: u64,
     pub(super) parts: u16,
-    /// What is to be moved.
+    /// Ports and open endpoints to be moved.
     pub(super) ports: usize,
     pub(super) open: usize,
-    /// Endpoints that there have been, open or not.
+    /// All endpoints so far, open or closed.
     pub(super) endpoints: usize,
     /// Sessions that will start.
     pub(super) starts: usize,
 }
 
-/// How a run has gone lately, and when it is to be divided.
+/// A run's recent rate of events, and when it is to be divided.
 pub(super) struct Pace {
     when: When,
     /// Events at a time on one thread.
     chunk: u32,
-    /// Events in a picosecond.
+    /// Events per picosecond.
     rate: f64,
-    /// Chunks until the next try.
+    /// Chunks until the next attempt.
     pause: u32,
-    /// How many there will be after the next one that fails: exponential backoff.
+    /// Chunks to wait after the next attempt that fails: exponential backoff.
     backoff: u32,
 }
 
@@ -66,19 +66,19 @@ impl Pace {
         Self { when, chunk, rate: 0.0, pause: 0, backoff: 1 }
     }
 
-    /// Events that are to be handled now, before it is tried again.
+    /// Events to handle now, before the next attempt.
     pub(super) fn chunk(&self) -> u32 {
         self.chunk
     }
 
-    /// Events in a picosecond, lately.
+    /// Recent events per picosecond.
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// So many events have been handled on one thread, in so many picoseconds. Whether it is to be tried to divide the run.
+    /// `events` events have been handled on one thread, in `time` picoseconds. Returns whether to attempt to divide the run.
     pub(super) fn tries_after(&mut self, events: u64, time: u64) -> bool {
-        // Few events say little of the rate.
+        // Few events say little about the rate.
         if self.chunk == CHUNK {
             self.rate = events as f64 / (time as f64).max(1.0);
         }
@@ -102,7 +102,7 @@ impl Pace {
         window >= EVENTS_PER_WINDOW && self.rate * ahead.span as f64 >= cost
     }
 
-    /// A phase in parts had so many events, in so many picoseconds.
+    /// A phase in parts had `events` events, in `time` picoseconds.
     pub(super) fn was_divided(&mut self, events: u64, time: u64) {
         self.rate = events as f64 / (time as f64).max(1.0);
         self.chunk = if self.when == When::Always { 1 } else { FEW };
@@ -123,7 +123,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A fat-tree of k = 8 with links of 10 us: two parts, 128 hosts of which each has one session.
+    /// A fat-tree of k = 8 with links of 10 us: two parts, 128 hosts with one session each.
     const AHEAD: Prospect = Prospect {
         span: 1_000_000_000,
         window: 10_000_000,
@@ -134,7 +134,7 @@ mod tests {
         starts: 0,
     };
 
-    /// Whether it pays with so many events in a microsecond.
+    /// Whether dividing pays with `events_per_us` events in a microsecond.
     fn pays(events_per_us: f64, ahead: Prospect) -> bool {
         let mut pace = Pace::new(When::Pays);
         let us = f64::from(CHUNK) / events_per_us;

@@ -11,11 +11,11 @@ use crate::engine::prefetch::prefetch_lines;
 use crate::engine::wheel::Entity;
 use crate::fabric::graph::PortId;
 
-/// How many ports ahead their memory is asked for when all are looked at.
+/// How many ports ahead memory is prefetched when scanning all ports.
 const AHEAD: usize = 8;
 
-/// A part of a run. It sees the run's packets, timers and pulls; what is for the whole run to decide, the whole run does before
-/// it is divided and after.
+/// A part of a run. It handles the run's packets, timers and pulls; what concerns the whole run is handled before
+/// the run is divided and after.
 pub(super) struct Part {
     pub(super) number: u16,
     pub(super) engine: Engine,
@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub(super) prefetcher: Option<Prefetcher>,
     /// The run's seed.
     pub(super) seed: u64,
-    /// Channels to other parts: its ports that lead there, and to which part each does.
+    /// Channels to other parts: its ports that lead there, each with the part that it leads to.
     pub(super) channels: Vec<(PortId, u16)>,
 }
 
@@ -54,7 +54,7 @@ impl Part {
         debug_assert!(handled, "parts have no other entities");
     }
 
-    /// Opens what is here of every session whose time has come, and schedules the next. All parts do; the event counts once.
+    /// Opens this part's share of every session whose time has come, and schedules the next. All parts do; the event counts once.
     #[cold]
     fn open_sessions(&mut self) {
         let Self { engine, fabric, hosts, ledger, seed, .. } = self;
@@ -76,8 +76,8 @@ impl Part {
         }
     }
 
-    /// Hands over what it has sent, before a time, by links to other parts: `take` gets the packets and to whom they go. Nothing
-    /// new will come from it before the time that is returned.
+    /// Hands over the packets sent before a time by links to other parts: `take` gets the packets and the parts that they go to. The part
+    /// sends nothing new before the time that is returned.
     pub(super) fn send(&mut self, before: u64, mut take: impl FnMut(u16, Message)) -> u64 {
         let Self { engine, fabric, channels, .. } = self;
         let mut next = u64::MAX;

@@ -1,8 +1,8 @@
-//! Which part of a run simulates which node.
+//! Assigns the nodes of a run to parts.
 //!
-//! Hosts stay with the switch that they hang from, and pods together where that divides the hosts evenly: what stays within a part
-//! costs nothing. Every other switch goes to a part with many of its links: of those that have at least half as many as the one with
-//! most, to the one with least to do.
+//! Hosts stay with the switch that they are attached to, and pods stay together where that divides the hosts evenly: traffic within a
+//! part costs nothing. Every other switch goes to a part with many of its links: among the parts with at least half as many of its links
+//! as the part with the most, to the one with the least load.
 
 use crate::fabric::graph::{Graph, NodeId};
 use std::collections::BTreeMap;
@@ -14,20 +14,20 @@ pub(in crate::network) struct Partition {
     pub(in crate::network) part_of: Arc<[u16]>,
     /// How many parts there are.
     pub(in crate::network) parts: u16,
-    /// The least delay of a link between two parts, in picoseconds: how far ahead nothing that one does can reach another.
+    /// The least delay of a link between two parts, in picoseconds: nothing that one part does can reach another sooner.
     pub(in crate::network) lookahead: u64,
 }
 
 const ONE_RACK: &str = "all hosts are in one rack";
 
-/// Nobody's yet.
+/// Not yet assigned to a part.
 const NONE: u16 = u16::MAX;
 
 impl Partition {
-    /// Divides a fabric into as many parts as are asked for and possible.
+    /// Divides a fabric into as many parts as requested and possible.
     ///
     /// # Errors
-    /// If that is one: why.
+    /// If only one part is possible: why.
     pub(in crate::network) fn new(graph: &Graph, parts: usize) -> Result<Self, &'static str> {
         let racks = numbered(&racks(graph));
         let pods =
@@ -39,7 +39,7 @@ impl Partition {
         }
         let (by_pod, by_rack) = (dealt(&pods, parts), dealt(&racks, parts));
         let hosts = if largest(&by_pod, parts) * 10 <= largest(&by_rack, parts) * 11 { by_pod } else { by_rack };
-        // Parts of which the groups are too uneven for all of them to have some.
+        // The groups may be too uneven for all parts to get some.
         let hosts = numbered(&hosts.into_iter().map(u32::from).collect::<Vec<_>>());
         let parts = hosts.iter().max().map_or(0, |&most| most as u16 + 1);
         if parts < 2 {
@@ -56,7 +56,7 @@ impl Partition {
     }
 }
 
-/// The first switch of each host: its number, or of a host without one a number beyond.
+/// The first switch of each host; a host without one gets a number beyond all nodes.
 fn racks(graph: &Graph) -> Vec<u32> {
     let mut racks: Vec<u32> = (0..graph.hosts).map(|h| h + graph.nodes.len() as u32).collect();
     for link in graph.links.iter().rev() {
@@ -79,7 +79,7 @@ fn numbered(groups: &[u32]) -> Vec<u32> {
     groups.iter().map(number).collect()
 }
 
-/// Deals whole groups of hosts to the parts in order, as evenly as that goes.
+/// Assigns whole groups of hosts to the parts in order, as evenly as possible.
 fn dealt(group_of: &[u32], parts: u16) -> Vec<u16> {
     let groups = group_of.iter().max().map_or(0, |&most| most as usize + 1);
     let mut sizes = vec![0_u64; groups];
@@ -110,14 +110,14 @@ fn with_switches(graph: &Graph, hosts: Vec<u16>, parts: u16) -> Vec<u16> {
         neighbours[link.a as usize].push(link.b);
         neighbours[link.b as usize].push(link.a);
     }
-    // Ends of links that each part has.
+    // Number of link ends in each part.
     let mut load = vec![0; usize::from(parts)];
     for (neighbours, part) in neighbours.iter().zip(&part_of).take(graph.hosts as usize) {
         load[usize::from(*part)] += neighbours.len();
     }
     let mut left: Vec<NodeId> = (graph.hosts..graph.nodes.len() as NodeId).collect();
     while !left.is_empty() {
-        // Level by level: those of which some neighbour has its place.
+        // Level by level: switches with a neighbour that is assigned.
         let has_place = |&node: &NodeId| neighbours[node as usize].iter().any(|&n| part_of[n as usize] != NONE);
         let (mut now, later): (Vec<_>, Vec<_>) = left.into_iter().partition(has_place);
         left = later;
@@ -165,7 +165,7 @@ mod tests {
         graph(&TopologyConfig::FatTree(FatTree { k, rate: RATE, delay: DELAY, layers }))
     }
 
-    /// Hosts and switches of each part, and how many links are cut at each level of their lower ends.
+    /// Hosts and switches of each part, and how many links are cut at each level (that of their lower ends).
     fn shape(graph: &Graph, parts: usize) -> (Vec<(usize, usize)>, Vec<usize>) {
         let partition = Partition::new(graph, parts).expect("it can be divided");
         let part = |part: u16| {

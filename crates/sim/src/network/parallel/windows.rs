@@ -1,8 +1,8 @@
-//! The threads of a run: each simulates its part, window after window, and all wait for each other in between.
+//! The threads of a run: each simulates its part, window after window, and all synchronise in between.
 //!
 //! What a part sends to another in a window arrives after it, because the window is no longer than the least delay of the links
-//! between parts (Chandy and Misra 1979; the synchronous form is that of Lubachevsky 1989). So within a window nobody needs to
-//! know anything of the others, and at its end the packets on those links change hands.
+//! between parts (Chandy and Misra 1979; the synchronous form is that of Lubachevsky 1989). So within a window no part needs to
+//! know anything about the others, and at its end the packets on those links change hands.
 
 use super::super::fabric::Message;
 use super::barrier::{Barrier, Spins};
@@ -13,15 +13,15 @@ use std::sync::{Mutex, PoisonError};
 /// What a part reports after each window.
 #[derive(Default)]
 struct Report {
-    /// Nothing new will come from it before this time.
+    /// The part sends nothing new before this time.
     lower_bound: AtomicU64,
-    /// Events since its beginning.
+    /// Events since the part began.
     events: AtomicU64,
     /// Events until the window before.
     events_before: AtomicU64,
-    /// Slots that its packets have needed.
+    /// Slots that the part's packets have needed.
     slots: AtomicUsize,
-    /// Entries of its journal since the run was divided.
+    /// Entries in the part's journal since the run was divided.
     journal_len: AtomicUsize,
 }
 
@@ -29,30 +29,30 @@ struct Report {
 pub(super) struct Windows {
     barrier: Barrier,
     reports: Vec<Report>,
-    /// Packets from part to part (from the one that sends to each of the others), of every other window.
+    /// Packets from part to part (from the sending part to each of the others), for even and odd windows.
     mailboxes: [Vec<Mutex<Vec<Message>>>; 2],
     /// End of the current window.
     end: AtomicU64,
     over: AtomicBool,
-    /// Somebody wants all to come to an end: after this window.
+    /// All parts are to stop after this window.
     stop: AtomicBool,
     limits: Limits,
     /// Windows so far.
     pub(super) count: AtomicU64,
-    /// Events of the part that had most, added up over the windows: what the others wait for.
+    /// Events of the part with the most events, summed over the windows: what the others wait for.
     pub(super) critical: AtomicU64,
     all_events: AtomicU64,
 }
 
-/// How far a phase may go.
+/// Limits of a phase.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// When its last window ends, and the longest window, in picoseconds.
     pub(super) until: u64,
     pub(super) longest: u64,
-    /// Slots that there are for the packets of all.
+    /// Slots available for the packets of all parts.
     pub(super) slots: usize,
-    /// Entries that there may be in the journals of all.
+    /// Maximum number of entries in the journals of all parts.
     pub(super) journal: usize,
 }
 
@@ -73,7 +73,7 @@ impl Windows {
             critical: AtomicU64::new(0),
             all_events: AtomicU64::new(0),
         };
-        // What waits at ports that lead to other parts.
+        // Packets that wait at ports that lead to other parts.
         for part in &mut *parts {
             windows.send(part, 0, now + 1);
         }
@@ -86,7 +86,7 @@ impl Windows {
         self.over.load(Relaxed)
     }
 
-    /// All parts end with this window.
+    /// Stops all parts after this window.
     pub(super) fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
@@ -128,7 +128,7 @@ impl Windows {
         }
     }
 
-    /// A part has come to the end of a window: its packets for others are theirs now.
+    /// A part has reached the end of a window: moves its packets for other parts to those.
     fn send(&self, part: &mut Part, parity: usize, end: u64) {
         let from = usize::from(part.number);
         let mut first = u64::MAX;

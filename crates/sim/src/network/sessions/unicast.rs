@@ -1,4 +1,4 @@
-//! Sessions carried by unicast connections: one-to-many and many-to-one too, of transports that have nothing else.
+//! Sessions carried by unicast connections, including one-to-many and many-to-one of transports that have nothing else.
 
 use super::{Leg, Opening};
 use crate::network::Fallback;
@@ -16,7 +16,7 @@ pub(super) fn connections(fallback: Option<Fallback>, spec: &Session) -> u32 {
     }
 }
 
-/// Where each source sends a part of its own: what each sends, of those that send something.
+/// Where each source sends a part of its own: the sources that send something, and how much.
 fn shares(spec: &Session) -> impl Iterator<Item = (u32, Option<Bytes>)> {
     let n = spec.sources.len() as u64;
     let start = move |size: u64, part: u64| (u128::from(size) * u128::from(part) / u128::from(n)) as u64;
@@ -46,7 +46,7 @@ impl Opening<'_> {
         }
     }
 
-    /// From the source to the first receiver, from there to the next, and so on. Each connection but the first sends what
+    /// Connects the source to the first receiver, that one to the next, and so on. Each connection but the first sends what
     /// has arrived in order at its host, and so begins before the one that feeds it ends (SCDP §V-A, Figure 4b).
     fn open_daisy_chain(&mut self) {
         let (mut from, mut feeder) = (self.spec.sources[0], None);

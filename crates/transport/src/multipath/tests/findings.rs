@@ -1,4 +1,4 @@
-//! What Song's statements come to for whole segments: each of these tests fails if the finding is wrong.
+//! Song's statements applied to whole segments: each of these tests fails if the finding is wrong.
 
 use crate::multipath::Scheduler::{self, Divide, FrontBack, RoundRobin};
 use crate::multipath::pair::{Estimates, Outcome, Path, Transfer, run};
@@ -27,7 +27,7 @@ fn two_paths_have_no_context_switches_whatever_their_rates() {
 fn theorem_4_1_does_not_hold_for_whole_segments() {
     let outcome = transfer(FrontBack, 2, &[(10, 10), (1, 1)], Estimates::Fixed);
     assert_eq!((outcome.finish_time(), outcome.best_finish_time()), (1.0, 0.2));
-    // Where the first path is the faster: twice as fast as the other is a tie, three times is not.
+    // Where the first path is the faster one: at twice the rate of the other there is a tie, at three times there is not.
     for (rate, finish, best) in [(2, 2, 2), (3, 3, 2)] {
         let outcome = transfer(FrontBack, 2, &[(rate, rate), (1, 1)], Estimates::Fixed);
         assert_eq!(
@@ -68,7 +68,7 @@ fn conjecture_4_1_does_not_hold_although_all_rates_are_known_and_constant() {
         "later: one segment, and the first path is not the fastest"
     );
     assert_eq!(known(FrontBack, 4, &[1, 1, 1]), (1, 2.0, 2.0), "a switch: four segments, three paths that are alike");
-    // An algorithm that knows no more does better.
+    // An algorithm with the same knowledge does better.
     assert_eq!(known(FrontBack, 5, &[1, 2, 2, 1]), (1, 1.0, 1.0));
     assert_eq!(known(Divide, 5, &[1, 2, 2, 1]), (0, 1.0, 1.0));
     assert_eq!((known(FrontBack, 4, &[2, 3, 3]).0, known(Divide, 4, &[2, 3, 3]).0), (1, 0));

@@ -1,4 +1,4 @@
-//! Every byte is handed out once, whoever asks when and whatever is believed of the paths.
+//! Every byte is handed out once, whichever path asks whenever, and whatever the estimates of the paths.
 
 use crate::multipath::{Scheduler, Session};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ proptest! {
             let mut steps: VecDeque<Step> = steps.clone().into();
             let mut round = 0;
             loop {
-                // What has been said, and then everyone in turn until nothing is left.
+                // The given requests, and then each path in turn until nothing is left.
                 let step = steps.pop_front().unwrap_or(Step::Take({ round += 1; round }));
                 match step {
                     Step::Estimate(rates) => session.estimate(&rates[..paths]),
@@ -52,7 +52,7 @@ proptest! {
         }
     }
 
-    /// A block of so many segments over two paths takes so many segments: streams that meet make no more.
+    /// A block of `n` segments over two paths takes `n` segments: streams that meet make no more.
     #[test]
     fn two_streams_that_meet_leave_one_short_segment_at_most(asks in proptest::collection::vec(0usize..2, 100), bytes in 1u64..1000) {
         let mut session = Session::new(Scheduler::FrontBack, 2, 10);

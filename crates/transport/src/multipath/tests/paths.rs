@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 struct Path {
     mbps: u64,
     delay: Duration,
-    /// Packets that its queue holds; from half of it on, some are dropped before.
+    /// Packets that its queue holds; from half full, some packets are dropped early.
     queue: u64,
     dies: Time,
 }
@@ -32,7 +32,7 @@ struct World {
     ends: Vec<[Connection; 2]>,
     completed: Vec<Option<Time>>,
     failed: bool,
-    /// What arrives when, in order of time and then of sending.
+    /// Arrivals, in order of time and then of sending.
     wire: BTreeMap<(Time, u64), (usize, usize, Transmit<Header>)>,
     sent: u64,
     /// Data packets by connection and subflow.
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Until nothing is left to happen, or that time.
+    /// Runs until nothing is left to happen, or until that time.
     fn run(&mut self, end: Time) {
         for c in 0..self.ends.len() {
             self.drain(c, 0);
@@ -213,7 +213,7 @@ fn mptcp_survives_the_loss_of_its_first_subflow() {
     assert!(world.completed[0].is_some() && !world.failed);
 }
 
-/// The dissertation has no reinjection: what was given to a path waits for it.
+/// The dissertation has no reinjection: data given to a path waits for that path.
 #[test]
 fn front_back_waits_for_a_path_that_dies() {
     let tcp = TcpConfig { retries: 3, ..wide() };
@@ -223,7 +223,7 @@ fn front_back_waits_for_a_path_that_dies() {
     assert!(world.completed[0].is_none() && world.failed);
 }
 
-/// With a receive window of the connection that is full, nothing moves before what the dead path had is sent on the other: after a
+/// With the connection's receive window full, nothing moves before the dead path's data is sent on the other: after a
 /// timeout, or at once.
 #[test]
 fn a_dead_path_fills_the_window_for_one_timeout_unless_it_is_opened_before() {

@@ -1,4 +1,4 @@
-//! What the connections of one transfer have to know of each other, and what happens between two packets.
+//! What the connections of one transfer have to know about each other, and what happens between two packets.
 
 use super::transfer::{END, front_back, mptcp, pair, tcp};
 use crate::endpoint::{Arrival, Endpoint};
@@ -34,7 +34,7 @@ fn priorities_go_by_the_whole_transfer() {
     }
 }
 
-/// A repeated segment whose bytes belong apart is two packets; the second is needed no more if an ACK of both comes first.
+/// A repeated segment whose bytes belong in two places is two packets; the second is no longer needed if an ACK of both arrives first.
 #[test]
 fn an_ack_may_come_between_the_parts_of_a_segment() {
     let tcp = TcpConfig { handshake: false, initial_window: 10, ..tcp() };
@@ -56,7 +56,7 @@ fn an_ack_may_come_between_the_parts_of_a_segment() {
     }
 }
 
-/// A connection to which no data is handed out ends its handshake, too: its receiver does not repeat its SYN-ACK.
+/// A connection that gets no data also completes its handshake: its receiver does not repeat its SYN-ACK.
 #[test]
 fn a_subflow_without_data_ends_its_handshake() {
     let min_rtt = mptcp(2, MptcpScheduler::MinRtt, SubflowControl::Lia, &tcp());

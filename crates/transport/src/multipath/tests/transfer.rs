@@ -83,7 +83,7 @@ fn one_front_back_subflow_is_tcp() {
                 let hash = (n + 1).wrapping_mul(seed * 2 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
                 if hash.is_multiple_of(if sack { 80 } else { 25 }) { Fate::Drop } else { Fate::Deliver }
             };
-            // A short last segment waits for the room of a full one here, and for its own there.
+            // A short last segment waits for room for a full one here, and for its own size there.
             let bytes = (140 + seed) * 1460;
             let mut plain = Pair::new(
                 vec![tcp::Connection::connect(&config, Some(bytes), Time::ZERO), tcp::Connection::listen(&config)],
@@ -202,7 +202,7 @@ proptest! {
     }
 }
 
-/// Go-back-N makes full segments of what were short ones: where their bytes belong in several places, each place has its packet.
+/// Go-back-N makes full segments of formerly short ones: where their bytes belong in several places, each place has its own packet.
 #[test]
 fn a_segment_whose_bytes_belong_apart_is_several_packets() {
     let config = front_back(2, Scheduler::FrontBack, &tcp());

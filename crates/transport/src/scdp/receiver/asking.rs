@@ -1,4 +1,4 @@
-//! What a receiver asks for: pulls, pulls repeated after silence, and the word that everything is there.
+//! What a receiver sends: pulls, pulls repeated after silence, and the message that it has the whole object.
 
 use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver, Word};
 use crate::scdp::block::Block;
@@ -22,7 +22,7 @@ impl Receiver {
         }
     }
 
-    /// Whether one more symbol is all that the session waits for: the pull for it has the flag *fin* (Algorithm 2,
+    /// Whether the session waits for just one more symbol: the pull for it has the flag *fin* (Algorithm 2,
     /// line 29).
     fn lacks_one(&self, index: usize) -> bool {
         self.future == 0
@@ -36,7 +36,7 @@ impl Receiver {
         self.future > 0 && self.blocks.len() < LIVE_BLOCKS && !self.is_full()
     }
 
-    /// How many pulls could be sent, the next of them now; 0 if none can.
+    /// How many pulls could be sent, starting now; 0 if none can.
     #[inline]
     pub(super) fn pulls_wanted(&self) -> u32 {
         if self.credits == 0 || self.over() {
@@ -81,7 +81,7 @@ impl Receiver {
         Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
     }
 
-    /// What does not wait for the host's pull queue.
+    /// The next packet that does not wait for the host's pull queue.
     pub(super) fn next_at_once(&mut self) -> Option<Transmit<Header>> {
         for lane in 0..self.lanes.len() {
             if let Some(word) = self.lanes[lane].word_due.take() {
@@ -109,10 +109,10 @@ impl Receiver {
         waits.then(|| lane.last_arrival + lane.timer.timeout(self.config.pull_timeout))
     }
 
-    /// A symbol came that is of no use. If nothing is asked of its sender now, it may have been sent to learn whether anybody
-    /// is still there. Where silence is only counted in timeouts, of which there are very many, that is left unsaid, unless the
-    /// application may be slow to take blocks. Who is asked `outright`, since the symbol shows the options, answers even if it waits for what it has
-    /// asked for: others of its group may have to come that far.
+    /// A useless symbol arrived. If nothing is requested from its sender now, the symbol may be a probe. Where silence is only counted
+    /// in timeouts, of which very many are allowed, no answer is needed, unless the application may be slow to take blocks. `outright`:
+    /// the symbol carries the options, as probes do. Then the receiver answers even while it waits for symbols that it
+    /// has requested: other receivers of its group may have to catch up first.
     pub(super) fn answer_probe(&mut self, lane: u32, outright: bool) {
         let l = &mut self.lanes[lane as usize];
         let asked = self.config.give_up_after.is_some() || self.untaken.is_some();
@@ -121,7 +121,7 @@ impl Receiver {
         }
     }
 
-    /// When the session fails if nothing comes: of several senders each may have been silent for so long.
+    /// When the session fails if nothing arrives: with several senders, each may be silent for that long.
     pub(super) fn give_up_at(&self) -> Option<Time> {
         let bound = self.config.give_up_after.filter(|_| !self.over())?;
         let since = if self.session.is_none() {
@@ -144,7 +144,7 @@ impl Receiver {
         l.window.on_timeout(l.timeouts);
         (l.last_arrival, l.retry_due) = (now, true);
         if others && l.timeouts > LEFT_OUT_AFTER {
-            // The others do its share. If it speaks again, it has its window back.
+            // The other senders do its share. If it sends again, it gets its window back.
             l.retry_due = false;
             for index in 0..self.blocks.len() {
                 self.write_off(index, lane as u32);
@@ -157,8 +157,8 @@ impl Receiver {
         self.make_room(lane as u32);
     }
 
-    /// A window that has shrunk may be taken up by later blocks alone, which in a group may wait for receivers that wait for
-    /// this one's first block: some of them are given up for it.
+    /// After a window has shrunk, symbols of later blocks may fill it, and in a group those may wait for receivers that wait for
+    /// this receiver's first block: some of these symbols are written off to make room for it.
     fn make_room(&mut self, lane: u32) {
         let waits = self
             .blocks

@@ -1,22 +1,22 @@
-//! Blocks that the application checks, which may know hashes of theirs: what is wrong is thrown away and fetched again, of one sender alone.
+//! Blocks that the application checks, for instance against hashes: a wrong block is discarded and fetched again, from one sender alone.
 //!
-//! Symbols that have arrived once are not asked for again. Since a sender's stream of symbols does not end, each can send a block by itself:
-//! K symbols that come after all it has sent. If it is wrong then, too, it is known who sends wrong symbols.
+//! Symbols that have arrived once are not requested again. Since a sender's stream of symbols does not end, each sender can send a
+//! block by itself: K symbols after all those it has already sent. If the block is still wrong, its sender is known to send wrong symbols.
 //!
-//! With one sender there is nobody else to ask: what is wrong ends the session. So its blocks are done with when they are complete; others of its
-//! group that lack some may need symbols that only leave if nobody waits for anything else. But of those not checked there are not many.
+//! With one sender there is no other to ask: a wrong block ends the session. So its blocks are released when they are complete; other
+//! receivers of its group that lack some may need symbols that only leave if no receiver waits for anything else. But few blocks are unchecked.
 
 use super::{Receiver, Session};
 use crate::scdp::block::Block;
 use crate::{Peer, Time};
 
-/// Blocks of a single sender that are complete and not yet checked, before no other is begun.
+/// Complete but unchecked blocks of a single sender before no other is begun.
 const UNCHECKED: usize = 32;
 
 impl Receiver {
-    /// The same, where the application finds out whether blocks are right, and tells with [`confirm`](Self::confirm) or
-    /// [`reject`](Self::reject). Until then those of several senders count among the blocks that are under way; with one sender there may be some more
-    /// of them, and a wrong one cannot be had again.
+    /// The same, where the application checks blocks, and reports with [`confirm`](Self::confirm) or [`reject`](Self::reject). Until then
+    /// blocks of several senders count as in progress; with one sender some more blocks may be unchecked, and a wrong one cannot be
+    /// fetched again.
     #[must_use]
     pub fn with_checks(mut self) -> Self {
         self.checks = true;
@@ -26,12 +26,12 @@ impl Receiver {
         self
     }
 
-    /// Whether a block may be fetched again, and is kept in mind until it is known to be right.
+    /// Whether a block may be fetched again, and is kept until it is confirmed.
     pub(super) fn may_fetch_again(&self) -> bool {
         self.checks && self.lanes.len() > 1
     }
 
-    /// Where a complete block is that was neither confirmed nor rejected.
+    /// The index of a complete block that was neither confirmed nor rejected.
     fn unchecked(&self, block: u32) -> Option<(usize, Session)> {
         let index = block.checked_sub(self.base)? as usize;
         let waits = self.blocks.get(index).is_some_and(|block| block.is_complete() && !block.is_confirmed());
@@ -51,7 +51,7 @@ impl Receiver {
         self.advance(now, session);
     }
 
-    /// A complete block is wrong: it is fetched again, of one sender alone.
+    /// A complete block is wrong: it is fetched again, from `sender` alone.
     pub fn reject(&mut self, now: Time, block: u32, sender: Peer) {
         if let Some((index, _)) = self.unchecked(block)
             && self.may_fetch_again()
@@ -61,7 +61,7 @@ impl Receiver {
         }
     }
 
-    /// The sender whose symbols alone a block is made of.
+    /// The only sender whose symbols a block is made of, if there is just one.
     pub fn sole_sender(&self, block: u32) -> Option<Peer> {
         if self.lanes.len() == 1 {
             return Some(0);
@@ -70,7 +70,7 @@ impl Receiver {
         self.blocks.get(index)?.sole().map(|lane| lane as Peer)
     }
 
-    /// A sender that answers: of those that have withheld the fewest blocks, in turn, the one after `last`.
+    /// The sender to ask next: among those that answer and have withheld the fewest blocks, the next in turn after `last`.
     pub fn another_sender(&self, last: Peer) -> Option<Peer> {
         let (count, last) = (self.lanes.len(), usize::from(last));
         let in_turn = (last + 1..count).chain(0..count.min(last + 1));
@@ -78,7 +78,7 @@ impl Receiver {
         answering.min_by_key(|&lane| self.lanes[lane].withheld).map(|lane| lane as Peer)
     }
 
-    /// A sender has sent what is wrong: nothing of it is taken any more. Blocks that are not complete and have symbols of it begin anew.
+    /// A sender has sent wrong symbols: none of its symbols are accepted any more. Incomplete blocks with symbols from it restart.
     pub fn exclude(&mut self, now: Time, sender: Peer) {
         let (lane, index) = (u32::from(sender), usize::from(sender));
         if self.lanes.get(index).is_none_or(|lane| lane.excluded) {
@@ -86,7 +86,7 @@ impl Receiver {
         }
         self.lanes[index].excluded = true;
         if !self.lanes.iter().any(|lane| self.in_touch(lane)) {
-            // Those that were left out as they were silent are all that there is.
+            // Only senders that were left out for being silent remain.
             self.lanes.iter_mut().for_each(|lane| lane.timeouts = 0);
         }
         (self.lanes[index].retry_due, self.lanes[index].word_due) = (false, None);
@@ -100,7 +100,7 @@ impl Receiver {
         self.pass_on_blocks_of(now, lane);
     }
 
-    /// Blocks that were asked of one sender alone are asked of another.
+    /// Blocks that were requested from one sender alone are requested from another.
     pub(super) fn pass_on_blocks_of(&mut self, now: Time, lane: u32) {
         let waits = |block: &Block| !block.is_complete() && block.sole() == Some(lane);
         for index in 0..self.blocks.len() {
@@ -111,7 +111,7 @@ impl Receiver {
         }
     }
 
-    /// A block begins anew.
+    /// A block restarts.
     pub(super) fn restart(&mut self, now: Time, index: usize, sole: Option<u32>) {
         let overhead = self.config.overhead;
         for lane in 0..self.lanes.len() as u32 {

@@ -1,9 +1,9 @@
 //! Which sender the next pull goes to, and for which block (many-to-one, SCDP §IV-E).
 //!
 //! Every sender holds a share of each block's source symbols, and can send repair symbols instead. A block whose source
-//! symbols all arrive needs no decoding (§IV-G), so these come first: the sender that is furthest behind is asked next,
-//! and one that has given its share of a block goes on to the next block while the others catch up. One that is more
-//! than two windows ahead of another does not wait any longer: its repair symbols replace what the slow one holds.
+//! symbols all arrive needs no decoding (§IV-G), so source symbols are preferred: the sender that is furthest behind is asked next,
+//! and a sender that has sent its share of a block moves on to the next block while the others catch up. A sender that is more
+//! than two windows ahead of another waits no longer: its repair symbols replace the slow sender's source symbols.
 
 use super::{Lane, Receiver, Session};
 use crate::scdp::block::Block;
@@ -22,7 +22,7 @@ impl Receiver {
         lane.credits > 0 && self.in_touch(lane)
     }
 
-    /// The sender of the next pull, and the index of its block: that of the first one not begun may be among them. `None`
+    /// The sender of the next pull, and the index of its block, which may be the first one not begun. `None`
     /// if there is nothing to ask for now.
     #[inline]
     pub(super) fn choose(&self, session: Session) -> Option<(usize, usize)> {
@@ -62,26 +62,26 @@ impl Receiver {
         (start..n).chain(0..start)
     }
 
-    /// Of the senders in use that have source symbols of a block left, the one that was asked for the fewest; in turn where
+    /// Among the senders in use with source symbols of a block left, the one that was asked for the fewest; in turn where
     /// several were.
     fn furthest_behind(&self, session: Session, index: usize) -> Option<usize> {
         let can = |&lane: &usize| self.in_use(&self.lanes[lane]) && self.holds(session, index, lane);
         self.in_turn().filter(can).min_by_key(|&lane| self.asked(index, lane))
     }
 
-    /// Whether a sender has source symbols of a block that it was not asked for.
+    /// Whether a sender has source symbols of a block that have not been requested from it.
     fn holds(&self, session: Session, index: usize, lane: usize) -> bool {
         let k = session.layout.source_symbols(self.base + index as u32);
         self.asked(index, lane) < lane_source(k, lane as u32, session.lanes)
     }
 
-    /// Symbols of a block that a sender was asked for.
+    /// Symbols of a block that were requested from a sender.
     fn asked(&self, index: usize, lane: usize) -> u32 {
         self.blocks.get(index).map_or(0, |b| b.lane(lane as u32).requested)
     }
 
-    /// Whether `lane` leaves a block to those that hold the rest of its source symbols: nothing of it was lost, they
-    /// answer, and they are not too far behind.
+    /// Whether `lane` leaves a block to the senders that hold the rest of its source symbols: no symbol of the block was lost, those
+    /// senders answer, and they are not too far behind.
     fn is_awaited(&self, session: Session, index: usize, lane: usize) -> bool {
         let asked = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
         let reach = asked(lane).saturating_sub(2 * self.lanes[lane].window.symbols());

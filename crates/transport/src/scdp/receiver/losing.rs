@@ -1,11 +1,11 @@
-//! What a receiver takes for lost, so that its window is never held by what will not come.
+//! What a receiver counts as lost, so that symbols that will never arrive do not hold its window.
 
 use super::Receiver;
 use crate::scdp::block::Block;
 use crate::scdp::layout::lane_source;
 
 impl Receiver {
-    /// Something has arrived of the window, or it answers a repeated pull.
+    /// A symbol or header of the window has arrived, or the answer to a repeated pull.
     #[inline]
     pub(super) fn account(&mut self, index: usize, lane: u32, j: u32, trimmed: bool) {
         let was_coming = self.change(index, |b| !b.extend(lane, j) && b.arrived(lane));
@@ -15,14 +15,14 @@ impl Receiver {
         // A header may have overtaken the symbols before it.
         if self.lanes[lane as usize].retried && !trimmed && self.blocks[index].confirms_loss(lane, j) {
             self.lanes[lane as usize].retried = false;
-            // The sender had emitted all that was asked for before the repetition: of that, nothing is on its way.
+            // The sender had emitted all that was requested before the repetition: nothing of that is in flight.
             for index in 0..self.blocks.len() {
                 self.lose(index, lane, |b| b.confirm_loss(lane));
             }
         }
     }
 
-    /// Gives symbols up, which `lost` counts.
+    /// Gives up the symbols that `lost` counts.
     #[inline]
     fn lose(&mut self, index: usize, lane: u32, lost: impl FnOnce(&mut Block) -> u32) {
         let overhead = self.config.overhead;
@@ -41,7 +41,7 @@ impl Receiver {
         self.lose(index, lane, |b| b.write_off(lane));
     }
 
-    /// The `j`-th symbol of a lane has arrived whole in this block: what should have come long before is lost.
+    /// The `j`-th symbol of a lane has arrived whole in this block: what should have arrived long before is lost.
     #[inline]
     pub(super) fn find_gaps(&mut self, index: usize, lane: u32, j: u32, lanes: u32) {
         let tolerance = self.config.reorder_tolerance;
@@ -52,8 +52,8 @@ impl Receiver {
         if index == 0 || j >= lane_source(self.blocks[index].source_symbols(), lane, lanes) {
             return;
         }
-        // Source symbols of earlier blocks were emitted before those of this one. So were their repair symbols, if they
-        // were asked for before.
+        // Source symbols of earlier blocks were emitted before those of this one, and so were their repair symbols, if those
+        // were requested before.
         let (mut ahead, asked) = (j, self.blocks[index].lane(lane).first_asked + u64::from(j));
         for earlier in (0..index).rev() {
             let source = lane_source(self.blocks[earlier].source_symbols(), lane, lanes);

@@ -1,20 +1,20 @@
 //! The retransmission timer of a receiver: when it repeats a pull.
 //!
 //! Round trips are measured: the time from a pull to the symbol that it asks for, whole or trimmed. One pull is timed at
-//! a time, and none across a timeout (Karn's algorithm, RFC 6298 §3); until one is measured the pause stays doubled. So a
+//! a time, and none across a timeout (Karn's algorithm, RFC 6298 §3); until a round trip is measured, the timeout stays doubled. So a
 //! path of slow links costs a few needless repetitions at first and none later. In one-to-many a round trip includes the
-//! wait for the others, but never one that was longer than this receiver's own pause: receivers do not make each other
-//! wait ever longer.
+//! wait for the others, but never a wait longer than this receiver's own timeout: receivers do not make each other
+//! wait longer and longer.
 
 use super::{LIVE_BLOCKS, back_off};
 use crate::round_trip::RoundTrip;
 use crate::{Duration, Time};
 
-/// A timed symbol that this many symbols have overtaken is taken for lost, and another pull is timed.
+/// A timed symbol counts as lost once this many symbols have overtaken it, and another pull is timed.
 const OVERTAKEN: u32 = 64;
 
-/// Round trips are not believed beyond this many times the configured timeout: a session that stood still for long, as
-/// others had the link, shall not wait for that long.
+/// Round trips are capped at this many times the configured timeout: a session that stood still for long, because
+/// others had the link, must not wait for that long.
 const MOST_MINIMA: u64 = 100;
 
 /// A pull whose answer is awaited.
@@ -26,7 +26,7 @@ struct Timed {
     at: Time,
 }
 
-/// What a receiver knows of the pace of a lane.
+/// What a receiver knows about the pace of a lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RetransmissionTimer {
     round_trip: RoundTrip,
@@ -49,7 +49,7 @@ impl RetransmissionTimer {
     pub(super) fn on_symbol(&mut self, now: Time, block: u32, index: u32, minimum: Duration) {
         let Some(timed) = self.timed else { return };
         if timed.block - block.min(timed.block) > LIVE_BLOCKS as u32 {
-            // Others of the group have less from an earlier session: the wait for them says nothing of the path.
+            // Other receivers of the group have less from an earlier session: the wait for them says nothing about the path.
             self.timed = None;
             return;
         }
@@ -65,14 +65,14 @@ impl RetransmissionTimer {
         self.timed = None;
     }
 
-    /// Nothing came for too long, and a pull is repeated.
+    /// Nothing arrived for too long, and a pull is repeated.
     pub(super) fn on_timeout(&mut self) {
         self.doublings += 1;
         self.timed = None;
     }
 
-    /// How long to wait. Doubled as long as a back-off from the minimum would be: in a group, a round trip includes the
-    /// wait for the other receivers, and if those could double it, too, all would come to wait for each other for ever longer.
+    /// How long to wait. Doubling stops where a back-off from the minimum would: in a group, a round trip includes the
+    /// wait for the other receivers, and if those could double it, too, all would wait for each other longer and longer.
     #[inline]
     pub(super) fn timeout(&self, minimum: Duration) -> Duration {
         let measured = self.round_trip.timeout(minimum);

@@ -1,8 +1,8 @@
-//! How many symbols of a lane may be on their way.
+//! How many symbols of a lane may be in flight.
 //!
-//! By default as many as the sender pushed at first, for ever: SCDP is made for switches that trim. Where they drop, a receiver
-//! may find the window by what it sees ([`bbr`]). It is told what it asks for, what comes and what it takes for lost, and
-//! answers with the window of now; when that shrinks, fewer symbols are asked for than come until it holds.
+//! By default as many as the sender pushed at first, forever: SCDP is made for switches that trim. Where switches drop, a receiver
+//! may find the window from what it observes ([`bbr`]). The window is told what is requested, what arrives and what counts as lost,
+//! and returns its current size. When it shrinks, fewer symbols are requested than arrive until it holds.
 
 use crate::scdp::config::{ScdpConfig, WindowControl};
 use crate::{Duration, Time};
@@ -15,7 +15,7 @@ mod ceiling;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Whole,
-    /// With the congestion-experienced mark.
+    /// With the congestion-experienced (CE) mark.
     Marked,
     Trimmed,
 }
@@ -28,8 +28,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// `initial`: symbols that the sender pushes unasked. `seed`: of what it draws by lot. Of several senders, the window of each also says how far
-    /// the others may get ahead of it, so that batches would make them wait for a slow one.
+    /// `initial`: symbols that the sender pushes unasked. `seed`: for random draws. With several senders, the window of each also limits how
+    /// far the others may get ahead of it, so batches are ignored: they would make the others wait for a slow sender.
     pub(super) fn new(initial: u32, config: &ScdpConfig, lanes: u32, seed: u64) -> Self {
         let batch = if lanes == 1 { config.host_batch } else { 1 };
         let bbr = match config.window_control {
@@ -39,7 +39,7 @@ impl Window {
         Self { symbols: initial, bbr }
     }
 
-    /// Symbols that may be on their way.
+    /// Symbols that may be in flight.
     #[inline]
     pub(super) fn symbols(&self) -> u32 {
         self.symbols
@@ -59,31 +59,31 @@ impl Window {
         }
     }
 
-    /// The `index`-th symbol of the lane in a block is asked for, while so many are on their way.
+    /// The `index`-th symbol of the lane in a block is requested, with `on_their_way` symbols in flight.
     #[inline]
     pub(super) fn on_pull(&mut self, now: Time, block: u32, index: u32, on_their_way: u32) {
         self.tell(|bbr| bbr.on_pull(now, block, index, on_their_way));
     }
 
-    /// The `index`-th symbol of the lane in a block has arrived, while so many were on their way.
+    /// The `index`-th symbol of the lane in a block has arrived, with `on_their_way` symbols in flight.
     #[inline]
     pub(super) fn on_symbol(&mut self, now: Time, block: u32, index: u32, seen: Seen, on_their_way: u32) {
         self.tell(|bbr| bbr.on_symbol(now, block, index, seen, on_their_way));
     }
 
-    /// So many symbols are taken for lost.
+    /// `count` symbols are counted as lost.
     #[inline]
     pub(super) fn on_lost(&mut self, count: u32) {
         self.tell(|bbr| bbr.on_lost(count));
     }
 
-    /// More could be asked for than there is to ask for.
+    /// The window allows more requests than there are symbols to request.
     #[inline]
     pub(super) fn on_limited(&mut self) {
         self.tell(Bbr::on_limited);
     }
 
-    /// Nothing came for too long, for the n-th time in a row.
+    /// Nothing arrived for too long, for the `timeouts`-th time in a row.
     pub(super) fn on_timeout(&mut self, timeouts: u32) {
         self.tell(|bbr| bbr.on_timeout(timeouts));
     }

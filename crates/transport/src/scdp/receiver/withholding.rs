@@ -1,19 +1,20 @@
-//! A block that is asked of one sender alone must come from it in time: the others have it, too.
+//! A block that is requested from one sender alone must arrive in time: the other senders have it, too.
 //!
-//! In the end all blocks wait for the first that is not complete. A sender that is never silent, since it sends headers alone or a symbol now and then, would stop the
-//! session for ever. So it has several times the time that the block should take; then another is asked, one that has let the receiver wait the
-//! fewest times. Each time the time doubles, so that a sender that is just slow is waited for if there is no better one.
+//! Eventually all blocks wait for the first that is not complete. A sender that is never silent, because it sends only headers, or
+//! a symbol now and then, could stall the session forever. So it gets several times the time that the block should take; then the
+//! block is requested from another sender, one that has withheld the fewest blocks. The time doubles with each block that a sender
+//! has withheld, so that a sender that is merely slow is waited for if there is no better one.
 
 use super::Receiver;
 use crate::{Peer, Time};
 
-/// Round trips for a block, beside twice those that its symbols take with that window.
+/// Round trips for a block, besides twice those that its symbols take with the sender's window.
 const ROUND_TRIPS: u32 = 8;
-/// Doublings at most.
+/// Maximum number of doublings.
 const DOUBLINGS: u32 = 10;
 
 impl Receiver {
-    /// Blocks are complete, or asked for anew.
+    /// Blocks have completed, or are requested anew.
     #[inline]
     pub(super) fn watch(&mut self, now: Time) {
         if !self.may_fetch_again() {
@@ -25,7 +26,7 @@ impl Receiver {
         }
     }
 
-    /// The sender that alone is asked for the first block that is not complete, and when it has let the receiver wait for too long.
+    /// The only sender that the first incomplete block is requested from, and when that sender has taken too long.
     fn deadline_of_sole_sender(&self) -> Option<(usize, Time)> {
         let (block, since) = self.awaited;
         let first = self.blocks.get(block.checked_sub(self.base)? as usize);
@@ -33,23 +34,23 @@ impl Receiver {
         let sole = first.sole()? as usize;
         let lane = &self.lanes[sole];
         let rounds = ROUND_TRIPS + 2 * (first.source_symbols() / lane.window.symbols().max(1));
-        // Of the fastest: a sender must not win time by answering late.
+        // The fastest sender's timeout: a sender must not gain time by answering late.
         let answering = self.lanes.iter().filter(|lane| self.in_touch(lane));
         let round = answering.map(|lane| lane.timer.timeout(self.config.pull_timeout)).min()?;
         Some((sole, since + round * (u64::from(rounds) << lane.withheld.min(DOUBLINGS))))
     }
 
-    /// When a block may have to be asked of another.
+    /// When a block may have to be requested from another sender.
     pub(super) fn withheld_at(&self) -> Option<Time> {
         self.deadline_of_sole_sender().map(|(_, at)| at)
     }
 
-    /// A sender that did not send in time what it alone was asked for, so that another was asked. Each is told once.
+    /// A sender that did not send a block requested from it alone in time, so that it was requested from another. Each is returned once.
     pub fn take_withholding(&mut self) -> Option<Peer> {
         self.withholding.pop()
     }
 
-    /// The block is asked of another, and all that its sender is asked for alone, if it does not come.
+    /// Requests a block that is overdue from another sender, with all other blocks requested from its sender alone.
     pub(super) fn pass_on_what_is_withheld(&mut self, now: Time) {
         let Some((sole, _)) = self.deadline_of_sole_sender().filter(|(_, at)| *at <= now) else { return };
         self.lanes[sole].withheld += 1;
@@ -58,7 +59,7 @@ impl Receiver {
             if self.lanes[sole].withheld == 1 {
                 self.withholding.push(sole as Peer);
             }
-            // So it may be with all that it is asked for.
+            // The same may hold for all blocks requested from it.
             self.pass_on_blocks_of(now, sole as u32);
         }
     }

@@ -1,8 +1,8 @@
 //! Receivers that have left the group: those with a session of their own, those given up, and those lost.
 //!
-//! A receiver is detached by *forking* the sender. What was emitted to the group until then the receiver has asked for,
-//! for nothing leaves that it has not asked for; so the fork goes on exactly where the group is, for one receiver only,
-//! and neither sends it anything twice.
+//! A receiver is detached by *forking* the sender. The receiver has asked for all that was emitted to the group until then,
+//! for no symbol leaves before every receiver has asked for it. So the fork resumes exactly where the group is, for one receiver
+//! only, and neither the fork nor the group sends it anything twice.
 
 use super::{Due, Member, Sender};
 use crate::scdp::header::{Header, Mode, Options};
@@ -13,18 +13,18 @@ use std::collections::VecDeque;
 /// What a one-to-many sender keeps when it does not just wait for stragglers, or has lost a receiver.
 #[derive(Debug)]
 pub(super) struct Apart {
-    /// `None`: nobody is judged, all that answer are waited for.
+    /// `None`: no receiver is judged; all that answer are waited for.
     watch: Option<Watch>,
     /// See [`Sender::quorum`].
     quorum: Option<usize>,
     detached: Vec<(Peer, Sender)>,
-    /// Receivers given up, and whether they are still to be told.
+    /// Receivers given up, and whether each is still to be told.
     dropped: Vec<(Peer, bool)>,
-    /// Until when receivers that were given up are told so if they ask.
+    /// Until when receivers that were given up are told so if they send a pull.
     until: Option<Time>,
-    /// Counters of detached senders that are no more.
+    /// Counters of detached senders that have closed.
     stats: Stats,
-    /// How far each receiver is; kept for its memory.
+    /// How far each receiver is; kept to reuse its memory.
     reached: Vec<u32>,
 }
 
@@ -74,7 +74,7 @@ impl Apart {
         })
     }
 
-    /// The same, of the detached senders in turn.
+    /// As [`poll_transmit`](Self::poll_transmit), but the detached senders take turns.
     fn poll_in_turn(&mut self, now: Time, departure: Time, header_size: u32) -> Option<Transmit<Header>> {
         let transmit = self.poll_transmit(now, departure, header_size)?;
         if let Some(at) = self.detached.iter().position(|(peer, _)| *peer == transmit.to) {
@@ -98,21 +98,22 @@ fn added(a: Stats, b: Stats) -> Stats {
     }
 }
 
-/// The `n`-th largest of some numbers, from 1 on. In time linear in their number: each pull of a receiver asks.
+/// The `n`-th largest number, `n` from 1. Linear time, as it runs for each pull of a receiver.
 fn largest(numbers: &mut [u32], n: usize) -> Option<u32> {
     let place = numbers.len().checked_sub(n).filter(|_| n > 0)?;
     Some(*numbers.select_nth_unstable(place).1)
 }
 
 impl Sender {
-    /// What leaves for receivers outside the group, which [`poll_transmit`](crate::Endpoint::poll_transmit) tells only when there is nothing for the group. For drivers that
-    /// let a packet leave now and then: a group may take all that, and those outside would get nothing.
+    /// The next packet for receivers outside the group. [`poll_transmit`](crate::Endpoint::poll_transmit) returns such packets only when
+    /// there is nothing for the group. For drivers that send packets at a limited rate: the group could use up the whole rate, and
+    /// receivers outside it would get nothing.
     pub fn poll_apart(&mut self, now: Time) -> Option<Transmit<Header>> {
         let apart = self.apart.as_mut().filter(|_| !self.closed)?;
         apart.poll_in_turn(now, self.departure, self.header_size)
     }
 
-    /// Whether a receiver is no longer of the group; then what it says is seen to here.
+    /// Handles a packet from a receiver that has left the group; false if the receiver is still a member.
     pub(super) fn handle_apart(&mut self, now: Time, arrival: &Arrival<Header>) -> bool {
         let Some(apart) = &mut self.apart else { return false };
         if self.closed {
@@ -125,7 +126,7 @@ impl Sender {
         }
         let Some(at) = apart.dropped.iter().position(|(peer, _)| *peer == arrival.from) else { return false };
         match &arrival.header {
-            // It had everything before it was told.
+            // It had the whole object before it was told.
             Header::Pull(pull) if pull.done => {
                 apart.dropped.swap_remove(at);
                 self.completed += 1;
@@ -159,25 +160,25 @@ impl Sender {
         self.close_if_done();
     }
 
-    /// How many receivers decide at what pace the group goes, if not all that are left: until so many have everything.
+    /// How many receivers set the pace of the group, if not all that are left: until that many have the whole object.
     pub(super) fn quorum(&self) -> Option<usize> {
         self.apart.as_ref()?.quorum.filter(|&quorum| (self.completed as usize) < quorum)
     }
 
-    /// How many symbols of a block a group shall have been sent at the pace of a quorum.
+    /// How many symbols of a block the group is to have been sent at the pace of a quorum.
     pub(super) fn asked_by(&mut self, quorum: usize, block: u32) -> u32 {
         let Some(apart) = &mut self.apart else { return 0 };
         let needy = self.members.iter().filter(|m| !m.done && m.base <= block);
         apart.reached.clear();
         apart.reached.extend(needy.map(|m| m.asked(block)));
         let have = self.members.iter().filter(|m| !m.left).count() - apart.reached.len();
-        // The most that as many have asked for as the quorum lacks, or all that are left. Nothing for those that are not of
-        // the quorum.
+        // The most that as many receivers have asked for as the quorum lacks, or as are left. Zero if the quorum
+        // lacks none.
         let lacks = quorum.saturating_sub(have).min(apart.reached.len());
         largest(&mut apart.reached, lacks).unwrap_or(0)
     }
 
-    /// The blocks before this one are complete at as many receivers as the quorum has.
+    /// All blocks before this one are complete at a quorum of receivers.
     pub(super) fn complete_at(&mut self, quorum: usize) -> u32 {
         let Some(apart) = &mut self.apart else { return 0 };
         apart.reached.clear();
@@ -187,7 +188,7 @@ impl Sender {
         largest(&mut apart.reached, quorum).unwrap_or(0)
     }
 
-    /// After a pull: who is behind, and does it matter by now?
+    /// After a pull: which receivers are behind, and have they been for too long?
     pub(super) fn watch(&mut self, now: Time) {
         let Some(apart) = &mut self.apart else { return };
         let Some(watch) = &mut apart.watch else { return };
@@ -209,7 +210,7 @@ impl Sender {
             && let Some(verdict) = apart.watch.as_mut().and_then(|watch| watch.verdict(now))
         {
             match verdict {
-                // Done when the driver learns it: from then on a packet to the group does not go to this receiver.
+                // Takes effect when the driver polls the event: from then on a packet to the group does not go to this receiver.
                 Verdict::Detach(peer) => {
                     let event = Event::PeerDetached(peer as Peer);
                     if !self.events.contains(&event) {
@@ -232,7 +233,7 @@ impl Sender {
             base: self.base,
             front: self.base,
             emitted: self.emitted.clone(),
-            // Not yet sent to the group, and so not to this receiver.
+            // Not yet sent to the group, and so not to this receiver either.
             due: self.due.iter().copied().filter(|due| due.block >= member.base).collect::<VecDeque<Due>>(),
             initial: 0,
             bytes_sent: self.bytes_sent,
@@ -257,7 +258,7 @@ impl Sender {
         member.left = true;
         self.not_done -= 1;
         alone.release();
-        // It may have asked for more of a later block than the others.
+        // It may have asked for more of a later block than the others have.
         let asked = alone.members[0].upto.len() as u32;
         for block in alone.base..alone.base + asked {
             alone.reach(block);
@@ -269,13 +270,13 @@ impl Sender {
         self.release();
     }
 
-    /// A receiver of the group has been silent for too long. If it speaks again, it is told that it was given up.
+    /// A receiver of the group has been silent for too long. If it sends again, it is told that it was given up.
     pub(super) fn drop_lost(&mut self, peer: Peer) {
         self.apart.get_or_insert_with(|| Box::new(Apart::new(None, None))).dropped.push((peer, false));
         self.events.push_back(Event::PeerDropped(peer));
     }
 
-    /// Those that are not complete are given up.
+    /// Gives up all receivers that are not complete.
     fn give_up(&mut self, now: Time) {
         let Some(apart) = &mut self.apart else { return };
         for (peer, member) in self.members.iter_mut().enumerate().filter(|(_, m)| !m.done) {
@@ -288,7 +289,7 @@ impl Sender {
         self.close_if_done();
     }
 
-    /// What detached senders have to say.
+    /// Handles the events of detached senders.
     fn poll_detached(&mut self) {
         let Some(apart) = &mut self.apart else { return };
         let mut at = 0;

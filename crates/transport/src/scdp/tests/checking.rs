@@ -1,11 +1,11 @@
-//! Blocks that the application checks: wrong ones are fetched again of one sender, until it is known who sends wrong symbols.
+//! Blocks that the application checks: wrong ones are fetched again from one sender, until it is known which sender sends wrong symbols.
 
 use super::codec::{PLANS, Symbols, object, short};
 use super::*;
 use crate::scdp::RaptorQDecoder;
 use crate::{Arrival, Peer};
 
-/// A receiver and its senders, of which some send wrong symbols, on a network without delay that loses each `loss`-th symbol.
+/// A receiver and its senders, some of which send wrong symbols, on a network without delay that loses each `loss`-th symbol.
 struct Fetch {
     receiver: Receiver,
     senders: Vec<Sender>,
@@ -14,7 +14,8 @@ struct Fetch {
     block_bytes: usize,
     wrong: Vec<bool>,
     dead: Vec<bool>,
-    /// Of symbols of a block that is asked of them alone, these senders send one in so many, if any, and of the others the header perhaps.
+    /// The senders that withhold blocks requested from them alone, the part of the symbols that they send (one in `n`; 0: none), and whether
+    /// they send the headers of the rest.
     withholds: Option<(Vec<usize>, u64, bool)>,
     loss: u64,
     sent: u64,
@@ -151,10 +152,10 @@ fn a_block_that_one_withholds_is_asked_of_another_however_much_it_says() {
             fetch.withholds = Some((vec![1], one_in, trims));
             fetch.run();
             assert_eq!(fetch.right.len(), 40, "{one_in} {trims} {loss}");
-            // Others have sent it in time, or are left out as they are silent.
+            // The other senders have sent it in time, or are left out because they are silent.
             let first = fetch.receiver.another_sender(0);
             assert!(one_in > 0 || loss > 0 || first == Some(2), "who has withheld a block is asked last");
-            // One that is silent for long is passed over for that.
+            // A sender that is silent for long is passed over for that.
             let told: Vec<Peer> = std::iter::from_fn(|| fetch.receiver.take_withholding()).collect();
             assert!(told.is_empty() || told == [1], "{one_in} {trims} {loss}: {told:?}");
             named += told.len();
@@ -171,7 +172,7 @@ fn who_is_slow_is_waited_for_if_the_others_send_nothing() {
     assert_eq!(fetch.right.len(), 4);
 }
 
-/// Moves all that can be moved; the events of the receiver.
+/// Delivers all that can be delivered; returns the receiver's events.
 fn moved(fetch: &mut Fetch) -> Vec<Event> {
     let mut events = Vec::new();
     for _ in 0..1000 {

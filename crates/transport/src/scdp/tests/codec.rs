@@ -1,4 +1,4 @@
-//! Sessions that carry real bytes: ends that RaptorQ stands behind, and that check themselves.
+//! Sessions that carry real bytes, decoded with RaptorQ, whose ends check themselves.
 
 use super::*;
 use crate::scdp::layout::Layout;
@@ -8,7 +8,7 @@ use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Bytes of a symbol here.
+/// Bytes of a symbol in these tests.
 pub(super) const SHORT: u64 = 8;
 
 /// A well-mixed function of its arguments (splitmix64).
@@ -49,7 +49,7 @@ impl Symbols {
         Self { layout, object: object.to_vec(), blocks: BTreeMap::new() }
     }
 
-    /// Its bytes as they are sent: the padding of the last is not.
+    /// Its bytes as sent: without the padding of the last symbol.
     pub(super) fn get(&mut self, block: u32, esi: u32) -> Vec<u8> {
         let encoder = self.blocks.entry(block).or_insert_with(|| {
             let k = self.layout.source_symbols(block);
@@ -71,15 +71,15 @@ impl Symbols {
     }
 }
 
-/// An end whose account is checked whenever it was touched, and that gets bytes.
+/// An end whose bookkeeping is checked after every call, and that receives bytes.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) end: Connection,
     symbols: Symbols,
-    /// What has been put together.
+    /// The bytes reassembled so far.
     pub(super) received: Vec<u8>,
     taken: u32,
-    /// The sum of the initial windows, and whether it stays that.
+    /// The sum of the initial windows, and whether it stays constant.
     window: u32,
     fixed: bool,
 }
@@ -166,7 +166,7 @@ impl Endpoint for Checked {
     }
 }
 
-/// Who sends to whom.
+/// Which ends send to which.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     OneTo(u16),
@@ -196,7 +196,7 @@ impl BlockDecoder for Strict {
     }
 }
 
-/// Moves an object with its bytes, and checks all that must hold afterwards.
+/// Transfers an object with its bytes, and checks all invariants afterwards.
 #[track_caller]
 pub(super) fn transfer(
     config: &ScdpConfig,
@@ -207,7 +207,7 @@ pub(super) fn transfer(
     transfer_seeded(config, bytes, shape, u64::from, policy)
 }
 
-/// The same, sender `i` drawing its repair symbols from `seed(i)`.
+/// The same; sender `i` draws its repair symbols from `seed(i)`.
 #[track_caller]
 pub(super) fn transfer_seeded(
     config: &ScdpConfig,
@@ -257,7 +257,7 @@ pub(super) fn transfer_seeded(
 fn bytes_arrive_as_they_were_sent() {
     for shape in [Shape::OneTo(1), Shape::OneTo(3), Shape::ToOne(3)] {
         let p = transfer(&short(|_| {}), 2503 * SHORT - 3, shape, deliver);
-        // Of senders, one may run out of source symbols of a block a little before the others.
+        // One of the senders may run out of source symbols of a block a little before the others.
         let decoded: u64 = p.nodes.iter().map(|n| n.stats().decoded_blocks).sum();
         assert!(decoded == 0 || matches!(shape, Shape::ToOne(_)), "{decoded}");
     }
@@ -277,7 +277,7 @@ fn bytes_arrive_as_they_were_sent_when_symbols_are_lost() {
     }
 }
 
-/// What one receiver says that decodes symbols of `size` bytes and gets `symbols` of 8.
+/// Events of a receiver that decodes symbols of `size` bytes and gets `symbols` of 8.
 fn told(size: usize, symbols: &[(u32, Vec<u8>)]) -> (Vec<Event>, Receiver) {
     let decoder = Box::new(RaptorQDecoder::new(size, PLANS.clone()));
     let mut receiver = Receiver::new(short(|_| {}), 1, 0).with_decoder(decoder);

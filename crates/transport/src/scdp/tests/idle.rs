@@ -1,4 +1,4 @@
-//! The idle path: times that arithmetic gives, to the picosecond.
+//! The idle path: times computed by hand, to the picosecond.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn an_initial_window_needs_no_pull() {
     finish(&mut p);
     assert_eq!(completed(&p, 1), PACKET * 12 + DELAY);
     assert_eq!((pulls(&p, 1), stats(&p, 0).data_sent), ((0, 0, 1), 12));
-    // The sender is done when *done* is there, the receiver when it has lingered.
+    // The sender is done when *done* arrives, the receiver when it has lingered.
     assert_eq!(p.events[0].last().unwrap().0, Time::ZERO + PACKET * 12 + DELAY * 2 + CONTROL);
     assert_eq!(p.events[1].last().unwrap().0, Time::ZERO + PACKET * 12 + DELAY + Duration::from_ms(200));
 }

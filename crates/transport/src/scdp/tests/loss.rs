@@ -44,7 +44,7 @@ fn a_failed_decoding_asks_for_exactly_one_more_with_fin() {
 
 #[test]
 fn a_block_whose_source_symbols_all_arrive_late_is_not_decoded() {
-    // Symbol 50 counts as lost when symbol 75 is there; it arrives before its replacements.
+    // Symbol 50 counts as lost when symbol 75 arrives; it arrives before its replacements.
     let policy = once(Fate::Late(Duration::from_us(500)), |t| is_symbol(t, 0, 50));
     let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, policy);
     finish(&mut p);
@@ -112,7 +112,7 @@ fn a_first_window_that_is_lost_is_probed_for_and_pulled() {
     finish(&mut p);
     assert_eq!(stats(&p, 0).timeouts, 1);
     assert!(completed(&p, 1) < Duration::from_ms(8 + 2 + 2));
-    // What is repeated shows the options again, but is no part of the initial window.
+    // Repeated symbols carry the options again, but are not part of the initial window.
     assert_eq!(
         p.log.iter().map(|sent| sent.3.pushed).take(13).collect::<Vec<_>>(),
         [vec![true; 12], vec![false]].concat()
@@ -161,8 +161,8 @@ fn repeated_packets_count_once() {
 
 #[test]
 fn symbols_that_wait_behind_higher_priorities_are_not_taken_for_lost() {
-    // All that is not of the highest priority is held until 50 ms: repeated pulls, 2, 6, 14 and 30 ms after the first
-    // window, bring a symbol each, which waits too.
+    // All packets below the highest priority are held until 50 ms: repeated pulls, 2, 6, 14 and 30 ms after the first
+    // window, bring one symbol each, which waits too.
     let mut held = 0;
     let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, move |_, from, t| {
         held += u32::from(from == HUB && t.priority > 0);
@@ -213,7 +213,7 @@ fn a_long_pull_queue_of_the_host_is_no_silence() {
         ];
         let mut p = Pair::new(nodes, DELAY, 1, interval, deliver);
         finish(&mut p);
-        // The sender asks once whether it was forgotten, and then knows the pace.
+        // The sender probes once, and then knows the pace.
         let asked = u64::from(interval > Duration::from_ms(4));
         assert!(stats(&p, 0).timeouts <= asked, "{}", stats(&p, 0).timeouts);
         assert_eq!((stats(&p, 1).timeouts, pulls(&p, 1)), (0, (28, 0, 1)));
@@ -234,7 +234,7 @@ fn endless_objects_keep_few_blocks_at_both_ends() {
             s.check();
             assert_eq!(r.check(), 12);
         }
-        // 33333 packets could have come; a block of 20 pays 2 symbols of overhead for its losses.
+        // 33333 packets could have arrived; a block of 20 pays 2 symbols of overhead for its losses.
         let delivered = stats(&p, 1).bytes_delivered / SYMBOL;
         assert!(delivered > 27_000, "{fate:?} {delivered}");
     }
@@ -273,7 +273,7 @@ fn long_and_slow_paths_need_few_repeated_pulls() {
         let mut p = Pair::new(vec![sender, receiver], delay, 1, PACKET * (1000 / mbps), deliver).at_mbps(mbps);
         finish(&mut p);
         let seen = format!("{mbps} Mbit/s, {rtt_ms} ms: {:?} {:?}", stats(&p, 0), stats(&p, 1));
-        // Pauses double up to 128 ms until a round trip is known.
+        // Timeouts double up to 128 ms until a round trip is known.
         assert!(stats(&p, 1).timeouts <= 16 && stats(&p, 0).timeouts <= 8, "{seen}");
         assert!(stats(&p, 0).data_sent <= 1200 + 22, "{seen}");
     }

@@ -90,7 +90,7 @@ fn a_sender_that_missed_many_blocks_is_of_use_again() {
     let mut p = many_to_one(&config(|c| c.retries = 50), 20_000 * SYMBOL, 2, move |_, from, t| {
         n += 1;
         let second = from == 2 || t.to == 1;
-        // Cut off for more blocks than are live at once; later the other one dies.
+        // Cut off for more blocks than are live at once; later the other sender dies.
         if second && (200..18_000).contains(&n) || !second && n > 24_000 { Fate::Drop } else { Fate::Deliver }
     });
     finish_but(&mut p, &[1]);
@@ -137,7 +137,7 @@ fn the_only_sender_with_a_symbol_may_be_dead() {
         if from == 1 || (from == HUB && t.to == 0) { Fate::Drop } else { Fate::Deliver }
     });
     finish_but(&mut p, &[1]);
-    // The others ask whether they are needed, with a repair symbol.
+    // The others probe with a repair symbol.
     assert!(completed(&p, HUB) < Duration::from_ms(9), "{:?}", completed(&p, HUB));
     assert_eq!(stats(&p, HUB).decoded_blocks, 1);
 }

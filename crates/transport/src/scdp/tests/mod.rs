@@ -29,7 +29,7 @@ const PACKET: Duration = Duration::from_us(12);
 const CONTROL: Duration = Duration::from_ns(512);
 const DELAY: Duration = Duration::from_us(10);
 
-/// The hub, which is the end that the tests' channels tell apart from the others.
+/// The hub: the end that the tests' channels treat differently from the others.
 const HUB: usize = 0;
 
 fn pair_of(
@@ -77,7 +77,7 @@ fn many_to_one(
     pair_of(nodes, policy)
 }
 
-/// Runs to rest and checks what must hold after every session: each receiver completed once, and every end closed, but
+/// Runs until nothing happens and checks what must hold after every session: each receiver completed once, and every end closed, except
 /// those in `dead`.
 #[track_caller]
 fn finish_but(pair: &mut Pair<Connection>, dead: &[usize]) {
@@ -100,7 +100,7 @@ fn finish(pair: &mut Pair<Connection>) {
     finish_but(pair, &[]);
 }
 
-/// When a receiver had everything.
+/// When a receiver had the whole object.
 #[track_caller]
 fn completed(pair: &Pair<Connection>, node: usize) -> Duration {
     pair.completed_at(node).expect("completed") - Time::ZERO
@@ -120,7 +120,7 @@ fn symbols(pair: &Pair<Connection>, from: usize, to: usize) -> Vec<(Time, Symbol
     .collect()
 }
 
-/// Pulls that left a node: those for a symbol, those repeated after silence, and those that say *done*.
+/// Pulls that left a node: for a symbol, repeated after silence, and *done*.
 fn pulls(pair: &Pair<Connection>, from: usize) -> (usize, usize, usize) {
     let sent = || {
         pair.log.iter().filter(|entry| entry.1 == from).filter_map(|entry| match entry.3.header {
@@ -135,7 +135,7 @@ fn pulls(pair: &Pair<Connection>, from: usize) -> (usize, usize, usize) {
     )
 }
 
-/// No symbol is sent twice by anyone.
+/// No end sends a symbol twice.
 #[track_caller]
 fn assert_disjoint(pair: &Pair<Connection>, senders: impl Iterator<Item = usize>) {
     let mut seen = BTreeSet::new();
@@ -158,7 +158,7 @@ fn deliver(_: u64, _: usize, _: &Transmit<Header>) -> Fate {
     Fate::Deliver
 }
 
-/// A policy that treats the first packet for which `which` holds as `fate` says, and delivers the others.
+/// A policy that applies `fate` to the first packet for which `which` holds, and delivers the others.
 fn once(fate: Fate, which: impl Fn(&Transmit<Header>) -> bool) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
     first(1, fate, which)
 }

@@ -87,13 +87,13 @@ fn a_receiver_whose_done_is_lost_is_probed() {
 fn a_receiver_that_hears_nothing_at_first_catches_up() {
     let mut seen = 0;
     let mut p = one_to_many(&ScdpConfig::default(), 100 * SYMBOL, 2, move |_, from, _| {
-        // Of the first window, what goes to the second receiver.
+        // The first window's packets to the second receiver.
         seen += u32::from(from == HUB);
         if from == HUB && seen <= 24 && seen.is_multiple_of(2) { Fate::Drop } else { Fate::Deliver }
     });
     finish(&mut p);
     assert!(completed(&p, 2) < Duration::from_ms(20));
-    // The first one waits, and repeats its pull now and then meanwhile.
+    // The first receiver waits, and repeats its pull now and then meanwhile.
     assert!(pulls(&p, 1).1 <= 4, "{:?}", pulls(&p, 1));
 }
 

@@ -1,4 +1,4 @@
-//! Whatever the channel does short of losing everything, every receiver puts the object together and every end closes.
+//! Whatever the channel does short of losing everything, every receiver reassembles the object and every end closes.
 
 use super::codec::{SHORT, Shape, mix, short, transfer};
 use super::*;
@@ -83,7 +83,7 @@ proptest! {
         }
     }
 
-    /// Whole, trimmed, early or late: while nobody repeats anything, what several senders send is disjoint.
+    /// Whole, trimmed, early or late: as long as no end repeats anything, the symbols of several senders are disjoint.
     #[test]
     fn several_senders_never_send_the_same_symbol(
         bytes in 1u64..300 * SHORT, senders in 1u16..6, window in 1u32..40, block in 1u32..=128, tolerance in 0u32..40,

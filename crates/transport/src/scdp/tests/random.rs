@@ -11,7 +11,7 @@ fn random(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {
     })
 }
 
-/// Blocks of 100 symbols, of which every `n`-th is trimmed.
+/// Blocks of 100 symbols; every `n`-th symbol is trimmed.
 fn trimmed(cfg: &ScdpConfig, symbols: u64, seeds: [u64; 3], n: u64) -> Pair<Connection> {
     let mut nodes = vec![Connection::Receiver(Receiver::new(cfg, 3, 7))];
     nodes.extend((0..).zip(seeds).map(|(i, seed)| {
@@ -60,7 +60,7 @@ fn a_repair_symbol_that_comes_twice_counts_once() {
     let different: BTreeSet<u32> = all.iter().copied().collect();
     assert!(different.len() < all.len());
     let r = stats(&p, HUB);
-    // K + 2 different symbols; what came twice was in vain.
+    // K + 2 different symbols; duplicates were useless.
     assert!(r.overhead_symbols > 2 && r.data_received == 300 + r.overhead_symbols, "{r:?}");
     assert_eq!((r.decoded_blocks, r.timeouts), (1, 0));
 }

@@ -1,11 +1,11 @@
-//! Groups whose receivers have some of the object from an earlier session.
+//! Groups whose receivers have part of the object from an earlier session.
 
 use super::*;
 use proptest::prelude::*;
 
 const BLOCK: u64 = 100 * SYMBOL;
 
-/// A group whose receivers have so many blocks, of an object of 100 symbols to a block.
+/// A group whose receivers have these numbers of blocks, of an object of 100 symbols to a block.
 fn group(
     config: &ScdpConfig,
     blocks: u64,
@@ -20,7 +20,7 @@ fn group(
 
 #[test]
 fn a_group_goes_on_from_what_the_one_has_that_has_the_least() {
-    // Beyond what may be under way at once, within it, within the pushed window, all but the last block, and nothing.
+    // Beyond the blocks that may be in progress at once, within them, within the pushed window, all but the last block, and nothing.
     for first in
         [[150, 150, 150], [150, 120, 199], [100, 30, 100], [199, 199, 199], [200, 200, 200], [0, 150, 150], [0, 0, 1]]
     {
@@ -30,7 +30,7 @@ fn a_group_goes_on_from_what_the_one_has_that_has_the_least() {
         let pushed = if least == 0 { 0 } else { 12 };
         let sent = stats(&p, 0).data_sent - stats(&p, 0).retransmitted;
         assert_eq!(sent, pushed + (200 - least) * 100, "{first:?}");
-        // Who waits for long is asked now and then whether it is there.
+        // A receiver that waits for long is probed now and then.
         assert!(stats(&p, 0).retransmitted < 20, "{first:?}: {}", stats(&p, 0).retransmitted);
         assert!(completed(&p, 1) < PACKET * (40 + (200 - least) * 100), "{first:?}: {}", completed(&p, 1));
         for node in 1..=3 {
@@ -41,7 +41,7 @@ fn a_group_goes_on_from_what_the_one_has_that_has_the_least() {
 
 #[test]
 fn who_waits_for_others_shows_that_it_is_there() {
-    // Nobody may be silent for longer than 50 ms, and the second has 100 blocks to catch up with: 120 ms.
+    // No end may be silent for longer than 50 ms, and the second receiver has 100 blocks to catch up: 120 ms.
     let config = config(|c| c.give_up_after = Some(Duration::from_ms(50)));
     let mut p = group(&config, 120, &[110, 10], deliver);
     finish(&mut p);

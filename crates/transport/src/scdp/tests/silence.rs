@@ -1,4 +1,4 @@
-//! Peers that fall silent for ever: what the others do, and when.
+//! Peers that fall silent forever: what the others do, and when.
 
 use super::*;
 use crate::scdp::{Straggler, StragglerPolicy};
@@ -51,7 +51,7 @@ fn last_arrival(pair: &Pair<Connection>, node: usize) -> Time {
     last
 }
 
-/// A group whose sender gives up after five probes, and whose receivers wait for longer, or both by time.
+/// A group whose sender gives up after five probes, and whose receivers wait for longer; or both by time.
 fn group(
     by_time: bool,
     straggler: Straggler,
@@ -103,7 +103,7 @@ fn a_group_of_which_nobody_is_left_fails() {
 
 #[test]
 fn a_sender_closes_if_somebody_has_everything() {
-    // The word of the second that it has everything never comes.
+    // The second receiver's *done* never arrives.
     let mut p = one_to_many(
         &soon(),
         60 * SYMBOL,
@@ -153,8 +153,8 @@ fn one_that_comes_back_is_told_that_it_was_given_up() {
 
 #[test]
 fn who_asks_again_and_again_does_not_keep_others_from_being_probed() {
-    // The first says six times that it has everything before that arrives, each time because it is probed; the second needs symbols that
-    // wait for it, and repeats its pulls more often than that.
+    // The first receiver sends *done* six times before one arrives, each time because it is probed; the second needs symbols that
+    // wait for the first, and repeats its pulls more often than that.
     let cfg = config(|c| {
         (c.pull_timeout, c.probe_timeout) = (Duration::from_ms(1), Duration::from_ms(4));
         c.give_up_after = Some(BOUND);
@@ -178,14 +178,14 @@ fn one_dead_sender_of_several_is_left_to_the_others() {
     let mut p = many_to_one(&bounded(), 3000 * SYMBOL, 3, dead(&[1, 2, 3], 20));
     assert!(p.run(Time::ZERO + Duration::from_secs(100_000)));
     let (when, event) = last(&p, HUB).expect("an end");
-    // One of them may have been asked for more after the last symbol had come.
+    // One of the senders may have been asked for more after the last symbol had arrived.
     let bound = last_arrival(&p, HUB) + BOUND;
     assert!(event == FAILED && (bound..bound + PACKET).contains(&when), "{when} {bound}");
 }
 
 #[test]
 fn who_is_asked_for_nothing_is_told_that_somebody_is_there() {
-    // The second sender is dead, and has the only symbols that are missing: the first is asked for repair symbols when the
+    // The second sender is dead, and holds the only missing symbols: the first is asked for repair symbols when the
     // second has been silent for 6 ms. Until then it has nothing to do, and probes.
     let cfg = config(|c| {
         (c.probe_timeout, c.give_up_after) = (Duration::from_ms(1), Some(Duration::from_ms(5)));
@@ -206,7 +206,7 @@ fn a_receiver_waits_for_its_first_symbol_only_so_long() {
     assert_eq!(r.poll_event(), None);
     r.handle_timeout(at(3) + BOUND);
     assert_eq!((r.poll_event(), r.poll_timeout()), (Some(FAILED), None));
-    // One that hears something in time goes on.
+    // A receiver that receives something in time continues.
     let mut r = Receiver::new(bounded(), 1, 0);
     r.start(at(3));
     let first = Sender::unicast(bounded(), Some(100 * SYMBOL)).poll_transmit(at(5)).expect("a symbol");
@@ -214,7 +214,7 @@ fn a_receiver_waits_for_its_first_symbol_only_so_long() {
     r.handle_packet(at(700), &arrival);
     r.handle_timeout(at(703));
     assert_eq!((r.poll_event(), r.poll_event()), (Some(Event::Connected), None));
-    // By default nothing is bounded.
+    // By default silence is not bounded.
     let mut r = Receiver::new(ScdpConfig::default(), 1, 0);
     r.start(at(3));
     assert_eq!(r.poll_timeout(), None);
@@ -223,7 +223,7 @@ fn a_receiver_waits_for_its_first_symbol_only_so_long() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whoever dies, and when: all others complete, and the sender ends well unless there are none.
+    /// Whichever end dies, and whenever: all others complete, and the sender ends well unless no other is left.
     #[test]
     fn no_receiver_is_lost_with_another(
         symbols in 1u64..500, dying in prop::collection::vec(any::<bool>(), 2..6), after in 0u32..200, by_time in any::<bool>(),

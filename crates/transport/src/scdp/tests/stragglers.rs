@@ -15,7 +15,7 @@ fn drop_after(quorum: u16, grace: Duration) -> ScdpConfig {
     config(|c| c.straggler = straggler)
 }
 
-/// What the sender said of single receivers.
+/// The sender's events about single receivers.
 fn said(pair: &Pair<Connection>) -> Vec<Event> {
     let of_one = |e: &Event| matches!(e, Event::PeerCompleted(_) | Event::PeerDetached(_) | Event::PeerDropped(_));
     pair.events[HUB].iter().map(|(_, e)| *e).filter(of_one).collect()
@@ -26,7 +26,7 @@ fn detached(pair: &Pair<Connection>) -> Vec<Peer> {
     said(pair).iter().filter_map(peer).collect()
 }
 
-/// The pulls of a node take a millisecond longer, so that it gets a window of symbols in that time instead of 144 us.
+/// The pulls of a node take a millisecond longer, so that it gets a window of symbols in that time instead of in 144 us.
 fn slow_pulls(slow: usize) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
     move |_, from, _| if from == slow { Fate::Late(Duration::from_ms(1)) } else { Fate::Deliver }
 }
@@ -71,7 +71,7 @@ fn equal_receivers_stay_together() {
 
 #[test]
 fn a_detached_receiver_gets_what_others_had_beyond_its_pace() {
-    // Losses of its own, before it is detached and after.
+    // Losses of its own, before and after it is detached.
     let mut n = 0;
     let mut slow = slow_pulls(2);
     let mut p = one_to_many(&detach(), 900 * SYMBOL, 3, move |i, from, t| {
@@ -113,7 +113,7 @@ fn a_receiver_that_hears_nothing_at_first_is_detached_and_served() {
 
 #[test]
 fn the_group_goes_at_the_pace_of_its_quorum() {
-    // Pulls of the second are lost from the 20th on: its symbols come as they come for the others.
+    // Pulls of the second receiver are lost from the 20th on: its symbols arrive as they do for the others.
     let grace = Duration::from_ms(1);
     let mut p = one_to_many(&drop_after(2, grace), 300 * SYMBOL, 3, dead(2, 20));
     finish(&mut p);
@@ -133,14 +133,14 @@ fn the_group_goes_at_the_pace_of_its_quorum() {
 
 #[test]
 fn who_misses_symbols_catches_up_within_the_grace() {
-    // One symbol in five of those to the second: it needs as many again when the others are done.
+    // One symbol in five to the second receiver is trimmed: it needs as many again when the others are done.
     let mut copies = 0;
     let mut p = one_to_many(&drop_after(2, Duration::from_ms(5)), 300 * SYMBOL, 3, move |_, from, _| {
         copies += u32::from(from == HUB);
         if from == HUB && copies % 15 == 2 { Fate::Trim } else { Fate::Deliver }
     });
     finish(&mut p);
-    // When one of the quorum has a block, what the second asks for counts until the other has it, too: a few symbols.
+    // When one of the quorum has a block, the second receiver's requests count until the other one has it, too: a few symbols.
     assert!(completed(&p, 1) < PACKET * 324 && completed(&p, 3) < PACKET * 324);
     assert!(said(&p).iter().all(|e| matches!(e, Event::PeerCompleted(_))), "{:?}", said(&p));
     assert!(stats(&p, 0).data_sent < 300 + 90, "{}", stats(&p, 0).data_sent);
@@ -177,7 +177,7 @@ fn who_is_behind_by_many_blocks_has_the_grace_to_catch_up() {
     let mut p = behind_from_the_start(Duration::from_ms(50), false);
     finish(&mut p);
     assert_eq!(said(&p), [Event::PeerCompleted(0), Event::PeerCompleted(2), Event::PeerCompleted(1)]);
-    // It had no room for the last 136 blocks, and gets them from then on.
+    // It had no room for the last 136 blocks, and receives them from then on.
     assert!(completed(&p, 2) < PACKET * (800 + 136 * 4) + Duration::from_ms(5), "{}", completed(&p, 2));
 }
 
@@ -235,7 +235,7 @@ fn a_word_that_was_lost_is_given_again() {
 
 #[test]
 fn who_has_everything_when_it_is_given_up_says_so() {
-    // The word of the second that it has everything is late.
+    // The second receiver's *done* is late.
     let mut p = one_to_many(&drop_after(2, Duration::ZERO), 300 * SYMBOL, 3, |_, from, t| {
         if from == 2 && is_done(t) { Fate::Late(Duration::from_ms(1)) } else { Fate::Deliver }
     });
@@ -272,7 +272,7 @@ fn patient() -> impl Strategy<Value = Straggler> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Nobody is lost by waiting or by detaching, and all bytes are right.
+    /// No receiver is lost by waiting or by detaching, and all bytes are right.
     #[test]
     fn every_receiver_completes_unless_receivers_are_dropped(
         bytes in 1u64..300 * SHORT, receivers in 2u16..6, straggler in patient(), window in 1u32..40, block in 1u32..=128,
@@ -282,8 +282,8 @@ proptest! {
         transfer(&cfg, bytes, Shape::OneTo(receivers), poor(seed, lose, trim, late));
     }
 
-    /// Nobody is given up before a quorum has everything, everybody ends with the object or with the word that it will
-    /// not come, and the sender's account of who has it is right.
+    /// No receiver is given up before a quorum has the whole object, each ends with the object or with the message that it will
+    /// not arrive, and the sender's record of which receivers have it is right.
     #[test]
     fn a_quorum_is_honoured(
         symbols in 1u64..400, receivers in 2u16..6, quorum in 1u16..7, grace in 0u64..3_000, seed in any::<u64>(),
@@ -300,7 +300,7 @@ proptest! {
             prop_assert!(before.count() >= usize::from(quorum));
         }
         for n in 1..p.nodes.len() {
-            // Where all words are lost, silence tells it in the end.
+            // Where all messages are lost, silence tells in the end.
             let failed = p.events[n].iter().any(|(_, e)| matches!(e, Event::Failed(_)));
             prop_assert!(complete_at(n).is_some() != failed, "node {} {}", n, p.nodes[n].waiting_for());
             let dropped = said(&p).contains(&Event::PeerDropped(n as Peer - 1));
@@ -309,7 +309,7 @@ proptest! {
     }
 }
 
-/// In time in proportion to the receivers for each pull: a thousand would take minutes if each were compared with each.
+/// Each pull takes time linear in the number of receivers: a thousand would take minutes if each were compared with each.
 #[test]
 fn a_quorum_of_a_large_group_goes_as_all_of_it_where_nobody_is_late() {
     let all_at = |config: &ScdpConfig| {

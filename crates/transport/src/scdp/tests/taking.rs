@@ -1,4 +1,4 @@
-//! Blocks as the application takes them: slow readers, decoders on other threads, and symbols that are not what they say.
+//! Blocks as the application takes them: slow readers, decoders on other threads, and symbols that do not match their headers.
 
 use super::codec::{PLANS, SHORT, Symbols, mix, object, short};
 use super::*;
@@ -7,14 +7,14 @@ use crate::scdp::{BlockDecoder, Decode, Mode, Options, RaptorQDecoder};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// A sender and a receiver of real bytes, joined by a channel that takes no time and loses what it is told to.
+/// A sender and a receiver of real bytes, joined by a channel without delay that loses the symbols it is told to.
 struct Joined {
     sender: Sender,
     receiver: Receiver,
     symbols: Symbols,
     now: Time,
     events: Vec<Event>,
-    /// What both said, sender first.
+    /// Events of both ends, sender first.
     failed: bool,
     /// Blocks that pulls asked for.
     asked: Vec<u32>,
@@ -37,7 +37,7 @@ impl Joined {
         Arrival { header, from: 0, trimmed: false, ce: false, returned: false }
     }
 
-    /// Whatever can happen without time; `lose` tells of each symbol whether it is lost.
+    /// Runs whatever can happen without time passing; `lose` decides for each symbol whether it is lost.
     fn exchange(&mut self, mut lose: impl FnMut(&Symbol) -> bool) {
         loop {
             let mut quiet = true;
@@ -69,7 +69,7 @@ impl Joined {
         }
     }
 
-    /// Lets all timers run that are due within `time`.
+    /// Fires all timers that are due within `time`.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         self.exchange(|_| false);
@@ -95,7 +95,7 @@ impl Joined {
         self.events.iter().any(|e| matches!(e, Event::Completed { .. }))
     }
 
-    /// The bytes of a block of so many symbols.
+    /// The bytes of a block of this many symbols.
     fn expected(bytes: u64, block: u32, symbols: usize) -> Vec<u8> {
         let (size, object) = (symbols * SHORT as usize, object(bytes));
         object[block as usize * size..][..size].to_vec()
@@ -115,7 +115,7 @@ fn a_reader_that_takes_nothing_stops_the_pulls_and_one_that_does_gets_everything
         let mut joined = Joined::new(&cfg, bytes, |r| r.with_decoder(Box::new(decoder())).with_untaken_limit(limit));
         joined.exchange(|_| false);
         let stopped = joined.ready().len();
-        // Those that were under way when the limit was reached.
+        // Blocks that were in progress when the limit was reached.
         assert!((limit..=limit.max(3) + 4).contains(&stopped), "{stopped} of {limit}");
         assert_eq!(joined.receiver.pending_pulls(), 0);
         let mut received = Vec::new();
@@ -165,7 +165,7 @@ fn a_sender_does_not_give_up_whose_receiver_s_reader_is_slow() {
     assert!(joined.completed() && !joined.failed);
 }
 
-/// A decoder that answers later: blocks that are to be decoded, and what does it then.
+/// A decoder that answers later: the blocks to decode, and the decoder that does so then.
 #[derive(Clone, Debug)]
 struct Later {
     decoder: Arc<Mutex<RaptorQDecoder>>,
@@ -219,14 +219,14 @@ fn blocks_may_be_decoded_elsewhere() {
         if pending.is_empty() {
             break;
         }
-        // As long as nobody says what came of them, nothing is asked for.
+        // Until their results are reported, nothing is requested.
         joined.asked.clear();
         joined.pass(Duration::from_secs(5));
         assert!(joined.asked.iter().all(|block| !pending.contains(block)), "{:?}", joined.asked);
         for block in pending {
-            // What is not pending or not a block is not believed.
+            // Reports for blocks that are not pending or do not exist are ignored.
             joined.receiver.decoded(joined.now, block + 20, true);
-            // Of each block the first try fails.
+            // The first try fails for each block.
             let complete = !refused.insert(block) && later.decode(block);
             joined.receiver.decoded(joined.now, block, complete);
             joined.receiver.decoded(joined.now, block, !complete);
@@ -244,15 +244,15 @@ fn blocks_may_be_decoded_elsewhere() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Symbols of wrong sizes, numbers, senders and sessions between those that are right: none of them counts, and each block
-    /// that is told has its bytes.
+    /// Symbols of wrong sizes, numbers, senders and sessions between the right ones: none of them counts, and each block
+    /// that is reported has its bytes.
     #[test]
     fn every_block_that_completes_has_its_bytes(
         seed in any::<u64>(), block_symbols in 1u32..30, bytes in SHORT..300 * SHORT, lose in 0u64..30, hostile in 0u64..4,
     ) {
         let cfg = short(|c| c.block_symbols = block_symbols);
         let mut joined = Joined::new(&cfg, bytes, |r| r.with_decoder(Box::new(decoder())));
-        // The first symbol, which says what the session is.
+        // The first symbol, which describes the session.
         let first = joined.sender.poll_transmit(joined.now).expect("a symbol");
         let Header::Symbol(session) = first.header else { panic!("a symbol") };
         let payload = joined.symbols.get(0, 0);
@@ -274,7 +274,7 @@ proptest! {
                 2 => (Symbol { block, esi: index + 1 + (z(4) % 9) as u32, index: 0, ..session }, size),
                 3 => (Symbol { block: u32::MAX - block, esi: index, index, ..session }, size),
                 _ if other.object_bytes == options.object_bytes => (Symbol { block, esi: index, index, ..session }, 0),
-                // Of another object, which shows.
+                // A symbol of another object, with its options.
                 _ => (Symbol { block, esi: index, index, options: other, syn: true }, size),
             };
             (symbol, vec![0xEE; length])
@@ -302,7 +302,7 @@ proptest! {
                 let arrival = Arrival { from, ..Joined::arrival(Header::Symbol(lie)) };
                 joined.receiver.handle_payload(joined.now, &arrival, &payload);
                 let after = joined.receiver.stats();
-                // What is not of a block under way is counted, but brings nothing.
+                // Symbols of blocks not in progress are counted, but have no effect.
                 prop_assert_eq!(before.bytes_delivered, after.bytes_delivered);
                 prop_assert_eq!(before.decoded_blocks, after.decoded_blocks);
             }

@@ -1,4 +1,4 @@
-//! Receivers that find their windows themselves.
+//! Receivers that find their own windows.
 
 use super::codec::{SHORT, Shape, mix, short, transfer};
 use super::*;
@@ -33,12 +33,12 @@ fn far_unicast(
     far(vec![sender, Connection::Receiver(Receiver::new(config, 1, 3))], policy)
 }
 
-/// Loses one packet in so many, by lot.
+/// Loses one packet in `one_in`, at random.
 fn lossy(one_in: u64, seed: u64) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static {
     move |n, from, _| if from == HUB && mix(seed, n).is_multiple_of(one_in) { Fate::Drop } else { Fate::Deliver }
 }
 
-/// The most symbols that were on their way at once: asked for or pushed, and not yet arrived.
+/// The most symbols that were in flight at once: requested or pushed, and not yet arrived.
 fn most_on_their_way(pair: &Pair<Connection>, from: usize) -> usize {
     let pulled = pair.log.iter().filter(|e| e.1 != from);
     let asked = pulled.filter(|e| matches!(e.3.header, Header::Pull(p) if !p.done)).map(|e| (e.0, 1_i64));
@@ -69,7 +69,7 @@ fn the_window_grows_to_what_the_path_holds_and_not_beyond_its_bounds() {
     let mut p = far_unicast(&bbr(|c| c.window_limit = 50), 4_000, deliver);
     finish(&mut p);
     assert!(most_on_their_way(&p, HUB) <= 50);
-    // As the papers have it, the window is twelve.
+    // As in the papers, the window is twelve.
     let mut p = far_unicast(&config(|_| {}), 4_000, deliver);
     finish(&mut p);
     assert!(most_on_their_way(&p, HUB) <= 12);
@@ -138,7 +138,7 @@ fn shape() -> impl Strategy<Value = Shape> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever the channel does short of losing everything: the bytes arrive, and the account of windows that grow and shrink
+    /// Whatever the channel does short of losing everything: the bytes arrive, and the bookkeeping of windows that grow and shrink
     /// holds after every step.
     #[test]
     fn every_session_over_a_poor_channel_completes(

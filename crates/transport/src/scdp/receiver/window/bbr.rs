@@ -1,74 +1,74 @@
 //! A receiver's window after BBR (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-02).
 //!
-//! BBR is a sender's; here all of it is on the receiver's side, as are pulls. What is taken over: the window follows the most
-//! that was delivered in one of the last ten round trips, times the least round trip of the last ten seconds; start-up, drain, and
-//! a probe of the round trip; of its second version the [`Ceiling`] that losses leave. What differs: a symbol is pulled when
-//! another one arrives, so nothing is paced but by the host's pull queue, and the gain of 2 that BBR has for its window rules
-//! alone. So a session alone keeps a queue of one bandwidth-delay product; its cycle of gains goes around that value.
+//! BBR runs at the sender; here all of it runs at the receiver, as pulls do. What is kept: the window follows the highest delivery
+//! rate of the last ten round trips times the least round trip of the last ten seconds; start-up, drain, and
+//! a probe of the round trip; from its second version the [`Ceiling`] that losses leave. What differs: a symbol is pulled when
+//! another one arrives, so only the host's pull queue paces, and BBR's window gain of 2 alone
+//! applies. So a session alone keeps a queue of one bandwidth-delay product; its cycle of gains goes around that value.
 //!
-//! A gain below 1 is used by the probe and the drain only: in a group a symbol leaves when all have asked for it, and a receiver
-//! whose window were just what it needs would hold the others back, see that less is delivered, and shrink again. With twice as
-//! much none is in the way of the others; a probe is over long before the ten round trips are that a rate is remembered for.
+//! A gain below 1 is only used by the probe and the drain: in a group a symbol leaves when all receivers have asked for it, and a
+//! receiver with a window of just what it needs would hold the others back, see that less is delivered, and shrink again. With twice
+//! as much none delays the others; a probe is over long before the ten round trips for which a rate is remembered.
 //!
-//! One pull is timed at a time, until its symbol arrives: that is a round trip, whose rate is what arrived meanwhile, counted
-//! from the last arrival before it. Pulls may leave in batches, and symbols come one after the other: so a round trip includes
-//! what was ahead of the symbol in its batch, which the least of many does not. A symbol may also have left before it was asked
-//! for, as the answer to a repeated pull, this receiver's or another's: a single round trip is not believed to be the least, only
-//! the longer of two in a row.
+//! One pull is timed at a time, until its symbol arrives: that is a round trip. Its rate is what arrived meanwhile, counted
+//! from the last arrival before it. Pulls may leave in batches, while symbols arrive one after the other: so a round trip includes
+//! the wait for the symbols ahead in the same batch, which the least of many round trips does not. A symbol may also have left before
+//! it was asked for, as the answer to a repeated pull of this receiver or another: so a single round trip is never taken as the least,
+//! only the longer of two in a row.
 
 use super::ceiling::{BETA, Ceiling};
 use super::{Duration, Seen, Time};
 use crate::scdp::layout::mix;
 
-/// The window is never less: enough to see a gap, and to keep two ends busy (ibid. §2.7: `BBRMinPipeCwnd`).
+/// The minimum window: enough to see a gap, and to keep both ends busy (ibid. §2.7: `BBRMinPipeCwnd`).
 const FLOOR: f64 = 4.0;
-/// Nor is it less than so many batches of what hosts handle at once, which is what comes in so long a time at most (ibid.
+/// Nor is the window less than this many batches of what hosts handle at once. A batch is at most what arrives in [`BATCH_TIME`] (ibid.
 /// §4.4.2.1 and §4.6.3: `BBR.offload_budget`, `BBR.send_quantum`).
 const BATCHES: f64 = 3.0;
 const BATCH_TIME: Duration = Duration::from_ms(1);
-/// Window gain when the rate is not known to be all there is: 2 / ln 2 (ibid. §2.4: `BBRStartupPacingGain`).
+/// Window gain while the rate may still grow: 2 / ln 2 (ibid. §2.4: `BBRStartupPacingGain`).
 const STARTUP_GAIN: f64 = 2.885;
-/// Start-up ends when the rate has grown by less than this in so many round trips in a row (ibid. §4.3.1.2).
+/// Start-up ends when the rate has grown by less than this factor over [`FLAT_ROUNDS`] round trips in a row (ibid. §4.3.1.2).
 const GROWTH: f64 = 1.25;
 const FLAT_ROUNDS: u32 = 3;
-/// Window gain else (ibid. §2.4: `BBRCwndGain`); and of one round trip in eight, and the one after it, by 1/4 more and less (ACM
-/// Queue: the cycle of pacing gains). That is how those with less come to have more: they gain more by it than those who have the
-/// most, unless all do it at once. So each lane draws by lot when.
+/// Window gain otherwise (ibid. §2.4: `BBRCwndGain`); it is 1/4 more in one round trip in eight, and 1/4 less in the next (ACM Queue:
+/// the cycle of pacing gains). That makes shares converge: sessions with a small share gain more by it than those with the largest,
+/// unless all do it at once. So each lane draws at random when.
 const GAIN: f64 = 2.0;
 const GAIN_UP: f64 = 2.5;
 const GAIN_DOWN: f64 = 1.5;
 const CYCLE: u64 = 8;
-/// By how much the window grows with each symbol that arrives while it is below what is known to be delivered in a round trip,
-/// and beyond: so what a window has grown by is not sent at once, to a buffer that may be short.
+/// Growth of the window with each symbol that arrives, below the known bandwidth-delay product and
+/// beyond it: so the growth of a window is not sent at once, to a buffer that may be short.
 const GROWTH_BELOW: f64 = 1.0;
 const GROWTH_BEYOND: f64 = 0.25;
-/// Round trips that a rate is remembered for (ACM Queue: six to ten).
+/// Round trips for which a rate is remembered (ACM Queue: six to ten).
 const RATES: usize = 10;
-/// The least round trip is that of so long a time; then it is probed with half of the product (ibid. §2.8, §4.3.4).
+/// The least round trip is valid this long; then it is probed with half of the product (ibid. §2.8, §4.3.4).
 const ROUND_TRIP_FOR: Duration = Duration::from_secs(10);
 const PROBE_GAIN: f64 = 0.5;
-/// A probe, and the drain after start-up, takes so many round trips: in the first the queue goes.
+/// Round trips that a probe, and the drain after start-up, take: in the first the queue empties.
 const PROBE_ROUNDS: u32 = 3;
 const DRAIN_ROUNDS: u32 = 3;
-/// Two and a half times the product never takes longer than that many least round trips. If all of so many took longer than
-/// this, others hold the queue who only yield to losses, and the window does not fall below what it was before, but grows by
+/// Two and a half times the product never takes longer than [`CROWDED`] least round trips. If all of [`CROWDED_ROUNDS`] round trips took
+/// longer than this, flows that only yield to losses hold the queue. Then the window does not fall below what it was before, but grows by
 /// one in each, as Reno's does (the competitive mode of Copa, NSDI 2018 §2.2, with AIMD).
 const CROWDED: f64 = 3.0;
 const CROWDED_ROUNDS: u32 = 10;
 /// Part of the symbols that may be lost (ibid. §2.7: `BBRLossThresh`).
 const LOSS: f64 = 0.02;
-/// Losses are judged by so many symbols at most. Fewer tell less: by chance there may be more than [`LOSS`] of them. So there have
-/// to be more than expected by this many standard deviations (of a Poisson distribution).
+/// Losses are judged over at most this many symbols. Fewer are less significant: by chance more than [`LOSS`] of them may be lost. So the
+/// losses must exceed the expected number by [`BEYOND_CHANCE`] standard deviations (of a Poisson distribution).
 const JUDGED_BY: u32 = 500;
 const BEYOND_CHANCE: f64 = 1.65;
-/// Start-up ends by a loss only if so many symbols were lost: it is short, and what ends it by chance costs much (ibid. §2.7:
+/// A loss ends start-up only if at least this many symbols were lost: start-up is short, and ending it by chance costs much (ibid. §2.7:
 /// `BBRStartupFullLossCnt`, which counts bursts of them).
 const STARTUP_LOST: u32 = 8;
-/// Part of the symbols of a round trip whose marks end start-up (`ecn_thresh` of Google's second version).
+/// Part of a round trip's symbols that, when marked, ends start-up (`ecn_thresh` of Google's second version).
 const MARKED: f64 = 0.5;
-/// Weight of a round trip in the part of symbols that are marked (RFC 8257 §3.3: g).
+/// Weight of a round trip in the smoothed part of symbols that are marked (RFC 8257 §3.3: g).
 const MARKS_GAIN: f64 = 1.0 / 16.0;
-/// A timed symbol is taken for lost when so many came that were asked for after it.
+/// A timed symbol counts as lost once this many symbols requested after it have arrived.
 const OVERTAKEN: u64 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +87,13 @@ struct Timed {
     block: u32,
     index: u32,
     at: Time,
-    /// What had arrived by then, and the last of it when; if nothing was on its way, now.
+    /// Symbols that had arrived by then, and when the last of them did; the time of the pull if nothing was in flight.
     delivered: u64,
     since: Time,
     on_their_way: u64,
 }
 
-/// What came in this round trip.
+/// What arrived in this round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     arrived: u32,
@@ -105,7 +105,7 @@ struct Round {
 #[derive(Clone, Debug)]
 pub(in crate::scdp::receiver) struct Bbr {
     window: f64,
-    /// What it grows towards.
+    /// The size it grows towards.
     goal: f64,
     initial: f64,
     limit: f64,
@@ -117,19 +117,19 @@ pub(in crate::scdp::receiver) struct Bbr {
     timed: Option<Timed>,
     round: Round,
     rounds: u64,
-    /// For what is drawn by lot.
+    /// For random draws.
     seed: u64,
     /// Symbols per picosecond in the last round trips, the newest first.
     rates: [f64; RATES],
     last_round_trip: Option<f64>,
-    /// The least round trip in picoseconds, and when it was seen; that of a probe under way.
+    /// The least round trip in picoseconds, and when it was seen; then the least of the probe in progress.
     round_trip: Option<(f64, Time)>,
     probed: f64,
-    /// The window before round trips took too long, grown by one in each, and how many have.
+    /// The window before round trips took too long, grown by one in each such round trip; and how many there were.
     crowded: (f64, u32),
-    /// The rate that start-up has to exceed, and for how many round trips it has not.
+    /// The rate that start-up has to exceed, and for how many round trips it has not done so.
     full: (f64, u32),
-    /// Symbols judged, and those of them that were lost.
+    /// Symbols judged, and how many of them were lost.
     judged: (u32, u32),
     /// Part of the symbols that are marked, smoothed; 1 at first (RFC 8257 §3.3).
     marked: f64,
@@ -137,7 +137,7 @@ pub(in crate::scdp::receiver) struct Bbr {
 }
 
 impl Bbr {
-    /// Begins with the sender's initial window; the window is `limit` at most. Hosts handle `batch` symbols at once.
+    /// Begins with the sender's initial window; the window is at most `limit`. Hosts handle `batch` symbols at once.
     pub(super) fn new(initial: u32, limit: u32, batch: u32, seed: u64) -> Self {
         Self {
             window: f64::from(initial),
@@ -211,8 +211,8 @@ impl Bbr {
         self.round.limited = true;
     }
 
-    /// One silence may be that of a few lost pulls; what was asked twice is not timed (RFC 6298 §3). After two nothing that
-    /// was known of the path need hold.
+    /// One silence may come from a few lost pulls; a symbol requested twice is not timed (RFC 6298 §3). After two, what was known
+    /// of the path may no longer hold.
     pub(super) fn on_timeout(&mut self, timeouts: u32) {
         (self.timed, self.last_round_trip) = (None, None);
         if timeouts > 1 {
@@ -251,7 +251,7 @@ impl Bbr {
         }
     }
 
-    /// What the window shall be, losses apart.
+    /// The window wanted, losses apart.
     fn wanted(&self, product: f64) -> f64 {
         let (window, rounds) = self.crowded;
         let held = self.state == State::Steady && rounds >= CROWDED_ROUNDS;
@@ -259,8 +259,8 @@ impl Bbr {
         if matches!(self.state, State::Probe(_)) { wanted } else { wanted.max(self.batches()) }
     }
 
-    /// What keeps two hosts busy that handle symbols in batches: one that is sent, one on its way, one that is received. Where they
-    /// are late by more than the least round trip, the product alone would make the window smaller and smaller.
+    /// The window that keeps two hosts busy that handle symbols in batches: one batch sent, one in flight, one received. Where hosts
+    /// are late by more than the least round trip, the product alone would shrink the window further and further.
     fn batches(&self) -> f64 {
         BATCHES * (self.rate() * BATCH_TIME.ps() as f64).min(self.batch)
     }
@@ -270,7 +270,7 @@ impl Bbr {
         self.crowded = if free { (self.window, 0) } else { (self.crowded.0 + 1.0, self.crowded.1 + 1) };
     }
 
-    /// After each round trip: where the window is to go. What is too much it loses at once.
+    /// After each round trip: sets the window's goal. A window above it shrinks at once.
     fn set_goal(&mut self) {
         let Some(product) = self.product() else { return };
         let wanted = self.wanted(product);
@@ -283,7 +283,7 @@ impl Bbr {
     fn grow(&mut self) {
         let known = self.product();
         if self.state == State::Startup && known.is_none() {
-            // A window in each round trip, until it is known how long one is.
+            // Doubles in each round trip, until the length of one is known.
             self.goal = (self.goal + 1.0).min(self.limit);
         }
         let below = self.state == State::Startup || known.is_some_and(|product| self.window < product);
@@ -317,7 +317,7 @@ impl Bbr {
         self.set_goal();
     }
 
-    /// A rate of a lane that was not asked for all that it could bring says little, unless it is more than was known. Nor does
+    /// The rate of a lane that was not asked for all that it could deliver says little, unless it exceeds the known rate. Nor does
     /// that of a probe.
     fn remember_rate(&mut self, rate: f64, limited: bool) {
         let held_back = limited || matches!(self.state, State::Probe(_));
@@ -328,7 +328,7 @@ impl Bbr {
         self.rates[0] = rate;
     }
 
-    /// Whether more were lost than may be. Counted anew when it is known.
+    /// Whether too many symbols were lost. Counting restarts once that is decided.
     fn is_lossy(&mut self) -> bool {
         let (judged, lost) = self.judged;
         let allowed = LOSS * f64::from(judged);
@@ -387,7 +387,7 @@ mod tests {
         asked: u32,
         coming: std::collections::VecDeque<(u64, u32)>,
         idle_at: u64,
-        /// Pulls leave together, once in so long; 0: each when it can.
+        /// Interval at which pulls leave together; 0: each when it can.
         batch: u64,
         asks_at: u64,
     }
@@ -416,12 +416,12 @@ mod tests {
             }
         }
 
-        /// So many symbols arrive, and others are asked for; the highest window meanwhile.
+        /// `symbols` symbols arrive, and others are requested; returns the highest window meanwhile.
         fn run(&mut self, symbols: u32) -> u32 {
             let mut most = 0;
             for _ in 0..symbols {
                 let on_their_way = self.coming.len() as u32;
-                // Batches that leave before the next symbol comes.
+                // Batches that leave before the next symbol arrives.
                 while self.batch > 0 && self.coming.front().is_none_or(|&(at, _)| self.asks_at < at) {
                     self.now = self.asks_at;
                     self.ask();
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn hosts_that_are_late_keep_as_much_on_its_way_as_they_handle_at_once() {
-        // 100 symbols come in a millisecond. Once both ends were awake, and a round trip took a fiftieth of that.
+        // 100 symbols arrive in a millisecond. Once both ends were awake, and a round trip took a fiftieth of that.
         for (batch, expected) in [(1, 3.0..5.1), (45, 135.0..135.1), (1000, 300.0..306.0)] {
             let mut path = Path::new(8192);
             path.run(3_000);

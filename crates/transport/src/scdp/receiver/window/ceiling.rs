@@ -1,26 +1,26 @@
-//! The most that a path carries without loss, as far as it has shown: the ceiling of BBR's second version.
+//! The most that a path is known to carry without loss: the ceiling of BBR's second version.
 //!
-//! Losses beyond 2 % end a search for more and leave a ceiling; below it, room is left for others. Losses of the time between
-//! two searches lower the window for that time only (draft-cardwell-iccrg-bbr-congestion-control-02 §4.3.3.6, §4.5.10: `inflight_hi`
-//! and `inflight_lo`). Nothing here knows rates: a search stops by itself where the window is bounded by them.
+//! A loss of more than 2 % ends a search for a larger window and leaves a ceiling; below it, room is left for others. Losses between
+//! two searches lower the window only until the next one (draft-cardwell-iccrg-bbr-congestion-control-02 §4.3.3.6, §4.5.10: `inflight_hi`
+//! and `inflight_lo`). Rates are not known here: a search stops by itself where they bound the window.
 
 use crate::{Duration, Time};
 
-/// What is left of the window after a loss, at least (ibid. §2.7: `BBRBeta`).
+/// The least part of the window that remains after a loss (ibid. §2.7: `BBRBeta`).
 pub(super) const BETA: f64 = 0.7;
-/// Of the ceiling, the part that is used between searches (ibid. §2.7: `BBRHeadroom` = 0.15).
+/// The part of the ceiling that is used between searches (ibid. §2.7: `BBRHeadroom` = 0.15).
 const USED: f64 = 0.85;
-/// A search begins after so many round trips at most: as many as Reno takes to make up for a loss, up to this (ibid. §4.3.3.6).
+/// A search begins after at most this many round trips: as many as Reno takes to make up for a loss, up to this (ibid. §4.3.3.6).
 const MOST_ROUNDS: u64 = 63;
 /// ... or after this time.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Bounds of a window that losses and marks have set, in symbols.
+/// Bounds on a window set by losses and marks, in symbols.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ceiling {
     /// Beyond this, more than 2 % were lost.
     high: Option<f64>,
-    /// For the time until the next search.
+    /// Bound until the next search.
     low: Option<f64>,
     /// Symbols by which the next round trip of a search raises `high`; `None` between searches.
     rise: Option<f64>,
@@ -30,13 +30,13 @@ pub(super) struct Ceiling {
 }
 
 impl Ceiling {
-    /// The window, if without losses it were `wanted`.
+    /// The window, given the window `wanted` if there were no losses.
     pub(super) fn bound(&self, wanted: f64) -> f64 {
         let high = self.high.map_or(f64::INFINITY, |high| if self.rise.is_some() { high } else { high * USED });
         wanted.min(high).min(self.low.unwrap_or(f64::INFINITY))
     }
 
-    /// More than 2 % of what a `window` asked for were lost, and so many symbols arrived of it.
+    /// More than 2 % of the symbols of a `window` were lost, and `arrived` of them arrived.
     pub(super) fn on_loss(&mut self, now: Time, window: f64, arrived: f64) {
         let left = arrived.min(window).max(window * BETA);
         if self.rise.take().is_some() || self.high.is_none() {
@@ -57,7 +57,7 @@ impl Ceiling {
         self.low = Some(window * (1.0 - cut));
     }
 
-    /// A round trip has passed without either; `window` symbols were on their way, `wanted` if there were no ceiling.
+    /// A round trip has passed without losses or marks; `window` symbols were in flight, `wanted` if there were no ceiling.
     pub(super) fn on_round(&mut self, now: Time, window: f64, wanted: f64) {
         if self.high.is_none() && self.low.is_none() {
             return;
@@ -102,7 +102,7 @@ mod tests {
         c.on_loss(at(1), 200.0, 180.0);
         assert!(is(c.bound(500.0), 180.0 * USED));
         assert!(is(c.bound(100.0), 100.0), "it is a ceiling");
-        // Between searches what is lost lowers the window only for a while, and by no more than BETA.
+        // Between searches, losses lower the window only for a while, and by no more than BETA.
         c.on_loss(at(2), 153.0, 20.0);
         assert!(is(c.bound(500.0), 153.0 * BETA));
     }
