@@ -13,7 +13,7 @@ use crate::hash_tree::{PAGE_HASHES, Page, TreeHash};
 /// Bytes of the header of a packet of hashes.
 pub const HASHES_HEADER: usize = 24;
 
-/// A page of hashes. Whether they are right is to be seen from the hash of the page.
+/// A page of hashes. They are right if they match the hash of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HashesRepr {
     /// Which page.
@@ -23,7 +23,7 @@ pub struct HashesRepr {
 }
 
 impl HashesRepr {
-    /// The page in the body of a packet of hashes, after it was opened.
+    /// Parses the page in the body of a packet of hashes, after decryption.
     ///
     /// # Errors
     /// [`WireError::Field`] or [`WireError::Length`].
