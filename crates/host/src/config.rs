@@ -50,7 +50,7 @@ pub struct HostConfig {
     pub protection: Protection,
     /// Bytes of a UDP datagram at most, 1200 (what every path carries without fragments) to 65507. Default: 1472, for Ethernet with IPv4.
     pub largest_packet: u16,
-    /// Symbols of a source block at most, 1 to 56403: fewer where blocks under way would take more than `max_session_bytes`.
+    /// Symbols of a source block at most, 1 to 56403: fewer where the blocks in flight would take more than `max_session_bytes`.
     /// Default: 100, as in the papers.
     pub block_symbols: u32,
     /// Symbols that are sent before the first answer, 1 to 65535. Default: 32.

@@ -173,7 +173,7 @@ impl Endpoint {
         self.wakes.waker()
     }
 
-    /// Whether the caller is to be asked now if it wants to continue.
+    /// Whether to ask the caller now if it wants to continue.
     pub(crate) fn take_interrupt(&self) -> bool {
         self.wakes.take_interrupt()
     }

@@ -74,7 +74,7 @@ use crate::{
 };
 pub use reports::Reports;
 
-/// What the thread is to do next.
+/// Work for the thread.
 type Job = Box<dyn FnOnce(&mut Endpoint) + Send>;
 
 /// An [`Endpoint`] whose sessions run on a thread of its own, one [`Transfer`] at a time.

@@ -11,7 +11,7 @@ pub struct Waker {
     pipe: Arc<PipeWriter>,
     /// There is a byte in the pipe, or will be at once: the pipe never holds more than one.
     pending: Arc<AtomicBool>,
-    /// The caller of the program that runs the endpoint is to be asked at once whether to continue.
+    /// Another thread wants the caller of the program that runs the endpoint to be asked at once whether to continue.
     interrupt: Arc<AtomicBool>,
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use crate::wire::Refusal;
 
-/// What became of one receiver of an object.
+/// The outcome for one receiver of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {

@@ -16,7 +16,7 @@ pub const HASHES_HEADER: usize = 24;
 /// A page of hashes. They are right if they match the hash of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HashesRepr {
-    /// Which page.
+    /// Identifies the page.
     pub page: Page,
     /// Its hashes, 1 to 32.
     pub hashes: Vec<TreeHash>,

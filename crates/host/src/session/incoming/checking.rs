@@ -71,7 +71,7 @@ impl Incoming {
     fn fetch_again(&mut self, now: Time, blocks: &[u32]) {
         let (Some(receiver), Some(checker)) = (self.transport.receiver(), &self.checker) else { return };
         if !blocks.iter().all(|&block| checker.has(block)) {
-            // They already are being fetched again.
+            // They are already being fetched again.
             return;
         }
         let sole = |block: &u32| receiver.sole_sender(*block);

@@ -37,7 +37,7 @@ impl Lanes {
         self.lanes.len()
     }
 
-    /// One of them, by lot: none of them can predict which, unless it sees the requests to the others.
+    /// One of them, chosen at random: none of them can predict which, unless it sees the requests to the others.
     pub(super) fn drawn(&self) -> usize {
         let drawn = self.lanes.iter().fold(0, |drawn, lane| drawn ^ lane.salt().0[0]);
         usize::from(drawn) % self.lanes.len()

@@ -83,7 +83,7 @@ impl Pages {
         self.waiting.pop_front()
     }
 
-    /// A page is to be sent to all. Returns whether it is sent: not if it has just been.
+    /// A page is to be sent to all. Returns whether it is sent: not if it has just been sent.
     pub(super) fn goes_to_all(&mut self, now: Time, page: Page) -> bool {
         while self.sent.front().is_some_and(|(_, at)| now.since(*at) >= ENOUGH_FOR) {
             self.sent.pop_front();
