@@ -1,14 +1,14 @@
-//! Addresses of hosts that were lately heard of, for some time: how many are known is bounded, whoever sends.
+//! Addresses of recently seen hosts, remembered for some time: their number is bounded, whoever sends.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use anabranch_transport::{Duration, Time};
 
-/// Addresses at most: what more come are strangers.
+/// Addresses at most; further ones are treated as unknown.
 const MOST: usize = 4096;
 
-/// Addresses, and when they were last heard of.
+/// Addresses, and when each was last seen.
 #[derive(Debug)]
 pub(crate) struct Acquaintances {
     last: HashMap<SocketAddr, Time>,
@@ -16,12 +16,12 @@ pub(crate) struct Acquaintances {
 }
 
 impl Acquaintances {
-    /// Who was not heard of for so long is a stranger again: another host may have its address.
+    /// A host that was not seen for `for_time` is unknown again: another host may have its address.
     pub(crate) fn new(for_time: Duration) -> Self {
         Self { last: HashMap::new(), for_time }
     }
 
-    /// It was heard of.
+    /// The host has been seen.
     pub(crate) fn meet(&mut self, now: Time, peer: SocketAddr) {
         if self.last.len() >= MOST && !self.last.contains_key(&peer) {
             let limit = self.for_time;
@@ -33,7 +33,7 @@ impl Acquaintances {
         self.last.insert(peer, now);
     }
 
-    /// Whether it was heard of lately.
+    /// Whether the host was seen recently.
     pub(crate) fn knows(&self, now: Time, peer: SocketAddr) -> bool {
         self.last.get(&peer).is_some_and(|last| now.since(*last) < self.for_time)
     }

@@ -1,4 +1,4 @@
-//! Who may open a session: what keeps peers, and packets that somebody recorded, from taking all of a host.
+//! Admission of sessions: keeps peers and replayed packets from exhausting a host.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,52 +6,52 @@ use std::net::{IpAddr, Ipv6Addr};
 use crate::event::SessionId;
 use crate::wire::{Refusal, Salt};
 
-/// Opening packets that are remembered, so that a copy of one opens nothing.
+/// Opening packets that are remembered, so that a copy opens nothing.
 const REMEMBERED: usize = 4096;
 
-/// How a peer has begun a session.
+/// How a peer opened a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     Offer,
-    /// With a cookie, or without.
+    /// A request, with a cookie or without.
     Request {
         validated: bool,
     },
 }
 
-/// What became of an opening packet.
+/// What is known of an opening packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// Copies of it do nothing.
+    /// Copies of it are ignored.
     Used,
-    /// Whoever repeats it is told again.
+    /// A copy of it is refused again.
     Refused(Refusal),
 }
 
-/// A session that a peer has begun.
+/// A session that a peer has opened.
 #[derive(Clone, Copy, Debug)]
 struct Guest {
     network: IpAddr,
     opening: Opening,
-    /// Nothing shows yet that its opener is there now, at that address.
+    /// Its opener has not shown yet that it is there now, at that address.
     half_open: bool,
 }
 
-/// Sessions that peers have begun, and the packets that began the last ones.
+/// Sessions that peers have opened, and the last opening packets.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
-    /// By the salt.
+    /// By salt.
     opened: HashMap<Salt, Known>,
     order: VecDeque<Salt>,
     guests: HashMap<SessionId, Guest>,
     by_network: HashMap<IpAddr, usize>,
     half_open_requests: usize,
-    /// The oldest first.
+    /// Ordered by age, the oldest first.
     half_open_offers: BTreeSet<SessionId>,
 }
 
 impl Admission {
-    /// An opening packet has done its work, here or at the other end: copies of it do none.
+    /// An opening packet has been used, here or at the other end: copies of it are ignored.
     pub(crate) fn remember(&mut self, salt: Salt) {
         if self.opened.insert(salt, Known::Used).is_none() {
             self.order.push_back(salt);
@@ -63,18 +63,18 @@ impl Admission {
         }
     }
 
-    /// An opening packet is refused: the answer may be lost, and the packet come again.
+    /// An opening packet is refused: the answer may be lost, and the packet repeated.
     pub(crate) fn refuse(&mut self, salt: Salt, refusal: Refusal) {
         self.remember(salt);
         self.opened.insert(salt, Known::Refused(refusal));
     }
 
-    /// What became of an opening packet, if it is known.
+    /// What is known of an opening packet, if anything.
     pub(crate) fn known(&self, salt: Salt) -> Option<&Known> {
         self.opened.get(&salt)
     }
 
-    /// A peer begins a session.
+    /// A peer opens a session.
     pub(crate) fn enter(&mut self, id: SessionId, address: IpAddr, opening: Opening) {
         let half_open = opening != Opening::Request { validated: true };
         let network = network(address);
@@ -86,7 +86,7 @@ impl Admission {
         }
     }
 
-    /// The opener of a session has shown that it is there. Whether that is new.
+    /// The opener of a session has shown that it is there. Returns whether that is new.
     pub(crate) fn prove(&mut self, id: SessionId) -> bool {
         let Some(guest) = self.guests.get_mut(&id) else { return false };
         let is_new = std::mem::take(&mut guest.half_open);
@@ -111,23 +111,23 @@ impl Admission {
         }
     }
 
-    /// Sessions that were begun from an address, or from its network.
+    /// Sessions that were opened from an address, or from its network.
     pub(crate) fn from(&self, address: IpAddr) -> usize {
         self.by_network.get(&network(address)).copied().unwrap_or(0)
     }
 
-    /// Requests whose address is not known to be that of who asks.
+    /// Requests whose address is not validated.
     pub(crate) fn half_open_requests(&self) -> usize {
         self.half_open_requests
     }
 
-    /// The oldest offer of an opener that has not shown that it is there, if there are more than `limit`.
+    /// The oldest offer whose opener has not shown that it is there, if there are more than `limit`.
     pub(crate) fn offer_too_many(&self, limit: usize) -> Option<SessionId> {
         self.half_open_offers.first().copied().filter(|_| self.half_open_offers.len() > limit)
     }
 }
 
-/// What one peer is likely to have for itself: an IPv4 address, or the 64 bits of a subnet of IPv6 (RFC 4291 §2.5.4).
+/// The addresses that one peer is likely to control: an IPv4 address, or a 64-bit subnet of IPv6 (RFC 4291 §2.5.4).
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),

@@ -1,4 +1,4 @@
-//! What a host allows and how it sends.
+//! A host's limits, and how it sends.
 
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Mode, ScdpConfig, Straggler, StragglerPolicy, WindowControl};
 use anabranch_transport::{Bytes, ConfigError, Duration, Rate};
@@ -9,29 +9,29 @@ use crate::marking::{Class, Dscp, Ecn, Marking};
 use crate::wire::{MAX_DATAGRAM_BYTES, MIN_OPEN_BYTES};
 use crate::{Protection, PublicKey};
 
-/// Bytes that a system call or a network card may handle at once: what an IP packet can have (generic segmentation offload).
+/// Bytes that a system call or a network card may handle at once: the limit of an IP packet (generic segmentation offload).
 const OFFLOAD: u32 = 65_536;
 
 /// What a sender does about receivers that hold the others of a group back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stragglers {
-    /// It waits for them: all go at the pace of the slowest.
+    /// It waits for them: all proceed at the pace of the slowest.
     Wait,
-    /// Who is behind for so long on the mean leaves the group, and goes on with symbols of its own.
+    /// A receiver whose mean lag over this time is too large leaves the group, and continues with symbols of its own.
     Detach {
-        /// How long.
+        /// The averaging time.
         after: Duration,
     },
-    /// Once so many receivers have the object, the others have some time left, and are then given up.
+    /// Once `quorum` receivers have the object, the others have `grace` left before they are given up.
     Drop {
-        /// How many, at least 1.
+        /// Number of receivers, at least 1.
         quorum: u16,
-        /// How much time.
+        /// Time left for the others.
         grace: Duration,
     },
 }
 
-/// T: bytes of a symbol whose packet has so many.
+/// T: bytes of a symbol whose packet has `largest_packet` bytes.
 pub(crate) fn symbol_bytes(largest_packet: u16) -> u16 {
     largest_packet.max(MIN_OPEN_BYTES as u16) - HEADERS as u16
 }
@@ -43,14 +43,14 @@ impl Stragglers {
     }
 }
 
-/// What a host allows, and how it sends.
+/// A host's limits, and how it sends.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
     /// How sessions are protected. Both ends must agree.
     pub protection: Protection,
     /// Bytes of a UDP datagram at most, 1200 (what every path carries without fragments) to 65507. Default: 1472, for Ethernet with IPv4.
     pub largest_packet: u16,
-    /// Symbols of a source block at most, 1 to 56403: fewer where blocks under way would take more than `max_session_bytes`.
+    /// Symbols of a source block at most, 1 to 56403: fewer where the blocks in flight would take more than `max_session_bytes`.
     /// Default: 100, as in the papers.
     pub block_symbols: u32,
     /// Symbols that are sent before the first answer, 1 to 65535. Default: 32.
@@ -61,28 +61,28 @@ pub struct HostConfig {
     pub dscp: Dscp,
     /// DSCP of all others: they are small, and each that is lost costs time. Default: 0, best effort.
     pub control_dscp: Dscp,
-    /// Silence after which a peer is given up, from 100 ms. Default: 10 s.
+    /// Silence after which a peer is given up, at least 100 ms. Default: 10 s.
     pub give_up_after: Duration,
-    /// Time without a step forward after which a session ends although its peer shows signs of life, at least `give_up_after`: until the next
-    /// block is complete, or the application has [checked](crate::Host::checked) the object. Time in which `rate` holds a
-    /// sender back does not count. Default: 5 min.
+    /// Time without progress after which a session ends although its peer shows signs of life, at least `give_up_after`. Progress is the next
+    /// complete block, or that the application has [checked](crate::Host::checked) the object. Time in which `rate` holds a sender back does not
+    /// count. Default: 5 min.
     pub stall_after: Duration,
     /// What a sender does about receivers that hold others back. Default: they leave the group after 100 ms.
     pub stragglers: Stragglers,
-    /// Sessions at once. More are refused. Default: 256.
+    /// Concurrent sessions. Further ones are refused. Default: 256.
     pub max_sessions: usize,
-    /// Sessions that one IPv4 address, or one /64 of IPv6, may have begun at once. Default: 64.
+    /// Concurrent sessions that one IPv4 address, or one /64 of IPv6, may have opened. Default: 64.
     pub max_sessions_per_address: usize,
-    /// Requests from addresses that are not validated, before those that come next are answered with a cookie. Default: 32.
+    /// Requests from addresses that are not validated, before further ones are answered with a cookie. Default: 32.
     pub max_unvalidated: usize,
-    /// Keys of which one must have [signed](crate::Manifest::sign) each object that is received: others are refused before any byte of theirs is
-    /// handed over. Default: none, and nothing needs to be signed.
+    /// Keys of which one must have [signed](crate::Manifest::sign) each object that is received: other objects are refused before any of their bytes
+    /// are handed over. Default: none, and nothing needs to be signed.
     pub signers: Vec<PublicKey>,
-    /// Bytes of an object that is received, at most. Default: 1 TB.
+    /// Maximum size of an object that is received, in bytes. Default: 1 TB.
     pub max_object_bytes: u64,
-    /// Bytes that the blocks of one session under way may have at an end, and their bytes that the application has not taken.
-    /// Objects that need more are refused. The codec's work areas come on top, and repair symbols, of which there are few unless who has the
-    /// key sends too many: up to four times as much. At least 650 symbols; default: 64 MiB.
+    /// Bytes that the blocks in flight of one session may take at an end, together with the bytes that the application has not taken. Objects that
+    /// need more are refused. The codec's work areas come on top, and repair symbols, of which there are few unless a peer with the key sends too
+    /// many: up to four times as much. At least 650 symbols; default: 64 MiB.
     pub max_session_bytes: u64,
 }
 
@@ -109,11 +109,11 @@ impl HostConfig {
         }
     }
 
-    /// Checks every range.
+    /// Checks that every field is in range.
     ///
     /// # Errors
     ///
-    /// The first field that is out of range, and what it may be.
+    /// The first field that is out of range, and its permitted range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let error = |field, problem: String| Err(ConfigError { field, problem });
         let packet = usize::from(self.largest_packet);
@@ -129,7 +129,7 @@ impl HostConfig {
         if self.rate.is_some_and(|rate| rate.bps() == 0) {
             return error("rate", "must be above 0".to_owned());
         }
-        // Below this the timers of hosts, which are late by milliseconds, would end sessions.
+        // Below this, host timers, which are late by milliseconds, would end sessions.
         if self.give_up_after < Duration::from_ms(100) {
             return error("give_up_after", "must be at least 100 ms".to_owned());
         }
@@ -144,7 +144,7 @@ impl HostConfig {
         self.transport(self.symbol_bytes(), self.initial_window, 1, Mode::OneToMany).validate()
     }
 
-    /// What of a peer's announcements is acceptable.
+    /// Limits for what peers announce.
     pub(crate) fn limits(&self) -> Limits {
         let &Self { max_object_bytes, max_session_bytes, .. } = self;
         Limits { object: max_object_bytes, session: max_session_bytes, symbol: self.symbol_bytes() }
@@ -158,18 +158,18 @@ impl HostConfig {
         }
     }
 
-    /// T: bytes of a symbol, so that its packet is the largest.
+    /// T: bytes of a symbol, such that its packet has the largest size.
     pub(crate) fn symbol_bytes(&self) -> u16 {
         symbol_bytes(self.largest_packet)
     }
 
-    /// How the transport is set for real hosts: their timers are coarse, paths lose packets without trimming them, and peers die.
+    /// The transport's settings for real hosts: timers are coarse, paths lose packets without trimming them, and peers die.
     ///
-    /// A receiver finds its window by itself, but for one of a group: there all have the same, so that it can be seen who is slow, and
-    /// nobody is for having less. It is small enough not to be in the way of others.
+    /// A receiver finds its window by itself, except in a group: there all windows are equal, so that a slow receiver can be recognised and none
+    /// falls behind for having a smaller window. That window is small enough to leave room for others.
     pub(crate) fn transport(&self, symbol_bytes: u16, window: u32, block_symbols: u32, mode: Mode) -> ScdpConfig {
         let straggler = match self.stragglers {
-            // Who is behind is seen here, where batches and hosts are known.
+            // Stragglers are detected by the host, which takes batching and host scheduling into account.
             Stragglers::Wait | Stragglers::Detach { .. } => Straggler::default(),
             Stragglers::Drop { quorum, grace } => {
                 Straggler { policy: StragglerPolicy::Drop, quorum, grace, ..Straggler::default() }
@@ -186,7 +186,7 @@ impl HostConfig {
             probe_timeout: Duration::from_ms(16),
             linger: Duration::from_secs(4),
             window_control: if grouped { WindowControl::Fixed } else { WindowControl::Bbr },
-            // The fixed window of a group takes no notice of marks.
+            // The fixed window of a group does not react to marks.
             ecn: !grouped,
             host_batch: (OFFLOAD / u32::from(symbol_bytes)).max(1),
             give_up_after: Some(self.give_up_after),

@@ -1,24 +1,25 @@
-//! The hashes of an object's parts, and how they make up its hash: BLAKE3 is a tree (its paper, §2.1), of which this is the upper part.
+//! The hashes of an object's parts, and how they form its hash: BLAKE3 is a tree (its paper, §2.1), of which this is the upper part.
 //!
-//! The object is cut into *spans* of [`SPAN`] bytes, whatever its blocks and symbols are. A *page* has the hashes of up to 32 spans, or of up to
-//! 32 pages below it, and these make up the hash of the page; that of the last one is the hash of the object. So who knows an object's hash can check
-//! the pages from the top down, and then the spans, one by one, in whatever order they come, and nothing else needs to be agreed or signed.
+//! The object is cut into *spans* of [`SPAN`] bytes, whatever its blocks and symbols are. A *page* has the hashes of up to 32 spans, or of up to 32
+//! pages below it, and these form the hash of the page; the hash of the top page is the hash of the object. So a receiver that knows an object's hash
+//! can check the pages from the top down, and then the spans, one by one, in whatever order they arrive, and nothing else needs to be agreed or
+//! signed.
 
 use std::io;
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-/// Bytes of a span. A power of two: only such are nodes of BLAKE3's tree. As large as a block of the default size, so that one wrong symbol
+/// Bytes of a span. A power of two: only such ranges are nodes of BLAKE3's tree. As large as a block of the default size, so that one wrong symbol
 /// costs two or three blocks; the hashes of all spans are 1/4096 of the object.
 pub const SPAN: u64 = 128 << 10;
 
-/// Hashes of a page at most: a page fits into any datagram.
+/// Maximum number of hashes in a page: a page fits into any datagram.
 pub const PAGE_HASHES: usize = 32;
 
 /// A hash within the tree, or at its top.
 pub type TreeHash = [u8; 32];
 
-/// Which page: on level 1 are those with hashes of spans, on the next level those with hashes of these, and so on.
+/// Identifies a page: pages on level 1 have hashes of spans, those on the next level hashes of these pages, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Page {
     /// The level, from 1.
@@ -28,19 +29,19 @@ pub struct Page {
 }
 
 impl Page {
-    /// The page that has the hash of this one, and where.
+    /// The page that has the hash of this one, and its index there.
     pub(crate) fn parent(self) -> (Self, usize) {
         let parent = Self { level: self.level + 1, index: self.index / PAGE_HASHES as u64 };
         (parent, (self.index % PAGE_HASHES as u64) as usize)
     }
 
-    /// The page that has the hash of a span, and where.
+    /// The page that has the hash of a span, and its index there.
     pub(crate) fn of_span(span: u64) -> (Self, usize) {
         Self { level: 0, index: span }.parent()
     }
 }
 
-/// How many hashes there are, for an object of some size.
+/// The shape of the tree for an object of some size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     spans: u64,
@@ -55,7 +56,7 @@ impl Shape {
         self.spans
     }
 
-    /// Levels of pages: none if one span is all.
+    /// Number of levels of pages: 0 if the object is a single span.
     pub(crate) fn levels(self) -> u8 {
         let (mut level, mut nodes) = (0, self.spans);
         while nodes > 1 {
@@ -64,7 +65,7 @@ impl Shape {
         level
     }
 
-    /// How many hashes a page has; `None` if there is no such page.
+    /// Number of hashes in a page; `None` if there is no such page.
     pub(crate) fn hashes(self, page: Page) -> Option<usize> {
         let below =
             (1..page.level).try_fold(self.spans, |nodes, _| (nodes > 1).then(|| nodes.div_ceil(PAGE_HASHES as u64)));
@@ -74,7 +75,7 @@ impl Shape {
     }
 }
 
-/// The hash of a span that begins at `offset`: of a part of the object, or of `all` of it. Its bytes come in pieces.
+/// The hash of a span that begins at `offset`: of a part of the object, or of the whole object if `all`. Its bytes come in pieces.
 pub(crate) fn span_hash<'a>(offset: u64, all: bool, pieces: impl Iterator<Item = &'a [u8]>) -> TreeHash {
     let mut hasher = blake3::Hasher::new();
     hasher.set_input_offset(offset);
@@ -82,7 +83,7 @@ pub(crate) fn span_hash<'a>(offset: u64, all: bool, pieces: impl Iterator<Item =
     if all { *hasher.finalize().as_bytes() } else { hasher.finalize_non_root() }
 }
 
-/// The hash of a page: of the page at the top, that of the object.
+/// The hash of a page; for the page at the top, the hash of the object.
 pub(crate) fn page_hash(hashes: &[TreeHash], top: bool) -> TreeHash {
     let [only] = hashes else {
         // The left subtree is the largest complete one.
@@ -100,23 +101,23 @@ pub(crate) fn page_hash(hashes: &[TreeHash], top: bool) -> TreeHash {
 /// All hashes of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HashTree {
-    /// Those of the spans, and of the pages of each level but the top.
+    /// The hashes of the spans, and of the pages of each level except the top.
     levels: Vec<Vec<TreeHash>>,
     root: TreeHash,
 }
 
 impl HashTree {
-    /// The hash of a span of an object of `size` bytes, for [`from_spans`](Self::from_spans): its bytes are those from `offset` on, a multiple of
-    /// [`SPAN`], up to the end of the span or of the object.
+    /// The hash of a span of an object of `size` bytes, for [`from_spans`](Self::from_spans): its bytes run from `offset`, a multiple of [`SPAN`], to
+    /// the end of the span or of the object.
     pub fn span(size: u64, offset: u64, bytes: &[u8]) -> TreeHash {
         span_hash(offset, size <= SPAN, std::iter::once(bytes))
     }
 
-    /// Of an object whose [spans](Self::span) have these hashes, at least one.
+    /// The tree of an object whose [spans](Self::span) have these hashes, at least one.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If `spans` is empty.
     pub fn from_spans(spans: Vec<TreeHash>) -> Self {
         assert!(!spans.is_empty(), "an object has a span");
         let mut levels = vec![spans];
@@ -128,11 +129,11 @@ impl HashTree {
         Self { levels, root }
     }
 
-    /// Of an object of `size` bytes, which is read: what is at an offset, as many bytes as there is room for.
+    /// The tree of an object of `size` bytes, which is read by `read_at`: it fills the buffer from the given offset.
     ///
     /// # Errors
     ///
-    /// What reading it says.
+    /// Any error of `read_at`.
     pub fn read(size: u64, mut read_at: impl FnMut(u64, &mut [u8]) -> io::Result<()>) -> io::Result<Self> {
         let mut bytes = vec![0; size.min(SPAN) as usize];
         let spans = (0..Shape::new(size).spans()).map(|span| {
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_page_has_the_hash_that_its_parent_says_and_as_many_as_its_shape() {
-        // Hashes of any kind: no object of that size is read.
+        // Arbitrary hashes: no object of that size is read.
         for spans in [1, 2, 31, 32, 33, 1024, 1025, 32 * 32 * 32, 40_000] {
             let hashes: Vec<TreeHash> = (0..spans).map(|n: u64| *blake3::hash(&n.to_be_bytes()).as_bytes()).collect();
             let (tree, shape) = (HashTree::from_spans(hashes), Shape::new(spans * SPAN));

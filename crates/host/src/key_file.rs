@@ -5,13 +5,13 @@ use std::fmt;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Why a text holds no key. `line` counts from 1; the text itself is never shown, as it may be most of a key.
+/// Why a text contains no key. `line` counts from 1; the text itself is never shown, as it may be most of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyFileError {
     /// No line has a key.
     #[error("no key: expected a line `{prefix}` and 64 hexadecimal digits")]
     Missing {
-        /// What the line begins with.
+        /// The expected beginning of the line.
         prefix: &'static str,
     },
     /// A line is neither empty, nor a comment, nor a key of this kind.
@@ -19,10 +19,10 @@ pub enum KeyFileError {
     Line {
         /// The line.
         line: usize,
-        /// What it should begin with.
+        /// The expected beginning of the line.
         prefix: &'static str,
     },
-    /// A key of another length.
+    /// A key of the wrong length.
     #[error("line {line}: a key has 64 hexadecimal digits, this one has {found} characters")]
     Length {
         /// The line.
@@ -30,7 +30,7 @@ pub enum KeyFileError {
         /// Characters after the prefix.
         found: usize,
     },
-    /// A character that is no digit.
+    /// A character that is not a hexadecimal digit.
     #[error("line {line}: character {column} is not a hexadecimal digit")]
     Digit {
         /// The line.
@@ -44,7 +44,7 @@ pub enum KeyFileError {
         /// The line.
         line: usize,
     },
-    /// A key of zeros, which is what sessions without a key derive theirs from.
+    /// A key of zeros, from which sessions without a key derive theirs.
     #[error("line {line}: a key of zeros is no secret")]
     Zeros {
         /// The line.
@@ -52,7 +52,7 @@ pub enum KeyFileError {
     },
 }
 
-/// The one key of `text`. Empty lines and those that begin with `#` are skipped, white space around a line, too.
+/// The only key in `text`. Empty lines and lines that begin with `#` are skipped, and so is white space around a line.
 pub(crate) fn parse(text: &str, prefix: &'static str) -> Result<Zeroizing<[u8; 32]>, KeyFileError> {
     let mut key = None;
     for (line, content) in (1..).zip(text.lines()) {
@@ -84,7 +84,7 @@ pub(crate) fn parse(text: &str, prefix: &'static str) -> Result<Zeroizing<[u8; 3
     key.ok_or(KeyFileError::Missing { prefix })
 }
 
-/// Bytes in hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Hex<'_> {

@@ -1,4 +1,4 @@
-//! Keys: the secret that two ends share, and what each direction of a session derives from it.
+//! Keys: the secret that two ends share, and the keys that each direction of a session derives from it.
 
 use std::fmt;
 
@@ -8,26 +8,26 @@ use zeroize::Zeroizing;
 use crate::key_file::{self, Hex, KeyFileError};
 use crate::wire::{SYMBOL_HEADER, Salt, WireError, field};
 
-/// What the line of a shared key begins with.
+/// Prefix of the line of a shared key.
 const LINE: &str = "scdp-key-1:";
 
-/// Contexts of BLAKE3's key derivation: constants that no other use has.
+/// Contexts of BLAKE3's key derivation: constants with no other use.
 const OPENER: &str = "anabranch scdp 1 opener";
 const RESPONDER: &str = "anabranch scdp 1 responder";
 const CONFIRMED: &str = "anabranch scdp 1 confirmed";
 
-/// Bytes of the tag that follows what is sealed.
+/// Bytes of the tag that follows a sealed body.
 pub(crate) const TAG: usize = 16;
 
 /// Bytes of a symbol's datagram besides the symbol.
 pub(crate) const HEADERS: usize = SYMBOL_HEADER + TAG;
 
-/// A key that both ends have. Whoever has it can read, send and request everything under it.
+/// A key that both ends have. Anyone who has it can read, send and request everything under it.
 #[derive(Clone)]
 pub struct Psk(Zeroizing<[u8; 32]>);
 
 impl Psk {
-    /// The key of 32 random bytes; `None` if they are zeros, which is what sessions without a key derive theirs from.
+    /// A key of 32 random bytes; `None` if they are zeros, from which sessions without a key derive theirs.
     pub fn new(bytes: [u8; 32]) -> Option<Self> {
         let bytes = Zeroizing::new(bytes);
         (*bytes != [0; 32]).then_some(Self(bytes))
@@ -37,12 +37,12 @@ impl Psk {
     /// with `#` are skipped.
     ///
     /// # Errors
-    /// [`KeyFileError`] names the line, and shows nothing of it.
+    /// [`KeyFileError`] names the line but shows none of its content.
     pub fn parse(text: &str) -> Result<Self, KeyFileError> {
         key_file::parse(text, LINE).map(Self)
     }
 
-    /// The line of a key file, without its end.
+    /// The line of a key file, without a line break.
     pub fn emit(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("{LINE}{}", Hex(&*self.0)))
     }
@@ -57,28 +57,28 @@ impl fmt::Debug for Psk {
 /// How the datagrams of a session are protected. Both ends must agree.
 #[derive(Clone, Debug)]
 pub enum Protection {
-    /// By a shared key: content and messages are encrypted and everything is authenticated.
+    /// A shared key: content and messages are encrypted and everything is authenticated.
     Psk(Psk),
-    /// Not at all: the MACs are checksums of headers and messages, payloads have none, and anyone can send anything.
+    /// No protection: the MACs are checksums of headers and messages, payloads have none, and anyone can send anything.
     None,
 }
 
 impl Protection {
-    /// Keys of what the opener of a session sends to all its responders: opening packets and symbols. `salt` must be new: only one
+    /// Keys for what the opener of a session sends to all its responders: opening packets and symbols. `salt` must be new: only one
     /// [`Sealer`](crate::Sealer) may ever seal under it.
     pub fn opener(&self, salt: Salt) -> DirectionKeys {
         self.derive(OPENER, salt, &[&salt.0])
     }
 
-    /// Keys of what responder `index` sends in the session that was opened with the salt `opener`. Its own `salt`, new as
-    /// well, keeps an opening packet that is replayed from making it use the same keys again.
+    /// Keys for what responder `index` sends in the session that was opened with the salt `opener`. Its own `salt`, which must be new as well,
+    /// prevents a replayed opening packet from making it use the same keys again.
     pub fn responder(&self, opener: Salt, salt: Salt, index: u16) -> DirectionKeys {
         let keys = self.derive(RESPONDER, salt, &[&opener.0, &salt.0, &index.to_be_bytes()]);
         DirectionKeys { index, ..keys }
     }
 
-    /// Keys of what the opener sends to responder `index` alone once its answer with the salt `responder` has arrived: pulls and messages.
-    /// Nobody can have recorded them before, so they show that the opener is there now, and gets what is sent to it.
+    /// Keys for what the opener sends to responder `index` alone once its answer with the salt `responder` has arrived: pulls and messages. Nobody
+    /// can have recorded them before, so they show that the opener is there now, and receives what is sent to it.
     pub fn confirmed(&self, opener: Salt, responder: Salt, index: u16) -> DirectionKeys {
         self.derive(CONFIRMED, opener, &[&opener.0, &responder.0, &index.to_be_bytes()])
     }
@@ -106,7 +106,7 @@ pub struct DirectionKeys {
     pub(crate) salt: Salt,
     pub(crate) index: u16,
     header: Zeroizing<[u8; 32]>,
-    /// None without a shared key.
+    /// `None` without a shared key.
     aead: Option<LessSafeKey>,
 }
 
@@ -128,7 +128,7 @@ impl DirectionKeys {
         field(blake3::keyed_hash(&self.header, bytes).as_bytes(), 0)
     }
 
-    /// Encrypts `body` in place; the tag, if there is a key. A number may be used once.
+    /// Encrypts `body` in place. Returns the tag, if there is a key. A number may be used only once.
     #[inline]
     pub(crate) fn seal(&self, number: u64, header: &[u8], body: &mut [u8]) -> Option<Tag> {
         let aead = self.aead.as_ref()?;
@@ -136,7 +136,7 @@ impl DirectionKeys {
         Some(tag.expect("datagrams are shorter than the cipher's limit"))
     }
 
-    /// Decrypts `body` with its tag in place: what was sealed.
+    /// Decrypts `body` with its tag in place. Returns the plaintext.
     #[inline]
     pub(crate) fn open<'a>(&self, number: u64, header: &[u8], body: &'a mut [u8]) -> Result<&'a [u8], WireError> {
         match &self.aead {
@@ -155,7 +155,7 @@ impl fmt::Debug for DirectionKeys {
     }
 }
 
-/// Four zeros and the number, which no two datagrams of a direction share.
+/// Four zeros and the number, which is unique among the datagrams of a direction.
 fn nonce(number: u64) -> Nonce {
     let mut bytes = [0; 12];
     bytes[4..].copy_from_slice(&number.to_be_bytes());

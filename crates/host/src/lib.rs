@@ -1,13 +1,12 @@
 //! The host layer of SCDP on real networks, without sockets, clock, threads or randomness of its own.
 //!
-//! The transport ([`anabranch_transport::scdp`]) decides which symbols and pulls are sent. This crate says what they are
-//! as UDP datagrams ([`wire`]), protects them with a shared key ([`Protection`]), and describes objects by their hash
-//! ([`Manifest`]). Random bytes and the time come in as arguments. It does *not* open sockets: `anabranch-net` does.
+//! The transport ([`anabranch_transport::scdp`]) decides which symbols and pulls are sent. This crate encodes them as UDP datagrams ([`wire`]),
+//! protects them with a shared key ([`Protection`]), and describes objects by their hash ([`Manifest`]). Random bytes and the time are arguments. It
+//! does *not* open sockets: `anabranch-net` does.
 //!
-//! Each direction of a session has keys of its own, derived from the shared key and the salts of both ends. The two most
-//! important types are [`Sealer`], which makes the datagrams of a direction, and [`Unsealer`], which takes them: whatever
-//! arrives is an error, a symbol that was trimmed, or exactly what was sent, once. A session without a key goes the same
-//! way, with checksums in place of MACs and nothing encrypted.
+//! Each direction of a session has keys of its own, derived from the shared key and the salts of both ends. The two most important types are
+//! [`Sealer`], which makes the datagrams of a direction, and [`Unsealer`], which accepts them: whatever arrives is an error, a symbol that was
+//! trimmed, or exactly what was sent, once. A session without a key works the same way, with checksums in place of MACs and no encryption.
 //!
 //! ```
 //! use anabranch_host::wire::{Answer, Datagram, Object, Open, Reason, Refusal, Request, Salt};
@@ -17,7 +16,7 @@
 //! let protection = Protection::Psk(key);
 //! let random = |byte| Salt([byte; 16]); // of the operating system, really
 //!
-//! // Who opens a session seals under keys that the other end derives from the salt in the packet.
+//! // The opener of a session seals under keys that the other end derives from the salt in the packet.
 //! let (session, opener_salt) = (7, random(1));
 //! let mut opener = Sealer::new(protection.opener(opener_salt));
 //! let object = Object::Name(ObjectName::new("model.bin")?);

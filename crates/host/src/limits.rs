@@ -1,23 +1,23 @@
-//! What of a peer's announcements is acceptable, and how large blocks may be: memory is bounded before the first symbol comes.
+//! Limits for what peers announce, and for block sizes: memory is bounded before the first symbol arrives.
 
 use anabranch_transport::scdp::{Layout, MAX_BLOCK_SYMBOLS, Options};
 
 use crate::Manifest;
 use crate::wire::{Parameters, Reason, Refusal};
 
-/// Blocks of a session under way at once: 64 of the transport, and the one that comes next.
+/// Blocks of a session in flight at once: 64 of the transport, and the next one.
 pub(crate) const LIVE_BLOCKS: u64 = 65;
 
-/// Bytes of a block at least, where there are several: as many as [may be under way](LIVE_BLOCKS) must be more than lie in one
-/// [span](crate::SPAN), or none of them could ever be checked.
+/// Minimum bytes of a block, if there are several: the blocks that [may be in flight](LIVE_BLOCKS) must cover more than one [span](crate::SPAN), or
+/// none of them could ever be checked.
 const LEAST_BLOCK: u64 = 4096;
 
-/// Bytes that a symbol takes besides its content, at both ends: bitmaps, and a plan of the codec (`EncodingPlan::bytes` of K = 56403 is below
-/// 400 B for each symbol).
+/// Bytes that a symbol takes besides its content, at both ends: bitmaps, and a plan of the codec (`EncodingPlan::bytes` of K = 56403 is below 400 B
+/// for each symbol).
 const SYMBOL_OVERHEAD: u64 = 16;
 const PLAN_BYTES: u64 = 400;
 
-/// What a host takes, in bytes: of an object, of the blocks of a session under way, of a symbol.
+/// A host's limits in bytes: for an object, for the blocks in flight of a session, for a symbol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) object: u64,
@@ -30,7 +30,7 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// The answer to who announces them.
+    /// The refusal for the peer that announces them.
     pub(crate) fn check(&self, manifest: &Manifest, parameters: &Parameters) -> Result<Options, Refusal> {
         if manifest.size > self.object {
             return Err(Refusal::new(
@@ -57,15 +57,15 @@ impl Limits {
         Ok(options)
     }
 
-    /// Symbols of a block, at most `wanted`, so that an object's blocks under way have room; more, if such blocks would be smaller than receivers take.
+    /// Symbols of a block, at most `wanted`, so that an object's blocks in flight fit; more, if such blocks would be smaller than receivers accept.
     pub(crate) fn block_symbols(&self, wanted: u32, object_bytes: u64, symbol_bytes: u16) -> u32 {
-        // The blocks of an object differ by a symbol, and may be half as large as they could be.
+        // The blocks of an object differ by one symbol, and may be half the maximum size.
         let wanted = wanted.max((2 * LEAST_BLOCK).div_ceil(u64::from(symbol_bytes)) as u32);
         let fits = |k: u32| bytes_under_way(object_bytes, symbol_bytes, k) <= self.session;
         if fits(wanted) {
             return wanted;
         }
-        // The largest that fits: more symbols to a block take more memory, but for the last few blocks of an object.
+        // The largest that fits: more symbols per block take more memory, except for the last few blocks of an object.
         let (mut low, mut high) = (1, wanted.min(MAX_BLOCK_SYMBOLS));
         while low < high {
             let middle = (low + high).div_ceil(2);
@@ -137,7 +137,7 @@ mod tests {
         for size in [1, 1000, 1 << 20, 60 << 20, 70 << 20, 1 << 34, 1 << 40] {
             for wanted in [1, 10, 100, 1000, 56_403] {
                 let k = LIMITS.block_symbols(wanted, size, 1420);
-                // Blocks have some kilobytes.
+                // Blocks have at least some kilobytes.
                 let wanted = wanted.max(6);
                 assert!((1..=wanted).contains(&k) && bytes_under_way(size, 1420, k) <= LIMITS.session);
                 let first = bytes_under_way(size, 1420, wanted) <= LIMITS.session;

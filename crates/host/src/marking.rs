@@ -1,29 +1,29 @@
-//! What switches do with a datagram: the traffic class of its IP header.
+//! How datagrams are marked for switches: the traffic class in the IP header.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The ECN codepoint of a datagram that leaves (RFC 3168 §5).
+/// The ECN codepoint of an outgoing datagram (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// A switch whose queue is too long drops it.
+    /// A congested switch drops the datagram.
     #[default]
     NotEct,
-    /// A switch may mark it instead: the receiver finds its window by itself, and takes notice.
+    /// A congested switch may mark the datagram instead: the receiver finds its window by itself and reacts to marks.
     Ect0,
 }
 
-/// A differentiated services codepoint (RFC 2474 §3): which queue of a switch a packet goes to, and whether it may be trimmed there.
+/// A differentiated services codepoint (RFC 2474 §3), which selects a packet's queue in a switch and whether it may be trimmed there.
 ///
-/// Read from text, it is a number from 0 to 63 or the name of a class: `CS0` to `CS7` (RFC 2474), `AF11` to `AF43` (RFC 2597), `EF` (RFC 3246), `VA`
-/// (RFC 5865) or `LE` (RFC 8622).
+/// Parsed from text, it is a number from 0 to 63 or the name of a class: `CS0` to `CS7` (RFC 2474), `AF11` to `AF43` (RFC 2597), `EF` (RFC 3246),
+/// `VA` (RFC 5865) or `LE` (RFC 8622).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dscp(u8);
 
 impl Dscp {
-    /// Best effort: what packets have that nobody marks.
+    /// Best effort: the codepoint of unmarked packets.
     pub const BEST_EFFORT: Self = Self(0);
 
     /// A codepoint: `None` above 63.
@@ -43,7 +43,7 @@ impl fmt::Display for Dscp {
     }
 }
 
-/// Text that is no codepoint.
+/// The text is not a codepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected 0 to 63, or a class such as CS1, AF11, EF or LE")]
 pub struct DscpError;
@@ -67,7 +67,7 @@ impl FromStr for Dscp {
     }
 }
 
-/// How a datagram is marked that leaves.
+/// The marking of an outgoing datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marking {
     /// Its class.
@@ -87,7 +87,7 @@ impl Marking {
     }
 }
 
-/// What a datagram is for, as far as switches are concerned.
+/// The purpose of a datagram, as far as switches are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Everything but symbols.

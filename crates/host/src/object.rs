@@ -1,23 +1,23 @@
-//! What can be sent.
+//! Objects to send.
 
 use std::io;
 use std::sync::Arc;
 
 use crate::HashTree;
 
-/// Bytes that can be read at any place, such as those of a file. They must not change while they are sent: receivers compare the hash.
+/// Bytes that can be read at any offset, such as those of a file. They must not change while they are sent: receivers compare the hash.
 pub trait Object: Send {
-    /// How many bytes there are.
+    /// Size in bytes.
     fn size(&self) -> u64;
 
-    /// Reads the bytes from `offset` on, as many as `bytes` has room for: never beyond the end.
+    /// Fills `bytes` with the bytes from `offset` on, which are never beyond the end.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Any error of the system.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
 
-    /// The hashes of its parts, if they are known: otherwise it is read once more when a receiver first asks for some.
+    /// The hashes of its parts, if they are known: otherwise the object is read once more when a receiver first asks for hashes.
     fn hash_tree(&self) -> Option<Arc<HashTree>> {
         None
     }

@@ -1,6 +1,6 @@
 //! Random bytes from a seed that the driver draws: this crate has no randomness of its own.
 
-/// An endless stream of bytes that nobody can tell from random ones who does not know the seed.
+/// An endless stream of bytes, indistinguishable from random ones without the seed.
 pub(crate) struct Random(blake3::OutputReader);
 
 impl Random {

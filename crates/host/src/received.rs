@@ -1,13 +1,13 @@
-//! How datagrams come, besides their bytes.
+//! Metadata of received datagrams.
 
 use std::net::SocketAddr;
 
-/// How a datagram came.
+/// Metadata of a received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// From whom.
+    /// Source address.
     pub from: SocketAddr,
-    /// A switch marked congestion experienced (RFC 3168).
+    /// A switch has marked it as having experienced congestion (RFC 3168).
     pub ce: bool,
     /// It was sent to a multicast group.
     pub by_group: bool,

@@ -1,19 +1,19 @@
-//! Which numbers of a direction have arrived: each is taken once (the sliding bitmap of RFC 6479).
+//! Replay protection: each datagram number of a direction is accepted once (the sliding bitmap of RFC 6479).
 
 use crate::wire::WireError;
 
 const WORDS: u64 = 128;
 
-/// A bitmap of the newest numbers, as a ring of words that are cleared whole.
+/// A bitmap of the newest numbers, as a ring of words that are cleared as a whole.
 #[derive(Debug)]
 pub(crate) struct ReplayWindow {
     words: [u64; WORDS as usize],
-    /// The word of the highest number that has arrived, counted from that of number 0.
+    /// The word of the highest number that has arrived, counted from the word of number 0.
     newest: u64,
 }
 
 impl ReplayWindow {
-    /// A number that is lower than the highest by at most this can still be told from a repeated one.
+    /// A number that is below the highest by at most this can still be checked for replay.
     #[cfg(test)]
     pub(crate) const REACH: u64 = (WORDS - 1) * 64;
 
@@ -21,11 +21,11 @@ impl ReplayWindow {
         Self { words: [0; WORDS as usize], newest: 0 }
     }
 
-    /// Whether a number may be taken. It is [marked](Self::mark) when its datagram has proved genuine: else anyone on the
-    /// path could make it unwelcome with a copy that has another payload.
+    /// Whether a number may be accepted. It is [marked](Self::mark) only once its datagram is authenticated: otherwise anyone on the path could get
+    /// it rejected by sending a copy with another payload.
     ///
     /// # Errors
-    /// [`WireError::Replayed`]: it was taken before, or is so old that nobody knows.
+    /// [`WireError::Replayed`]: it was accepted before, or is too old to tell.
     #[inline]
     pub(crate) fn check(&self, number: u64) -> Result<(), WireError> {
         let word = number / 64;
@@ -38,7 +38,7 @@ impl ReplayWindow {
         if taken { Err(WireError::Replayed) } else { Ok(()) }
     }
 
-    /// Takes a number that may be taken.
+    /// Marks a number as accepted.
     #[inline]
     pub(crate) fn mark(&mut self, number: u64) {
         let word = number / 64;
@@ -64,7 +64,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Steps are small, as large as the window, or larger; all around a number that moves on.
+        /// Steps are small, as large as the window, or larger; all around an advancing number.
         #[test]
         fn each_number_is_taken_once_and_late_ones_are(
             steps in prop::collection::vec((0u64..3, 0u64..100, 0u64..9000), 1..400),
@@ -99,7 +99,7 @@ mod tests {
                 window.mark(number);
             }
         }
-        // Exactly one round of the ring behind: its slot is that of the newest word.
+        // Exactly one round of the ring behind: it shares its slot with the newest word.
         let mut window = ReplayWindow::new();
         window.mark(5);
         window.mark(WORDS * 64 + 6);

@@ -1,7 +1,7 @@
 //! Which sessions may have something to send, and when the others are due.
 //!
-//! A session is either *ready* or waits for its timer, so that neither a datagram nor a wake-up looks at sessions that it does
-//! not concern, however many a peer has opened.
+//! A session is either *ready* or waits for its timer, so that datagrams and wake-ups cost nothing for sessions that they do not concern, however
+//! many a peer has opened.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -12,16 +12,16 @@ use crate::event::SessionId;
 /// Datagrams of one session in a row, before another may send: as many as the kernel takes in one call.
 const BURST: u32 = 64;
 
-/// Sessions that have ended and still stand in the queue, at most, beside as many as there are ready ones.
+/// Sessions that have ended and are still in the queue, at most, besides as many as are ready.
 const STALE: usize = 64;
 
 /// Sessions by what they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    /// In turn; those that are not in `ready` have ended.
+    /// In order of their turns; those that are not in `ready` have ended.
     queue: VecDeque<SessionId>,
     ready: HashSet<SessionId>,
-    /// Datagrams that the first one has sent in a row.
+    /// Datagrams that the first session has sent in a row.
     burst: u32,
     timers: BTreeSet<(Time, SessionId)>,
     due: HashMap<SessionId, Time>,
@@ -90,12 +90,12 @@ impl Schedule {
         self.queue.iter().copied().filter(|id| self.ready.contains(id))
     }
 
-    /// When the first of the others is due.
+    /// When the first waiting session is due.
     pub(crate) fn next_timer(&self) -> Option<Time> {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// Those of the others that are due.
+    /// The waiting sessions that are due.
     pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = SessionId> + '_ {
         self.timers.iter().take_while(move |(due, _)| *due <= now).map(|(_, id)| *id)
     }

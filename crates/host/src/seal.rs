@@ -1,4 +1,4 @@
-//! Makes datagrams: one direction of a session as its sender sees it.
+//! Makes datagrams: one direction of a session from its sender's point of view.
 
 use thiserror::Error;
 
@@ -8,26 +8,26 @@ use crate::wire::{
     Open, PREFIX, Prefix, PullRepr, SYMBOL_COVERED, SYMBOL_HEADER, SymbolRepr, emit_handshake, flag,
 };
 
-/// How many datagrams one direction of a session may have: 2^36, or 96 TB of symbols of 1400 B. AES-GCM can be told from
-/// an ideal cipher with probability of about 2^-44 after that many (88 blocks each: (2^36 · 88)² / 2^129).
+/// Maximum number of datagrams in one direction of a session: 2^36, or 96 TB of symbols of 1400 B. AES-GCM can be told from an ideal cipher with
+/// probability of about 2^-44 after that many (88 blocks each: (2^36 · 88)² / 2^129).
 pub const MAX_DATAGRAMS: u64 = 1 << 36;
 
 /// Why a datagram cannot be made. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
-    /// All numbers of this direction are used. The session must be opened anew, with another salt.
+    /// All numbers of this direction are used. The session must be opened again, with another salt.
     #[error("a session cannot have more than 2^36 datagrams in one direction")]
     Exhausted,
-    /// A symbol of no bytes, or of more than fit into a datagram.
+    /// A symbol that is empty or does not fit into a datagram.
     #[error("a symbol of {0} bytes does not fit a datagram")]
     Payload(usize),
-    /// An ESI that has no place in the header.
+    /// An ESI that does not fit into the header.
     #[error("encoding symbol {0} has a number of more than 24 bits")]
     Esi(u32),
 }
 
-/// Makes the datagrams of one direction of a session, and counts them: no two have the same number. It appends each to
-/// `out`, so that several can leave in one buffer; nothing is allocated where `out` has room.
+/// Makes the datagrams of one direction of a session, and numbers them: no two have the same number. It appends each to `out`, so that several can be
+/// sent from one buffer; it allocates nothing while `out` has capacity.
 #[derive(Debug)]
 pub struct Sealer {
     keys: DirectionKeys,
@@ -35,7 +35,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// What seals under these keys.
+    /// A sealer with these keys.
     pub fn new(keys: DirectionKeys) -> Self {
         Self { keys, next: 0 }
     }
@@ -45,12 +45,12 @@ impl Sealer {
         self.next
     }
 
-    /// Bytes that a symbol's datagram has beside the symbol: 36, and 16 where it is sealed.
+    /// Bytes of a symbol's datagram besides the symbol: 36, and 16 where it is sealed.
     pub fn symbol_overhead(&self) -> usize {
         SYMBOL_HEADER + self.keys.tag_bytes()
     }
 
-    /// Appends a symbol: the content is copied once, and sealed where it stands.
+    /// Appends a symbol: the content is copied once, and sealed in place.
     ///
     /// # Errors
     /// [`SealError`].
@@ -119,7 +119,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// Appends what opens a session with responder `index`, padded to [`MIN_OPEN_BYTES`]. The keys must be the
+    /// Appends the packet that opens a session with responder `index`, padded to [`MIN_OPEN_BYTES`]. The keys must be the
     /// [opener's](crate::Protection::opener).
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Sealer {
         self.open_of(MIN_OPEN_BYTES, session, index, message, out)
     }
 
-    /// The same without padding: for an offer to a responder that knows this end's address.
+    /// As [`open`](Self::open), without padding: for an offer to a responder that knows this end's address.
     ///
     /// # Errors
     /// [`SealError::Exhausted`].
@@ -159,7 +159,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// Appends the answer to what opened a session. The keys must be the [responder's](crate::Protection::responder).
+    /// Appends the answer to an opening packet. The keys must be the [responder's](crate::Protection::responder).
     ///
     /// # Errors
     /// [`SealError::Exhausted`].
@@ -172,7 +172,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// The next number, which is used up.
+    /// Takes the next number.
     #[inline]
     fn number(&mut self) -> Result<u64, SealError> {
         if self.next >= MAX_DATAGRAMS {
@@ -182,7 +182,7 @@ impl Sealer {
         Ok(self.next - 1)
     }
 
-    /// Appends prefix, number and room for the MAC; where the datagram begins.
+    /// Appends prefix, number and room for the MAC. Returns where the datagram begins.
     fn begin(&self, kind: Kind, flags: u8, session: u32, number: u64, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         let flags = flags | if self.keys.sealed() { flag::SEALED } else { 0 };
@@ -193,9 +193,9 @@ impl Sealer {
         start
     }
 
-    /// Seals the body of the datagram that begins at `start`, and ends it.
+    /// Seals the body of the datagram that begins at `start`, and completes the datagram.
     fn seal_body(&self, kind: Kind, start: usize, number: u64, out: &mut Vec<u8>) {
-        // The length is authenticated with the body, so it must be that of body and tag.
+        // The length is authenticated with the body, so it must include the tag.
         declare(kind, start, self.keys.tag_bytes(), out);
         let (header, body) = out[start..].split_at_mut(kind.header_bytes());
         if let Some(tag) = self.keys.seal(number, header, body) {

@@ -8,15 +8,15 @@ use zeroize::Zeroizing;
 
 use crate::key_file::{self, Hex, KeyFileError};
 
-/// What the line of a public key begins with, and that of its secret half.
+/// Prefixes of the lines of a public key and of its secret half.
 const PUBLIC: &str = "scdp-verify-1:";
 const SECRET: &str = "scdp-sign-1:";
 
-/// A key that vouches for manifests.
+/// A key that authenticates manifests.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey(pub [u8; 32]);
 
-/// A signature does not match what it should sign.
+/// A signature does not match the content that it should sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the signature does not match the manifest")]
 pub struct BadSignature;
@@ -30,7 +30,7 @@ impl PublicKey {
         key_file::parse(text, PUBLIC).map(|key| Self(*key))
     }
 
-    /// The line of a key file, without its end.
+    /// The line of a key file, without a line break.
     pub fn emit(&self) -> String {
         format!("{PUBLIC}{}", Hex(&self.0))
     }
@@ -58,17 +58,17 @@ impl SigningKey {
         key_file::parse(text, SECRET).map(|seed| Self::from_seed(&seed))
     }
 
-    /// The line of a key file for a seed of 32 random bytes, without its end.
+    /// The line of a key file for a seed of 32 random bytes, without a line break.
     pub fn emit(seed: &[u8; 32]) -> Zeroizing<String> {
         Zeroizing::new(format!("{SECRET}{}", Hex(seed)))
     }
 
-    /// The key of a seed of 32 random bytes (RFC 8032 §5.1.5).
+    /// The key derived from a seed of 32 random bytes (RFC 8032 §5.1.5).
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(Ed25519KeyPair::from_seed_unchecked(seed).expect("a seed of 32 bytes is a key"))
     }
 
-    /// The half that others may know.
+    /// The public half.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.public_key().as_ref().try_into().expect("Ed25519 keys have 32 bytes"))
     }

@@ -1,13 +1,13 @@
-//! Whose objects this host takes: those that keys which it trusts have signed.
+//! Which objects this host accepts: those signed with a trusted key.
 
 use crate::wire::{Reason, Refusal};
 use crate::{Manifest, PublicKey};
 
-/// Checks that one of these keys has signed the manifest, if there are any.
+/// Checks that one of the keys in `signers` has signed the manifest, if there are any.
 ///
 /// # Errors
 ///
-/// The answer to who announces it.
+/// The refusal for the peer that announces it.
 pub(crate) fn check(manifest: &Manifest, signers: &[PublicKey]) -> Result<(), Refusal> {
     let untrusted = |text: &str| Err(Refusal::new(Reason::Untrusted, text));
     if signers.is_empty() {
@@ -16,7 +16,7 @@ pub(crate) fn check(manifest: &Manifest, signers: &[PublicKey]) -> Result<(), Re
     let Some(signature) = &manifest.signature else {
         return untrusted("not signed, and this host takes only what is signed");
     };
-    // Before the signature is checked, which takes its time: who has no part in this does not make a host work.
+    // Checked before the signature, whose verification is expensive: a manifest that names no trusted key must not cause that work.
     if !signers.contains(&signature.key) {
         return untrusted(&format!("signed with a key that this host does not trust, {}", signature.key.emit()));
     }

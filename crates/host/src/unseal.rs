@@ -1,4 +1,4 @@
-//! Takes datagrams: one direction of a session as its receiver sees it.
+//! Accepts datagrams: one direction of a session from its receiver's point of view.
 
 use crate::keys::DirectionKeys;
 use crate::replay::ReplayWindow;
@@ -7,17 +7,17 @@ use crate::wire::{
     SymbolPacket, SymbolRepr, WireError, expect, field,
 };
 
-/// What came with a symbol's header.
+/// The payload of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
     /// The encoding symbol, decrypted.
     Whole(&'a [u8]),
-    /// A switch has cut it: less is there than was declared, and nothing of that is of use.
+    /// A switch has trimmed it: less is there than was declared, and none of it is usable.
     Trimmed,
 }
 
-/// Takes the datagrams of one direction of a session: checks lengths, then the MAC, then that the number is new, and then
-/// opens what is sealed, in place. A datagram that fails one of these leaves no trace.
+/// Accepts the datagrams of one direction of a session: checks lengths, then the MAC, then that the number is new, and then decrypts the sealed part
+/// in place. A datagram that fails one of these checks leaves no trace.
 #[derive(Debug)]
 pub struct Unsealer {
     keys: DirectionKeys,
@@ -25,12 +25,12 @@ pub struct Unsealer {
 }
 
 impl Unsealer {
-    /// What opens datagrams under these keys.
+    /// An unsealer with these keys.
     pub fn new(keys: DirectionKeys) -> Self {
         Self { keys, taken: ReplayWindow::new() }
     }
 
-    /// Takes a symbol. Its number counts as used even if the payload was trimmed.
+    /// Accepts a symbol. Its number counts as used even if the payload was trimmed.
     ///
     /// # Errors
     /// [`WireError`].
@@ -56,7 +56,7 @@ impl Unsealer {
         Ok((symbol, payload))
     }
 
-    /// Takes a packet of pulls.
+    /// Accepts a packet of pulls.
     ///
     /// # Errors
     /// [`WireError`].
@@ -66,7 +66,7 @@ impl Unsealer {
         PullRepr::parse(&PullPacket::new(bytes)?)
     }
 
-    /// Takes a message of an open session.
+    /// Accepts a message of an open session.
     ///
     /// # Errors
     /// [`WireError`].
@@ -74,7 +74,7 @@ impl Unsealer {
         self.body(Kind::Control, bytes).and_then(Control::parse)
     }
 
-    /// Takes a page of hashes.
+    /// Accepts a page of hashes.
     ///
     /// # Errors
     /// [`WireError`].
@@ -82,8 +82,8 @@ impl Unsealer {
         self.body(Kind::Hashes, bytes).and_then(HashesRepr::parse)
     }
 
-    /// Takes what opens a session. The keys are those of the [opener](crate::Protection::opener) with the salt in the
-    /// packet's [header](crate::wire::HandshakePacket).
+    /// Accepts a packet that opens a session. The keys are those of the [opener](crate::Protection::opener) with the salt in the packet's
+    /// [header](crate::wire::HandshakePacket).
     ///
     /// # Errors
     /// [`WireError`].
@@ -97,8 +97,8 @@ impl Unsealer {
         if index < receivers { Ok(message) } else { Err(WireError::Field("index")) }
     }
 
-    /// Takes the answer to what opened a session. The keys are those of the [responder](crate::Protection::responder)
-    /// with the salt and the index in the packet's [header](crate::wire::HandshakePacket).
+    /// Accepts the answer to an opening packet. The keys are those of the [responder](crate::Protection::responder) with the salt and the index in
+    /// the packet's [header](crate::wire::HandshakePacket).
     ///
     /// # Errors
     /// [`WireError`].
@@ -107,16 +107,16 @@ impl Unsealer {
         self.body(Kind::Answer, bytes).and_then(Answer::parse)
     }
 
-    /// Both ends use a key, or neither does.
+    /// Checks that both ends use a key, or neither does.
     fn agree(&self, prefix: Prefix) -> Result<(), WireError> {
         let sealed = prefix.sealed();
         if sealed == self.keys.sealed() { Ok(()) } else { Err(WireError::Protection { sealed }) }
     }
 
-    /// Checks all but the sealed body: the bytes of the header, and the datagram's number.
+    /// Checks everything except the sealed body. Returns the header's size and the datagram's number.
     fn admit(&self, kind: Kind, bytes: &mut [u8]) -> Result<(usize, u64), WireError> {
         self.agree(expect(bytes, &[kind])?)?;
-        // The MAC is that of the datagram with zeros in its place.
+        // The MAC is computed over the datagram with zeros in the MAC field.
         let mac = field(bytes, MAC.start);
         bytes[MAC].fill(0);
         let genuine = same(self.keys.mac(bytes), mac);
@@ -129,7 +129,7 @@ impl Unsealer {
         Ok((kind.header_bytes(), number))
     }
 
-    /// The body, opened.
+    /// Decrypts the body.
     fn body<'a>(&mut self, kind: Kind, bytes: &'a mut [u8]) -> Result<&'a [u8], WireError> {
         let (header, number) = self.admit(kind, bytes)?;
         let (header, body) = bytes.split_at_mut(header);
@@ -139,7 +139,7 @@ impl Unsealer {
     }
 }
 
-/// One comparison of integers takes the same time wherever the bytes differ.
+/// A single integer comparison takes the same time wherever the bytes differ.
 #[inline]
 fn same(a: [u8; 8], b: [u8; 8]) -> bool {
     u64::from_be_bytes(a) == u64::from_be_bytes(b)

@@ -1,8 +1,8 @@
-//! Waiting for sockets without sleep, where what is waited for comes at once.
+//! Waits for sockets without sleeping where data arrives soon.
 //!
-//! In a virtual machine an idle core takes 50 to 100 us to wake, and two hosts that wait for each other's batches pay that each time. So a wait that will
-//! probably be short is spent asking again and again, as the kernel does for sockets with `SO_BUSY_POLL`, and a hypervisor before it
-//! halts (`Documentation/virt/kvm/halt-polling.rst` of Linux).
+//! In a virtual machine an idle core takes 50 to 100 us to wake, and two hosts that wait for each other's batches pay that each time. So a wait that
+//! will probably be short is spent polling, as the kernel does for sockets with `SO_BUSY_POLL`, and a hypervisor before it halts
+//! (`Documentation/virt/kvm/halt-polling.rst` of Linux).
 
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rustix::io;
 
 use crate::clock::Clock;
 
-/// A wait is spent asking for so long at most, if the last one was shorter.
+/// Maximum polling time of a wait. A wait polls only if the last one was shorter than this.
 const LONGEST: Duration = Duration::from_micros(100);
 
 /// Waits for sockets.
@@ -29,7 +29,7 @@ impl Default for BusyPoll {
 }
 
 impl BusyPoll {
-    /// Waits until a socket is ready, but no longer than `limit`. How many are. Only where something `is_going_on` it does without sleep.
+    /// Waits until a socket is ready, but no longer than `limit`. Returns how many are ready. Polls without sleeping only if something `is_going_on`.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl BusyPoll {
         let mut ready = 0;
         if is_going_on && self.last < LONGEST {
             while ready == 0 && began.elapsed() < LONGEST.min(limit) {
-                // Whoever waits for this core goes first.
+                // Other threads that wait for this core go first.
                 thread::yield_now();
                 ready = poll(sockets, Some(&timespec(Duration::ZERO)))?;
             }

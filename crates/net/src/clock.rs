@@ -1,8 +1,8 @@
-//! The wall clock, which only drivers have.
+//! The monotonic clock, which only drivers have.
 
 use std::time::{Duration, Instant};
 
-/// Counts from when it was made.
+/// Counts from its creation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 

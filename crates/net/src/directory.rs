@@ -1,4 +1,4 @@
-//! A directory that objects are received into.
+//! A directory into which objects are received.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,21 +15,21 @@ use crate::files::{Finisher, Input, Output, OutputError};
 use crate::report::Report;
 use crate::waker::Waker;
 
-/// Files that are received or finished at once, at most: each has a descriptor or two, of which a process often has 1024.
+/// Files that are received or finished at once, at most: each uses one or two descriptors, and a process is often limited to 1024.
 const FILES: usize = 128;
 
-/// What a receiver takes, and where it puts it.
+/// What a receiver accepts, and where it stores it.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiveOptions {
-    /// A file that exists under a name is replaced by what comes under it.
+    /// An existing file is replaced by an object of the same name.
     pub overwrite: bool,
-    /// The name under which the object is put, instead of the one that it comes with.
+    /// The name under which the object is stored, instead of its own.
     pub name: Option<anabranch_host::ObjectName>,
-    /// Objects that are taken at most; those that turn out to be there already count. Default: no limit.
+    /// Maximum number of objects to accept, including those that turn out to be there already. Default: no limit.
     pub limit: Option<u64>,
 }
 
-/// An object under way.
+/// An object in progress.
 #[derive(Debug)]
 struct Receiving {
     output: Output,
@@ -43,28 +43,28 @@ pub(crate) struct Directory {
     dir: Dir,
     options: ReceiveOptions,
     receiving: BTreeMap<SessionId, Receiving>,
-    /// Those that are complete: their hashes are compared, and the disk takes them.
+    /// Complete objects: their hashes are compared, and they are written to the disk.
     finishing: BTreeMap<SessionId, Manifest>,
     finisher: Finisher,
-    /// Objects that were taken.
+    /// Objects that were accepted.
     taken: u64,
 }
 
 impl Directory {
-    /// `waker` wakes whoever asks what is [finished](Self::finished).
+    /// `waker` wakes the thread that asks what is [finished](Self::finished).
     pub(crate) fn new(dir: Dir, options: ReceiveOptions, waker: Waker) -> Self {
         let (receiving, finishing) = (BTreeMap::new(), BTreeMap::new());
         Self { dir, options, receiving, finishing, finisher: Finisher::new(waker), taken: 0 }
     }
 
-    /// Bytes of the objects under way, received and in all.
+    /// Bytes of the objects in progress: received, and in all.
     pub(crate) fn progress(&self) -> (u64, u64) {
         let receiving = self.receiving.values().map(|one| (one.bytes, one.manifest.size));
         let finishing = self.finishing.values().map(|manifest| (manifest.size, manifest.size));
         receiving.chain(finishing).fold((0, 0), |(bytes, size), one| (bytes + one.0, size + one.1))
     }
 
-    /// Objects that are not complete are ended, and those that the disk has not begun to take.
+    /// Cancels objects that are not complete, and those that no thread has begun to finish.
     pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) {
         let waiting: Vec<SessionId> = self.finishing.keys().copied().collect();
         let withdrawn = waiting.into_iter().filter(|&id| self.finisher.withdraw(id).is_some());
@@ -75,7 +75,7 @@ impl Directory {
         }
     }
 
-    /// Something has happened to a session. What the user should know is returned.
+    /// Handles an event of a session. Returns a report for the user, if there is one.
     pub(crate) fn handle(&mut self, host: &mut Host, now: Time, id: SessionId, event: HostEvent) -> Option<Report> {
         match event {
             HostEvent::Offered { peer, manifest } => {
@@ -142,7 +142,7 @@ impl Directory {
         !self.finishing.is_empty()
     }
 
-    /// A file that has been finished since the last call, or could not be. The sender is told, and the user should know.
+    /// A file that has been finished since the last call, or could not be. Notifies the sender and returns a report for the user.
     pub(crate) fn finished(&mut self, host: &mut Host, now: Time) -> Option<Report> {
         let (id, result) = self.finisher.take()?;
         let manifest = self.finishing.remove(&id)?;
@@ -174,7 +174,7 @@ impl Directory {
         }
     }
 
-    /// Room for an object; none if it is there already.
+    /// Creates the file for an object; `None` if the object is there already.
     fn open(&self, manifest: &Manifest) -> Result<Option<Output>, OutputError> {
         match Output::create(&self.dir, manifest, self.options.overwrite) {
             Err(OutputError::Exists { name }) => {
@@ -199,7 +199,7 @@ impl Directory {
     }
 }
 
-/// What the sender is told.
+/// The refusal for the sender.
 fn refusal(error: &OutputError) -> Refusal {
     let reason = match error {
         OutputError::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => Reason::NoSpace,
@@ -209,13 +209,13 @@ fn refusal(error: &OutputError) -> Refusal {
     Refusal::new(reason, &error.to_string())
 }
 
-/// A directory that is named by its path.
+/// Opens a directory by its path.
 pub(crate) fn open(directory: &Path) -> Result<Dir, NetError> {
     let opened = Dir::open_ambient_dir(directory, ambient_authority());
     opened.map_err(|error| NetError::Open { path: directory.to_owned(), error })
 }
 
-/// What this program has no use for.
+/// Declines events that this program has no use for.
 pub(crate) fn decline(host: &mut Host, now: Time, id: SessionId, event: &HostEvent) {
     if let HostEvent::Offered { .. } | HostEvent::Requested { .. } = event {
         host.refuse(now, id, Refusal::new(Reason::NotWanted, "this host takes nothing now"));

@@ -15,20 +15,20 @@ use crate::clock::Clock;
 use crate::socket::{Arrivals, Socket};
 use crate::waker::{Waker, Wakes};
 
-/// Bytes that leave in one system call, at most: what an IP packet could have, of which the kernel cuts them.
+/// Maximum number of bytes sent in one system call: the size limit of an IP packet, which the kernel segments.
 const BATCH_BYTES: usize = 65_000;
 
-/// Batches that are taken before anything is sent: what arrives faster than it is answered must not keep pulls waiting.
+/// Batches that are received before anything is sent: packets that arrive faster than they are answered must not delay pulls.
 const BATCHES: usize = 4;
 
 /// A batch that the kernel had no room for.
 #[derive(Debug, Default)]
 struct Batch {
     contents: Vec<u8>,
-    /// Bytes of each datagram; the last may have fewer.
+    /// Bytes of each datagram; the last may be shorter.
     segment: usize,
     marking: Marking,
-    /// Who is still to get it.
+    /// Destinations that have not got it yet.
     to: VecDeque<SocketAddr>,
 }
 
@@ -37,7 +37,7 @@ struct Batch {
 struct Group {
     address: SocketAddr,
     interface: IpAddr,
-    /// Not while the endpoint has left it.
+    /// `None` while the endpoint has left the group.
     joined: Option<Socket>,
     arrivals: Arrivals,
 }
@@ -48,16 +48,16 @@ pub struct Endpoint {
     host: Host,
     socket: Socket,
     groups: Vec<Group>,
-    /// A session has begun or ended, or left its group: groups may have to be left, or joined again.
+    /// A session has begun or ended, or left its group: groups may have to be left or joined again.
     groups_change: bool,
     clock: Clock,
     arrivals: Arrivals,
     batch: Batch,
-    /// The datagram that comes after the batch.
+    /// The first datagram after the batch.
     next: Vec<u8>,
     next_to: Vec<SocketAddr>,
     next_marking: Marking,
-    /// The last thing that the system said about a datagram that was sent. Sessions have timers for that; it explains their failure.
+    /// The system's last error for a datagram that was sent. Sessions have timers for that; the error explains why they fail.
     send_error: Option<io::Error>,
     sent_bytes: u64,
     busy_poll: BusyPoll,
@@ -65,7 +65,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A socket of this address; port 0 picks one.
+    /// An endpoint bound to this address; port 0 picks a free port.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Endpoint {
         })
     }
 
-    /// Receives what is sent to a multicast group, on the interface that has the address `interface` (unspecified: the system chooses).
+    /// Receives packets to a multicast group, on the interface that has the address `interface` (unspecified: the system chooses).
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Leaves groups while nothing that is sent there is for this host, and joins them again.
+    /// Leaves groups while no packet to them is for this host, and joins them again.
     fn tend_groups(&mut self) {
         let missing = self.groups.iter().any(|group| group.joined.is_none());
         if self.groups.is_empty() || !std::mem::take(&mut self.groups_change) && !missing {
@@ -117,7 +117,7 @@ impl Endpoint {
             if !listens {
                 group.joined = None;
             } else if group.joined.is_none() {
-                // If that fails now, the next turn tries again; senders meanwhile send copies.
+                // If that fails, the next turn tries again; senders send copies meanwhile.
                 group.joined = Socket::join(group.address, group.interface).ok();
             }
         }
@@ -133,7 +133,7 @@ impl Endpoint {
         set.map_err(|error| NetError::Socket { what: format!("send multicast on the interface of {interface}"), error })
     }
 
-    /// The address that it is bound to.
+    /// The address that the endpoint is bound to.
     ///
     /// # Errors
     ///
@@ -148,22 +148,22 @@ impl Endpoint {
         &mut self.host
     }
 
-    /// The time of the sessions: since the endpoint was made.
+    /// The time of the sessions, counted from the creation of the endpoint.
     pub fn now(&self) -> Time {
         Time(u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000))
     }
 
-    /// What the system last said about a datagram that it could not send.
+    /// The system's last error for a datagram that it could not send.
     pub fn send_error(&self) -> Option<&io::Error> {
         self.send_error.as_ref()
     }
 
-    /// Bytes of all datagrams that were handed to the system, without the headers of UDP and IP. What goes to a group counts once.
+    /// Bytes of all datagrams that were handed to the system, without UDP and IP headers. A datagram to a group counts once.
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }
 
-    /// Whether the kernel had no room for something that was to be sent.
+    /// Whether the kernel had no room for a datagram that was to be sent.
     pub(crate) fn is_blocked(&self) -> bool {
         !self.batch.to.is_empty() || !self.next.is_empty()
     }
@@ -173,13 +173,13 @@ impl Endpoint {
         self.wakes.waker()
     }
 
-    /// Whether the caller is to be asked now whether to go on.
+    /// Whether to ask the caller now if it wants to continue.
     pub(crate) fn take_interrupt(&self) -> bool {
         self.wakes.take_interrupt()
     }
 
-    /// Waits until something happens, but no longer than `limit`, and handles it. What the sessions have to tell is handed over, with the
-    /// host to answer.
+    /// Waits until something happens, but no longer than `limit`, and handles it. Hands the events of the sessions to `take`, with the host to answer
+    /// them.
     ///
     /// # Errors
     ///
@@ -215,7 +215,7 @@ impl Endpoint {
         }
     }
 
-    /// Waits for a socket, or for so long.
+    /// Waits for a socket, or until `limit` has passed.
     fn wait(&mut self, limit: Duration, blocked: bool) -> Result<(), NetError> {
         let events = if blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let Self { host, busy_poll, wakes, socket, groups, .. } = self;
@@ -230,10 +230,10 @@ impl Endpoint {
         }
     }
 
-    /// Takes what has arrived.
+    /// Receives what has arrived.
     ///
-    /// An offer precedes the symbols that are sent to its group, but comes to another socket. So what has come to groups is taken out of
-    /// the kernel first and handled last: the offers of all these symbols are there by then.
+    /// An offer precedes the symbols that are sent to its group, but arrives at another socket. So packets to groups are taken out of the kernel
+    /// first and handled last: by then, the offers of all these symbols have arrived.
     fn receive(&mut self, take: &mut impl FnMut(&mut Host, Time, SessionId, HostEvent)) -> Result<(), NetError> {
         let failed = |error| NetError::Socket { what: "receive datagrams".to_owned(), error };
         let now = self.now();
@@ -264,7 +264,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Sends what there is to send, until the kernel has no room: then false.
+    /// Sends all datagrams that are due, until the kernel has no room: then returns false.
     fn flush(&mut self) -> bool {
         let now = self.now();
         loop {
@@ -312,7 +312,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends the batch to those that have not got it.
+    /// Sends the batch to the destinations that have not got it yet.
     fn send_batch(&mut self) -> bool {
         while let Some(&to) = self.batch.to.front() {
             match self.socket.send(to, self.batch.marking, self.batch.segment, &self.batch.contents) {
@@ -326,7 +326,7 @@ impl Endpoint {
     }
 }
 
-/// Whether what happened may change which groups are of use.
+/// Whether an event may change which groups are of use.
 fn concerns_groups(event: &HostEvent) -> bool {
     matches!(
         event,

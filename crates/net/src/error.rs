@@ -8,16 +8,16 @@ use thiserror::Error;
 
 use crate::OutputError;
 
-/// What can go wrong besides a session's failure for one of several receivers.
+/// Errors, besides the failure of a session for one of several receivers.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// A socket cannot be had, or does not work.
+    /// A socket cannot be created, or does not work.
     #[error("cannot {what}: {error}")]
     Socket {
         /// What was tried.
         what: String,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         error: io::Error,
     },
@@ -27,19 +27,19 @@ pub enum NetError {
     /// A directory or a file cannot be opened.
     #[error("cannot open {path}: {error}", path = path.display())]
     Open {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         error: io::Error,
     },
-    /// A file could not be kept.
+    /// A file could not be stored.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The session failed.
     #[error(transparent)]
     Session(#[from] Failure),
-    /// The caller has stopped it.
+    /// The caller has stopped the operation.
     #[error("stopped")]
     Stopped,
 }

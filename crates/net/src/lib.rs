@@ -1,9 +1,9 @@
 //! SCDP over UDP: files to many hosts for the price of one uplink, and from many replicas at once.
 //!
-//! A thin driver of [`anabranch_host`], which is all of the protocol: this crate has sockets, files and a clock, and nothing else.
-//! [`Endpoint`] is one UDP socket with its sessions; [`send_files`], [`receive_dir`], [`serve`] and [`fetch`] are what most programs
-//! want of it. They run in the calling thread until they are done, and their last argument is told what happens and can stop them. The feature
-//! `tokio` adds a module of that name with the same as futures.
+//! A thin driver of [`anabranch_host`], which implements the protocol: this crate only adds sockets, files and a clock. [`Endpoint`] is one UDP
+//! socket with its sessions; [`send_files`], [`receive_dir`], [`serve`] and [`fetch`] are what most programs need. They run in the calling thread
+//! until they are done; their last argument is a callback that is told what happens and can stop them. The feature `tokio` adds a module of that name
+//! with the same functions as futures.
 //!
 //! ```
 //! use anabranch_net::{Endpoint, HostConfig, Input, Protection, ReceiveOptions, Report, receive_dir, send_file};

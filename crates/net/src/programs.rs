@@ -1,4 +1,4 @@
-//! What most programs want, besides [sending](crate::send_file): receive into a directory, serve a directory, fetch an object.
+//! What most programs need, besides [sending](crate::send_file): receive into a directory, serve a directory, fetch an object.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -16,17 +16,17 @@ use crate::report::Report;
 use crate::shelf::Shelf;
 use crate::{Endpoint, NetError};
 
-/// How often a caller is told how far it is.
+/// How often progress is reported.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// For how long the last word is repeated to who asks for it.
+/// How long the final message is repeated to senders that ask for it.
 pub(crate) const LINGER: Duration = Duration::from_millis(50);
 
-/// Receives what is offered into a directory, until `report` stops it.
+/// Receives offered objects into a directory, until `report` stops it.
 ///
 /// # Errors
 ///
-/// [`NetError::Open`] and [`NetError::Socket`]. That objects cannot be received is reported, and no error.
+/// [`NetError::Open`] and [`NetError::Socket`]. An object that cannot be received is reported, and is not an error.
 pub fn receive_dir(
     endpoint: &mut Endpoint,
     directory: &Path,
@@ -60,7 +60,7 @@ pub fn receive_dir(
     }
     let now = endpoint.now();
     directory.cancel(endpoint.host(), now);
-    // What the disk is taking is kept, and everybody told.
+    // What is being written to the disk is kept, and all peers are notified.
     while directory.is_finishing() {
         endpoint.turn(TICK, |host, now, id, event| decline(host, now, id, &event))?;
         let now = endpoint.now();
@@ -71,11 +71,11 @@ pub fn receive_dir(
     linger(endpoint)
 }
 
-/// Fetches an object from servers that have it, of each a share, into a directory.
+/// Fetches an object into a directory, a share of it from each of several servers that have it.
 ///
 /// # Errors
 ///
-/// [`NetError::Session`] says why it could not be had; [`NetError::Stopped`], [`NetError::Open`] and [`NetError::Socket`].
+/// [`NetError::Session`] says why it could not be fetched; [`NetError::Stopped`], [`NetError::Open`] and [`NetError::Socket`].
 pub fn fetch(
     endpoint: &mut Endpoint,
     object: &Wanted,
@@ -120,7 +120,7 @@ pub fn fetch(
         if flow.is_continue() && result.is_none() && ticker.is_due(endpoint) {
             flow = report(Report::Progress { bytes, size });
         }
-        // What the disk is taking will be there.
+        // What is being written to the disk will be complete.
         if flow.is_break() && result.is_none() && !directory.is_finishing() {
             let now = endpoint.now();
             endpoint.host().cancel(now, id);
@@ -131,7 +131,7 @@ pub fn fetch(
     result.expect("the loop ends with one")
 }
 
-/// Serves the files of a directory, until `report` stops it. [`Shelf`] can hash them before.
+/// Serves the files of a directory, until `report` stops it. [`Shelf`] can hash them beforehand.
 ///
 /// # Errors
 ///
@@ -144,7 +144,7 @@ pub fn serve(
     serve_shelf(endpoint, &mut Shelf::open(directory)?, report)
 }
 
-/// As [`serve`], of a shelf that is open.
+/// As [`serve`], for a shelf that is already open.
 ///
 /// # Errors
 ///
@@ -173,7 +173,7 @@ pub fn serve_shelf(
     linger(endpoint)
 }
 
-/// Senders that have not seen the last word ask for it: it is repeated for a little while.
+/// Senders that missed the final message ask for it: it is repeated for a short time.
 fn linger(endpoint: &mut Endpoint) -> Result<(), NetError> {
     let clock = Clock::start();
     while clock.elapsed() < LINGER && endpoint.host().sessions() > 0 {
@@ -182,7 +182,7 @@ fn linger(endpoint: &mut Endpoint) -> Result<(), NetError> {
     Ok(())
 }
 
-/// Tells when to report.
+/// Decides when to report progress.
 pub(crate) struct Ticker(Clock);
 
 impl Ticker {
@@ -190,7 +190,7 @@ impl Ticker {
         Self(Clock::start())
     }
 
-    /// Whether it is time to, or somebody [asks](crate::Waker::interrupt).
+    /// Whether it is time to report, or another thread [asks](crate::Waker::interrupt) for it.
     pub(crate) fn is_due(&mut self, endpoint: &Endpoint) -> bool {
         let due = endpoint.take_interrupt() || self.0.elapsed() >= TICK;
         if due {

@@ -1,69 +1,71 @@
-//! What the programs tell their caller.
+//! Reports for the caller of the programs.
 
 use std::net::SocketAddr;
 
 use anabranch_host::{Failure, Manifest, ObjectName, Outcome, PublicKey};
 
-/// What became of each receiver of a file; of one that was not tried, since it did not answer before, none.
+/// The outcome for each receiver of a file; `None` for one that was skipped because it had not answered before.
 pub type Outcomes = Vec<Option<Outcome>>;
 
-/// What happened, for the caller, who answers whether to go on.
+/// An event for the caller, which decides whether to continue.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Report {
-    /// An object is received from now on.
+    /// Reception of an object begins.
     Began {
-        /// From whom, of several the first to answer.
+        /// The sender; of several, the first that answered.
         peer: SocketAddr,
-        /// What.
+        /// The object.
         manifest: Manifest,
         /// Bytes that are here from an earlier session.
         from: u64,
-        /// Who vouches for it: the key of its signature, if it has one that fits.
+        /// The key of its signature, if it has a valid one.
         signer: Option<PublicKey>,
     },
-    /// One of several servers that an object is fetched from has refused, or has sent what is not of the object: nothing of it is taken any more, and the
-    /// others go on.
+    /// One of several servers that an object is fetched from has refused, or has sent wrong bytes: it is ignored from now on, and the others
+    /// continue.
     Excluded {
-        /// Which.
+        /// Its address.
         peer: SocketAddr,
         /// Why.
         why: String,
     },
-    /// One of several servers did not send in time what it alone was asked for. Another is asked; nothing that it has sent is known to be wrong.
+    /// One of several servers did not send in time what was asked of it alone. Another server is asked; nothing that this one has sent is known to be
+    /// wrong.
     Withheld {
         /// Its address.
         peer: SocketAddr,
     },
-    /// What was offered was refused by the [settings](anabranch_host::HostConfig): it or its packets are too large, or none of the signers there has signed it.
+    /// An offer was refused by the [settings](anabranch_host::HostConfig): the object or its packets are too large, or none of the permitted signers
+    /// has signed it.
     Declined {
-        /// Of whom.
+        /// The peer that offered it.
         peer: SocketAddr,
-        /// What it is called.
+        /// The object's name.
         name: ObjectName,
         /// Why.
         why: String,
     },
-    /// Ten times a second: how far it is.
+    /// Progress, ten times a second.
     Progress {
-        /// Bytes that are written, or acknowledged by the slowest receiver, of all files.
+        /// Bytes that have been written, or acknowledged by the slowest receiver, of all files.
         bytes: u64,
         /// Bytes in all.
         size: u64,
     },
-    /// An object is complete, right, and on the disk.
+    /// An object is complete, verified, and on the disk.
     Received {
-        /// What.
+        /// The object.
         manifest: Manifest,
     },
     /// The object that was offered is there already.
     AlreadyThere {
-        /// What.
+        /// The object.
         manifest: Manifest,
     },
     /// An object could not be received.
     NotReceived {
-        /// What it was called.
+        /// The object's name.
         name: ObjectName,
         /// Why.
         why: Failure,
@@ -75,49 +77,49 @@ pub enum Report {
         /// Its place in the list of files.
         file: usize,
     },
-    /// What became of one receiver of a file.
+    /// The outcome for one receiver of a file.
     Receiver {
         /// The file's place in the list of files.
         file: usize,
         /// The receiver's place in the list of receivers.
         index: usize,
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// A file is done with.
+    /// A file is finished.
     Sent {
         /// Its place in the list of files.
         file: usize,
-        /// What became of its receivers.
+        /// The outcomes for its receivers.
         outcomes: Outcomes,
-        /// Bytes of all datagrams that were sent for it, without the headers of UDP and IP. What goes to a group counts once.
+        /// Bytes of all datagrams that were sent for it, without UDP and IP headers. A datagram to a group counts once.
         sent_bytes: u64,
-        /// Encoding symbols that were sent. One of which several receivers got a copy counts once.
+        /// Encoding symbols that were sent. A symbol that several receivers got as copies counts once.
         symbols: u64,
     },
-    /// An object is served.
+    /// An object is being sent to a peer that requested it.
     Serving {
-        /// To whom.
+        /// The peer.
         peer: SocketAddr,
-        /// What.
+        /// The object.
         manifest: Manifest,
     },
     /// A request was declined.
     NotServed {
-        /// Of whom.
+        /// The peer.
         peer: SocketAddr,
         /// Why.
         why: String,
     },
     /// A session that sent something is over.
     Served {
-        /// To whom.
+        /// The peer.
         peer: SocketAddr,
-        /// What.
+        /// The object.
         manifest: Manifest,
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
-        /// Bytes of all datagrams that were sent in it, without the headers of UDP and IP.
+        /// Bytes of all datagrams that were sent in it, without UDP and IP headers.
         sent_bytes: u64,
         /// Encoding symbols that were sent.
         symbols: u64,
@@ -125,7 +127,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// Whether it tells what became of something: the rest is on the way to that.
+    /// Whether it reports the outcome of something; the other reports are steps on the way.
     pub fn is_outcome(&self) -> bool {
         match self {
             Self::Received { .. }

@@ -1,6 +1,6 @@
 //! Sends files: large ones one after the other, small ones several at once.
 //!
-//! A small file takes a round trip or two, whatever the rate. So the next ones begin before it is done; how many is decided by the bytes that
+//! A small file takes a round trip or two, whatever the rate. So the next ones begin before it is done; their number depends on the bytes that
 //! receivers still need, since each session sends its first window at once.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -17,22 +17,21 @@ use crate::programs::{LINGER, TICK, Ticker};
 use crate::report::{Outcomes, Report};
 use crate::{Endpoint, NetError};
 
-/// Files under way at once, at most: a quarter of the sessions that a receiver allows one address by default. Where several send at once it
-/// may have no room for all of them: then fewer.
+/// Maximum number of files in flight: a quarter of the sessions that a receiver allows one address by default. If several hosts send at once, a
+/// receiver may have no room for all of them: then fewer.
 const FILES: usize = 16;
 
-/// A receiver that has no room is asked again after so long.
+/// Pause before a receiver that has no room is asked again.
 const AGAIN_AFTER: Duration = Duration::from_ms(50);
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// Who stops tries for so long to tell the others.
+/// How long a stopped sender tries to notify its peers.
 const FAREWELL: Duration = Duration::from_ms(2000);
 
-/// The next file begins when receivers need fewer bytes than this of those under way: as many as three first windows have.
+/// The next file begins when receivers still need fewer bytes than this of those in flight: as many as three first windows have.
 const AHEAD: u64 = 128 << 10;
 
-/// Sends a file to receivers, all at once: by way of a multicast group, or to each its own copy. What became of each is returned in their
-/// order.
+/// Sends a file to all receivers at once, by multicast or as a copy to each. Returns the outcome for each, in their order.
 ///
 /// # Errors
 ///
@@ -48,13 +47,13 @@ pub fn send_file(
     Ok(outcomes.into_iter().flatten().map(|outcome| outcome.unwrap_or(Outcome::Failed(Failure::TimedOut))).collect())
 }
 
-/// Sends files to receivers, as [`send_file`] does one; small ones several at once. What became of each file is returned in their order. Who does
-/// not answer is not tried again with the files that come after it; who has no room is asked again for as long as a silent host is waited for.
+/// Sends files to receivers, as [`send_file`] does one; small ones several at once. Returns the outcomes of each file, in their order. A receiver
+/// that does not answer is skipped for later files; one that has no room is asked again for as long as a silent host is waited for.
 ///
 /// # Errors
 ///
-/// [`NetError::Stopped`] if `report` stops it, [`NetError::Session`] if a session cannot begin, and [`NetError::Socket`]. What is under way
-/// is then cancelled. That receivers fail is no error.
+/// [`NetError::Stopped`] if `report` stops it, [`NetError::Session`] if a session cannot begin, and [`NetError::Socket`]. Files in flight are then
+/// cancelled. The failure of receivers is not an error.
 pub fn send_files(
     endpoint: &mut Endpoint,
     files: &[Input],
@@ -101,7 +100,7 @@ pub fn send_files(
             break;
         }
     }
-    // What was said last may still wait for the socket.
+    // The last messages may still wait for the socket.
     let since = endpoint.now();
     while endpoint.is_blocked() && endpoint.now().since(since) < FAREWELL {
         endpoint.turn(LINGER, |host, now, id, event| decline(host, now, id, &event))?;
@@ -113,34 +112,34 @@ pub fn send_files(
 #[derive(Debug)]
 struct InFlight {
     file: usize,
-    /// Places of its receivers in the list of all.
+    /// Indices of its receivers in the list of all.
     receivers: Vec<usize>,
     /// Those of them that have no room for it now.
     busy: Vec<usize>,
 }
 
-/// How far the files are.
+/// Progress of the files.
 #[derive(Debug)]
 struct Sending<'a> {
     files: &'a [Input],
     to: &'a [SocketAddr],
     group: Option<SocketAddr>,
-    /// The file that comes next.
+    /// The next file to begin.
     next: usize,
-    /// Files at once, at most: fewer when receivers had no room.
+    /// Maximum number of files at once: lowered when receivers had no room.
     most: usize,
     in_flight: BTreeMap<SessionId, InFlight>,
-    /// Files that some receivers had no room for, to be offered to these again.
+    /// Files that some receivers had no room for, to be offered to these receivers again.
     again: VecDeque<(usize, Vec<usize>)>,
-    /// When, and since when a receiver has had no room for anything.
+    /// When to offer again, and since when each receiver has had no room for anything.
     again_at: Time,
     busy_since: Vec<Option<Time>>,
-    /// Receivers that did not answer: each file would have to wait for them again.
+    /// Receivers that did not answer: otherwise each file would wait for them again.
     silent: Vec<bool>,
     outcomes: Vec<Outcomes>,
-    /// Bytes and symbols that were sent of each.
+    /// Bytes and symbols that were sent for each file.
     sent: Vec<(u64, u64)>,
-    /// Bytes of the files that are done.
+    /// Bytes of the files that are finished.
     done_bytes: u64,
 }
 
@@ -172,7 +171,7 @@ impl<'a> Sending<'a> {
         if self.again.is_empty() { most } else { most.min(PAUSE) }
     }
 
-    /// Whether there is a file to begin with, and room for one more.
+    /// Whether there is a file to begin, and room for one more.
     fn may_begin(&self, now: Time) -> bool {
         let waits = if self.again.is_empty() { self.next < self.files.len() } else { now >= self.again_at };
         waits && self.in_flight.len() < self.most
@@ -216,8 +215,8 @@ impl<'a> Sending<'a> {
         Report::Progress { bytes: self.done_bytes + in_flight - self.needed(endpoint), size }
     }
 
-    /// Something has happened to a session; given back if it is none of these. A receiver that has no room for anything for `limit` has
-    /// refused.
+    /// Handles an event of a session; returns the event if the session is none of these. A receiver that has had no room for anything for `limit`
+    /// counts as having refused.
     fn handle(
         &mut self,
         now: Time,
@@ -261,7 +260,7 @@ impl<'a> Sending<'a> {
         None
     }
 
-    /// Nothing more will become of a file.
+    /// A file is finished.
     fn end(&mut self, file: usize, tell: &mut impl FnMut(Report)) {
         self.done_bytes += self.files[file].manifest().size;
         let (outcomes, (sent_bytes, symbols)) = (self.outcomes[file].clone(), self.sent[file]);

@@ -1,4 +1,4 @@
-//! The files of a directory, for those who ask for them.
+//! The files of a directory, for hosts that request them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,24 +17,24 @@ use crate::directory::{decline, open};
 use crate::files::Input;
 use crate::report::Report;
 
-/// A directory of which the files are served, by name or by hash. Files that begin with a dot are not: some are not complete yet.
+/// A directory whose files are served, by name or by hash. Files whose names begin with a dot are not: some are incomplete.
 #[derive(Debug)]
 pub struct Shelf {
     directory: Dir,
-    /// By name, those that were hashed, as they were then.
+    /// By name: the hashed files, and their state at that time.
     known: BTreeMap<String, (State, Input)>,
-    /// With what they are signed.
+    /// The key that signs them.
     key: Option<SigningKey>,
     sending: BTreeMap<SessionId, Manifest>,
-    /// What has become of those who asked: told when the session is over, and what it sent is known.
+    /// Outcomes of requests, reported once the session is over and its counters are final.
     ended: BTreeMap<SessionId, (SocketAddr, Manifest, Outcome)>,
 }
 
-/// Size and time of the last change: while they stay, so does the hash.
+/// Size and time of the last change: while they are the same, so is the hash.
 type State = (u64, Option<SystemTime>);
 
 impl Shelf {
-    /// The files of a directory, without those below its subdirectories.
+    /// The files of a directory, excluding subdirectories.
     ///
     /// # Errors
     ///
@@ -57,12 +57,12 @@ impl Shelf {
         self.key = Some(key);
     }
 
-    /// Hashes all files, so that nobody has to wait for it when the first request comes: sessions stand still meanwhile. `report` is
-    /// told each file, or why it is not served, and can stop it.
+    /// Hashes all files, so that the first request need not wait for it: sessions stand still meanwhile. `report` is called for each file, or with
+    /// the reason why it is not served, and can stop the operation.
     ///
     /// # Errors
     ///
-    /// What the system says if the directory cannot be read.
+    /// Any error of reading the directory.
     pub fn index(
         &mut self,
         mut report: impl FnMut(&str, io::Result<&Manifest>) -> ControlFlow<()>,
@@ -76,7 +76,7 @@ impl Shelf {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Something has happened to a session. What the user should know is returned.
+    /// Handles an event of a session. Returns a report for the user, if there is one.
     pub(crate) fn handle(&mut self, host: &mut Host, now: Time, id: SessionId, event: HostEvent) -> Option<Report> {
         match event {
             HostEvent::Requested { peer, object } => Some(self.answer(host, now, id, peer, &object)),
@@ -96,7 +96,7 @@ impl Shelf {
         }
     }
 
-    /// Sessions are ended.
+    /// Cancels all sessions.
     pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) {
         for id in std::mem::take(&mut self.sending).keys() {
             host.cancel(now, *id);
@@ -111,7 +111,7 @@ impl Shelf {
         let file = match found {
             Ok(file) => file,
             Err(error) => {
-                // Why it cannot be read is nobody else's business.
+                // The reason why it cannot be read is not disclosed.
                 host.refuse(now, id, Refusal::new(Reason::NotFound, "no such object"));
                 let what = match object {
                     Wanted::Name(name) => name.to_string(),
@@ -155,7 +155,7 @@ impl Shelf {
         files.find(|file| file.manifest().hash == *hash).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Of all regular files, in their order.
+    /// The names of all regular files, in order.
     fn names(&self) -> io::Result<Vec<String>> {
         let files = self.directory.entries()?.filter_map(Result::ok);
         let files = files.filter(|entry| entry.metadata().is_ok_and(|found| found.is_file()));

@@ -1,7 +1,7 @@
 //! A UDP socket: batches in, batches out, traffic classes and explicit congestion notification, multicast groups.
 //!
-//! System calls are what a fast sender spends its time on. So datagrams for one address leave together (UDP segmentation
-//! offload where the kernel has it), and those that have arrived are taken together (`recvmmsg`, receive offload).
+//! A fast sender spends its time on system calls. So datagrams for one address are sent together (UDP segmentation offload where the kernel has it),
+//! and those that have arrived are received together (`recvmmsg`, receive offload).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -14,9 +14,9 @@ use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, SockAddr, Socket as Options, Type};
 
-/// The largest datagram, or run of datagrams that the kernel put together.
+/// The largest datagram, or run of datagrams that the kernel has coalesced.
 const LARGEST: usize = 65_535;
-/// Most routers that a multicast packet may pass: it stays in the data centre.
+/// Maximum number of routers that a multicast packet may pass: it stays in the data centre.
 const MULTICAST_HOPS: u32 = 8;
 
 /// A UDP socket that never blocks.
@@ -29,25 +29,24 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Bytes that are asked of the kernel for each direction: 16 ms at 2 Gbit/s. It may grant fewer (`net.core.rmem_max` and
-    /// `net.core.wmem_max` on Linux).
+    /// Requested size of each kernel buffer: 16 ms at 2 Gbit/s. The kernel may grant less (`net.core.rmem_max` and `net.core.wmem_max` on Linux).
     pub const BUFFER: usize = 4 << 20;
 
-    /// A socket of this address; port 0 picks one.
+    /// A socket bound to this address; port 0 picks a free port.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Any error of the system.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         Self::from_options(&open(address)?, address)
     }
 
-    /// A socket that gets what is sent to a multicast group (IGMP, or MLD with IPv6) on the interface that has this address,
-    /// or on the one that the system chooses if it is unspecified. Several processes may share a group's port.
+    /// A socket that receives the packets to a multicast group (IGMP, or MLD with IPv6) on the interface that has this address, or on one that the
+    /// system chooses if it is unspecified. Several processes may share a group's port.
     ///
     /// # Errors
     ///
-    /// What the system says; [`io::ErrorKind::InvalidInput`] if `group` is not a multicast address.
+    /// Any error of the system; [`io::ErrorKind::InvalidInput`] if `group` is not a multicast address.
     pub fn join(group: SocketAddr, interface: IpAddr) -> io::Result<Self> {
         if !group.ip().is_multicast() {
             return Err(io::Error::new(
@@ -57,7 +56,7 @@ impl Socket {
         }
         let options = open(group)?;
         options.set_reuse_address(true)?;
-        // Bound to the group's address, it gets nothing that is sent to others.
+        // Bound to the group's address, it receives no packets for other addresses.
         let joined = Self::from_options(&options, group)?;
         match (group.ip(), interface) {
             (IpAddr::V4(group), IpAddr::V4(interface)) => joined.udp.join_multicast_v4(&group, &interface)?,
@@ -80,39 +79,39 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Any error of the system.
     pub fn set_multicast_interface(&self, interface: Ipv4Addr) -> io::Result<()> {
         socket2::SockRef::from(&self.udp).set_multicast_if_v4(&interface)
     }
 
-    /// The address that it is bound to.
+    /// The address that the socket is bound to.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Any error of the system.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.udp.local_addr()
     }
 
-    /// Bytes that the kernel keeps for arriving datagrams.
+    /// Size of the kernel's receive buffer in bytes.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Any error of the system.
     pub fn receive_buffer(&self) -> io::Result<usize> {
         self.state.recv_buffer_size(UdpSockRef::from(&self.udp))
     }
 
-    /// Bytes that the kernel keeps for datagrams that leave.
+    /// Size of the kernel's send buffer in bytes.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Any error of the system.
     pub fn send_buffer(&self) -> io::Result<usize> {
         self.state.send_buffer_size(UdpSockRef::from(&self.udp))
     }
 
-    /// Datagrams that the kernel may hand over as one: more than 1 where it has receive offload.
+    /// Datagrams that the kernel may deliver as one: more than 1 if it has receive offload.
     pub fn received_segments(&self) -> usize {
         self.state.gro_segments()
     }
@@ -122,18 +121,18 @@ impl Socket {
         self.segments.load(Ordering::Relaxed)
     }
 
-    /// Sends the datagrams of `segment` bytes that `contents` consists of, of which the last may be shorter. False if the
-    /// kernel has no room now: try again when the socket is writable.
+    /// Sends `contents` as datagrams of `segment` bytes, of which the last may be shorter. False if the kernel has no room now: try again when the
+    /// socket is writable.
     ///
     /// # Errors
     ///
-    /// What the system says. An address that cannot be reached now is one of them: protocols have timers for that.
+    /// Any error of the system, including an address that is unreachable now: protocols have timers for that.
     pub fn send(&self, to: SocketAddr, marking: Marking, segment: usize, contents: &[u8]) -> io::Result<bool> {
         let segmented = segment < contents.len();
         match self.send_once(to, marking, segmented.then_some(segment), contents) {
             Ok(()) => Ok(true),
             Err(Errno::EAGAIN) => Ok(false),
-            // The device does not segment, which is only found out so; or no datagram can go there.
+            // The device does not segment, which only this error reveals; or no datagram can be sent there.
             Err(Errno::EIO | Errno::EINVAL) if segmented => {
                 for datagram in contents.chunks(segment) {
                     match self.send_once(to, marking, None, datagram) {
@@ -156,7 +155,7 @@ impl Socket {
         contents: &[u8],
     ) -> Result<(), Errno> {
         let (octet, class) = (marking.octet(), i32::from(marking.octet()));
-        // An IPv6 socket reaches IPv4 addresses by IPv4, whose header takes the octet.
+        // An IPv6 socket reaches IPv4 addresses by IPv4, and the octet goes into the IPv4 header.
         let class = match to.ip().to_canonical() {
             IpAddr::V4(_) => ControlMessage::Ipv4Tos(&octet),
             IpAddr::V6(_) => ControlMessage::Ipv6TClass(&class),
@@ -173,18 +172,18 @@ impl Socket {
         }
     }
 
-    /// Takes a batch of what has arrived out of the kernel, in place of what was taken before. False if nothing had.
+    /// Receives a batch of datagrams from the kernel, replacing the previous batch. False if nothing had arrived.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Any error of the system.
     pub fn receive(&self, arrivals: &mut Arrivals) -> io::Result<bool> {
         arrivals.count = 0;
         let mut buffers = arrivals.buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
         arrivals.count = match self.state.recv(UdpSockRef::from(&self.udp), &mut buffers, &mut arrivals.meta) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            // An earlier datagram found nobody (ICMP): that is not this socket's fault.
+            // An earlier datagram was not delivered (ICMP): that is not this socket's fault.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(true),
             Err(error) => return Err(error),
         };
@@ -198,7 +197,7 @@ impl AsFd for Socket {
     }
 }
 
-/// What has arrived, and memory for it: some 2 MB.
+/// A batch of received datagrams, and memory for it: some 2 MB.
 #[derive(Debug)]
 pub struct Arrivals {
     /// Buffers in use.
@@ -215,7 +214,7 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// Hands over each datagram, once: from whom, whether congestion was experienced, and its bytes.
+    /// Hands over each datagram once: its source, whether congestion was experienced, and its bytes.
     pub fn take(&mut self, mut take: impl FnMut(SocketAddr, bool, &mut [u8])) {
         let count = std::mem::take(&mut self.count);
         for (meta, buffer) in self.meta[..count].iter().zip(&mut self.buffers) {
@@ -229,7 +228,7 @@ impl Arrivals {
 
 fn open(address: SocketAddr) -> io::Result<Options> {
     let options = Options::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    // Smaller ones do: they only cost throughput.
+    // Smaller buffers work, too: they only cost throughput.
     let _ = options.set_recv_buffer_size(Socket::BUFFER);
     let _ = options.set_send_buffer_size(Socket::BUFFER);
     if address.is_ipv4() {
@@ -260,7 +259,7 @@ mod tests {
         (Socket::bind(loopback).expect("a socket"), Socket::bind(loopback).expect("a socket"))
     }
 
-    /// What arrives, waited for at most a second for each batch.
+    /// Collects datagrams, with a wait of at most a second for each batch.
     fn collect(socket: &Socket, datagrams: usize) -> Vec<(bool, Vec<u8>)> {
         let (mut arrivals, mut found) = (Arrivals::default(), Vec::new());
         while found.len() < datagrams {
@@ -288,7 +287,7 @@ mod tests {
     fn an_address_that_takes_nothing_does_not_make_sending_to_others_slower() {
         let (a, b) = pair();
         let segments = a.segments();
-        // Who forges its port can be answered nowhere.
+        // A forged source port cannot be answered.
         let nowhere = (Ipv4Addr::LOCALHOST, 0).into();
         for contents in [&[0; 1200][..], &[0; 600]] {
             let error = a.send(nowhere, ECT, 600, contents).expect_err("no port");
@@ -345,7 +344,7 @@ mod tests {
         }
     }
 
-    /// Throws a batch away that is there. Whether there was one.
+    /// Discards a batch that is there. Returns whether there was one.
     fn collect_now(socket: &Socket) -> bool {
         socket.receive(&mut Arrivals::default()).expect("no error")
     }
@@ -354,7 +353,7 @@ mod tests {
     fn nothing_to_receive_is_no_error() {
         let (a, b) = pair();
         assert!(!a.receive(&mut Arrivals::default()).expect("no error"));
-        // Port 9 of the loopback discards, or answers that nobody is there; the next call must not fail for it.
+        // Port 9 of the loopback discards, or answers that the port is unreachable; the next call must not fail for it.
         let gone = b.local_address().expect("an address");
         drop(b);
         assert!(a.send(gone, Marking::default(), 10, &[0; 10]).expect("sent"));

@@ -1,15 +1,15 @@
 //! Transfers as futures, for programs that run on tokio (feature `tokio`).
 //!
-//! An [`AsyncEndpoint`] is an [`Endpoint`] whose sessions run on a thread of its own, named `scdp-PORT`. Its methods are the functions of the
-//! crate's root; each gives a [`Transfer`], a future of what that function returns, and [`Reports`], what happens meanwhile. A transfer that is
-//! dropped is cancelled, and its peers are told.
+//! An [`AsyncEndpoint`] is an [`Endpoint`] whose sessions run on a thread of its own, named `scdp-PORT`. Its methods are the functions of the crate's
+//! root; each returns a [`Transfer`], a future of that function's result, and [`Reports`], a stream of what happens meanwhile. A transfer that is
+//! dropped is cancelled, and its peers are notified.
 //!
-//! Why a thread: an endpoint sends at times that are tens of microseconds apart and spends short waits asking the socket again and
-//! again, while tokio's timers count [milliseconds](https://docs.rs/tokio/latest/tokio/time/fn.sleep.html) and its tasks must not
-//! keep a thread to themselves. So the loop stays what it is, and a [`Waker`] and channels lead to it. They are of tokio's `sync` alone: any executor
-//! will do, and a runtime needs neither its timers nor its IO.
+//! Why a thread: an endpoint sends at times that are tens of microseconds apart and spends short waits polling the socket, while tokio's timers have
+//! a resolution of [milliseconds](https://docs.rs/tokio/latest/tokio/time/fn.sleep.html) and its tasks must not block a thread. So the loop stays as
+//! it is, and a [`Waker`] and channels connect to it. The channels are from tokio's `sync` only: any executor will do, and a runtime needs neither
+//! timers nor IO.
 //!
-//! What is no transfer is not asynchronous: [`Input::open`], which reads a whole file, belongs on
+//! Everything else is synchronous: [`Input::open`], which reads a whole file, belongs on
 //! [`spawn_blocking`](https://docs.rs/tokio/latest/tokio/task/fn.spawn_blocking.html).
 //!
 //! ```
@@ -40,7 +40,7 @@
 //!             break;
 //!         }
 //!     }
-//!     // It would receive for ever.
+//! // It would receive forever.
 //!     drop(receiving);
 //!     receiver.close().await;
 //!     assert_eq!(std::fs::read_to_string(target.path().join("rivers.txt"))?, "where they meet");
@@ -74,34 +74,34 @@ use crate::{
 };
 pub use reports::Reports;
 
-/// What the thread is to do next.
+/// Work for the thread.
 type Job = Box<dyn FnOnce(&mut Endpoint) + Send>;
 
 /// An [`Endpoint`] whose sessions run on a thread of its own, one [`Transfer`] at a time.
 ///
-/// Dropped, it cancels what is under way, without waiting: its thread tells the peers, which may take two seconds, lets the disk have what is
-/// complete, and ends. [`close`](Self::close) waits for that.
+/// On drop, it cancels the current transfer without waiting: its thread notifies the peers, which may take two seconds, finishes writing complete
+/// files to the disk, and ends. [`close`](Self::close) waits for that.
 #[derive(Debug)]
 pub struct AsyncEndpoint {
     address: SocketAddr,
     waker: Waker,
-    /// None when there will be no more.
+    /// `None` when there will be no more jobs.
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<Endpoint>>,
-    /// Of the thread: dropped when it ends.
+    /// Closed when the thread ends.
     ended: oneshot::Receiver<()>,
-    /// Of the last transfer.
+    /// Stops the last transfer.
     stop: Stop,
 }
 
-/// A transfer under way: a future of what became of it. It goes on whether it is polled or not; dropped, it is cancelled.
+/// A transfer in progress: a future of its result. It proceeds whether it is polled or not; on drop it is cancelled.
 #[derive(Debug)]
 #[must_use = "a transfer that is dropped is cancelled"]
 pub struct Transfer<'a, T> {
     result: oneshot::Receiver<Result<T, NetError>>,
     waker: Waker,
     stop: Stop,
-    /// One at a time.
+    /// Only one transfer at a time.
     endpoint: PhantomData<&'a mut AsyncEndpoint>,
 }
 
@@ -110,7 +110,7 @@ pub struct Transfer<'a, T> {
 struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Stops it now, if that endpoint is at it.
+    /// Stops the transfer now, if the endpoint is running it.
     fn stop(&self, waker: &Waker) {
         self.0.store(true, Ordering::Release);
         waker.interrupt();
@@ -122,11 +122,11 @@ impl Stop {
 }
 
 impl AsyncEndpoint {
-    /// Gives an endpoint, which may have joined groups, a thread.
+    /// Runs an endpoint, which may have joined groups, on a thread of its own.
     ///
     /// # Errors
     ///
-    /// [`NetError::Socket`]: the system has no thread for it, or its socket no address.
+    /// [`NetError::Socket`]: the system cannot start a thread, or the socket has no address.
     pub fn new(mut endpoint: Endpoint) -> Result<Self, NetError> {
         let (address, waker) = (endpoint.local_address()?, endpoint.waker());
         let (jobs, queue) = mpsc::channel::<Job>();
@@ -143,7 +143,7 @@ impl AsyncEndpoint {
         Ok(Self { address, waker, jobs: Some(jobs), thread: Some(thread), ended, stop: Stop::default() })
     }
 
-    /// The address that it is bound to.
+    /// The address that the endpoint is bound to.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
@@ -191,26 +191,26 @@ impl AsyncEndpoint {
         self.start(move |endpoint, report| serve_shelf(endpoint, &mut shelf, report))
     }
 
-    /// Ends the thread, and gives back what it had: nothing is left of it then. What was cancelled before is waited for.
+    /// Ends the thread and returns its endpoint, with no session left. Waits for transfers that were cancelled before.
     ///
     /// # Panics
     ///
-    /// If the thread has panicked: with the same words.
+    /// If the thread has panicked: with the same message.
     pub async fn close(mut self) -> Endpoint {
         self.end();
         let _ = (&mut self.ended).await;
         let thread = self.thread.take().expect("it is taken here alone");
-        // It has returned from all that it does.
+        // The thread has finished all its work.
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// What is under way is cancelled, and nothing more begins.
+    /// Cancels the current transfer; no further one begins.
     fn end(&mut self) {
         self.jobs = None;
         self.stop.stop(&self.waker);
     }
 
-    /// The thread does this when it has done what came before.
+    /// The thread runs this job after the earlier ones.
     fn start<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Endpoint, &mut dyn FnMut(Report) -> ControlFlow<()>) -> Result<T, NetError> + Send + 'static,
@@ -218,7 +218,7 @@ impl AsyncEndpoint {
         let (tell, result) = oneshot::channel();
         let (reporter, reports) = reports::channel();
         let stop = Stop::default();
-        // One that was forgotten goes on, and nobody else could end it. Others are over, or stopped.
+        // A transfer that was leaked (`mem::forget`) is still running, and nothing else could end it. Other transfers are over, or stopped.
         std::mem::replace(&mut self.stop, stop.clone()).stop(&self.waker);
         let transfer = Transfer { result, waker: self.waker.clone(), stop: stop.clone(), endpoint: PhantomData };
         let job = move |endpoint: &mut Endpoint| {
@@ -230,7 +230,7 @@ impl AsyncEndpoint {
                 stop.flow()
             });
             drop(reporter);
-            // It may have been dropped.
+            // The transfer may have been dropped.
             let _ = tell.send(result);
         };
         // If the thread has panicked, the transfer finds that out.

@@ -1,4 +1,4 @@
-//! Ends an endpoint's wait for datagrams from another thread.
+//! Ends an endpoint's wait for datagrams, from another thread.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,22 +9,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug)]
 pub struct Waker {
     pipe: Arc<PipeWriter>,
-    /// There is a byte in the pipe, or will be at once: it never has more than one.
+    /// There is a byte in the pipe, or will be at once: the pipe never holds more than one.
     pending: Arc<AtomicBool>,
-    /// Whoever called what runs the endpoint wants to be asked at once whether to go on.
+    /// Another thread wants the caller of the program that runs the endpoint to be asked at once whether to continue.
     interrupt: Arc<AtomicBool>,
 }
 
 impl Waker {
-    /// The endpoint's wait ends now; the next one at once if it does not wait.
+    /// Ends the endpoint's current wait, or else its next one.
     pub fn wake(&self) {
         if !self.pending.swap(true, Ordering::AcqRel) {
-            // It fails only if the endpoint is gone.
+            // This fails only if the endpoint is gone.
             let _ = (&*self.pipe).write(&[0]);
         }
     }
 
-    /// As [`wake`](Self::wake). [`send_files`](crate::send_files) and the like report their progress at once, so that their caller can stop them.
+    /// As [`wake`](Self::wake). In addition, [`send_files`](crate::send_files) and the like report their progress at once, so that their caller can
+    /// stop them.
     pub fn interrupt(&self) {
         self.interrupt.store(true, Ordering::Release);
         self.wake();
@@ -54,7 +55,7 @@ impl Wakes {
         self.waker.interrupt.swap(false, Ordering::AcqRel)
     }
 
-    /// The pipe can be read: whoever wakes it from now on means a later wait.
+    /// The pipe is readable: a later wake ends a later wait.
     pub(crate) fn take(&self) -> io::Result<()> {
         (&self.pipe).read_exact(&mut [0])?;
         self.waker.pending.swap(false, Ordering::AcqRel);

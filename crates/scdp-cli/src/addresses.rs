@@ -1,4 +1,4 @@
-//! Hosts and groups as people write them, and what they resolve to.
+//! Hosts and groups as users write them, and the addresses that they resolve to.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -69,7 +69,7 @@ impl FromStr for Group {
     }
 }
 
-/// A host with the address that is used for it.
+/// A host and the address that is used for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     /// As it was written.
@@ -77,7 +77,8 @@ pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
 }
 
-/// Addresses of all hosts, of one family: one socket reaches them all. IPv4 if all have that and `bind` does not say otherwise.
+/// Resolves all hosts to addresses of one family, so that one socket reaches them all: IPv4 if all have IPv4 addresses and `bind` does not require
+/// otherwise.
 pub(crate) fn resolve(hosts: &[Host], bind: Option<SocketAddr>) -> Result<Vec<Peer>, CliError> {
     let mut found = Vec::new();
     for host in hosts {
@@ -114,7 +115,7 @@ pub(crate) fn resolve(hosts: &[Host], bind: Option<SocketAddr>) -> Result<Vec<Pe
     Ok(peers)
 }
 
-/// Any address of the family that the peers have, any port.
+/// The unspecified address of the peers' family, with any port.
 pub(crate) fn any(peers: &[Peer]) -> SocketAddr {
     match peers.first() {
         Some(peer) if peer.address.is_ipv6() => (Ipv6Addr::UNSPECIFIED, 0).into(),

@@ -1,4 +1,4 @@
-//! `scdp doctor`: what this host and its network offer, and what to change.
+//! `scdp doctor`: the capabilities of this host and its network, and what to change.
 
 mod kernel;
 mod network;
@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use crate::events::Event;
 use crate::output::Output;
 
-/// What was found about one thing.
+/// The result of one check.
 struct Finding {
     check: &'static str,
     found: String,
-    /// What to change; none if all is well.
+    /// What to change; `None` if all is well.
     hint: Option<String>,
 }
 

@@ -1,6 +1,6 @@
-//! All that the program says while it works: one JSON object a line, or a line for a person.
+//! The program's output while it works: JSON objects, one per line, or lines for people.
 //!
-//! The descriptions of the fields are those of docs/reference/scdp.md.
+//! The descriptions of the fields appear in docs/reference/scdp.md.
 
 use std::fmt;
 
@@ -329,7 +329,7 @@ pub(crate) enum Verdict {
 }
 
 impl Event {
-    /// Whether it is what the user asked for, and not how it goes: the first belongs to stdout.
+    /// Whether it is a result that the user asked for, rather than progress: results belong on stdout.
     pub(crate) fn is_result(&self) -> bool {
         matches!(
             self,
@@ -342,7 +342,7 @@ impl Event {
         )
     }
 
-    /// Whether a person reads it as a line: the rest is in tables and bars.
+    /// Whether it is shown to people as a line: the rest is in tables and bars.
     pub(crate) fn is_line(&self) -> bool {
         match self {
             Self::Progress { .. }
@@ -395,7 +395,7 @@ impl fmt::Display for Event {
                 }
             }
             Self::Sent { name, size_bytes, receivers, verified, seconds, sent_bytes, .. } => {
-                // Nobody has it: there is no rate at which it went.
+                // No receiver has the file, so there is no rate.
                 let transfer = match verified {
                     0 => figures::size(*size_bytes),
                     _ => figures::transfer(*size_bytes, *seconds),
@@ -450,7 +450,7 @@ fn said(f: &mut fmt::Formatter<'_>, kind: &str, message: &str, hint: Option<&str
     hint.map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
 }
 
-/// What varies, behind something else: `, loss 1%, trim 128B`.
+/// The varying parameters, appended to other text: `, loss 1%, trim 128B`.
 fn shown(values: &Map<String, Value>) -> String {
     let each = values.iter().map(|(key, value)| format!(", {key} {}", value.as_str().unwrap_or_default()));
     each.collect::<Vec<_>>().concat()

@@ -1,16 +1,16 @@
-//! Why the program stops: what and where, what to do about it, and the exit code.
+//! Why the program stops: what is wrong and where, what to do about it, and the exit code.
 
 use std::fmt::Display;
 use std::path::Path;
 
 use anabranch_net::NetError;
 
-/// Something was not done as asked: not all receivers have a file, an object could not be fetched, the system refused.
+/// The task was not done: not all receivers have a file, an object could not be fetched, or the system returned an error.
 pub(crate) const FAILED: u8 = 1;
-/// What was asked makes no sense: arguments, addresses, keys, files that are not there. The code of the argument parser, too.
+/// The request is invalid: arguments, addresses, keys, missing files. Also the code of the argument parser.
 pub(crate) const USAGE: u8 = 2;
 
-/// An error as a person reads it.
+/// An error for people.
 #[derive(Debug)]
 pub(crate) struct CliError {
     /// What is wrong, and where.

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
                 output.tell(&session::received(&manifest, watches.stop(&manifest)));
             }
             Report::AlreadyThere { manifest } => output.tell(&session::already_there(&manifest)),
-            // Else the error says it.
+            // Otherwise the error reports it.
             Report::NotReceived { name, why, kept } if kept > 0 => {
                 output.end();
                 let (name, reason) = (name.to_string(), why.to_string());
@@ -88,7 +88,7 @@ fn explain(failure: &Failure, arguments: &Fetch, endpoint: &Endpoint) -> CliErro
     }
 }
 
-/// What is asked for.
+/// The object to fetch.
 fn wanted(object: &str) -> Result<Wanted, CliError> {
     let Some(digits) = object.strip_prefix("blake3:") else {
         let name = ObjectName::new(object).map_err(|error| CliError::usage(format!("{object:?}: {error}")))?;
@@ -101,7 +101,7 @@ fn wanted(object: &str) -> Result<Wanted, CliError> {
     Ok(Wanted::Hash(*hash.as_bytes()))
 }
 
-/// The folder to put it into, and its name there unless it is the servers'.
+/// The folder to store the object in, and its name there unless it keeps the servers' name.
 fn target(output: Option<&Path>) -> Result<(PathBuf, Option<ObjectName>), CliError> {
     let Some(path) = output else { return Ok((PathBuf::from("."), None)) };
     if path.is_dir() {

@@ -1,4 +1,4 @@
-//! Sizes, rates and times as people say them.
+//! Sizes, rates and times in readable form.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// `866 Mbit/s`: three significant digits, powers of 1000. Nothing in no time has no rate.
+/// `866 Mbit/s`: three significant digits, powers of 1000. Zero bytes in zero time have no rate.
 pub(crate) fn rate(bytes: u64, time: Duration) -> String {
     if time.is_zero() {
         return "no time".to_owned();
@@ -41,7 +41,7 @@ pub(crate) fn transfer(bytes: u64, seconds: f64) -> String {
 
 fn scaled<'a>(mut value: f64, step: f64, units: &[&'a str]) -> (f64, &'a str) {
     let mut unit = 0;
-    // 999.5 would be written with four digits.
+    // 999.5 would be rounded to four digits.
     while value >= 999.5 && unit + 1 < units.len() {
         value /= step;
         unit += 1;

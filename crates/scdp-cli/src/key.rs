@@ -1,4 +1,4 @@
-//! The key that all hosts share: making one, and finding the one to use.
+//! The key that all hosts share: creates one, and finds the one to use.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::{key_file, signing};
 /// The environment variable that names a key file.
 const VARIABLE: &str = "SCDP_KEY_FILE";
 
-/// Where a key is put that has no other name.
+/// Where a key is stored by default.
 const DEFAULT: &str = "scdp.key";
 
 pub(crate) fn run(arguments: &Key) -> Result<ExitCode, CliError> {
@@ -45,14 +45,14 @@ fn new_key() -> Result<Zeroizing<String>, CliError> {
     }
 }
 
-/// What a key is made of.
+/// The random bytes of a key.
 pub(crate) fn random() -> Result<Zeroizing<[u8; 32]>, CliError> {
     let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *bytes).map_err(|error| CliError::failed(format!("cannot draw random bytes: {error}")))?;
     Ok(bytes)
 }
 
-/// The key that is asked for: of `--key`, or of the environment, or none because that is asked for.
+/// The requested key: from `--key`, from the environment, or none if the user asked for none.
 pub(crate) fn protection(secret: &Secret, output: &Output) -> Result<Protection, CliError> {
     if secret.insecure {
         return Ok(Protection::None);

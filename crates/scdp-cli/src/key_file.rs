@@ -1,4 +1,4 @@
-//! Files with keys: made for their owner, never replaced, read with a warning where others can read them.
+//! Key files: created for their owner only, never replaced, and read with a warning if others can read them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,17 +11,17 @@ use crate::events::Event;
 use crate::failure::CliError;
 use crate::output::Output;
 
-/// Bytes of a key file that are read at most: one line and comments.
+/// Maximum number of bytes that are read of a key file: one line and comments.
 const MOST: u64 = 64 << 10;
 
-/// The rights of a file with a secret, and of one for all.
+/// Permissions of a file with a secret, and of a public one.
 pub(crate) const SECRET: u32 = 0o600;
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// Makes a file with these rights.
+/// Creates a file with these permissions.
 ///
 /// # Errors
-/// Those of the system, and that it exists.
+/// Errors of the system, also if the file exists.
 pub(crate) fn create(path: &Path, text: &str, rights: u32) -> Result<(), CliError> {
     let created = OpenOptions::new().write(true).create_new(true).mode(rights).open(path);
     let mut file = created.map_err(|error| match error.kind() {
@@ -31,16 +31,16 @@ pub(crate) fn create(path: &Path, text: &str, rights: u32) -> Result<(), CliErro
         _ => CliError::of_path(path, error),
     })?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        // Half a key is none.
+        // Half a key is useless.
         let _ = std::fs::remove_file(path);
         CliError::of_path(path, error)
     })
 }
 
-/// The text of a file with a secret. A warning if others can read it.
+/// The text of a file with a secret. Warns if others can read it.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub(crate) fn read_secret(path: &Path, output: &Output) -> io::Result<Zeroizing<String>> {
     let file = File::open(path)?;
     let mode = file.metadata()?.mode();
@@ -53,12 +53,12 @@ pub(crate) fn read_secret(path: &Path, output: &Output) -> io::Result<Zeroizing<
     text(file)
 }
 
-/// The text of a file for all.
+/// The text of a public file.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub(crate) fn read_public(path: &Path) -> io::Result<Zeroizing<String>> {
-    // It may be a secret by mistake.
+    // The user may have named a secret file by mistake.
     text(File::open(path)?)
 }
 

@@ -1,4 +1,4 @@
-//! `scdp lab`: hosts around one switch, made of network namespaces, and what runs in them.
+//! `scdp lab`: hosts around one switch, built from network namespaces, and the programs that run in them.
 
 mod results;
 
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Lab, output: &Output) -> Result<ExitCode, CliError
                 CliError::of_path(path, "a lab without root has a /run of its own, and cannot see this").hint(hint)
             );
         }
-        // Nothing is under way yet: the program begins again, in namespaces of its own.
+        // Nothing is running yet: the program restarts itself in new namespaces.
         let arguments: Vec<_> = std::env::args_os().skip(1).collect();
         return Err(CliError::failed(format!("unshare: {}", unshare(&program, &arguments))));
     }
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Lab, output: &Output) -> Result<ExitCode, CliError
     run_all(&plan, &executor, arguments.output.as_deref(), &signals, output)
 }
 
-/// Removes what killed labs have left, and says in the end what it could not remove.
+/// Removes what killed labs have left, and finally reports what it could not remove.
 fn remove_left(output: &Output) -> Result<ExitCode, CliError> {
     let Cleaned { removed, failed } = clean();
     if removed.is_empty() && failed.is_empty() {
@@ -133,7 +133,7 @@ fn remove_left(output: &Output) -> Result<ExitCode, CliError> {
     Err(CliError { message: format!("{} could not be removed{each}", failed.len()), hint, code: FAILED })
 }
 
-/// Runs everything, and shows the results of all runs that are done, even if somebody asks to stop.
+/// Runs everything, and shows the results of all completed runs, even if a signal asks to stop.
 fn run_all(
     plan: &Plan,
     executor: &Executor,
@@ -210,7 +210,7 @@ fn hold(standing: &Standing<'_>, shell: Option<&str>, signals: &Signals, output:
     Ok(())
 }
 
-/// Signals that ask to stop are noted, and nothing else: the network is taken down however often somebody asks.
+/// Signals that ask to stop are only recorded: the network is taken down however many arrive.
 struct Signals(Arc<AtomicUsize>);
 
 impl Signals {
@@ -227,7 +227,7 @@ impl Signals {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// The error with the exit code of a program that a signal has stopped.
+    /// The error with the exit code of a program stopped by a signal.
     fn named(&self, error: LabError) -> CliError {
         match error {
             LabError::Stopped => CliError {

@@ -1,7 +1,7 @@
 //! `scdp`: files to many hosts for the price of one uplink, and from many replicas at once.
 //!
-//! What people touch of [`anabranch_net`], which does the work: arguments, keys, progress, errors, exit codes. [`arguments::Cli`] is all that
-//! can be asked of it, and [`events::Event`] all that it says.
+//! The user interface of [`anabranch_net`], which does the work: arguments, keys, progress, errors, exit codes. [`arguments::Cli`] is all of its
+//! input, and [`events::Event`] all of its output.
 
 mod addresses;
 mod arguments;

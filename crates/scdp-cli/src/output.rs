@@ -1,4 +1,4 @@
-//! Where things are said: results on stdout, what happens meanwhile on stderr; with `--json`, all of it on stdout.
+//! Where output goes: results to stdout, progress to stderr; with `--json`, everything to stdout.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::events::Event;
 use crate::figures;
 
-/// Says what happens, and shows a bar on a terminal.
+/// Prints events, and shows a bar on a terminal.
 #[derive(Debug)]
 pub(crate) struct Output {
     json: bool,
@@ -22,12 +22,12 @@ impl Output {
         Self { json, bar: ProgressBar::hidden(), on_terminal: !json && std::io::stderr().is_terminal() }
     }
 
-    /// Whether a person reads it.
+    /// Whether the output is for people.
     pub(crate) fn is_text(&self) -> bool {
         !self.json
     }
 
-    /// Says what has happened.
+    /// Prints an event.
     pub(crate) fn tell(&self, event: &Event) {
         if self.json {
             let line = serde_json::to_string(event).expect("events have texts and numbers");
@@ -38,21 +38,21 @@ impl Output {
                 if event.is_result() {
                     print(&line);
                 } else {
-                    // Where nobody reads it, nobody misses it.
+                    // If stderr cannot be written, it has no reader.
                     let _ = std::io::stderr().write_all(line.as_bytes());
                 }
             });
         }
     }
 
-    /// Says text that JSON has in its events.
+    /// Prints text that JSON output has in its events.
     pub(crate) fn text(&self, text: &str) {
         if self.is_text() {
             self.bar.suspend(|| print(text));
         }
     }
 
-    /// Shows that something takes its time.
+    /// Shows that something takes time.
     pub(crate) fn waiting(&mut self, what: String) {
         if self.on_terminal {
             self.bar.finish_and_clear();
@@ -61,7 +61,7 @@ impl Output {
         }
     }
 
-    /// Shows a bar for so many bytes from now on.
+    /// Shows a bar for `size` bytes from now on.
     pub(crate) fn begin(&mut self, name: &str, size: u64) {
         if self.on_terminal {
             self.bar.finish_and_clear();
@@ -71,7 +71,7 @@ impl Output {
         }
     }
 
-    /// How far it is.
+    /// Updates the bar.
     pub(crate) fn progress(&self, bytes: u64, size: u64) {
         if self.json {
             self.tell(&Event::Progress { bytes, size_bytes: size });
@@ -82,14 +82,14 @@ impl Output {
         }
     }
 
-    /// The bar goes.
+    /// Removes the bar.
     pub(crate) fn end(&mut self) {
         self.bar.finish_and_clear();
         self.bar = ProgressBar::hidden();
     }
 }
 
-/// Prints to stdout. Who reads it may have left, as `head` does: then the program goes on without.
+/// Prints to stdout. The reader may have left, as `head` does: then the program continues without it.
 pub(crate) fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

@@ -1,4 +1,4 @@
-//! `scdp receive`: files that others send, into a folder.
+//! `scdp receive`: receives files that others send into a folder.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     let protected = matches!(protection, Protection::Psk(_));
     let signers = signing::signers(&arguments.signers)?;
     can_write(&arguments.dir)?;
-    // `[::]` is reached by IPv4, too, whose packets have more room.
+    // `[::]` is also reached by IPv4, whose packets have more room.
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let headers_of = if arguments.bind.ip() == Ipv6Addr::UNSPECIFIED { any } else { arguments.bind };
     let config = session::config(protection, &arguments.timeout, &arguments.packets, None, headers_of);
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
                 output.tell(&session::began(&manifest, peer, from, signer));
                 return signals.flow();
             }
-            // It is none of those that were to come.
+            // It is not one of the files that were to be received.
             Report::Declined { peer, name, why } => {
                 output.tell(&Event::Declined { peer: peer.to_string(), name: name.to_string(), reason: why });
                 return signals.flow();
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     }
 }
 
-/// That files can be made in a folder is better known before the first one comes.
+/// Checks that files can be created in a folder, before the first one arrives.
 pub(crate) fn can_write(directory: &Path) -> Result<(), CliError> {
     if !directory.is_dir() {
         return Err(CliError::of_path(directory, "no such folder").hint(format!("mkdir -p {}", directory.display())));

@@ -1,4 +1,4 @@
-//! docs/reference/scdp.md is what the program says of itself.
+//! docs/reference/scdp.md is generated from the program's own descriptions.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn page() -> String {
     text + &events()
 }
 
-/// The lines of `--json`, from the descriptions in the code.
+/// The lines of `--json`, generated from the descriptions in the code.
 fn events() -> String {
     let schema = schema_for!(Event).to_value();
     let text = |value: &Value| value["description"].as_str().expect("all is described").replace('\n', " ");

@@ -1,4 +1,4 @@
-//! Files of results: written whole or not at all, without harm to what has their name already.
+//! Result files: written completely or not at all, without harm to existing files of that name.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-/// Where a path leads.
+/// What a path leads to.
 enum Target {
-    /// A device or a pipe: written into as it is.
+    /// A device or a pipe: written to directly.
     Stream,
-    /// A file that is there, or one that is not; without links.
+    /// A file, existing or not, that is not a link.
     File(PathBuf),
 }
 
-/// Finds out where a path leads, and whether something can be written there, before the work whose results it is for.
+/// Finds out what a path leads to and whether it can be written, before the work that produces the results.
 ///
 /// # Errors
-/// Those of the system: no such folder, no right to write in it, a folder itself.
+/// Errors of the system: no such folder, no permission to write in it, or the path is a folder.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     match target(path)? {
         // Not opened: a pipe would wait for its reader.
@@ -34,11 +34,11 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file, which appears when it is complete, with owner and rights of the one it replaces. A link stays, and what it leads to is
-/// replaced; a device or a pipe is written into.
+/// Writes a file, which appears when it is complete, with owner and permissions of the file that it replaces. A link stays, and its target is
+/// replaced; a device or a pipe is written to directly.
 ///
 /// # Errors
-/// Those of the system. What was there is unharmed then, unless it is a device or a pipe.
+/// Errors of the system. An existing file is then unharmed; a device or a pipe may not be.
 pub(crate) fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = match target(path)? {
         Target::Stream => return File::options().write(true).open(path)?.write_all(content),
@@ -47,7 +47,7 @@ pub(crate) fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     let (mut file, part) = create_beside(&path)?;
     let mut written = || {
         if let Ok(old) = fs::metadata(&path) {
-            // Only root can give files away; for others the owner is most often the same.
+            // Only root can give files away; for other users the owner is usually the same.
             let _ = fchown(&file, Some(old.uid()), Some(old.gid()));
             file.set_permissions(old.permissions())?;
         }
@@ -64,11 +64,11 @@ fn target(path: &Path) -> io::Result<Target> {
     match fs::metadata(path) {
         Ok(data) if data.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(data) if !data.is_file() => Ok(Target::Stream),
-        // Opened, so that the kernel refuses what a stranger has planted: `proc_sys_fs(5)`, `protected_symlinks`.
+        // Opened, so that the kernel rejects a link that another user has planted: `proc_sys_fs(5)`, `protected_symlinks`.
         Ok(_) => File::options().write(true).open(path).and_then(|_| fs::canonicalize(path)).map(Target::File),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if fs::symlink_metadata(path).is_ok() {
-                // A link to nothing leads to an empty file then.
+                // A dangling link then leads to an empty file.
                 File::options().write(true).create(true).truncate(false).open(path)?;
                 return fs::canonicalize(path).map(Target::File);
             }
@@ -78,7 +78,7 @@ fn target(path: &Path) -> io::Result<Target> {
     }
 }
 
-/// A new file in the folder of another, under a name that nobody knows before.
+/// A new file in the folder of another, under an unpredictable name.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -123,7 +123,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (link, file) = (folder.path().join("link"), folder.path().join("file"));
         symlink("file", &link).expect("made");
-        // To nothing at first.
+        // A dangling link at first.
         for content in ["first", "second"] {
             check(&link).expect("it can be written");
             save(&link, content.as_bytes()).expect("written");

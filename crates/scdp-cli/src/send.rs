@@ -17,12 +17,12 @@ use crate::session::{self, Watches};
 use crate::signals::Signals;
 use crate::{key, signing, table};
 
-/// How long a receiver of a real network may be half a window behind before it is served separately: disks and schedulers pause.
+/// How long a receiver on a real network may be half a window behind before it is served separately: disks and schedulers pause.
 const DETACH_AFTER: Duration = Duration::from_ms(100);
-/// How long those that are not of the quorum may go on.
+/// How long the receivers outside the quorum may continue.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What became of a file at a receiver.
+/// The outcome of a file at a receiver.
 struct Row {
     name: String,
     host: String,
@@ -103,14 +103,14 @@ fn stragglers(arguments: &Send, quorum: usize) -> anabranch_net::Stragglers {
     }
 }
 
-/// All files are open at once: as many as the system lets this process have.
+/// All files are open at once: raises the limit of open files as far as the system permits.
 fn raise_open_files() {
     let limits = getrlimit(Resource::Nofile);
-    // If that is refused, opening the files says it.
+    // If that is refused, opening the files reports it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
 }
 
-/// All files, hashed, before anything is sent: what is wrong is said early.
+/// Opens and hashes all files before anything is sent, so that errors are reported early.
 fn open(arguments: &Send, output: &mut Output) -> Result<Vec<Input>, CliError> {
     let (mut files, mut names) = (Vec::new(), HashSet::new());
     for path in &arguments.files {
@@ -127,7 +127,7 @@ fn open(arguments: &Send, output: &mut Output) -> Result<Vec<Input>, CliError> {
     Ok(files)
 }
 
-/// What is under way, for a person.
+/// The files in progress, for people.
 fn title(files: &[Input]) -> String {
     match files {
         [file] => file.manifest().name.to_string(),
@@ -135,7 +135,7 @@ fn title(files: &[Input]) -> String {
     }
 }
 
-/// Tells what happens to files.
+/// Reports events of files.
 struct Telling<'a> {
     files: &'a [Input],
     peers: &'a [Peer],
@@ -169,7 +169,7 @@ impl Telling<'_> {
         }
     }
 
-    /// What became of one receiver.
+    /// The outcome for one receiver.
     fn receiver(&self, file: usize, index: usize, outcome: Option<&Outcome>) {
         let (peer, name) = (&self.peers[index], self.files[file].manifest().name.to_string());
         let (outcome, reason) = judge(outcome);
@@ -178,7 +178,7 @@ impl Telling<'_> {
     }
 }
 
-/// What became of a file at each receiver.
+/// The outcomes of a file at each receiver.
 fn rows<'a>(file: &Input, peers: &'a [Peer], outcomes: &'a [Option<Outcome>]) -> impl Iterator<Item = Row> + 'a {
     let name = file.manifest().name.to_string();
     peers.iter().zip(outcomes).map(move |(peer, outcome)| {
@@ -213,7 +213,7 @@ fn judge(outcome: Option<&Outcome>) -> (Verdict, Option<String>) {
     }
 }
 
-/// Who has what, if not all have all, and whether it is enough.
+/// Which receivers have which files, if not all have all, and whether that suffices.
 fn verdict(
     files: &[Input],
     rows: &[Row],

@@ -1,4 +1,4 @@
-//! `scdp serve`: the files of a folder, for those who fetch them.
+//! `scdp serve`: serves the files of a folder to hosts that fetch them.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliErr
     Err(signals.stopped().unwrap_or_else(|| NetError::Stopped.into()))
 }
 
-/// Hashes what there is: how many files, and their bytes.
+/// Hashes all files. Returns their number and their bytes.
 fn index(shelf: &mut Shelf, output: &mut Output) -> std::io::Result<(usize, u64)> {
     let (mut files, mut total) = (0, 0);
     output.waiting("hashing the files".to_owned());

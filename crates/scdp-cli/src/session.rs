@@ -1,4 +1,4 @@
-//! What the commands with sessions have in common.
+//! Code shared by the commands that run sessions.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use anabranch_transport::Rate;
 use crate::arguments::{Packets, Timeout};
 use crate::events::Event;
 
-/// The host layer's settings. `address` tells the size of the IP header.
+/// The host layer's settings. `address` determines the size of the IP header.
 pub(crate) fn config(
     protection: Protection,
     timeout: &Timeout,
@@ -50,7 +50,7 @@ pub(crate) fn began(manifest: &Manifest, peer: SocketAddr, resumed_bytes: u64, s
     Event::Began { name, hash, size_bytes, peer: peer.to_string(), resumed_bytes, signer }
 }
 
-/// What to do where nobody answers. What the system last said about sending often explains it.
+/// What to do if no peer answers. The system's last error for sending often explains it.
 pub(crate) fn silence(endpoint: &Endpoint, command: &str) -> String {
     match endpoint.send_error() {
         Some(error) => format!("the system says: {error}"),
@@ -60,7 +60,7 @@ pub(crate) fn silence(endpoint: &Endpoint, command: &str) -> String {
     }
 }
 
-/// A watch for a person's eyes.
+/// A stopwatch for display.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch(Instant);
 
@@ -75,7 +75,7 @@ impl Watch {
     }
 }
 
-/// Since when objects are under way.
+/// When each object in progress began.
 #[derive(Debug, Default)]
 pub(crate) struct Watches(HashMap<String, Watch>);
 
@@ -84,7 +84,7 @@ impl Watches {
         self.0.insert(manifest.name.to_string(), Watch::start());
     }
 
-    /// Seconds since then.
+    /// Seconds since the object began.
     pub(crate) fn stop(&mut self, manifest: &Manifest) -> f64 {
         self.0.remove(manifest.name.as_str()).map_or(0.0, |watch| watch.elapsed().as_secs_f64())
     }

@@ -1,4 +1,4 @@
-//! Keys that sign files, and those by which a signature is known.
+//! Keys that sign files, and keys that verify signatures.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -13,15 +13,15 @@ use crate::failure::CliError;
 use crate::output::{self, Output};
 use crate::{key, key_file};
 
-/// Where a key is put that has no other name.
+/// Where a key is stored by default.
 const DEFAULT: &str = "scdp-sign.key";
 
-/// Makes a key, and beside it the file with its public half.
+/// Creates a key, and beside it the file with its public half.
 pub(crate) fn make(path: Option<&Path>) -> Result<ExitCode, CliError> {
     let path = path.unwrap_or(Path::new(DEFAULT));
     let seed = key::random()?;
     let (secret, public) = (SigningKey::emit(&seed), SigningKey::from_seed(&seed).public().emit());
-    // Who has lost the other file finds it here.
+    // A user that has lost the other file finds the public half here.
     let text = Zeroizing::new(format!("# Signs files. For --signed-by: {public}\n{}\n", *secret));
     if path == Path::new("-") {
         output::print(&text);
@@ -30,7 +30,7 @@ pub(crate) fn make(path: Option<&Path>) -> Result<ExitCode, CliError> {
     let beside = beside(path);
     key_file::create(path, &text, key_file::SECRET)?;
     if let Err(error) = key_file::create(&beside, &format!("{public}\n"), key_file::PUBLIC) {
-        // Nobody knows its public half.
+        // Its public half is not known to anyone.
         let _ = std::fs::remove_file(path);
         return Err(error);
     }
@@ -42,14 +42,14 @@ pub(crate) fn make(path: Option<&Path>) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file with the public half.
+/// The path of the file with the public half.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".pub");
     PathBuf::from(name)
 }
 
-/// The key that files are signed with, if one is asked for.
+/// The key that signs files, if one is requested.
 pub(crate) fn key(arguments: &Sign, output: &Output) -> Result<Option<SigningKey>, CliError> {
     let Some(path) = &arguments.sign else { return Ok(None) };
     let hint = format!("`scdp key --sign {}` makes a key that signs", path.display());
@@ -58,12 +58,12 @@ pub(crate) fn key(arguments: &Sign, output: &Output) -> Result<Option<SigningKey
     SigningKey::parse(&text).map(Some).map_err(|error| failed(&error))
 }
 
-/// The keys of which one must have signed what is received; none if nobody needs to.
+/// The keys of which one must have signed what is received; empty if no signature is required.
 pub(crate) fn signers(arguments: &SignedBy) -> Result<Vec<PublicKey>, CliError> {
     arguments.signed_by.iter().map(|named| signer(named)).collect()
 }
 
-/// A public key, or the file that has it.
+/// A public key, given directly or by the file that contains it.
 fn signer(named: &Path) -> Result<PublicKey, CliError> {
     const HINT: &str =
         "--signed-by takes scdp-verify-1:HEX or a file with it, which `scdp key --sign FILE` writes to FILE.pub";

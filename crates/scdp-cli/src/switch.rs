@@ -1,4 +1,4 @@
-//! `scdp switch`: network interfaces joined by a switch whose links are as slow, short of room and bad as one likes.
+//! `scdp switch`: network interfaces joined by a switch whose links have configurable rate, buffers and loss.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    /// What the file and the flags say.
+    /// The configuration from the file and the flags.
     fn config(&self) -> Result<Config, CliError> {
         let config = match &self.config {
             Some(path) => {
@@ -78,7 +78,7 @@ impl Switch {
             seed: self.seed,
             ..Settings::default()
         };
-        // The file is right by itself, so that the flag is wrong.
+        // The file is valid by itself, so the flag is wrong.
         config.with(flags).map_err(|error| CliError::usage(format!("--{error}")))
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Switch, output: &Output) -> Result<ExitCode, CliEr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Until a signal comes.
+/// Forwards frames until a signal arrives.
 #[cfg(target_os = "linux")]
 fn forward(arguments: &Switch, config: &Config, output: &Output) -> Result<Vec<(String, Counters)>, CliError> {
     let signals = crate::signals::Signals::catch()?;
@@ -150,7 +150,7 @@ fn explain(error: anabranch_switch::SwitchError) -> CliError {
     }
 }
 
-/// The counters of all ports as they are written into a file.
+/// The counters of all ports, in the format of the output file.
 fn saved(counters: &[(String, Counters)]) -> String {
     let all: Map<String, Value> = counters.iter().map(|(name, counters)| (name.clone(), value(counters))).collect();
     format!("{:#}\n", Value::Object(all))
@@ -160,7 +160,7 @@ fn value(counters: &Counters) -> Value {
     serde_json::to_value(counters).expect("counters are numbers")
 }
 
-/// A row for each counter, but for those that are zero at all ports; a column for each port.
+/// A row for each counter that is not zero at all ports; a column for each port.
 fn report(counters: &[(String, Counters)]) -> String {
     let flat: Vec<Vec<(String, u64)>> = counters.iter().map(|(_, counters)| flatten(&value(counters))).collect();
     let heading: Vec<&str> = std::iter::once("counter").chain(counters.iter().map(|(name, _)| name.as_str())).collect();
@@ -174,7 +174,7 @@ fn report(counters: &[(String, Counters)]) -> String {
     table::render(&heading, &rows)
 }
 
-/// The counters in their order; those of a queue with its name, since both have the same.
+/// The counters in their order; those of a queue are prefixed with its name, since both queues have the same.
 fn flatten(counters: &Value) -> Vec<(String, u64)> {
     let parts = counters.as_object().into_iter().flatten();
     let named = parts.flat_map(|(part, values)| {

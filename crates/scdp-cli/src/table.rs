@@ -1,4 +1,4 @@
-//! A table for a person.
+//! A table for people.
 
 /// Rows below a heading, in columns as wide as they need.
 pub(crate) fn render(heading: &[&str], rows: &[Vec<String>]) -> String {

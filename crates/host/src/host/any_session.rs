@@ -1,4 +1,4 @@
-//! One session, of whichever kind: what it does with its datagrams and timers, and what it has to tell.
+//! One session of any kind: its datagrams, timers and events.
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,7 @@ pub(super) enum AnySession {
 }
 
 impl AnySession {
-    /// Takes a datagram that has come from the end with this index. `None` if it is not taken.
+    /// Handles a datagram from the remote end with this index. `None` if it is not accepted.
     pub(super) fn handle_datagram(
         &mut self,
         now: Time,
@@ -85,7 +85,7 @@ impl AnySession {
         Some(())
     }
 
-    /// The next datagram, appended to `out`, and the addresses that it goes to, each: in `to`. How it is to be sent; none if there is none now.
+    /// Appends the next datagram to `out`, and its destination addresses to `to`. Returns its class; `None` if there is no datagram now.
     pub(super) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Class> {
         match self {
             Self::Outgoing(outgoing) => {
@@ -96,7 +96,7 @@ impl AnySession {
                 })
             }
             Self::Incoming(incoming) => {
-                // It has lasted for more datagrams than its keys may: that is millions of gigabytes.
+                // The session has used up its datagram numbers, after millions of gigabytes.
                 let peer = incoming.poll_transmit(now, out).unwrap_or_else(|_| {
                     incoming.close(now, Ending::Cancelled);
                     None
@@ -117,7 +117,7 @@ impl AnySession {
         }
     }
 
-    /// Tells the application what happened since the last call.
+    /// Reports the events since the last call.
     pub(super) fn take_events(&mut self, mut tell: impl FnMut(HostEvent)) {
         match self {
             Self::Pending(_) => {}
@@ -148,7 +148,7 @@ impl AnySession {
         }
     }
 
-    /// Whether the other end has shown that it is there now, at its address.
+    /// Whether the remote end has shown that it is there now, at its address.
     pub(super) fn is_proven(&self) -> bool {
         match self {
             Self::Pending(_) => false,
@@ -157,7 +157,7 @@ impl AnySession {
         }
     }
 
-    /// Who has offered what it receives, if somebody has.
+    /// The sender that offered the object, if one did.
     pub(super) fn offered_by(&self) -> Option<SocketAddr> {
         match self {
             Self::Incoming(incoming) => incoming.offered_by(),
@@ -165,7 +165,7 @@ impl AnySession {
         }
     }
 
-    /// Whether it is over but for a close that may have to be repeated.
+    /// Whether the session is over except for a close that may have to be repeated.
     pub(super) fn is_ending(&self) -> bool {
         matches!(self, Self::Incoming(incoming) if incoming.is_closed())
     }
@@ -179,7 +179,7 @@ impl AnySession {
         }
     }
 
-    /// The addresses of its other ends, and the numbers that they know it by.
+    /// The addresses of its remote ends, and the numbers by which they know it.
     pub(super) fn ends(&self) -> Vec<(SocketAddr, u32)> {
         match self {
             Self::Pending(pending) => vec![(pending.opener.peer, pending.opener.session)],
@@ -206,7 +206,7 @@ impl AnySession {
         }
     }
 
-    /// For a person: what it waits for.
+    /// Description of what it waits for, for people.
     pub(super) fn waiting_for(&self) -> String {
         match self {
             Self::Pending(pending) => format!("{} asks for an object, and is not answered", pending.opener.peer),

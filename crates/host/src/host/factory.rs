@@ -1,4 +1,4 @@
-//! How sessions are made: with the settings of the host, and with salts and keys of their own.
+//! Creates sessions with the settings of the host, and with salts and keys of their own.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -15,19 +15,19 @@ use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Remot
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer, trust};
 
-/// Symbols for an address that is not validated: with the answer they are less than three times the request.
+/// Symbols that are sent to an address that is not validated: with the answer they are less than three times the request.
 const UNVALIDATED_WINDOW: u32 = 2;
 
-/// Makes sessions.
+/// Creates sessions.
 #[derive(Debug)]
 pub(super) struct Factory {
     config: HostConfig,
     random: Random,
-    /// Hosts to which this one has shown that it is at its address: offers to them need no padding.
+    /// Hosts that know that this host is at its address: offers to them need no padding.
     pub(super) known_to: Acquaintances,
 }
 
-/// For how long they are believed to remember it: less than they do.
+/// How long those hosts are assumed to remember it: less than they do.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 
 impl Factory {
@@ -44,7 +44,7 @@ impl Factory {
         Salt(self.random.array())
     }
 
-    /// A number for a session, one that `is_free`.
+    /// An unused number for a session: one that `is_free`.
     pub(super) fn session_number(&mut self, is_free: impl Fn(u32) -> bool) -> u32 {
         loop {
             let session = u32::from_be_bytes(self.random.array());
@@ -54,7 +54,7 @@ impl Factory {
         }
     }
 
-    /// A session that offers an object to receivers, by way of a multicast group, or to each its own copy.
+    /// A session that offers an object to receivers, by multicast or as a copy to each.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Factory {
         manifest: Manifest,
     ) -> Result<Outgoing, Failure> {
         let Pending { opener, unsealer, request, bytes, validated, .. } = pending;
-        // What fits the path at both ends; and no more at once than may go to an address that is not validated.
+        // Packets that fit the path at both ends, and no more symbols at once than an address that is not validated may be sent.
         let largest = self.config.largest_packet.min(request.largest_packet);
         let symbol_bytes = symbol_bytes(largest);
         let window = u32::from(request.window).min(self.config.initial_window);
@@ -148,7 +148,7 @@ impl Factory {
     ///
     /// # Errors
     ///
-    /// Why this host cannot take it.
+    /// The refusal, if this host cannot accept the object.
     pub(super) fn receive(
         &mut self,
         now: Time,
@@ -174,7 +174,7 @@ impl Factory {
         Ok(Incoming::offered(now, bytes, lane, offer.manifest.clone(), options, grouped, &self.terms(), config))
     }
 
-    /// An answer to a packet that opens nothing, sealed: `None` if it is too long.
+    /// A sealed answer to a packet that opens nothing: `None` if it is too long.
     pub(super) fn answer(&mut self, opener: Opener, answer: &Answer) -> Option<Vec<u8>> {
         let salt = self.salt();
         let mut datagram = Vec::new();
@@ -182,13 +182,13 @@ impl Factory {
         sealer.answer(opener.session, answer, &mut datagram).ok().map(|()| datagram)
     }
 
-    /// How the transport is set for an object of that size.
+    /// The transport's settings for an object of that size.
     fn transport(&self, symbol_bytes: u16, window: u32, object_bytes: u64, mode: Mode) -> Arc<ScdpConfig> {
         let k = self.config.limits().block_symbols(self.config.block_symbols, object_bytes, symbol_bytes);
         Arc::new(self.config.transport(symbol_bytes, window, k, mode))
     }
 
-    /// What sessions that receive are held to.
+    /// Limits and requirements for sessions that receive.
     fn terms(&self) -> Terms {
         let &HostConfig { largest_packet, give_up_after, stall_after, ref signers, .. } = &self.config;
         let (limits, signers) = (self.config.limits(), signers.clone());
@@ -196,7 +196,7 @@ impl Factory {
     }
 }
 
-/// Bytes to send of an object: an empty one is sent as a byte that nobody takes.
+/// How many bytes of an object to send: an empty one is sent as one byte that is ignored.
 fn check_size(size: u64, config: &ScdpConfig) -> Result<u64, Failure> {
     // The transport would make its blocks larger, and with them the memory that they take.
     if Layout::new(size, config.symbol_bytes(), config.block_symbols).is_none_or(|layout| layout.endless()) {

@@ -1,8 +1,8 @@
 //! All sessions of a host.
 //!
-//! As quinn's `Endpoint` beside its `Connection`: datagrams come in with [`Host::handle_datagram`], and go out with
-//! [`Host::poll_transmit`]; [`Host::poll_event`] tells what happened. What belongs to no session costs nothing but the look for it:
-//! only a packet that opens one, with a valid MAC, makes state.
+//! Like quinn's `Endpoint` beside its `Connection`: [`Host::handle_datagram`] takes datagrams, [`Host::poll_transmit`] yields datagrams to send, and
+//! [`Host::poll_event`] reports what happened. A datagram that belongs to no session costs only a lookup: only a packet that opens a session, with a
+//! valid MAC, creates state.
 
 mod any_session;
 mod factory;
@@ -29,7 +29,7 @@ use opener::Opener;
 use reception::{Reception, Verdict};
 use table::{Route, Table};
 
-/// Events that the application has not taken, beside four of each session: while there are more, nobody opens a session.
+/// Events that the application has not taken, besides four for each session: above this limit no session is opened.
 const WAITING_EVENTS: usize = 1024;
 
 /// All sessions of a host.
@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    /// How it is set.
+    /// Its configuration.
     pub fn config(&self) -> &HostConfig {
         self.factory.config()
     }
@@ -72,12 +72,12 @@ impl Host {
         self.table.len()
     }
 
-    /// Datagrams that were not taken: damaged, forged, repeated, of no session, or of another version.
+    /// Datagrams that were rejected: damaged, forged, replayed, of no session, or of another version.
     pub fn refused_datagrams(&self) -> u64 {
         self.refused_datagrams
     }
 
-    /// Of an object that is sent, how many bytes all receivers have that still need some. `None` when the session is over.
+    /// How many bytes of an object that is sent all receivers have that are not done yet. `None` if the session is over or does not send.
     pub fn acknowledged(&self, id: SessionId) -> Option<u64> {
         match self.table.get(id)? {
             AnySession::Outgoing(outgoing) => Some(outgoing.acknowledged()),
@@ -85,13 +85,13 @@ impl Host {
         }
     }
 
-    /// For a person: what each session waits for.
+    /// Descriptions of what each session waits for, for people.
     pub fn describe(&self) -> Vec<String> {
         self.table.iter().map(AnySession::waiting_for).collect()
     }
 
-    /// Whether anything that is sent to a group may be for this host: not while some session was [detached](HostEvent::Detached) from
-    /// its group, which would only fill its link, and no other has one.
+    /// Whether packets to a group may be for this host: not while a session was [detached](HostEvent::Detached) from its group, whose packets would
+    /// only fill the link, and no other session has a group.
     pub fn listens_to_groups(&self) -> bool {
         let incoming = self.table.iter().filter_map(|session| match session {
             AnySession::Incoming(incoming) if !incoming.is_closed() => Some(incoming),
@@ -110,8 +110,7 @@ impl Host {
         self.table.get(id).map(AnySession::stats)
     }
 
-    /// Offers an object to receivers, and sends it: by way of a multicast group, or to each its own copy. The first symbols follow the
-    /// offer at once.
+    /// Offers an object to receivers, and sends it by multicast or as a copy to each. The first symbols follow the offer at once.
     ///
     /// # Errors
     ///
@@ -127,7 +126,7 @@ impl Host {
         let is_free = |session| self.table.is_free(receivers, session);
         let outgoing = self.factory.offer(now, object, manifest, receivers, group, is_free)?;
         if let Some(salt) = outgoing.opened_with() {
-            // If the offer comes back to this host, it opens nothing.
+            // If the offer returns to this host, it opens nothing.
             self.reception.admission.remember(salt);
         }
         let id = self.table.next_id();
@@ -138,7 +137,7 @@ impl Host {
         Ok(id)
     }
 
-    /// Asks servers for an object that all of them have, of each a share.
+    /// Asks servers for an object that all of them have, and fetches a share of it from each.
     ///
     /// # Errors
     ///
@@ -161,25 +160,25 @@ impl Host {
         Ok(id)
     }
 
-    /// Takes an object that was [offered](HostEvent::Offered).
+    /// Accepts an object that was [offered](HostEvent::Offered).
     pub fn accept(&mut self, now: Time, id: SessionId) {
         self.accept_rest(now, id, 0);
     }
 
-    /// Takes an object that was [offered](HostEvent::Offered), of which the first `bytes` are here from an earlier session. Returns from where on the
-    /// bytes will come: a little earlier, since they come in blocks; from the beginning, if there are several receivers.
+    /// Accepts an object that was [offered](HostEvent::Offered), of which the first `bytes` bytes are here from an earlier session. Returns the
+    /// offset from which bytes will arrive: a little earlier, since they arrive in blocks; from the beginning, if there are several receivers.
     pub fn accept_rest(&mut self, now: Time, id: SessionId, bytes: u64) -> u64 {
         let mut from = 0;
         self.with_incoming(now, id, |incoming| from = incoming.accept(now, bytes));
         from
     }
 
-    /// The object that was offered is here already.
+    /// Declines an object that was offered because it is already here.
     pub fn have(&mut self, now: Time, id: SessionId) {
         self.with_incoming(now, id, |incoming| incoming.close(now, Ending::Had));
     }
 
-    /// The hash of an object that is [complete](HostEvent::Complete) is right, or wrong. Until then the sender waits, for up to
+    /// Reports whether the hash of a [complete](HostEvent::Complete) object is right. Until then the sender waits, for up to
     /// [`HostConfig::stall_after`].
     pub fn checked(&mut self, now: Time, id: SessionId, right: bool) {
         self.with_incoming(now, id, |incoming| incoming.close(now, Ending::Verified(right)));
@@ -219,7 +218,7 @@ impl Host {
         }
     }
 
-    /// Ends a session, whatever it does. The peers are told.
+    /// Ends a session in any state, and notifies its peers.
     pub fn cancel(&mut self, now: Time, id: SessionId) {
         match self.table.get_mut(id) {
             Some(AnySession::Outgoing(outgoing)) => outgoing.cancel(&Failure::Stopped),
@@ -230,7 +229,7 @@ impl Host {
         self.after(now, id);
     }
 
-    /// A datagram has come. It is decrypted in place.
+    /// Handles a datagram that has arrived. Decrypts it in place.
     pub fn handle_datagram(&mut self, now: Time, arrival: Received, bytes: &mut [u8]) {
         let taken = Prefix::parse(bytes).ok().and_then(|prefix| {
             match (self.table.route(arrival.from, prefix.session), prefix.kind) {
@@ -242,7 +241,7 @@ impl Host {
         self.refused_datagrams += u64::from(taken.is_none());
     }
 
-    /// Hands a datagram to its session. `None` if it is not taken.
+    /// Hands a datagram to its session. `None` if it is rejected.
     fn dispatch(&mut self, now: Time, route: Route, kind: Kind, arrival: Received, bytes: &mut [u8]) -> Option<()> {
         let Route { id, index } = route;
         let protection = &self.factory.config().protection;
@@ -250,18 +249,18 @@ impl Host {
         if let (Kind::Answer, Some(AnySession::Outgoing(outgoing))) = (kind, self.table.get(id))
             && outgoing.is_accepted_by(index)
         {
-            // It is told at once that this host is there.
+            // The receiver learns at once that this host is there.
             self.factory.known_to.meet(now, arrival.from);
         }
         self.after(now, id);
         Some(())
     }
 
-    /// Somebody opens a session: from there, and by that number. `None` if the packet is not taken.
+    /// A peer opens a session from an address and by a number. `None` if the packet is rejected.
     fn on_open(&mut self, now: Time, from: (SocketAddr, u32), bytes: &mut [u8]) -> Option<()> {
         let &HostConfig { max_sessions, .. } = self.config();
         if self.events.len() >= WAITING_EVENTS + 4 * max_sessions {
-            // The application does not keep up.
+            // The application cannot keep up.
             return None;
         }
         let has_room = self.table.active() < max_sessions;
@@ -273,7 +272,7 @@ impl Host {
             }
             Verdict::Offered(incoming) => {
                 self.open(from, AnySession::Incoming(incoming), Opening::Offer);
-                // Who plays offers back that it has recorded cannot keep others out: theirs are the older ones.
+                // An attacker that replays recorded offers cannot keep others out: its offers are the older ones.
                 if let Some(oldest) = self.reception.admission.offer_too_many((max_sessions / 2).max(1)) {
                     self.with_incoming(now, oldest, |incoming| incoming.give_up(now));
                 }
@@ -288,7 +287,7 @@ impl Host {
         Some(())
     }
 
-    /// A session that somebody else has opened.
+    /// A session that a peer has opened.
     fn open(&mut self, (peer, number): (SocketAddr, u32), mut session: AnySession, opening: Opening) -> SessionId {
         let id = self.table.next_id();
         session.take_events(|event| self.events.push_back((id, event)));
@@ -298,7 +297,7 @@ impl Host {
         id
     }
 
-    /// The time has come that [`poll_timeout`](Self::poll_timeout) told.
+    /// Fires the timers that are due: to be called at the time that [`poll_timeout`](Self::poll_timeout) returns.
     pub fn handle_timeout(&mut self, now: Time) {
         for id in self.table.due(now) {
             match self.table.get_mut(id) {
@@ -318,7 +317,7 @@ impl Host {
         self.table.next_timeout()
     }
 
-    /// What happened since the last call.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<(SessionId, HostEvent)> {
         let (id, event) = self.events.pop_front()?;
         if let (HostEvent::Block { bytes, .. }, Some(AnySession::Incoming(incoming))) = (&event, self.table.get_mut(id))
@@ -329,7 +328,7 @@ impl Host {
         Some((id, event))
     }
 
-    /// The next datagram, appended to `out`, and the addresses that it goes to, each: in `to`. How it is to be sent; none if there is none now.
+    /// Appends the next datagram to `out`, and its destination addresses to `to`. Returns its marking; `None` if there is no datagram now.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>, to: &mut Vec<SocketAddr>) -> Option<Marking> {
         to.clear();
         if let Some((peer, datagram)) = self.reception.next_answer() {
@@ -362,7 +361,7 @@ impl Host {
         self.after_transmit(now, id);
     }
 
-    /// Tells what happened to a session, and forgets it if it is over.
+    /// Reports the events of a session, and forgets it if it is over.
     fn after_transmit(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.table.get_mut(id) else { return };
         session.take_events(|event| self.events.push_back((id, event)));
@@ -375,7 +374,7 @@ impl Host {
             self.reception.proven.meet(now, peer);
         }
         if ending && self.table.end(id) {
-            // It takes nobody's place any more.
+            // The session no longer counts against the limits.
             self.reception.admission.leave(id);
         }
         if over {
@@ -393,7 +392,7 @@ impl Host {
         self.events.push_back((id, HostEvent::Closed { stats: session.stats(), sent_bytes: session.sent_bytes() }));
     }
 
-    /// A request that was taken out is refused.
+    /// A request that was removed from the table is refused.
     fn turn_away(&mut self, id: SessionId, opener: Opener, refusal: Refusal) {
         self.table.forget(id, &[(opener.peer, opener.session)]);
         self.reception.admission.leave(id);

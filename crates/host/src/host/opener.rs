@@ -1,4 +1,4 @@
-//! Who has opened a session, and with what.
+//! The origin of a packet that opens a session.
 
 use std::net::SocketAddr;
 
@@ -7,13 +7,13 @@ use anabranch_transport::Time;
 use crate::Unsealer;
 use crate::wire::{Request, Salt};
 
-/// Where a packet that opens a session comes from, and what its answer refers to.
+/// Where an opening packet comes from, and what its answer refers to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opener {
     pub(super) peer: SocketAddr,
     pub(super) session: u32,
     pub(super) salt: Salt,
-    /// Of an offer, which of its receivers this host is.
+    /// For an offer: the index of this host among its receivers.
     pub(super) index: u16,
 }
 
@@ -23,10 +23,10 @@ pub(super) struct Pending {
     pub(super) opener: Opener,
     pub(super) unsealer: Unsealer,
     pub(super) request: Request,
-    /// Of the datagram that it came in.
+    /// Size of the datagram that carried it.
     pub(super) bytes: usize,
-    /// The address is known to be that of who asks.
+    /// The address is validated.
     pub(super) validated: bool,
-    /// Later than this it is refused.
+    /// When it is refused for lack of an answer.
     pub(super) until: Time,
 }

@@ -1,4 +1,4 @@
-//! Packets that open sessions: which do, and what is answered to those that do not.
+//! Packets that open sessions: which are accepted, and how the others are answered.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,38 +13,38 @@ use crate::session::Incoming;
 use crate::wire::{Answer, Cookie, HandshakePacket, MIN_OPEN_BYTES, Open, Reason, Refusal, Request, RetryRepr};
 use crate::{Manifest, Unsealer};
 
-/// Answers to packets that open nothing, at most: more are not given.
+/// Answers to packets that open nothing, at most; further ones are dropped.
 const ANSWERS: usize = 64;
 
-/// For how long who has shown that it is at its address is believed to be there.
+/// How long a host that has shown that it is at its address is assumed to be there.
 const PROVEN_FOR: Duration = Duration::from_secs(60);
 
-/// What becomes of a packet that would open a session.
+/// What to do with an opening packet.
 #[derive(Debug)]
 pub(super) enum Verdict {
     /// It opens nothing, and is answered.
     TurnedAway,
-    /// What it offers is refused, and the application told.
+    /// The offer is refused, and the application is informed.
     Declined(Box<(Manifest, Refusal)>),
     /// A session that may receive what is offered.
     Offered(Box<Incoming>),
-    /// The application has to decide about a request.
+    /// The application must decide on a request.
     Requested(Box<Pending>),
 }
 
-/// Where sessions are opened by others.
+/// Handles sessions that peers open.
 #[derive(Debug)]
 pub(super) struct Reception {
     pub(super) admission: Admission,
     /// Hosts that have shown that they are at their addresses: their offers need no padding.
     pub(super) proven: Acquaintances,
     cookie_secret: [u8; 32],
-    /// Answers to packets that open nothing, to send.
+    /// Answers to packets that open nothing, to be sent.
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
 impl Reception {
-    /// Cookies are made with the secret.
+    /// `cookie_secret` is the key for cookies.
     pub(super) fn new(cookie_secret: [u8; 32]) -> Self {
         Self {
             admission: Admission::default(),
@@ -54,7 +54,7 @@ impl Reception {
         }
     }
 
-    /// A packet has come that would open a session. `has_room` if there may be another one. `None` if the packet is not taken.
+    /// An opening packet has arrived. `has_room` if another session is allowed. `None` if the packet is rejected.
     pub(super) fn receive(
         &mut self,
         now: Time,
@@ -65,7 +65,7 @@ impl Reception {
     ) -> Option<Verdict> {
         let is_padded = bytes.len() >= MIN_OPEN_BYTES;
         if !is_padded && !self.proven.knows(now, peer) {
-            // The answer might be more than it may be for an address that somebody else may have named.
+            // The answer might exceed the amplification limit for an address that may be forged.
             return None;
         }
         let packet = HandshakePacket::new(bytes).ok()?;
@@ -82,7 +82,7 @@ impl Reception {
             return Some(Verdict::TurnedAway);
         }
         if !has_room || self.admission.from(peer.ip()) >= factory.config().max_sessions_per_address {
-            // It may come again when there is room.
+            // The packet may be repeated when there is room.
             let refusal = Refusal::new(Reason::Busy, "too many sessions at once");
             self.answer(factory, opener, &Answer::Refuse(refusal));
             return Some(Verdict::TurnedAway);
@@ -107,14 +107,14 @@ impl Reception {
                     let pending = Pending { opener, unsealer, request, bytes: bytes.len(), validated, until };
                     return Some(Verdict::Requested(Box::new(pending)));
                 }
-                // The same packet may come again, with the cookie.
+                // The same request may be repeated, with the cookie.
                 self.retry(now, opener);
             }
         }
         Some(Verdict::TurnedAway)
     }
 
-    /// Refuses a packet for good: whoever repeats it is told again, if the answer was lost.
+    /// Refuses a packet for good: a copy of it is refused again, in case the answer was lost.
     pub(super) fn refuse(&mut self, factory: &mut Factory, opener: Opener, refusal: Refusal) {
         self.admission.refuse(opener.salt, refusal.clone());
         self.answer(factory, opener, &Answer::Refuse(refusal));
@@ -125,13 +125,13 @@ impl Reception {
         self.answers.pop_front()
     }
 
-    /// Whether a request brings the cookie that was sent to its address.
+    /// Whether a request carries the cookie that was sent to its address.
     fn is_validated(&self, now: Time, opener: Opener, request: &Request) -> bool {
         let Opener { peer, salt, .. } = opener;
         request.cookie.as_ref().is_some_and(|cookie| cookie.check(&self.cookie_secret, peer, salt, minute(now)))
     }
 
-    /// Whoever is at the address of a request shall repeat it with a cookie.
+    /// Asks the peer at a request's address to repeat it with a cookie.
     fn retry(&mut self, now: Time, opener: Opener) {
         let Opener { peer, session, salt, .. } = opener;
         let cookie = Cookie::make(&self.cookie_secret, peer, salt, minute(now));
@@ -154,7 +154,7 @@ impl Reception {
     }
 }
 
-/// The minute of this host's clock, which cookies are made for.
+/// The minute of this host's clock, which is part of cookies.
 fn minute(now: Time) -> u64 {
     now.ps() / 60_000_000_000_000
 }

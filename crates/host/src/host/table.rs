@@ -1,4 +1,4 @@
-//! The sessions of a host: by number, by the datagrams that are theirs, and by whose turn it is.
+//! The sessions of a host: by number, by their datagrams, and by their turn to send.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ use super::opener::Pending;
 use crate::event::SessionId;
 use crate::schedule::Schedule;
 
-/// Sessions that are over but for a close that may have to be repeated, at most: of more, the oldest is forgotten.
+/// Sessions that are over except for a close that may have to be repeated, at most: beyond that, the oldest is forgotten.
 const ENDINGS: usize = 1024;
 
-/// Which session a datagram is of, and of which of its ends.
+/// The session that a datagram belongs to, and which of its ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
     pub(super) id: SessionId,
@@ -24,10 +24,10 @@ pub(super) struct Route {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     sessions: BTreeMap<SessionId, AnySession>,
-    /// By address and number of the other end.
+    /// By address and session number of the remote end.
     routes: HashMap<(SocketAddr, u32), Route>,
     schedule: Schedule,
-    /// Sessions that are over but for a close that may have to be repeated.
+    /// Sessions that are over except for a close that may have to be repeated.
     endings: BTreeSet<SessionId>,
     last_id: u64,
 }
@@ -38,7 +38,7 @@ impl Table {
         self.sessions.len()
     }
 
-    /// How many there are that have more to do than to repeat a close.
+    /// How many there are, not counting those that only repeat a close.
     pub(super) fn active(&self) -> usize {
         self.sessions.len() - self.endings.len()
     }
@@ -56,12 +56,12 @@ impl Table {
         self.sessions.values()
     }
 
-    /// Which session a datagram is of, by its address and the number that it carries.
+    /// The session that a datagram belongs to, by its address and the number that it carries.
     pub(super) fn route(&self, from: SocketAddr, session: u32) -> Option<Route> {
         self.routes.get(&(from, session)).copied()
     }
 
-    /// Datagrams of that address and number are of the session `id` from now on, and of its end with this index.
+    /// Datagrams of that address and number belong to session `id` from now on, and to its end with this index.
     pub(super) fn add_route(&mut self, from: SocketAddr, session: u32, id: SessionId, index: usize) {
         self.routes.insert((from, session), Route { id, index });
     }
@@ -71,7 +71,7 @@ impl Table {
         peers.iter().all(|&peer| !self.routes.contains_key(&(peer, session)))
     }
 
-    /// The name of a new session.
+    /// The ID of a new session.
     pub(super) fn next_id(&mut self) -> SessionId {
         self.last_id += 1;
         SessionId(self.last_id)
@@ -83,7 +83,7 @@ impl Table {
         self.schedule.make_ready(id);
     }
 
-    /// A request that waits for an answer, taken out. Datagrams of its end still are of this session.
+    /// Removes a request that waits for an answer. Datagrams of its end still belong to this session.
     pub(super) fn take_pending(&mut self, id: SessionId) -> Option<Box<Pending>> {
         match self.sessions.remove(&id)? {
             AnySession::Pending(pending) => Some(pending),
@@ -94,14 +94,14 @@ impl Table {
         }
     }
 
-    /// A session that is over, taken out, and all that is known of it.
+    /// Removes a session that is over, and everything known about it.
     pub(super) fn remove(&mut self, id: SessionId) -> Option<AnySession> {
         let session = self.sessions.remove(&id)?;
         self.forget(id, &session.ends());
         Some(session)
     }
 
-    /// Forgets which datagrams were those of a session that was taken out, and whether it waits.
+    /// Forgets the routes and timers of a session that was removed.
     pub(super) fn forget(&mut self, id: SessionId, ends: &[(SocketAddr, u32)]) {
         for end in ends {
             if self.routes.get(end).is_some_and(|route| route.id == id) {
@@ -112,12 +112,12 @@ impl Table {
         self.endings.remove(&id);
     }
 
-    /// All that a session has left to do is to repeat a close. Whether that is new.
+    /// The session has nothing left to do but repeat a close. Returns whether that is new.
     pub(super) fn end(&mut self, id: SessionId) -> bool {
         self.endings.insert(id)
     }
 
-    /// The oldest session that has only a close to repeat, if there are too many of them.
+    /// The oldest session that has only a close to repeat, if there are too many.
     pub(super) fn ending_too_many(&self) -> Option<SessionId> {
         self.endings.first().copied().filter(|_| self.endings.len() > ENDINGS)
     }

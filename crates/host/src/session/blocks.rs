@@ -1,4 +1,4 @@
-//! The encoding symbols of an object that is sent: blocks are read when they are needed, and encoded when something is lost.
+//! The encoding symbols of an object that is sent: blocks are read on demand, and encoded only after a loss.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,16 +9,16 @@ use anabranch_transport::scdp::Layout;
 
 use crate::{HashTree, Object};
 
-/// Blocks in memory at most: as many as may be under way at once, and the one that the pushed window begins with.
+/// Blocks in memory at most: the blocks in flight at once, and the one that the pushed window begins with.
 const LOADED: usize = 65;
 
 /// A block in memory.
 #[derive(Debug, Default)]
 struct Loaded {
     block: u32,
-    /// Its source symbols one after the other, the padding of the object's last one included.
+    /// Its source symbols one after the other, including the padding of the object's last one.
     bytes: Vec<u8>,
-    /// There is one once a repair symbol was wanted. It keeps its memory for another block.
+    /// Created with the first repair symbol. Its memory is reused for other blocks.
     encoder: Option<SourceBlockEncoder>,
     encoded: bool,
 }
@@ -28,9 +28,9 @@ pub(super) struct Blocks {
     object: Box<dyn Object>,
     layout: Layout,
     symbol_bytes: usize,
-    /// What the layout is for: at least 1.
+    /// The size that the layout is for: at least 1.
     object_bytes: u64,
-    /// The block that was used last comes last.
+    /// The most recently used block is last.
     loaded: VecDeque<Loaded>,
     hash_tree: Option<Arc<HashTree>>,
 }
@@ -49,11 +49,11 @@ impl Blocks {
         Self { object, layout, symbol_bytes, object_bytes, loaded: VecDeque::new(), hash_tree: None }
     }
 
-    /// Writes a symbol of a block of the layout: the object's last source symbol without its padding. `out` is cleared before.
+    /// Writes a symbol of a block of the layout: the object's last source symbol without its padding. Clears `out` first.
     ///
     /// # Errors
     ///
-    /// What reading the object says, and [`io::ErrorKind::OutOfMemory`].
+    /// Any error of reading the object, and [`io::ErrorKind::OutOfMemory`].
     pub(super) fn symbol(&mut self, block: u32, esi: u32, out: &mut Vec<u8>) -> io::Result<()> {
         let (k, size) = (self.layout.source_symbols(block), self.symbol_bytes);
         let last = self.layout.is_last(block, esi);
@@ -72,11 +72,11 @@ impl Blocks {
         encoder.encode_into(esi, out).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
     }
 
-    /// The hashes of the object's parts: it is read once more if they are not known.
+    /// The hashes of the object's parts: if they are not known, the object is read once more.
     ///
     /// # Errors
     ///
-    /// What reading the object says.
+    /// Any error of reading the object.
     pub(super) fn hash_tree(&mut self) -> io::Result<Arc<HashTree>> {
         let tree = match self.hash_tree.take().or_else(|| self.object.hash_tree()) {
             Some(tree) => tree,
@@ -85,7 +85,7 @@ impl Blocks {
         Ok(Arc::clone(self.hash_tree.insert(tree)))
     }
 
-    /// Where a block is in `loaded`, read now if it is not there.
+    /// The place of a block in `loaded`; reads it first if it is not there.
     fn load(&mut self, block: u32) -> io::Result<usize> {
         let last = self.loaded.len().wrapping_sub(1);
         match self.loaded.iter().rposition(|loaded| loaded.block == block) {

@@ -1,29 +1,29 @@
 //! Which receivers of a group hold the others back.
 //!
-//! A symbol leaves when all receivers have asked for it, and all have windows of the same size. So while nobody is slow, all have asked
-//! for about the same; and who is slow has asked for a window less than the others, who wait. Batches and the scheduling of hosts make
-//! that come and go, within milliseconds: what counts is the mean over some time.
+//! A symbol leaves once all receivers have asked for it, and all have windows of the same size. So while no receiver is slow, all have asked for
+//! about the same; a slow receiver has asked for a window less than the others, which wait for it. Batching and host scheduling cause such gaps for
+//! some milliseconds, so only the mean over some time counts.
 //!
-//! Receivers that have some of the object from an earlier session may be ahead by far more than a window, and wait for the one that has the least. That one
-//! catches up alone, and nothing shows how fast the others would be. So it is given some time, if it uses it: whoever does not come nearer steadily,
-//! since it is slow, has too little or does not answer, holds the others back.
+//! Receivers that have part of the object from an earlier session may be ahead by far more than a window, and wait for the receiver that has the
+//! least. That one catches up alone, and nothing shows how fast the others would be. So it is given some time, provided that it uses it: a receiver
+//! that does not steadily close the gap, because it is slow, has too little or does not answer, holds the others back.
 
 use anabranch_transport::{Duration, Time};
 
-/// A receiver that is behind by more than this part of a window, on the mean, holds the others back.
+/// A receiver whose mean lag exceeds this fraction of a window holds the others back.
 const BEHIND: f64 = 0.5;
-/// Windows that nobody is behind by who began with as much as the others: a window, and the repair symbols that those ahead have asked for.
+/// Windows that a receiver can lag by if it began with as much as the others: a window, plus the repair symbols that those ahead have asked for.
 const APART: u64 = 4;
-/// Times that of the mean in which who began with less is to have caught up.
+/// A receiver that began with less must catch up within this many averaging times.
 const CATCHES_UP_WITHIN: u64 = 10;
 
 /// One receiver.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
-    /// By how many windows it is behind the median, and the mean of that.
+    /// How many windows it lags behind the median, and the mean of that.
     behind: f64,
     mean: f64,
-    /// While it has the least, and the median has much more: since when, and how many symbols it lacked then.
+    /// While it has the least and the median has much more: since when, and how many symbols it lacked then.
     catches_up: Option<(Time, u64)>,
 }
 
@@ -32,7 +32,7 @@ struct Member {
 pub(super) struct Lag {
     /// Symbols.
     window: u64,
-    /// Of the mean.
+    /// Averaging time.
     time: Duration,
     last: Time,
     members: Vec<Member>,
@@ -45,13 +45,13 @@ impl Lag {
         Self { window: u64::from(window), time, last: now, members, asked: Vec::new() }
     }
 
-    /// How many symbols each has asked for by now: `None` of those that need no more, or have left the group. The first that holds the
-    /// others back, if one does.
+    /// `asked`: how many symbols each receiver has asked for so far, `None` if it needs no more or has left the group. Returns the first receiver
+    /// that holds the others back, if there is one.
     pub(super) fn observe(&mut self, now: Time, asked: impl Iterator<Item = Option<u64>> + Clone) -> Option<usize> {
         self.asked.clear();
         self.asked.extend(asked.clone().flatten());
         self.asked.sort_unstable_by(|a, b| b.cmp(a));
-        // Of two, the one ahead: half of a group never waits for one.
+        // Of the two in the middle, the one ahead: half of a group never waits for one receiver.
         let median = self.asked.get(self.asked.len().saturating_sub(1) / 2).copied()?;
         let (least, apart) = (self.asked.last().copied()?, APART * self.window);
         let (passed, time) = ((now - self.last).ps() as f64, self.time.ps() as f64);
@@ -62,7 +62,7 @@ impl Lag {
             let lacks = asked.map_or(0, |asked| median.saturating_sub(asked));
             let late = if lacks > apart {
                 (member.behind, member.mean) = (0.0, 0.0);
-                // Who has much more than the least waits for it as those ahead do.
+                // A receiver that is far ahead of the least waits for it, as those ahead do.
                 let is_least = asked.is_some_and(|asked| asked - least <= apart);
                 if is_least {
                     member.is_late(now, lacks, self.time)
@@ -86,7 +86,7 @@ impl Lag {
 }
 
 impl Member {
-    /// It has the least, and lacks so much of what others have. Whether it does not catch up.
+    /// This receiver has the least, and lacks `lacks` symbols that others have. Returns whether it fails to catch up.
     fn is_late(&mut self, now: Time, lacks: u64, time: Duration) -> bool {
         let (since, lacked) = *self.catches_up.get_or_insert((now, lacks));
         let passed = now - since;
@@ -107,7 +107,7 @@ mod tests {
         Lag::new(Time::ZERO, 32, Duration::from_ms(100), 3)
     }
 
-    /// When somebody is found to be a straggler, observed each millisecond for a second.
+    /// When a receiver is found to be a straggler, observed each millisecond for a second.
     fn found(asked: impl Fn(u64) -> [Option<u64>; 3]) -> Option<(u64, usize)> {
         let mut lag = lag();
         (0..1000).find_map(|t| lag.observe(ms(t), asked(t).into_iter()).map(|who| (t, who)))
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(found(|t| [None, Some(t), Some(t + 32)]).expect("of two, the one behind").1, 1);
     }
 
-    /// The first has so many symbols more than the second, who asks for so many each millisecond until it has as many.
+    /// The first receiver has `more` symbols more than the second, which asks for `pace` symbols each millisecond until it has as many.
     fn catching_up(more: u64, pace: impl Fn(u64) -> u64) -> Option<(u64, usize)> {
         let mut has = 0;
         let mut lag = Lag::new(Time::ZERO, 32, Duration::from_ms(100), 2);
@@ -162,7 +162,7 @@ mod tests {
         let mut lag = Lag::new(Time::ZERO, 32, Duration::from_ms(100), 5);
         let mut found = Vec::new();
         for t in 0..2000_u64 {
-            // The second and the fourth wait for the fifth, who does not answer; and then catch up with the others.
+            // The second and the fourth wait for the fifth, which does not answer; then they catch up with the others.
             let other = 9000 + if found.is_empty() { 0 } else { 20 * (t - 101) };
             let last = found.is_empty().then_some(32);
             let asked = [Some(10_000.max(other)), Some(other), Some(10_032.max(other)), Some(other + 9), last];

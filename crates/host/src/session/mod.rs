@@ -1,4 +1,4 @@
-//! Sessions: what one object's way from or to this host takes.
+//! Sessions: the transfer of one object from or to this host.
 
 mod blocks;
 mod incoming;

@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 
 use crate::wire::Refusal;
 
-/// What became of one receiver of an object.
+/// The outcome for one receiver of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It has the object, and has compared its hash.
+    /// It has the object and has verified its hash.
     Verified,
     /// It had the object before.
     AlreadyThere,
-    /// It does not want it, or could not keep it.
+    /// It does not want the object, or could not store it.
     Refused(Refusal),
-    /// It will not get it.
+    /// It will not get the object.
     Failed(Failure),
 }
 
@@ -41,46 +41,46 @@ impl fmt::Display for Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Nothing has come from the peer for too long, or ever.
+    /// Nothing has arrived from the peer for too long, or ever.
     #[error("no answer")]
     TimedOut,
-    /// Senders are there, and tell no hashes of the object's parts: nothing that they send can be checked.
+    /// Senders are alive but send no hashes of the object's parts, so nothing that they send can be checked.
     #[error("no hashes of the object's parts came from {}: nothing that is sent can be checked", list(.from))]
     NoHashes {
-        /// Who was asked.
+        /// The senders that were asked.
         from: Vec<SocketAddr>,
     },
-    /// The others have it, and this one was too slow to be waited for.
+    /// The other receivers have the object, and this one was too slow to wait for.
     #[error("too slow: the others went on without it")]
     GivenUp,
-    /// The peer has ended the session.
+    /// The peer ended the session.
     #[error("cancelled by the other side")]
     Cancelled,
-    /// It was stopped here.
+    /// The session was stopped locally.
     #[error("stopped")]
     Stopped,
-    /// It has all symbols, but did not say whether the object is right.
+    /// The receiver has all symbols but did not report whether the object is right.
     #[error("has received everything, but did not confirm it")]
     Unconfirmed,
     /// The object that arrived is not the one that was announced.
     #[error("the content differs from its announced hash: did the file change while it was sent?")]
     Hash,
-    /// Bytes came that are not of the object that was announced. Nothing of them was handed over.
+    /// Bytes arrived that do not belong to the announced object. None of them was handed over.
     #[error("{peer} sent bytes that are not of the announced object: did the file change while it was sent?")]
     WrongBytes {
-        /// Whose symbols they were decoded from.
+        /// The sender of the symbols from which they were decoded.
         peer: SocketAddr,
     },
     /// Servers that were asked for one object have different ones.
     #[error("the replicas differ")]
     ReplicasDiffer,
-    /// All that were asked refused.
+    /// All servers that were asked refused.
     #[error("{0}")]
     Refused(String),
     /// The object could not be read.
     #[error("cannot read the object: {0}")]
     Read(String),
-    /// What the peer announces is more than this host takes, or makes no sense.
+    /// What the peer announces exceeds this host's limits or is inconsistent.
     #[error("{0}")]
     Unacceptable(String),
 }

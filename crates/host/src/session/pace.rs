@@ -2,10 +2,10 @@
 
 use anabranch_transport::{Duration, Rate, Time};
 
-/// How much a late timer may make up for at once: timers of hosts fire some 50 to 100 us late, and now and then much later.
+/// How much a late timer may make up for at once: host timers fire some 50 to 100 us late, and occasionally much later.
 const BURST: Duration = Duration::from_us(500);
 
-/// A token bucket in units of time: a packet may leave when its turn has come, and then takes its time at the rate.
+/// A token bucket in units of time: a packet may leave when its turn arrives, and then occupies its transmission time at the rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     rate: Rate,
@@ -13,7 +13,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// No more than `rate`, above 0.
+    /// Never exceeds `rate`, which must be above 0.
     pub(crate) fn new(rate: Rate) -> Self {
         Self { rate, next: Time::ZERO }
     }
@@ -23,7 +23,7 @@ impl Pace {
         self.next
     }
 
-    /// A packet of so many bytes leaves now.
+    /// A packet of `bytes` bytes leaves now.
     pub(super) fn spend(&mut self, now: Time, bytes: u64) {
         let earliest = Time(now.0.saturating_sub(BURST.ps()));
         self.next = self.next.max(earliest) + self.rate.transmit_time(bytes);

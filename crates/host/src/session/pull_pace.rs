@@ -1,23 +1,23 @@
-//! Pulls at the rate at which whole symbols come, while switches trim.
+//! Pulls at the rate at which whole symbols arrive while switches trim.
 //!
-//! A trimmed header comes at once, by a queue of its own. Whoever pulls another symbol for each of them at once gets more trimmed headers,
-//! as fast as the path takes them; so the receivers of NDP and SCDP pull at the rate of their links (NDP §3.2.1, SCDP §IV-C). A real host
-//! does not know where the bottleneck is, nor its rate. But while it trims, what comes whole comes at just that rate.
+//! A trimmed header arrives at once, by a queue of its own. A receiver that pulls another symbol for each of them at once gets more trimmed headers,
+//! as fast as the path takes them; so the receivers of NDP and SCDP pull at the rate of their links (NDP §3.2.1, SCDP §IV-C). A real host knows
+//! neither where the bottleneck is nor its rate. But while the bottleneck trims, whole symbols arrive at just that rate.
 
 use anabranch_transport::{Duration, Time};
 
-/// The shortest time over which the rate is measured.
+/// The shortest measurement interval for the rate.
 const MEASURED_OVER: Duration = Duration::from_ms(1);
 /// Weight of a new measurement in the mean.
 const GAIN: f64 = 0.25;
-/// The time between pulls, as a part of that between whole symbols. Less than 1: the rate may have grown, and idle time at the
-/// bottleneck is lost for ever.
+/// The time between pulls, as a fraction of the time between whole symbols. Less than 1: the rate may have grown, and idle time at the bottleneck is
+/// lost for good.
 const INTERVAL_PER_SYMBOL: f64 = 0.95;
-/// A measurement in which only trimmed headers came counts as this many times the time per symbol that was known.
+/// A measurement in which only trimmed headers arrived counts as this many times the time per symbol known before.
 const BACK_OFF: f64 = 2.0;
 /// The longest time per symbol.
 const SLOWEST: Duration = Duration::from_ms(10);
-/// Pulls are paced until nothing was trimmed for so long.
+/// Pulls are paced until nothing has been trimmed for this long.
 const PACED_AFTER_TRIM: Duration = Duration::from_ms(10);
 /// How much a late timer may make up for at once.
 const BURST: Duration = Duration::from_us(500);
@@ -25,18 +25,18 @@ const BURST: Duration = Duration::from_us(500);
 /// When the next pull may leave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PullPace {
-    /// When the measurement under way began, and what has come since then.
+    /// When the current measurement began, and what has arrived since then.
     measured_since: Time,
     whole_symbols: u32,
     trimmed_headers: u32,
-    /// The mean time between whole symbols, in picoseconds. `None` until something was trimmed.
+    /// The mean time between whole symbols, in picoseconds. `None` until a symbol is trimmed.
     ps_per_symbol: Option<f64>,
     last_trimmed: Option<Time>,
     next_pull: Time,
 }
 
 impl PullPace {
-    /// A symbol has come, whole or trimmed.
+    /// A symbol has arrived, whole or trimmed.
     pub(super) fn on_symbol(&mut self, now: Time, trimmed: bool) {
         if trimmed {
             self.trimmed_headers += 1;

@@ -1,8 +1,8 @@
-//! A message that is repeated until it is answered, with pauses that double.
+//! A message that is repeated until it is answered, with exponential backoff.
 
 use anabranch_transport::{Duration, Time};
 
-/// The first pause: some round trips of a data centre, and more than the timers of its hosts are late.
+/// The first pause: some round trips of a data centre, and longer than host timers are late.
 const FIRST: Duration = Duration::from_ms(20);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_ms(1000);
@@ -21,17 +21,17 @@ impl Repeat {
         *self = Self { due: Some(now), began: Some(now), times: 0 };
     }
 
-    /// There was a sign of life: what is asked may take longer.
+    /// There was a sign of life: what is asked for may take longer.
     pub(super) fn extend(&mut self, now: Time) {
         self.began = self.began.map(|_| now);
     }
 
-    /// It is answered.
+    /// The message has been answered.
     pub(super) fn stop(&mut self) {
         self.due = None;
     }
 
-    /// Whether it has left more than once.
+    /// Whether the message has been sent more than once.
     pub(super) fn is_repeated(&self) -> bool {
         self.times > 1
     }
@@ -41,7 +41,7 @@ impl Repeat {
         self.due
     }
 
-    /// Whether it is to be sent now; it is then due again after a pause.
+    /// Whether the message is to be sent now; it is then due again after a pause.
     pub(super) fn take(&mut self, now: Time) -> bool {
         if self.due.is_none_or(|due| now < due) {
             return false;
@@ -51,12 +51,12 @@ impl Repeat {
         true
     }
 
-    /// Whether it has gone unanswered for so long.
+    /// Whether the message has gone unanswered for `limit`.
     pub(super) fn lasts(&self, now: Time, limit: Duration) -> bool {
         self.due.is_some() && self.began.is_some_and(|began| began + limit <= now)
     }
 
-    /// When that will be.
+    /// When it will have gone unanswered for `limit`.
     pub(super) fn ends(&self, limit: Duration) -> Option<Time> {
         self.due.and(self.began).map(|began| began + limit)
     }

@@ -1,4 +1,4 @@
-//! What a responder answers to the packet that opens a session.
+//! A responder's answers to the packet that opens a session.
 
 use super::manifest::Manifest;
 use super::open::check_largest_packet;
@@ -10,9 +10,9 @@ use super::{Parameters, Reader, WireError, put_string};
 pub enum Answer {
     /// An offer is accepted.
     AcceptOffer {
-        /// Bytes of a datagram at most, from [`MIN_OPEN_BYTES`](super::MIN_OPEN_BYTES).
+        /// Maximum size of a datagram, at least [`MIN_OPEN_BYTES`](super::MIN_OPEN_BYTES).
         largest_packet: u16,
-        /// What the receiver has already.
+        /// What the receiver already has.
         held: Held,
     },
     /// A request is accepted.
@@ -22,7 +22,7 @@ pub enum Answer {
         /// How it is cut and sent.
         parameters: Parameters,
     },
-    /// There will be no session.
+    /// The session is refused.
     Refuse(Refusal),
 }
 
@@ -35,7 +35,7 @@ pub enum Held {
     All,
 }
 
-/// Why there will be no session.
+/// Why a session is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// None of the others; also read for numbers that later versions may add.
@@ -52,7 +52,7 @@ pub enum Reason {
     NoSpace = 5,
     /// The parameters, or the way of sending, are not supported.
     Unsupported = 6,
-    /// The signature is missing, wrong, or of nobody whom this end trusts.
+    /// The signature is missing, wrong, or not from a key that this end trusts.
     Untrusted = 7,
 }
 
@@ -70,7 +70,7 @@ impl Reason {
     ];
 }
 
-/// A reason, and what a person should read.
+/// A reason, and a text for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// For programs.
@@ -79,7 +79,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal. Of `text` as much is kept as fits into 255 bytes; control characters become spaces.
+    /// A refusal. `text` is truncated to 255 bytes; control characters become spaces.
     pub fn new(reason: Reason, text: &str) -> Self {
         let mut kept = String::new();
         for c in text.chars().map(|c| if c.is_control() { ' ' } else { c }) {
@@ -98,7 +98,7 @@ impl Refusal {
 }
 
 impl Answer {
-    /// The message in the body of an answer, after it was opened.
+    /// Parses the message in the body of an answer, after decryption.
     ///
     /// # Errors
     /// [`WireError::Field`] or [`WireError::Length`].

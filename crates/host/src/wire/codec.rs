@@ -1,4 +1,4 @@
-//! Reads and writes the fields of sealed bodies. Everything read is bounded by the bytes that are there.
+//! Reads and writes the fields of sealed bodies. All reads are bounded by the available bytes.
 
 use super::WireError;
 
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// UTF-8 after its length in one byte.
+    /// A UTF-8 string, preceded by its length in one byte.
     pub(crate) fn string(&mut self) -> Result<&'a str, WireError> {
         let length = self.u8()?;
         std::str::from_utf8(self.bytes(usize::from(length))?).map_err(|_| WireError::Field("text"))
@@ -58,13 +58,13 @@ impl<'a> Reader<'a> {
         if self.0.is_empty() { Ok(()) } else { Err(WireError::Length) }
     }
 
-    /// Only padding may follow: zeros.
+    /// Only padding of zeros may follow.
     pub(crate) fn end_padded(self) -> Result<(), WireError> {
         if self.0.iter().all(|&byte| byte == 0) { Ok(()) } else { Err(WireError::Field("padding")) }
     }
 }
 
-/// Writes text of at most 255 bytes as [`Reader::string`] reads it.
+/// Writes a string of at most 255 bytes in the format of [`Reader::string`].
 pub(crate) fn put_string(out: &mut Vec<u8>, text: &str) {
     out.push(u8::try_from(text.len()).expect("its type keeps it short"));
     out.extend_from_slice(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Control: what the ends of an open session tell each other besides symbols and pulls.
+//! Control: messages of an open session besides symbols and pulls.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -14,7 +14,7 @@ use crate::hash_tree::Page;
 /// Bytes of the header of a control packet.
 pub const CONTROL_HEADER: usize = 24;
 
-/// A control packet of which the lengths are right.
+/// A control packet whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlPacket<'a> {
     prefix: Prefix,
@@ -30,7 +30,7 @@ impl<'a> ControlPacket<'a> {
         Ok(Self { prefix: expect(bytes, &[Kind::Control, Kind::Hashes])?, bytes })
     }
 
-    /// What every datagram begins with.
+    /// The prefix of every datagram.
     pub fn prefix(&self) -> Prefix {
         self.prefix
     }
@@ -44,28 +44,27 @@ impl<'a> ControlPacket<'a> {
 /// A message of an open session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// The session ends before it is complete, because its user wants so.
+    /// The session ends before it is complete, at its user's request.
     Cancel,
-    /// The receiver has everything and will say no more.
+    /// The receiver has everything and will send no more.
     Close {
         /// Whether the content has the manifest's hash.
         verified: bool,
     },
     /// The sender of a one-to-many session has given this receiver up.
     GivenUp,
-    /// Still there.
+    /// The sender of this message is still there.
     KeepAlive,
-    /// The sender of a one-to-many session sends this receiver symbols of its own from now on: what goes to the group is not
-    /// for it any more.
+    /// The sender of a one-to-many session sends this receiver symbols of its own from now on: the group's packets are not for it any more.
     Detached,
-    /// Nothing that is sent to the group arrives at this receiver: it asks for copies of its own.
+    /// No packet to the group reaches this receiver: it asks for copies of its own.
     NoMulticast,
-    /// The receiver wants a page of hashes.
+    /// The receiver asks for a page of hashes.
     AskHashes(Page),
 }
 
 impl Control {
-    /// The message in the body of a control packet, after it was opened.
+    /// Parses the message in the body of a control packet, after decryption.
     ///
     /// # Errors
     /// [`WireError::Field`] or [`WireError::Length`].

@@ -1,23 +1,23 @@
-//! Why a datagram is not taken.
+//! Why a datagram is rejected.
 
 use thiserror::Error;
 
-/// Why a datagram is not taken. All of these come from outside: the right answer is to count it and to stay silent.
+/// Why a datagram is rejected. All of these come from outside: the right reaction is to count them and stay silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WireError {
     /// Shorter than the header of its kind.
     #[error("shorter than its header")]
     Truncated,
-    /// Of another version of the format.
+    /// Another version of the format.
     #[error("version {0} of the wire format, not 1")]
     Version(u8),
-    /// Of an unknown kind, or of another one than expected here.
+    /// An unknown kind, or not the one that is expected here.
     #[error("unexpected kind of packet: {0}")]
     Kind(u8),
     /// A flag that its kind does not have.
     #[error("unknown flags: {0:#04x}")]
     Flags(u8),
-    /// Its size is not the one that it declares.
+    /// Its size differs from the one that it declares.
     #[error("not of the declared length")]
     Length,
     /// One end uses a key and the other does not.
@@ -26,16 +26,16 @@ pub enum WireError {
         /// Whether the datagram is sealed.
         sealed: bool,
     },
-    /// Its MAC does not match: damaged, of another key, or forged.
+    /// Its MAC does not match: it is damaged, has another key, or is forged.
     #[error("wrong MAC")]
     Mac,
-    /// Its number was there before, or is too old to tell.
+    /// Its number was used before, or is too old to tell.
     #[error("repeated, or too late")]
     Replayed,
     /// Its sealed part does not match the tag.
     #[error("wrong authentication tag")]
     Tag,
-    /// A field says what cannot be.
+    /// A field has an impossible value.
     #[error("impossible value: {0}")]
     Field(&'static str),
 }

@@ -5,13 +5,13 @@
 //! | 0..8 | [prefix](super::Prefix) |
 //! | 8..16 | number |
 //! | 16..24 | MAC of the whole packet |
-//! | 24..40 | salt of who sends it, random |
+//! | 24..40 | salt of the sender, random |
 //! | 40..42 | index of the receiver in a one-to-many session, from 0; else 0 |
 //! | 42..44 | reserved, 0 |
 //! | 44.. | the message, sealed; then the tag of 16 bytes |
 //!
-//! Both ends contribute a salt. The opener's alone would not do: who replays an opening packet would make the responder
-//! begin to count again under keys that it has used, and two datagrams with the same nonce betray each other.
+//! Both ends contribute a salt. The opener's alone would not suffice: a replayed opening packet would make the responder restart its count under keys
+//! that it has used, and two datagrams with the same nonce betray each other.
 
 use super::prefix::{Kind, Prefix, expect};
 use super::{NUMBER, WireError, field};
@@ -23,8 +23,8 @@ pub const HANDSHAKE_HEADER: usize = 44;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Salt(pub [u8; 16]);
 
-/// A packet that opens a session or answers to it, of which the lengths are right. Its salt and index tell which keys
-/// its sender used, before anything is believed.
+/// A packet that opens a session or answers, whose lengths have been checked. Its salt and index tell which keys its sender used, before anything is
+/// authenticated.
 #[derive(Clone, Copy, Debug)]
 pub struct HandshakePacket<'a> {
     prefix: Prefix,
@@ -44,7 +44,7 @@ impl<'a> HandshakePacket<'a> {
         Ok(Self { prefix, bytes })
     }
 
-    /// What every datagram begins with.
+    /// The prefix of every datagram.
     pub fn prefix(&self) -> Prefix {
         self.prefix
     }
@@ -54,7 +54,7 @@ impl<'a> HandshakePacket<'a> {
         u64::from_be_bytes(field(self.bytes, NUMBER.start))
     }
 
-    /// The salt of who sent it.
+    /// The sender's salt.
     pub fn salt(&self) -> Salt {
         Salt(field(self.bytes, 24))
     }
@@ -65,7 +65,7 @@ impl<'a> HandshakePacket<'a> {
     }
 }
 
-/// What follows the MAC in the header.
+/// Appends what follows the MAC in the header.
 pub(crate) fn emit_header(salt: Salt, index: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&salt.0);
     out.extend_from_slice(&index.to_be_bytes());

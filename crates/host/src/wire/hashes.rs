@@ -13,17 +13,17 @@ use crate::hash_tree::{PAGE_HASHES, Page, TreeHash};
 /// Bytes of the header of a packet of hashes.
 pub const HASHES_HEADER: usize = 24;
 
-/// A page of hashes. Whether they are right is to be seen from the hash of the page.
+/// A page of hashes. They are right if they match the hash of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HashesRepr {
-    /// Which page.
+    /// Identifies the page.
     pub page: Page,
     /// Its hashes, 1 to 32.
     pub hashes: Vec<TreeHash>,
 }
 
 impl HashesRepr {
-    /// The page in the body of a packet of hashes, after it was opened.
+    /// Parses the page in the body of a packet of hashes, after decryption.
     ///
     /// # Errors
     /// [`WireError::Field`] or [`WireError::Length`].

@@ -1,4 +1,4 @@
-//! What an object is: its hash, its size, a hint for its name, and perhaps who vouches for it.
+//! Description of an object: its hash, its size, a hint for its name, and optionally a signature.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use thiserror::Error;
 use super::{Reader, WireError, put_string};
 use crate::signature::{BadSignature, PublicKey, SigningKey};
 
-/// What the signed bytes begin with, so that a signature means nothing elsewhere.
+/// Prefix of the signed bytes, so that a signature is worthless elsewhere.
 const SIGNED: &[u8] = b"anabranch scdp 1 manifest\0";
 
-/// What an object is. The hash alone is its identity.
+/// Description of an object. The hash alone is its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// BLAKE3 hash of the content.
     pub hash: [u8; 32],
-    /// Bytes of the content, below 2^64 - 1.
+    /// Size of the content in bytes, below 2^64 - 1.
     pub size: u64,
-    /// What the sender calls it: a hint.
+    /// The sender's name for it: a hint.
     pub name: ObjectName,
-    /// Who vouches for hash, size and name. Not verified yet: see [`Manifest::signer`].
+    /// Signature of hash, size and name. Not verified yet: see [`Manifest::signer`].
     pub signature: Option<Signature>,
 }
 
@@ -33,19 +33,19 @@ pub struct Signature {
 }
 
 impl Manifest {
-    /// What is signed: a constant text that ends in NUL, then hash, size and name as on the wire.
+    /// The bytes that are signed: a constant text that ends in NUL, then hash, size and name as on the wire.
     pub fn signed_bytes(&self) -> Vec<u8> {
         let mut bytes = SIGNED.to_vec();
         self.emit_unsigned(&mut bytes);
         bytes
     }
 
-    /// Signs it, in place of any signature that it had.
+    /// Signs it, replacing any previous signature.
     pub fn sign(&mut self, key: &SigningKey) {
         self.signature = Some(Signature { key: key.public(), signature: key.sign(&self.signed_bytes()) });
     }
 
-    /// Who signed it, if anyone. Whether that key is to be trusted is for the caller to say.
+    /// The key that signed it, if any. Whether to trust that key is up to the caller.
     ///
     /// # Errors
     /// [`BadSignature`]: the signature does not match the manifest and its key.
@@ -58,7 +58,7 @@ impl Manifest {
     pub(crate) fn parse(body: &mut Reader<'_>) -> Result<Self, WireError> {
         let (hash, size) = (body.array()?, body.u64()?);
         if size == u64::MAX {
-            // The transport's number for an object without end.
+            // The transport's value for an endless object.
             return Err(WireError::Field("size"));
         }
         let name = ObjectName::new(body.string()?).map_err(|_| WireError::Field("name"))?;
@@ -89,10 +89,10 @@ impl Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectName(String);
 
-/// Why a text is no name of an object.
+/// Why a text is not a valid object name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// Nothing, or more than 255 bytes.
+    /// It is empty or longer than 255 bytes.
     #[error("a name has 1 to 255 bytes, not {0}")]
     Length(usize),
     /// A character that is not allowed.

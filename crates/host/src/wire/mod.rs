@@ -1,15 +1,15 @@
-//! Wire format, version 1: what every datagram begins with, and one file for each kind.
+//! Wire format, version 1: the prefix of every datagram, and one file for each kind.
 //!
-//! As in smoltcp there are two types per kind: a *packet* is a view of bytes whose lengths were checked, a *repr* (or
-//! message) is what they say. Views tell only what anyone on the path can read; [`Sealer`](crate::Sealer) and
-//! [`Unsealer`](crate::Unsealer) turn messages into datagrams and back. All numbers are big endian.
+//! As in smoltcp there are two types per kind: a *packet* is a view of bytes whose lengths have been checked, a *repr* (or message) is their meaning.
+//! Views show only what anyone on the path can read; [`Sealer`](crate::Sealer) and [`Unsealer`](crate::Unsealer) turn messages into datagrams and
+//! back. All numbers are big endian.
 //!
 //! | bytes | field |
 //! |---|---|
 //! | 0 | version (4 bits), kind (4 bits) |
 //! | 1 | [flags](flag) |
 //! | 2..4 | length: bytes after the kind's header, as they left the sender |
-//! | 4..8 | session, chosen at random by who opens it |
+//! | 4..8 | session, chosen at random by its opener |
 
 mod answer;
 mod codec;
@@ -42,11 +42,11 @@ pub use retry::{Cookie, MAX_COOKIE_BYTES, RETRY_HEADER, RetryPacket, RetryRepr};
 pub(crate) use symbol::COVERED as SYMBOL_COVERED;
 pub use symbol::{MAX_ESI, SYMBOL_HEADER, SymbolPacket, SymbolRepr};
 
-/// Where the number and the MAC of every kind but symbols and retries are; symbols have them at 20 and 28.
+/// Position of the number in every kind except symbols and retries, followed by the MAC; symbols have them at 20 and 28.
 pub(crate) const NUMBER: std::ops::Range<usize> = 8..16;
 pub(crate) const MAC: std::ops::Range<usize> = 16..24;
 
-/// A datagram of which version, kind, flags and lengths were checked, and nothing else: anyone can have sent it.
+/// A datagram whose version, kind, flags and lengths have been checked, and nothing else: anyone can have sent it.
 #[derive(Clone, Copy, Debug)]
 pub enum Datagram<'a> {
     /// An encoding symbol, or what a switch left of it.
@@ -69,7 +69,7 @@ impl<'a> Datagram<'a> {
     /// The datagram in `bytes`, the payload of a UDP packet.
     ///
     /// # Errors
-    /// As of [`Prefix::parse`]; and [`WireError::Field`] for a count or a reserved field that cannot be.
+    /// As of [`Prefix::parse`]; and [`WireError::Field`] for an impossible count or reserved field.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         Ok(match Prefix::parse(bytes)?.kind {
             Kind::Symbol => Self::Symbol(SymbolPacket::new(bytes)?),

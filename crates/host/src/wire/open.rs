@@ -1,41 +1,42 @@
-//! What opens a session: an offer by who has the object, or a request by who wants it.
+//! The packet that opens a session: an offer from the end that has the object, or a request from the end that wants it.
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::manifest::{Manifest, ObjectName};
 use super::{Cookie, Parameters, Reader, WireError, put_string};
 
-/// Bytes of an opening packet at least, padding included, but for offers of who has shown lately that it is at its address. No answer that is sent before
-/// the opener's address is validated may be longer, so that nobody can make a responder flood a third party (RFC 9000 §8.1 has the same bound).
+/// Minimum size of an opening packet, padding included, except for offers from hosts that have recently shown that they are at their address. No
+/// answer that is sent before the opener's address is validated may be longer, so that nobody can make a responder flood a third party (RFC 9000 §8.1
+/// has the same bound).
 pub const MIN_OPEN_BYTES: usize = 1200;
 
 /// The first message of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Open {
-    /// The opener will send.
+    /// The opener offers to send.
     Offer(Offer),
-    /// The opener wants to receive.
+    /// The opener asks to receive.
     Request(Request),
 }
 
-/// What a sender offers.
+/// An offer to send an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The object.
     pub manifest: Manifest,
     /// How it is cut and sent.
     pub parameters: Parameters,
-    /// Where the symbols of a one-to-many session are sent, if not to each receiver. Scope and flow label of IPv6 are not
-    /// sent: they mean nothing elsewhere.
+    /// Where the symbols of a one-to-many session are sent, if not to each receiver. IPv6 scope and flow label are not sent: they have no meaning
+    /// elsewhere.
     pub group: Option<SocketAddr>,
     /// Number of receivers, at least 1; the index in the packet's header is below it.
     pub receivers: u16,
 }
 
-/// What a receiver asks for.
+/// A request for an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The object that is wanted.
+    /// The requested object.
     pub object: Object,
     /// The lane that this sender is asked to send, below `lanes`.
     pub lane: u16,
@@ -43,23 +44,23 @@ pub struct Request {
     pub lanes: u16,
     /// Initial window in symbols, at least 1.
     pub window: u16,
-    /// Bytes of a datagram at most, from [`MIN_OPEN_BYTES`].
+    /// Maximum size of a datagram, at least [`MIN_OPEN_BYTES`].
     pub largest_packet: u16,
-    /// What a [retry](super::RetryRepr) brought.
+    /// The cookie from a [retry](super::RetryRepr).
     pub cookie: Option<Cookie>,
 }
 
 /// How a request names an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Object {
-    /// By the name that it has at the sender.
+    /// By the sender's name for it.
     Name(ObjectName),
     /// By the BLAKE3 hash of its content.
     Hash([u8; 32]),
 }
 
 impl Open {
-    /// The message in the body of an opening packet, after it was opened.
+    /// Parses the message in the body of an opening packet, after decryption.
     ///
     /// # Errors
     /// [`WireError::Field`] or [`WireError::Length`].
@@ -168,7 +169,7 @@ impl Request {
     }
 }
 
-/// The path has carried an opening packet, so it carries that much.
+/// The path has carried an opening packet, so it carries at least that size.
 pub(super) fn check_largest_packet(bytes: u16) -> Result<(), WireError> {
     if usize::from(bytes) < MIN_OPEN_BYTES { Err(WireError::Field("largest packet")) } else { Ok(()) }
 }

@@ -4,18 +4,18 @@ use anabranch_transport::scdp::{Layout, MAX_BLOCK_SYMBOLS, Mode, Options};
 
 use super::{Reader, WireError};
 
-/// How an object is cut and sent. The sender's end decides it.
+/// How an object is cut and sent. The sender decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// T: bytes of a symbol, at least 1.
     pub symbol_bytes: u16,
-    /// Symbols of a block at most, 1 to 56403 (RFC 6330 §5.1.2).
+    /// Maximum number of symbols in a block, 1 to 56403 (RFC 6330 §5.1.2).
     pub block_symbols: u16,
     /// Initial window of each sender in symbols, at least 1.
     pub window: u16,
     /// Number of senders, 1 to 256: a symbol's header has 8 bits for its lane.
     pub lanes: u16,
-    /// How the ends relate.
+    /// Relation of senders and receivers.
     pub mode: Mode,
 }
 
@@ -34,13 +34,13 @@ impl Parameters {
         layout.map(|_| options).ok_or(WireError::Field("options"))
     }
 
-    /// What of a session's options is not in its manifest.
+    /// The part of a session's options that is not in its manifest.
     pub fn of(options: &Options) -> Self {
         let &Options { symbol_bytes, block_symbols, window, lanes, mode, .. } = options;
         Self { symbol_bytes, block_symbols, window, lanes, mode }
     }
 
-    /// Reads them, for an object of `object_bytes`.
+    /// Parses them, for an object of `object_bytes`.
     pub(crate) fn parse(body: &mut Reader<'_>, object_bytes: u64) -> Result<Self, WireError> {
         let (symbol_bytes, block_symbols, window, lanes) = (body.u16()?, body.u16()?, body.u16()?, body.u16()?);
         let mode = match body.u8()? {

@@ -10,12 +10,12 @@ pub const VERSION: u8 = 1;
 /// Bytes of the prefix.
 pub const PREFIX: usize = 8;
 
-/// Bytes of a datagram at most: what UDP over IPv4 can carry.
+/// Maximum size of a datagram: the limit of UDP over IPv4.
 pub const MAX_DATAGRAM_BYTES: usize = 65_507;
 
-/// Flags. Each kind has some of them; the others are 0.
+/// Flags. Each kind uses some of them; the others are 0.
 pub mod flag {
-    /// Symbols: of the initial window.
+    /// Symbols: part of the initial window.
     pub const SYN: u8 = 0x01;
     /// All but retries: protected by a key. Without it, MACs are checksums and nothing is encrypted.
     pub const SEALED: u8 = 0x02;
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// What every datagram begins with: enough to find its session.
+/// The prefix of every datagram: enough to find its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// What kind of datagram it is.
@@ -83,13 +83,13 @@ pub struct Prefix {
     pub flags: u8,
     /// Bytes after the kind's header, as they left the sender.
     pub length: u16,
-    /// The session, by the number that its opener chose. It means something only together with the peer's address.
+    /// The session, by the number that its opener chose. It is meaningful only together with the peer's address.
     pub session: u32,
 }
 
 impl Prefix {
-    /// Checks what can be checked without a key: version, kind, flags, and that the datagram is as long as it declares.
-    /// Of a symbol the payload may be shorter: then it was trimmed.
+    /// Checks everything that can be checked without a key: version, kind, flags, and that the datagram has the declared length. The payload of a
+    /// symbol may be shorter: then it was trimmed.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`Version`](WireError::Version), [`Kind`](WireError::Kind), [`Flags`](WireError::Flags),
@@ -135,7 +135,7 @@ impl Prefix {
     }
 }
 
-/// The prefix of a datagram of the given kind.
+/// Parses the prefix of a datagram of the given kinds.
 pub(crate) fn expect(bytes: &[u8], kinds: &[Kind]) -> Result<Prefix, WireError> {
     let prefix = Prefix::parse(bytes)?;
     if kinds.contains(&prefix.kind) { Ok(prefix) } else { Err(WireError::Kind(prefix.kind as u8)) }

@@ -10,7 +10,7 @@
 //! | 29..32 | reserved, 0 |
 //! | 32.. | count times: block (4 bytes), upto (4 bytes) |
 //!
-//! A pull says nothing that the symbols' headers do not tell as well, so its body is authenticated and not encrypted.
+//! A pull reveals nothing that the symbols' headers do not reveal as well, so its body is authenticated but not encrypted.
 
 use anabranch_transport::scdp::Pull;
 
@@ -20,10 +20,10 @@ use super::{NUMBER, Reader, WireError, field};
 /// Bytes of the header of a packet of pulls.
 pub const PULL_HEADER: usize = 24;
 
-/// Pulls of a packet at most.
+/// Maximum number of pulls in a packet.
 pub const MAX_PULLS: usize = 32;
 
-/// A packet of pulls of which the lengths are right.
+/// A packet of pulls whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct PullPacket<'a> {
     prefix: Prefix,
@@ -39,7 +39,7 @@ impl<'a> PullPacket<'a> {
         Ok(Self { prefix: expect(bytes, &[Kind::Pull])?, bytes })
     }
 
-    /// What every datagram begins with.
+    /// The prefix of every datagram.
     pub fn prefix(&self) -> Prefix {
         self.prefix
     }
@@ -58,7 +58,7 @@ pub struct PullRepr {
     retry: bool,
     done: bool,
     count: u8,
-    /// Block and upto; those from `count` on are 0.
+    /// Block and upto; entries from `count` on are 0.
     entries: [(u32, u32); MAX_PULLS],
 }
 
@@ -71,7 +71,7 @@ impl PullRepr {
         Self { base, fin, retry, done, count: 1, entries }
     }
 
-    /// Adds a pull. `false`, and nothing is added, if the packet is full or the pull's flags or base are others.
+    /// Adds a pull. Returns `false`, without adding it, if the packet is full or the pull's flags or base differ.
     pub fn push(&mut self, pull: &Pull) -> bool {
         let alike = (self.base, self.fin, self.retry, self.done) == (pull.base, pull.fin, pull.retry, pull.done);
         let fits = alike && usize::from(self.count) < MAX_PULLS;
@@ -95,10 +95,10 @@ impl PullRepr {
         })
     }
 
-    /// What `packet` says; nobody has vouched for it.
+    /// The content of `packet`, which is not authenticated here.
     ///
     /// # Errors
-    /// [`WireError::Length`] or [`WireError::Field`]: the body is not one of pulls.
+    /// [`WireError::Length`] or [`WireError::Field`]: the body does not consist of pulls.
     pub fn parse(packet: &PullPacket<'_>) -> Result<Self, WireError> {
         let mut body = Reader::new(&packet.bytes[PULL_HEADER..]);
         let base = body.u32()?;

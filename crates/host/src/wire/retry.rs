@@ -7,7 +7,7 @@
 //! | 8..24 | salt of the request that it answers |
 //! | 24.. | cookie, 1 to 64 bytes |
 //!
-//! It is not authenticated. Who does not see the request cannot know its salt.
+//! It is not authenticated, but only a host that sees the request knows its salt.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,15 +17,15 @@ use super::{Salt, WireError, field};
 /// Bytes of the header of a retry.
 pub const RETRY_HEADER: usize = 24;
 
-/// Bytes of a cookie at most.
+/// Maximum size of a cookie in bytes.
 pub const MAX_COOKIE_BYTES: usize = 64;
 
-/// What a responder wants to see again: 1 to 64 bytes that mean something to it alone.
+/// The bytes that a responder wants returned: 1 to 64, meaningful to it alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cookie(Vec<u8>);
 
 impl Cookie {
-    /// A cookie of these bytes; `None` unless they are 1 to 64.
+    /// A cookie of these bytes; `None` unless there are 1 to 64.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         (1..=MAX_COOKIE_BYTES).contains(&bytes.len()).then(|| Self(bytes.to_vec()))
     }
@@ -36,10 +36,10 @@ impl Cookie {
         Self(cookie_bytes(secret, address, salt, minute).to_vec())
     }
 
-    /// Whether this responder made it for such a request in this minute or the one before.
+    /// Whether this responder made the cookie for such a request in this minute or the one before.
     pub fn check(&self, secret: &[u8; 32], address: SocketAddr, salt: Salt, minute: u64) -> bool {
         let Ok(bytes) = <[u8; 16]>::try_from(self.as_bytes()) else { return false };
-        // One comparison of integers takes the same time wherever the bytes differ.
+        // A single integer comparison takes the same time wherever the bytes differ.
         let matches =
             |minute| u128::from_be_bytes(bytes) == u128::from_be_bytes(cookie_bytes(secret, address, salt, minute));
         matches(minute) | minute.checked_sub(1).is_some_and(matches)
@@ -52,7 +52,7 @@ impl Cookie {
 }
 
 fn cookie_bytes(secret: &[u8; 32], address: SocketAddr, salt: Salt, minute: u64) -> [u8; 16] {
-    // A socket for both versions of IP shows IPv4 addresses mapped.
+    // A dual-stack socket shows IPv4 addresses in mapped form.
     let ip = match address.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
         IpAddr::V6(ip) => ip,
@@ -65,7 +65,7 @@ fn cookie_bytes(secret: &[u8; 32], address: SocketAddr, salt: Salt, minute: u64)
     field(blake3::keyed_hash(secret, &input).as_bytes(), 0)
 }
 
-/// A retry of which the lengths are right.
+/// A retry whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPacket<'a> {
     prefix: Prefix,
@@ -86,25 +86,25 @@ impl<'a> RetryPacket<'a> {
         Ok(Self { prefix, bytes })
     }
 
-    /// What every datagram begins with.
+    /// The prefix of every datagram.
     pub fn prefix(&self) -> Prefix {
         self.prefix
     }
 }
 
-/// What a retry says.
+/// The content of a retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryRepr {
-    /// The session that the request wants to open.
+    /// The session that the request is to open.
     pub session: u32,
-    /// The request's salt. A retry with another one is not for it.
+    /// The request's salt. A retry with another salt is not for that request.
     pub salt: Salt,
-    /// The cookie that the repeated request shall have.
+    /// The cookie that the repeated request must carry.
     pub cookie: Cookie,
 }
 
 impl RetryRepr {
-    /// What `packet` says.
+    /// The content of `packet`.
     pub fn parse(packet: &RetryPacket<'_>) -> Self {
         let cookie = Cookie(packet.bytes[RETRY_HEADER..].to_vec());
         Self { session: packet.prefix.session, salt: Salt(field(packet.bytes, 8)), cookie }

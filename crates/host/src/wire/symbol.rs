@@ -1,4 +1,4 @@
-//! Symbols: a header of exactly 36 bytes, of which a trimming switch keeps at least that, and the encoding symbol.
+//! Symbols: a header of exactly 36 bytes, which a trimming switch keeps as a minimum, and the encoding symbol.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | 28..36 | MAC of bytes 0..28 |
 //! | 36.. | the symbol, sealed: T bytes, or fewer for the object's last source symbol; then the tag of 16 bytes |
 //!
-//! The MAC does not cover the payload, so that what a switch leaves of a symbol can be believed.
+//! The MAC does not cover the payload, so that the rest of a trimmed symbol can still be authenticated.
 
 use anabranch_transport::scdp::{Options, Symbol};
 
@@ -27,7 +27,7 @@ pub const MAX_ESI: u32 = (1 << 24) - 1;
 /// Bytes that the MAC covers, which are also authenticated with the payload.
 pub(crate) const COVERED: usize = 28;
 
-/// A symbol packet of which the lengths are right.
+/// A symbol packet whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolPacket<'a> {
     prefix: Prefix,
@@ -44,7 +44,7 @@ impl<'a> SymbolPacket<'a> {
         Ok(Self { prefix: expect(bytes, &[Kind::Symbol])?, bytes })
     }
 
-    /// What every datagram begins with.
+    /// The prefix of every datagram.
     pub fn prefix(&self) -> Prefix {
         self.prefix
     }
@@ -64,13 +64,13 @@ impl<'a> SymbolPacket<'a> {
         &self.bytes[SYMBOL_HEADER..]
     }
 
-    /// Whether a switch has cut the payload: there is less than the header declares.
+    /// Whether a switch has trimmed the payload: it is shorter than the header declares.
     pub fn is_trimmed(&self) -> bool {
         self.payload().len() < usize::from(self.prefix.length)
     }
 }
 
-/// What a symbol's header says.
+/// The content of a symbol's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SymbolRepr {
     /// SBN: number of the source block.
@@ -79,9 +79,9 @@ pub struct SymbolRepr {
     pub esi: u32,
     /// Lane of the sender, from 0.
     pub lane: u8,
-    /// How many symbols of this block its sender had emitted before.
+    /// How many symbols of this block its sender had sent before.
     pub index: u32,
-    /// Of the initial window.
+    /// Part of the initial window.
     pub syn: bool,
 }
 
@@ -91,12 +91,12 @@ impl SymbolRepr {
         Self { block: symbol.block, esi: symbol.esi, lane, index: symbol.index, syn: symbol.syn }
     }
 
-    /// The symbol as the transport sees it. The session's options are not in the header: they were agreed when it opened.
+    /// The transport's form of the symbol. The session's options are not in the header: they were agreed on when it opened.
     pub fn symbol(&self, options: Options) -> Symbol {
         Symbol { block: self.block, esi: self.esi, index: self.index, options, syn: self.syn }
     }
 
-    /// What the header of `packet` says; nobody has vouched for it.
+    /// The content of the header of `packet`, which is not authenticated here.
     pub fn parse(packet: &SymbolPacket<'_>) -> Self {
         let [e2, e1, e0, lane] = field(packet.bytes, 12);
         Self {
@@ -108,7 +108,7 @@ impl SymbolRepr {
         }
     }
 
-    /// The header without its MAC. The upper 8 bits of the ESI are lost.
+    /// The header without its MAC. The upper 8 bits of the ESI are dropped.
     #[inline]
     pub(crate) fn emit(&self, session: u32, sealed: bool, length: u16, number: u64) -> [u8; SYMBOL_HEADER] {
         let flags = if self.syn { flag::SYN } else { 0 } | if sealed { flag::SEALED } else { 0 };

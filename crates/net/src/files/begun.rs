@@ -1,8 +1,8 @@
-//! How much of a file under way is there, recorded so that another session can go on from there.
+//! The recorded progress of an incomplete file, from which another session can resume.
 //!
-//! The record stands behind the content, in the same file: what kind of record it is, the object's hash, and how many bytes from the beginning on are
-//! there. It is written now and then, after the bytes that it tells of. A process that is killed leaves both to the system. After a loss
-//! of power the disk may have the record and not the bytes: then the hash of the whole does not fit, and nothing is kept.
+//! The record follows the content, in the same file: its kind, the object's hash, and how many bytes from the beginning are there. It is written from
+//! time to time, after the bytes that it counts. When a process is killed, the system still writes both. After a loss of power the disk may have the
+//! record and not the bytes: then the hash of the whole does not match, and nothing is kept.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,27 +11,27 @@ use std::os::unix::fs::FileExt;
 
 use anabranch_host::Manifest;
 
-/// The record is written when so many bytes more are there. Less than that is not worth keeping.
+/// The record is written after each further `STEP` bytes. Less than that is not worth keeping.
 const STEP: u64 = 16 << 20;
 
-/// What the record begins with.
+/// Magic number of the record.
 const KIND: &[u8; 8] = b"scdp.p.1";
 const RECORD: usize = KIND.len() + 32 + 8;
 
-/// What is there of a file.
+/// The parts of a file that are there.
 #[derive(Debug)]
 pub(super) struct Begun {
     hash: [u8; 32],
     size: u64,
     /// All bytes before this one are there.
     bytes: u64,
-    /// Where what is there beyond them begins and ends: a few blocks.
+    /// Ranges that are there beyond those: a few blocks.
     beyond: BTreeMap<u64, u64>,
     recorded: u64,
 }
 
 impl Begun {
-    /// What an earlier session has left in `file`; nothing, and an empty file, if that is of no use.
+    /// What an earlier session has left in `file`; if that is of no use, nothing, and the file is emptied.
     pub(super) fn open(file: &File, manifest: &Manifest) -> io::Result<Self> {
         let (hash, size) = (manifest.hash, manifest.size);
         let bytes = recorded(file, &hash, size)?;
@@ -42,7 +42,7 @@ impl Begun {
         Ok(Self { hash, size, bytes, beyond: BTreeMap::new(), recorded: bytes })
     }
 
-    /// Bytes from the beginning on.
+    /// Bytes that are there from the beginning.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -76,7 +76,7 @@ impl Begun {
     }
 }
 
-/// What the record of a file says, if it has one for this object.
+/// The byte count in a file's record, if it has one for this object.
 fn recorded(file: &File, hash: &[u8; 32], size: u64) -> io::Result<Option<u64>> {
     if file.metadata()?.len() != size + RECORD as u64 {
         return Ok(None);

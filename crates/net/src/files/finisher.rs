@@ -1,4 +1,4 @@
-//! Finishes files on threads of its own: until a disk has what was written, seconds may pass, in which sessions must go on.
+//! Finishes files on threads of its own: writing a file to the disk may take seconds, during which sessions must continue.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -10,20 +10,20 @@ use anabranch_host::SessionId;
 use super::output::{Output, OutputError};
 use crate::waker::Waker;
 
-/// Threads, at most. They wait for the disk, which takes what several of them have for it in one go.
+/// Maximum number of threads. They wait for the disk, which handles their concurrent writes together.
 const THREADS: usize = 4;
 
 type Finished = (SessionId, Result<(), OutputError>);
 
-/// Files that no thread has begun with.
+/// Files that no thread has started yet.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<(SessionId, Output)>,
-    /// There will be no more.
+    /// There will be no more files.
     closed: bool,
 }
 
-/// The queue, and who waits for it.
+/// The queue, and a signal for the threads that wait for it.
 #[derive(Debug, Default)]
 struct Shared {
     queue: Mutex<Queue>,
@@ -35,7 +35,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next file, when there is one.
+    /// Waits for the next file; `None` when there will be no more.
     fn next(&self) -> Option<(SessionId, Output)> {
         let idle = |queue: &mut Queue| queue.waiting.is_empty() && !queue.closed;
         let queue = self.more.wait_while(self.lock(), idle);
@@ -43,32 +43,32 @@ impl Shared {
     }
 }
 
-/// Finishes files. Dropped, it waits for those that it has begun with, and drops the others.
+/// Finishes files. On drop, it waits for those that it has started, and drops the others.
 #[derive(Debug)]
 pub(crate) struct Finisher {
     shared: Arc<Shared>,
     results: (Sender<Finished>, Receiver<Finished>),
     threads: Vec<JoinHandle<()>>,
-    /// Files of which the results were not taken.
+    /// Files whose results have not been taken.
     unfinished: usize,
     waker: Waker,
 }
 
 impl Finisher {
-    /// One that wakes whoever takes the results.
+    /// `waker` wakes the thread that takes the results.
     pub(crate) fn new(waker: Waker) -> Self {
         let (shared, results) = (Arc::default(), mpsc::channel());
         Self { shared, results, threads: Vec::new(), unfinished: 0, waker }
     }
 
-    /// Finishes a file: its hash is compared, it is written to the disk and takes its name.
+    /// Finishes a file: compares its hash, writes it to the disk and gives it its name.
     pub(crate) fn start(&mut self, id: SessionId, output: Output) {
         self.unfinished += 1;
         if self.threads.len() < THREADS.min(self.unfinished) {
             self.add_thread();
         }
         if self.threads.is_empty() {
-            // The system has no thread for it.
+            // The system cannot start a thread.
             let _ = self.results.0.send((id, output.finish()));
         } else {
             self.shared.lock().waiting.push_back((id, output));
@@ -80,7 +80,7 @@ impl Finisher {
         let (shared, results, waker) = (Arc::clone(&self.shared), self.results.0.clone(), self.waker.clone());
         let work = move || {
             while let Some((id, output)) = shared.next() {
-                // Whoever would take it is gone only when no more is taken.
+                // The receiving end is gone only when no result is taken any more.
                 let _ = results.send((id, output.finish()));
                 waker.wake();
             }
@@ -88,7 +88,7 @@ impl Finisher {
         self.threads.extend(thread::Builder::new().name("finish".to_owned()).spawn(work));
     }
 
-    /// Takes back a file that no thread has begun with.
+    /// Takes back a file that no thread has started.
     pub(crate) fn withdraw(&mut self, id: SessionId) -> Option<Output> {
         let mut queue = self.shared.lock();
         let place = queue.waiting.iter().position(|(of, _)| *of == id)?;
@@ -98,7 +98,7 @@ impl Finisher {
         Some(output)
     }
 
-    /// A file that is finished.
+    /// The result of a finished file.
     pub(crate) fn take(&mut self) -> Option<Finished> {
         let finished = self.results.1.try_recv().ok()?;
         self.unfinished -= 1;
@@ -158,7 +158,7 @@ mod tests {
         }
         let back: Vec<SessionId> = ids[30..40].iter().copied().filter(|&id| finisher.withdraw(id).is_some()).collect();
         let mut finished = Vec::new();
-        // Some are finished, and the others dropped.
+        // Some are finished, and the others are dropped.
         while finished.len() <= 20 {
             wakes.take().expect("woken");
             finished.extend(std::iter::from_fn(|| finisher.take()));

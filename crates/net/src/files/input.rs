@@ -9,25 +9,25 @@ use std::sync::Arc;
 use anabranch_host::{HashTree, Manifest, Object, ObjectName, SPAN, SigningKey, TreeHash};
 use rayon::prelude::*;
 
-/// Bytes of a file that are hashed at once, and those of them that a core reads at once.
+/// Bytes of a file that are hashed at a time, and the part of them that a core reads at a time.
 const CHUNK: u64 = 4 << 20;
 const PIECE: usize = 1 << 20;
 
-/// A file that is read at the places that are asked for, and must not change meanwhile. Clones share it.
+/// A file that is read at random offsets, and must not change meanwhile. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Input {
     file: Arc<File>,
     manifest: Manifest,
-    /// Of 1/4096 of its bytes.
+    /// Takes 1/4096 of the file's size.
     hash_tree: Arc<HashTree>,
 }
 
 impl Input {
-    /// Opens a file, and reads it once for its hash. It is offered under its own name, or under `name`.
+    /// Opens a file, and reads it once to hash it. It is offered under its own name, or under `name`.
     ///
     /// # Errors
     ///
-    /// What the system says, and [`io::ErrorKind::InvalidInput`] for what is no regular file or has a name that cannot be told.
+    /// Any error of the system, and [`io::ErrorKind::InvalidInput`] if it is not a regular file or has no valid name.
     pub fn open(path: &Path, name: Option<&str>) -> io::Result<Self> {
         let file = regular(File::open(path)?)?;
         let own = || path.file_name().and_then(|name| name.to_str());
@@ -35,7 +35,7 @@ impl Input {
         Self::hashed(file, name)
     }
 
-    /// As [`open`](Self::open), of a file that is open.
+    /// As [`open`](Self::open), for a file that is already open.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Input {
         let mut spans = if size == 0 { vec![HashTree::span(0, 0, &[])] } else { Vec::new() };
         for offset in (0..size).step_by(CHUNK as usize) {
             let chunk = &mut chunk[..(size - offset).min(CHUNK) as usize];
-            // On all cores, both: nothing is sent before the hash is known.
+            // Both use all cores: nothing is sent before the hash is known.
             let pieces = chunk.par_chunks_mut(PIECE).enumerate().map(|(n, piece)| {
                 let start = offset + (n * PIECE) as u64;
                 read(&file, start, piece)?;
@@ -70,12 +70,12 @@ impl Input {
         Ok(Self { file: Arc::new(file), manifest, hash_tree })
     }
 
-    /// Vouches for its name, size and hash: receivers may ask for that ([`HostConfig::signers`](anabranch_host::HostConfig::signers)).
+    /// Signs its name, size and hash: receivers may require that ([`HostConfig::signers`](anabranch_host::HostConfig::signers)).
     pub fn sign(&mut self, key: &SigningKey) {
         self.manifest.sign(key);
     }
 
-    /// What it is.
+    /// The object's manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

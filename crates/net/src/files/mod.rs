@@ -1,4 +1,4 @@
-//! Files: what is sent is read at any place, what is received appears under its name when it is whole and its hash fits.
+//! Files: those to send are read at any offset; received ones appear under their name once they are complete and their hash matches.
 
 mod begun;
 mod finisher;

@@ -1,9 +1,9 @@
 //! A file that is being received.
 //!
-//! It is written as `.NAME.HASH.N.part` beside its place, and takes its name when all of it is there, its hash fits and the
-//! disk has it. What comes of a session is checked before it gets here; the whole is hashed where some of it was kept from an earlier one, since it may have been
-//! damaged meanwhile. So nobody ever sees a part of a file under its name, and a name that is taken stays as it is. What is there of a large file when a
-//! session fails, or its process is killed, is kept for the next session ([`Begun`]).
+//! It is written as `.NAME.HASH.N.part` beside its final place, and gets its name once all of it is there, its hash matches and it is on the disk.
+//! Bytes from a session are checked before they arrive here; the whole file is hashed if some of it was kept from an earlier session, since it may
+//! have been damaged meanwhile. So a partial file never appears under the name, and an existing file of that name is left as it is. What has been
+//! received of a large file when a session fails, or its process is killed, is kept for the next session ([`Begun`]).
 
 use std::fs::File;
 use std::io;
@@ -17,37 +17,37 @@ use thiserror::Error;
 
 use super::begun::Begun;
 
-/// Bytes that are read back to be hashed while others come, at most: some blocks.
+/// Maximum number of bytes that are read back for hashing while others arrive: some blocks.
 const CATCH_UP: u64 = 4 << 20;
 
 /// Why a file could not be received.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OutputError {
-    /// The system refused.
+    /// The system returned an error.
     #[error("cannot {what} {name}: {error}")]
     Io {
         /// What was tried.
         what: &'static str,
         /// The file's name.
         name: String,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         error: io::Error,
     },
-    /// There is a file of that name.
+    /// A file of that name exists.
     #[error("{name} exists; it stays as it is unless overwriting is asked for")]
     Exists {
         /// The file's name.
         name: String,
     },
-    /// A file of that name could be taken for one that is being received.
+    /// A file of that name could be mistaken for one that is being received.
     #[error("{name} is a name of files that are being received: send it under another")]
     Name {
         /// The file's name.
         name: String,
     },
-    /// The bytes are not those that the sender announced.
+    /// The bytes differ from what the sender announced.
     #[error("{name} does not have the hash that was announced: nothing was kept of it")]
     Hash {
         /// The file's name.
@@ -55,7 +55,7 @@ pub enum OutputError {
     },
 }
 
-/// A file under way. Dropped before [`finish`](Self::finish), it leaves nothing but what is worth [keeping](Self::kept).
+/// A file in progress. Dropped before [`finish`](Self::finish), it leaves only what is worth [keeping](Self::kept).
 #[derive(Debug)]
 pub struct Output {
     directory: Dir,
@@ -64,14 +64,14 @@ pub struct Output {
     manifest: Manifest,
     overwrite: bool,
     begun: Begun,
-    /// What is there is of no use: it does not have the hash, or the disk is full.
+    /// The content is of no use: it does not match the hash, or the disk is full.
     spoilt: bool,
-    /// If something is here from an earlier session.
+    /// Present if part of the content is from an earlier session.
     hashing: Option<Hashing>,
     finished: bool,
 }
 
-/// The hash of the bytes up to `hashed`: blocks mostly come in order, and are then hashed while they are in the cache.
+/// The hash of the bytes up to `hashed`: blocks mostly arrive in order, and are then hashed while they are in the cache.
 #[derive(Debug, Default)]
 struct Hashing {
     hasher: blake3::Hasher,
@@ -79,12 +79,12 @@ struct Hashing {
 }
 
 impl Output {
-    /// Makes room for a file in `directory`.
+    /// Creates a file in `directory`.
     ///
     /// # Errors
     ///
-    /// [`OutputError::Exists`] for a name that is taken, unless `overwrite`, [`OutputError::Name`], and [`OutputError::Io`], as for a full
-    /// disk.
+    /// [`OutputError::Exists`] if the name is taken, unless `overwrite`, [`OutputError::Name`], and [`OutputError::Io`], for example if the disk is
+    /// full.
     pub fn create(directory: &Dir, manifest: &Manifest, overwrite: bool) -> Result<Self, OutputError> {
         let failed = |what, error| OutputError::Io { what, name: manifest.name.to_string(), error };
         if is_part(manifest.name.as_str()) {
@@ -108,7 +108,7 @@ impl Output {
             finished: false,
         };
         if manifest.size > 0 {
-            // A disk that has no room says so now. Not every file system can reserve it.
+            // If the disk has no room, this fails now. Not every file system can reserve room.
             match rustix::fs::fallocate(&output.file, FallocateFlags::empty(), 0, manifest.size) {
                 Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
                 Err(error) => return Err(failed("reserve the room for", error.into())),
@@ -117,17 +117,17 @@ impl Output {
         Ok(output)
     }
 
-    /// Bytes that are there from the beginning on, of an earlier session perhaps.
+    /// Bytes that are there from the beginning, possibly from an earlier session.
     pub fn begun(&self) -> u64 {
         self.begun.bytes()
     }
 
-    /// Bytes that are kept for the next session if this one does not finish the file: all that is [begun](Self::begun), if it is much.
+    /// Bytes that are kept for the next session if this one does not finish the file: all that is [begun](Self::begun), if it is enough.
     pub fn kept(&self) -> u64 {
         if self.spoilt { 0 } else { self.begun.kept() }
     }
 
-    /// Writes bytes at their place.
+    /// Writes bytes at an offset.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Output {
         let end = offset + bytes.len() as u64;
         let written = self.file.write_all_at(bytes, offset).and_then(|()| self.begun.add(&self.file, offset, end));
         if let Err(error) = written {
-            // The room is of more use to others.
+            // The room is more useful to others.
             self.spoilt = true;
             return Err(self.failed("write", error));
         }
@@ -145,12 +145,12 @@ impl Output {
             hashing.hasher.update(bytes);
             hashing.hashed += bytes.len() as u64;
         }
-        // Blocks that came before others that they follow. What an earlier session has left may be too much to wait for here.
+        // Also hashes blocks that had arrived ahead of this one. What an earlier session has left may be too much to read back here.
         let begun = self.begun.bytes();
         if begun.saturating_sub(hashing.hashed) <= CATCH_UP { self.hash_up_to(begun) } else { Ok(()) }
     }
 
-    /// Reads back what is there and was not hashed when it came.
+    /// Reads back the bytes that were not hashed when they arrived.
     fn hash_up_to(&mut self, end: u64) -> Result<(), OutputError> {
         let Some(hashing) = self.hashing.as_mut().filter(|hashing| hashing.hashed < end) else { return Ok(()) };
         let mut chunk = vec![0; (end - hashing.hashed).min(1 << 20) as usize];
@@ -165,15 +165,15 @@ impl Output {
         Ok(())
     }
 
-    /// Whether what an earlier session has left is what it was, if it has left something.
+    /// Whether what an earlier session has left is intact, if there is any.
     fn is_right(&mut self) -> Result<bool, OutputError> {
         self.hash_up_to(self.manifest.size)?;
         let expected = blake3::Hash::from_bytes(self.manifest.hash);
-        // In constant time: nobody learns from the time it takes how much of a hash fits.
+        // In constant time, so that the time does not reveal how much of a hash matches.
         Ok(self.hashing.as_ref().is_none_or(|hashing| hashing.hasher.finalize() == expected))
     }
 
-    /// All bytes are written, and were checked as they came: the file takes its name if its hash fits.
+    /// All bytes are written, and were checked as they arrived: the file gets its name if its hash matches.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl Output {
         }
         self.file.set_len(self.manifest.size).map_err(|error| self.failed("write", error))?;
         if !is_at(&self.directory, &self.part, &self.file) {
-            // Somebody has moved it, or put another file in its place.
+            // Another process has moved it, or put another file in its place.
             return Err(self.failed("find", io::ErrorKind::NotFound.into()));
         }
         self.file.sync_data().map_err(|error| self.failed("write to the disk", error))?;
@@ -204,8 +204,8 @@ impl Output {
             Err(error) => return Err(self.failed("rename", error.into())),
         }
         self.finished = true;
-        // The name, too, should outlive a loss of power; where a directory cannot be synchronised, it will have to do without.
-        // What stands for the directory here can only be used for looking names up.
+        // The name should survive a loss of power, too, unless directories cannot be synchronised. The directory's descriptor here is only good for
+        // looking up names.
         if let Ok(directory) =
             rustix::fs::openat(&self.directory, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         {
@@ -230,20 +230,20 @@ impl Drop for Output {
     }
 }
 
-/// Sessions that may receive the same object under the same name at once: of more, the last ones are refused.
+/// Sessions that may receive the same object under the same name at once: further ones are refused.
 const PARTS: usize = 64;
 
-/// A file for what comes of an object, and its name. It is locked as long as it is open: what is not is left by an earlier session.
+/// A file for the content of an object, and its name. It is locked as long as it is open: an unlocked file was left by an earlier session.
 fn part(directory: &Dir, manifest: &Manifest) -> io::Result<(String, File)> {
     let hash = blake3::Hash::from_bytes(manifest.hash).to_hex();
-    // The longest names have no room for more: a file system takes 255 bytes.
+    // The longest names leave no room for the suffix: a file system allows 255 bytes.
     let stem: String = manifest.name.as_str().chars().take(48).collect();
     let options = OpenOptions::new().read(true).write(true).create(true).clone();
     for number in 0..PARTS {
         let name = format!(".{stem}.{}.{number}.part", &hash[..12]);
         let file = directory.open_with(&name, &options)?.into_std();
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // Whoever had it may have given it its name, or removed it, since it was opened here.
+            // Its previous owner may have renamed or removed it since it was opened here.
             Ok(()) if is_at(directory, &name, &file) => return Ok((name, file)),
             Ok(()) | Err(Errno::WOULDBLOCK) => {}
             Err(error) => return Err(error.into()),
@@ -252,13 +252,13 @@ fn part(directory: &Dir, manifest: &Manifest) -> io::Result<(String, File)> {
     Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is being received too often at once"))
 }
 
-/// Whether files under way may have such a name.
+/// Whether files in progress may have this name.
 fn is_part(name: &str) -> bool {
     let extension = std::path::Path::new(name).extension();
     name.starts_with('.') && extension.is_some_and(|extension| extension.eq_ignore_ascii_case("part"))
 }
 
-/// Whether that name is the name of this file.
+/// Whether that name refers to this file.
 fn is_at(directory: &Dir, name: &str, file: &File) -> bool {
     let found = directory.symlink_metadata(name).map(|found| (found.dev(), found.ino()));
     let own = file
@@ -354,7 +354,7 @@ mod tests {
         let mut killed = Output::create(&dir, &manifest(), false).expect("room");
         killed.write_at(0, b"garbage").expect("written");
         let part = killed.part.clone();
-        // Its lock goes with it, and its file stays.
+        // Its lock is released, and the file stays.
         rustix::fs::flock(&killed.file, FlockOperation::Unlock).expect("unlocked");
         std::mem::forget(killed);
         let mut output = Output::create(&dir, &manifest(), false).expect("room");
@@ -371,7 +371,7 @@ mod tests {
         let name = anabranch_host::ObjectName::new(&output.part).expect("a name");
         let other = Manifest { name, ..manifest() };
         assert!(matches!(Output::create(&dir, &other, true), Err(OutputError::Name { .. })));
-        // Somebody at this host can: that is seen.
+        // Another process on this host can change the file: that is detected.
         output.write_at(0, CONTENT).expect("written");
         dir.write("other", b"other").expect("written");
         dir.rename("other", &dir, &output.part).expect("renamed");

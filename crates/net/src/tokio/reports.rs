@@ -1,4 +1,4 @@
-//! Reports on their way from the thread of an endpoint to whoever reads them, which never waits for the reader.
+//! Reports from an endpoint's thread to their reader, for which the thread never waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,18 +7,18 @@ use ::tokio::sync::Notify;
 
 use crate::Report;
 
-/// Reports that nobody has read and that tell no [outcome](Report::is_outcome), at most.
+/// Maximum number of unread reports that are not [outcomes](Report::is_outcome).
 const STEPS: usize = 256;
 
-/// What happens in a transfer, as it happens.
+/// The reports of a transfer, as they happen.
 ///
-/// A transfer never waits for its reader. Of the reports that wait to be read, successive ones of [progress](Report::Progress) are one, the last;
-/// [outcomes](Report::is_outcome) are all kept, and of the others the last 256. All come in their order. Who does not read them drops this:
-/// then nothing is kept.
+/// A transfer never waits for its reader. Of unread successive [progress](Report::Progress) reports only the last is kept;
+/// [outcomes](Report::is_outcome) are all kept, and of the others the last 256. The order is preserved. A program that does not read reports drops
+/// this: then nothing is kept.
 #[derive(Debug)]
 pub struct Reports(Arc<Shared>);
 
-/// The end of the endpoint's thread. Dropped, it ends the reports.
+/// The sending end, in the endpoint's thread. Dropping it ends the reports.
 #[derive(Debug)]
 pub(super) struct Reporter(Arc<Shared>);
 
@@ -28,16 +28,16 @@ struct Shared {
     news: Notify,
 }
 
-/// Reports that wait, with their numbers.
+/// Unread reports, with their numbers.
 #[derive(Debug, Default)]
 struct Queue {
     outcomes: VecDeque<(u64, Report)>,
     steps: VecDeque<(u64, Report)>,
-    /// The number of the next one.
+    /// The number of the next report.
     next: u64,
-    /// Nobody will read.
+    /// The reader is gone.
     unread: bool,
-    /// There will be no more.
+    /// There will be no more reports.
     ended: bool,
 }
 
@@ -82,7 +82,7 @@ impl Queue {
 }
 
 impl Reports {
-    /// The next report; `None` when the transfer is over and all are read. Nothing is lost if the future is dropped.
+    /// The next report; `None` when the transfer is over and all reports have been read. Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Report> {
         loop {
             {
@@ -92,7 +92,7 @@ impl Reports {
                     return report;
                 }
             }
-            // One reader: what comes between the look and this wait is remembered.
+            // There is only one reader: a notification between the check and this wait is remembered.
             self.0.news.notified().await;
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         Report::Progress { bytes, size: 100 }
     }
 
-    /// Each as a text: `s7` is a step, `o7` an outcome, `p7` progress.
+    /// Each report as text: `s7` is a step, `o7` an outcome, `p7` progress.
     fn shown(report: &Report) -> String {
         match report {
             Report::Sending { file } => format!("s{file}"),

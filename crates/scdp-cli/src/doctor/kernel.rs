@@ -9,10 +9,10 @@ use super::Finding;
 use crate::figures;
 use crate::session::Watch;
 
-/// Waits that are measured, and how long each should take.
+/// Number of waits that are measured, and the duration of each.
 const WAITS: usize = 200;
 const WAIT_NANOSECONDS: i64 = 100_000;
-/// Lateness of the 99th percentile above which senders that are paced burst. Pulls are paced by windows of some hundred microseconds.
+/// Lateness of the 99th percentile above which paced senders send bursts. Pulls are paced by windows of some hundred microseconds.
 const LATE_MICROSECONDS: u128 = 1000;
 
 pub(super) fn findings() -> Vec<Finding> {
@@ -41,7 +41,7 @@ fn buffer(check: &'static str, granted: std::io::Result<usize>, setting: &str) -
         Ok(granted) => granted,
         Err(error) => return Finding::ok(check, format!("not known: {error}")),
     };
-    // Linux counts its own bookkeeping, too, and so tells twice what it was asked for (socket(7), SO_RCVBUF).
+    // Linux includes its own bookkeeping, and so reports twice the requested size (socket(7), SO_RCVBUF).
     let granted = if cfg!(target_os = "linux") { granted / 2 } else { granted };
     let found = format!("{} of {}", figures::size(granted as u64), figures::size(wanted as u64));
     if granted >= wanted {
@@ -72,7 +72,7 @@ fn lateness() -> Finding {
     let mut late: Vec<u128> = (0..WAITS)
         .map(|_| {
             let watch = Watch::start();
-            // Of nothing: a mere wait.
+            // Polls no descriptors: a mere wait.
             let _ = poll(&mut [], Some(&wait));
             watch.elapsed().as_nanos().saturating_sub(WAIT_NANOSECONDS as u128) / 1000
         })

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Finding;
 
-/// Where Linux tells about its interfaces.
+/// Where Linux describes its interfaces.
 const INTERFACES: &str = "/sys/class/net";
 /// Flags of an interface (`linux/if.h`): it is up, it is the loopback, it carries multicast.
 const UP: u32 = 0x1;
@@ -18,7 +18,7 @@ const MULTICAST: u32 = 0x1000;
 /// A group for use within an organisation (RFC 2365 §6.2).
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 72, 17);
 
-/// An interface that is up, and not the loopback.
+/// An interface that is up and is not the loopback.
 struct Interface {
     name: String,
     mtu: u32,
@@ -83,7 +83,7 @@ fn described(interfaces: &[Interface]) -> Vec<Finding> {
     findings
 }
 
-/// A group is joined on the loopback, and a datagram sent to it.
+/// Joins a group on the loopback, and sends a datagram to it.
 fn loopback() -> Finding {
     match echo() {
         Ok(true) => Finding::ok(
@@ -107,7 +107,7 @@ fn echo() -> io::Result<bool> {
     getrandom::fill(&mut word).map_err(io::Error::from)?;
     sender.send(receiver.local_address()?, Marking::default(), word.len(), &word)?;
     let (mut arrivals, mut came) = (Arrivals::default(), false);
-    // Others may use the group: a few strangers are passed over.
+    // Others may use the group: a few foreign datagrams are skipped.
     for _ in 0..8 {
         let limit = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
         if poll(&mut [PollFd::new(&receiver, PollFlags::IN)], Some(&limit))? == 0 {

@@ -7,7 +7,7 @@ use crate::events::Event;
 use crate::figures;
 use crate::table;
 
-/// With more hosts, the table has one column for all of them.
+/// With more hosts than this, the table has a single column for all of them.
 const MOST_COLUMNS: usize = 6;
 
 pub(super) fn event(outcome: &Outcome) -> Event {
@@ -50,28 +50,28 @@ pub(super) fn combinations(outcomes: &[Outcome]) -> Vec<Event> {
         .collect()
 }
 
-/// What the switch tells of each port: packets that its queue has cut.
+/// The switch's counter at each port of packets that its queue has trimmed.
 const TRIMMED: &str = "/data_queue/SAI_QUEUE_STAT_TRIM_PACKETS";
-/// Packets that found no room, and those that the link has lost.
+/// Packets that found no room, and packets that the link has lost.
 const DROPPED: [&str; 3] = [
     "/data_queue/SAI_QUEUE_STAT_DROPPED_PACKETS",
     "/header_queue/SAI_QUEUE_STAT_DROPPED_PACKETS",
     "/link/lost_packets",
 ];
 
-/// The sum of counters over all ports; none if the switch does not have them.
+/// The sum of counters over all ports; `None` if the switch does not have them.
 fn packets(switch: &Value, pointers: &[&str]) -> Option<u64> {
     let ports = switch.as_object()?.values();
     ports.flat_map(|port| pointers.iter().map(|pointer| port.pointer(pointer)?.as_u64())).sum()
 }
 
-/// Of sorted values.
+/// The median of sorted values.
 fn median(sorted: &[f64]) -> Option<f64> {
     let upper = *sorted.get(sorted.len() / 2)?;
     Some(if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) } else { upper })
 }
 
-/// The combinations as a person reads them.
+/// The combinations as a table for people.
 pub(super) fn table(plan: &Plan, combinations: &[Event]) -> String {
     let hosts = plan.hosts();
     let each = hosts.len() <= MOST_COLUMNS;
@@ -114,7 +114,7 @@ fn bytes(sent: &Map<String, Value>, hosts: &[String], each: bool) -> Vec<String>
     }
 }
 
-/// Everything, as it is written into a file.
+/// All results, in the format of the output file.
 pub(super) fn file(plan: &Plan, outcomes: &[Outcome], combinations: &[Event]) -> String {
     let all =
         json!({ "name": plan.name, "description": plan.description, "runs": outcomes, "combinations": combinations });

@@ -1,38 +1,38 @@
-//! What the application is told, and how much of it may wait.
+//! Events for the application, and how much of them may wait.
 
 use std::net::SocketAddr;
 
 use crate::session::Failure;
 
-/// What the news of a block takes besides its bytes, at least.
+/// Minimum overhead of a block event besides its bytes.
 const NEWS: u64 = 128;
 
-/// What the application is told.
+/// An event for the application.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// What the object is: it is accepted or refused.
+    /// The object's description has arrived: the application accepts or refuses it.
     Found,
-    /// Bytes at their place.
+    /// Bytes and their offset.
     Block { offset: u64, bytes: Vec<u8> },
-    /// All bytes were handed over.
+    /// All bytes have been handed over.
     Complete,
-    /// What is sent to the group is not for this session any more.
+    /// The group's packets are not for this session any more.
     Detached,
-    /// One of several servers sends nothing that is taken any more, and why.
+    /// One of several servers has been excluded, and why: nothing that it sends is accepted any more.
     Excluded { peer: SocketAddr, why: String },
-    /// One of several servers did not send in time what it alone was asked for.
+    /// One of several servers did not send in time what was asked of it alone.
     Withheld { peer: SocketAddr },
-    /// There will be nothing more.
+    /// The last event.
     Failed(Failure),
 }
 
-/// What the application has not taken yet.
+/// Events that the application has not taken yet.
 #[derive(Debug)]
 pub(super) struct Backlog {
     news: Vec<News>,
-    /// Bytes of blocks that the application has not taken, also of those that the host has taken from here.
+    /// Bytes of blocks that the application has not taken, including those that the host has already taken from here.
     untaken: u64,
-    /// Of more no block is wanted.
+    /// No further block is wanted above this limit.
     limit: u64,
 }
 
@@ -53,14 +53,14 @@ impl Backlog {
         std::mem::take(&mut self.news)
     }
 
-    /// A block has been taken by the application. Whether there is room for more again.
+    /// The application has taken a block. Returns whether there is room for more again.
     pub(super) fn on_taken(&mut self, bytes: usize) -> bool {
         let was_full = self.is_full();
         self.untaken = self.untaken.saturating_sub(bytes as u64 + NEWS);
         was_full && !self.is_full()
     }
 
-    /// Whether the application has so many blocks to take that no more are wanted.
+    /// Whether so many blocks wait for the application that no more are wanted.
     pub(super) fn is_full(&self) -> bool {
         self.untaken > self.limit
     }

@@ -1,7 +1,8 @@
 //! Checks blocks against the hashes of the spans that they lie in, before the application gets them.
 //!
-//! A block lies in two or three spans, and a span in as many blocks; so a block waits until all that it shares a span with have come. Of a span
-//! that is wrong all blocks are fetched again, since nobody knows which of them is. When they are right, what came first shows whose symbols were not.
+//! A block overlaps two or three spans, and a span as many blocks; so a block waits until all blocks that share a span with it are complete. If a
+//! span is wrong, all its blocks are fetched again, since any of them may be the wrong one. Once they are right, a comparison with the first copies
+//! shows which senders' symbols were wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,40 +16,40 @@ use crate::Manifest;
 use crate::hash_tree::{SPAN, span_hash};
 use crate::limits::LIVE_BLOCKS;
 
-/// Wrong blocks that are kept until the right ones have come, at most: they are evidence.
+/// Wrong blocks that are kept as evidence until the right ones arrive, at most.
 const KEPT_WRONG: usize = 8;
 
-/// What became of blocks.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is right, and these are its bytes, which belong there; and these senders have sent other symbols of it before.
+    /// The block is right: its bytes and their offset, and the senders of wrong symbols of it, if it was wrong before.
     Right { block: u32, offset: u64, bytes: Vec<u8>, wrong_before: BTreeSet<usize> },
     /// One of them is wrong.
     Wrong { blocks: Vec<u32> },
 }
 
-/// The blocks of a session that are complete and not yet known to be right.
+/// Blocks of a session that are complete but not yet verified.
 #[derive(Debug)]
 pub(super) struct Checker {
     pub(super) hashes: Hashes,
     layout: Layout,
     options: Options,
     size: u64,
-    /// One block, or one span, is all: the object's hash is that of its bytes.
+    /// The object is one block or one span: its hash covers all bytes directly.
     whole: bool,
-    /// What is before is here from an earlier session.
+    /// Bytes before this offset are here from an earlier session.
     from: u64,
     blocks: BTreeMap<u32, Vec<u8>>,
-    /// Spans that are right, of those that blocks lie in that are not.
+    /// Spans that are right, while they overlap blocks that are not yet verified.
     right: BTreeSet<u64>,
-    /// Of blocks that are fetched again, what is in spans that are right.
+    /// For blocks that are fetched again: the parts that lie in spans that are right.
     kept: BTreeMap<u32, Vec<(u64, Vec<u8>)>>,
-    /// What came first of blocks that are fetched again, and what it was decoded from.
+    /// For blocks that are fetched again: the first copy, and what it was decoded from.
     wrong: BTreeMap<u32, (Vec<u8>, Evidence)>,
 }
 
 impl Checker {
-    /// Of an object, cut in that way, of which the bytes before `from` are here: a multiple of [`SPAN`].
+    /// For an object of which the bytes before `from`, a multiple of [`SPAN`], are here.
     pub(super) fn new(manifest: &Manifest, options: Options, from: u64) -> Self {
         let layout = Layout::from_options(&options).expect("checked when they came");
         Self {
@@ -65,7 +66,7 @@ impl Checker {
         }
     }
 
-    /// Blocks from this one on are under way: their hashes are needed.
+    /// Blocks from `first` on are in flight: their hashes are needed.
     pub(super) fn need(&mut self, now: Time, first: u32) {
         let first = self.blocks.keys().next().map_or(first, |&waits| waits.min(first));
         if self.whole || first >= self.layout.blocks {
@@ -77,12 +78,12 @@ impl Checker {
         self.hashes.need(now, spans);
     }
 
-    /// Whether nothing waits to be known to be right.
+    /// Whether no block waits for verification.
     pub(super) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// Whether a block is here that is not known to be right.
+    /// Whether a block is here that is not verified.
     pub(super) fn has(&self, block: u32) -> bool {
         self.blocks.contains_key(&block)
     }
@@ -99,7 +100,7 @@ impl Checker {
         self.blocks.insert(block, bytes);
     }
 
-    /// What can be told of a block that has come; of any, if more hashes are known.
+    /// Checks the spans of a block that has arrived; with `None`, after more hashes have arrived, those of all blocks.
     pub(super) fn check(&mut self, block: Option<u32>) -> Vec<Verdict> {
         let spans: BTreeSet<u64> = match block {
             Some(block) => self.spans(block).collect(),
@@ -123,7 +124,7 @@ impl Checker {
         verdicts
     }
 
-    /// A block is fetched again: what it was decoded from is evidence, if several may have sent that.
+    /// A block is fetched again: what it was decoded from is evidence, if several senders may have sent it.
     pub(super) fn reject(&mut self, block: u32, evidence: Option<Evidence>) {
         let Some(bytes) = self.blocks.remove(&block) else { return };
         let range = self.range(block);
@@ -139,7 +140,7 @@ impl Checker {
         }
     }
 
-    /// Whether a span is right, if that can be told.
+    /// Whether a span is right; `None` if its hash is not known.
     fn is_right(&self, span: u64, blocks: impl Iterator<Item = u32>) -> Option<bool> {
         let range = self.span_range(span);
         if range.start < self.from && !self.whole {
@@ -155,24 +156,24 @@ impl Checker {
         Some(span_hash(range.start, self.whole, pieces) == expected)
     }
 
-    /// A block of which all spans are right.
+    /// Releases a block if all its spans are right.
     fn release(&mut self, block: u32) -> Option<Verdict> {
         if !self.spans(block).all(|span| self.right.contains(&span)) {
             return None;
         }
         let mut bytes = self.blocks.remove(&block)?;
         let Range { start, end } = self.range(block);
-        // The hash says nothing of the padding of the last symbol, which is zeros: who was asked alone may have sent something else.
+        // The hash does not cover the padding of the last symbol, which is zeros: a server that was asked alone may have sent something else.
         bytes[(end - start) as usize..].fill(0);
         let wrong_before = self.wrong.remove(&block).map(|(old, evidence)| self.culprits(&bytes, &old, &evidence));
         bytes.truncate((end - start) as usize);
-        // Of what is here from before, nothing is told.
+        // Bytes from an earlier session are not reported again.
         let known = self.from.clamp(start, end) - start;
         bytes.drain(..known as usize);
         Some(Verdict::Right { block, offset: start + known, bytes, wrong_before: wrong_before.unwrap_or_default() })
     }
 
-    /// Who has sent symbols that are not of the block.
+    /// The senders of wrong symbols of the block.
     fn culprits(&self, right: &[u8], old: &[u8], evidence: &Evidence) -> BTreeSet<usize> {
         let (size, lanes) = (usize::from(self.options.symbol_bytes), u32::from(self.options.lanes));
         let differs = |esi: u32| {
@@ -190,11 +191,11 @@ impl Checker {
                 |(esi, old): &&(u32, Vec<u8>)| encoder.encode_into(*esi, &mut symbol).is_ok() && symbol != *old;
             wrong.extend(evidence.repair.iter().filter(is_wrong).map(|(esi, _)| *esi));
         }
-        // Senders take turns in the numbers of symbols.
+        // Symbol numbers are assigned to senders in turn.
         wrong.into_iter().map(|esi| (esi % lanes) as usize).collect()
     }
 
-    /// Where the bytes of a block belong.
+    /// The bytes of the object that a block covers.
     fn range(&self, block: u32) -> Range<u64> {
         let offset = |block| (self.layout.symbols_before(block) * u64::from(self.options.symbol_bytes)).min(self.size);
         offset(block)..offset(block + 1)
@@ -204,7 +205,7 @@ impl Checker {
         if self.whole { 0..self.size } else { span * SPAN..((span + 1) * SPAN).min(self.size) }
     }
 
-    /// The spans that a block lies in.
+    /// The spans that a block overlaps.
     fn spans(&self, block: u32) -> Range<u64> {
         if self.whole {
             return 0..1;
@@ -213,7 +214,7 @@ impl Checker {
         range.start / SPAN..range.end.div_ceil(SPAN)
     }
 
-    /// The blocks that a span lies in.
+    /// The blocks that a span overlaps.
     fn blocks_of(&self, span: u64) -> impl Iterator<Item = u32> + Clone + use<> {
         if self.whole {
             return 0..self.layout.blocks;

@@ -1,4 +1,5 @@
-//! What a session that receives does about right and wrong blocks: it hands over what is right, fetches again what is wrong, and finds out who sent that.
+//! How a session that receives handles verdicts on blocks: it hands over right blocks, fetches wrong ones again, and identifies the senders of wrong
+//! symbols.
 
 use std::net::SocketAddr;
 
@@ -9,11 +10,11 @@ use super::{Ending, Failure, Incoming, News, Phase};
 use crate::SealError;
 use crate::wire::{Control, HashesRepr};
 
-/// Why nothing of a server is taken any more.
+/// Why a server is excluded.
 const WRONG: &str = "sent bytes that are not of the object";
 
-/// Bytes of a question for hashes, and of all that a receiver says before its sender has shown that it is there, beside pulls: the answer, and that nothing comes
-/// by the group.
+/// Bytes of a request for hashes, and of all that a receiver sends besides pulls before its sender has shown that it is alive: the answer, and the
+/// report that nothing arrives by the group.
 const ASK_BYTES: u64 = 1000;
 
 impl Incoming {
@@ -25,7 +26,7 @@ impl Incoming {
         self.judge(now, verdicts);
     }
 
-    /// A page of hashes has come.
+    /// A page of hashes has arrived.
     pub(crate) fn on_hashes(&mut self, now: Time, index: usize, hashes: HashesRepr) {
         if self.lanes[index].has_refused() {
             return self.lanes[index].tell_refused();
@@ -66,11 +67,11 @@ impl Incoming {
         }
     }
 
-    /// One of these blocks is wrong. All are fetched again, of one sender: if that is wrong, too, it is known who sent it.
+    /// One of these blocks is wrong. All are fetched again from one sender: if they are wrong again, that sender is the culprit.
     fn fetch_again(&mut self, now: Time, blocks: &[u32]) {
         let (Some(receiver), Some(checker)) = (self.transport.receiver(), &self.checker) else { return };
         if !blocks.iter().all(|&block| checker.has(block)) {
-            // They are already.
+            // They are already being fetched again.
             return;
         }
         let sole = |block: &u32| receiver.sole_sender(*block);
@@ -89,7 +90,7 @@ impl Incoming {
         }
     }
 
-    /// A sender has sent what is not of the object: of several, it is left out; with a single one, the session fails.
+    /// A sender has sent wrong data: one of several is excluded; with a single one, the session fails.
     fn exclude(&mut self, now: Time, sender: usize) {
         let is_over = matches!(self.lifetime.phase(), Phase::Closed(_) | Phase::Failed);
         if is_over || self.lanes[sender].has_refused() {
@@ -108,13 +109,13 @@ impl Incoming {
         self.lanes[sender].tell_refused();
     }
 
-    /// When the session fails since nobody tells hashes that it needs.
+    /// When the session fails because no sender supplies the hashes that it needs.
     pub(super) fn hashes_deadline(&self) -> Option<Time> {
         let checker = self.checker.as_ref().filter(|_| *self.lifetime.phase() == Phase::Receiving)?;
         checker.hashes.waits_since().map(|since| since + self.lifetime.give_up_after())
     }
 
-    /// Why the session fails then: somebody has gone on sending symbols, or is not there any more.
+    /// Why the session fails then: a sender has continued to send symbols, or is not there any more.
     pub(super) fn without_hashes(&self, now: Time) -> Failure {
         if now.since(self.last_symbol) > self.lifetime.give_up_after() / 2 {
             return Failure::TimedOut;
@@ -122,21 +123,21 @@ impl Incoming {
         Failure::NoHashes { from: self.lanes.that_can_be_asked() }
     }
 
-    /// Whether hashes may be asked for now. Who offers and has not shown that it is there may have named another's address: that gets at most three times
-    /// what comes from there (RFC 9000 §8.1).
+    /// Whether hashes may be asked for now. An offer may carry a forged source address until its sender has shown that it is there: that address gets
+    /// at most three times the bytes that arrive from it (RFC 9000 §8.1).
     fn may_ask(&self) -> bool {
         let is_genuine = self.lanes.wanted().is_some() || self.is_proven();
         let allowed = is_genuine || self.sent_bytes + ASK_BYTES <= 3 * self.received_bytes;
         allowed && *self.lifetime.phase() == Phase::Receiving
     }
 
-    /// When hashes are to be asked for.
+    /// When hashes are to be asked for next.
     pub(super) fn next_ask(&self) -> Option<Time> {
         let checker = self.checker.as_ref().filter(|_| self.may_ask())?;
         checker.hashes.poll_timeout()
     }
 
-    /// Asks for hashes that are needed now, of the senders in turn: of whom.
+    /// Asks for hashes that are needed now, of the senders in turn. Returns the sender that is asked.
     pub(super) fn poll_ask(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
         let may_ask = self.may_ask();
         let Some(index) = self.lanes.next_to_ask(self.asked_for_hashes) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What the object of a session is, and where its blocks belong.
+//! The object of a session, and where its blocks belong.
 
 use anabranch_transport::scdp::{Layout, Options};
 
@@ -15,11 +15,11 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What a server announces that was asked for an object, of all lanes and with no larger window.
+    /// The announcement of a server that was asked for an object, for all lanes and with no larger window.
     ///
     /// # Errors
     ///
-    /// Why not: it was not asked for that, or this host cannot take it.
+    /// The reason for refusing it: it is not what was asked for, or this host cannot receive it.
     pub(super) fn announced(
         manifest: Manifest,
         parameters: &Parameters,
@@ -45,8 +45,8 @@ impl Found {
         same && self.options == other.options
     }
 
-    /// The first block to be received, and from which byte on bytes are handed over, if the first `bytes` are here already: a span can only
-    /// be checked as a whole.
+    /// The first block to receive, and the offset from which bytes are handed over, if the first `bytes` bytes are already here: a span can only be
+    /// checked as a whole.
     pub(super) fn first_block(&self, bytes: u64) -> (u32, u64) {
         let (layout, symbol) = (self.layout(), u64::from(self.options.symbol_bytes));
         let known = bytes.min(self.manifest.size.saturating_sub(1));

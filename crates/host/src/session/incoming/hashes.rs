@@ -1,7 +1,7 @@
-//! What a session that receives knows of the hashes of its object's parts, and which it asks for.
+//! The hashes of the object's parts that a session that receives knows, and those that it asks for.
 //!
-//! Pages are asked for from the top of the tree down to the spans that come next, all at once, and each is checked when the one above it is
-//! known. Pages that are not needed any more are forgotten, so that however large an object is, only some are kept.
+//! Pages are requested from the top of the tree down to the spans that come next, all at once, and each is checked once the page above it is known.
+//! Pages that are not needed any more are dropped, so that few are kept however large the object is.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,22 +10,22 @@ use anabranch_transport::{Duration, Time};
 
 use crate::hash_tree::{Page, Shape, TreeHash, page_hash};
 
-/// The first pause before a page is asked for again. Its loss must not hold symbols up, which come far ahead of their hashes.
+/// The first pause before a page is requested again. A lost page must not hold up symbols, which arrive far ahead of their hashes.
 const FIRST: Duration = Duration::from_ms(5);
-/// The longest.
+/// The longest pause.
 const LONGEST: Duration = Duration::from_ms(1000);
 
 /// A page that is needed.
 #[derive(Clone, Debug, Default)]
 struct Wanted {
-    /// When it is to be asked for.
+    /// When it is to be requested.
     due: Time,
     times: u32,
-    /// What has come of it before the page above it, and from which sender.
+    /// Its hashes and their sender, if they have arrived before the page above.
     unproven: Option<(usize, Vec<TreeHash>)>,
 }
 
-/// What came of a page.
+/// The result of an arriving page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
     /// More hashes of spans are known.
@@ -41,17 +41,17 @@ pub(super) struct Hashes {
     root: TreeHash,
     known: BTreeMap<Page, Vec<TreeHash>>,
     wanted: BTreeMap<Page, Wanted>,
-    /// When what is wanted was first wanted, or some of it last came.
+    /// When the first wanted page became wanted, or the last one arrived.
     waits_since: Time,
 }
 
 impl Hashes {
-    /// Of an object of that size and hash.
+    /// For an object of that size and hash.
     pub(super) fn new(size: u64, root: TreeHash) -> Self {
         Self { shape: Shape::new(size), root, known: BTreeMap::new(), wanted: BTreeMap::new(), waits_since: Time::ZERO }
     }
 
-    /// Since when nothing has come of what is wanted, if anything is.
+    /// Since when no wanted page has arrived, if any is wanted.
     pub(super) fn waits_since(&self) -> Option<Time> {
         (!self.wanted.is_empty()).then_some(self.waits_since)
     }
@@ -70,7 +70,7 @@ impl Hashes {
         self.known.get(&page)?.get(at).copied()
     }
 
-    /// These spans come next: their pages and those above are needed, and no others.
+    /// These spans come next: their pages and the pages above those are needed, and no others.
     pub(super) fn need(&mut self, now: Time, spans: Range<u64>) {
         let (mut first, mut last) = (spans.start, spans.end.min(self.shape.spans()).saturating_sub(1));
         let mut needed = Vec::new();
@@ -95,7 +95,7 @@ impl Hashes {
         }
     }
 
-    /// A page that is to be asked for now; after a pause it is again.
+    /// A page to request now; it is due again after a pause.
     pub(super) fn ask(&mut self, now: Time) -> Option<Page> {
         // From the top down.
         let (page, wanted) =
@@ -105,12 +105,12 @@ impl Hashes {
         Some(*page)
     }
 
-    /// When a page is to be asked for.
+    /// When the next page is to be requested.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.wanted.values().filter(|wanted| wanted.unproven.is_none()).map(|wanted| wanted.due).min()
     }
 
-    /// A page has come from a sender, asked for or not.
+    /// A page has arrived from a sender, requested or not.
     pub(super) fn on_page(&mut self, now: Time, sender: usize, page: Page, hashes: Vec<TreeHash>) -> News {
         let Some(wanted) = self.wanted.get_mut(&page).filter(|wanted| wanted.unproven.is_none()) else {
             return News::default();
@@ -121,7 +121,7 @@ impl Hashes {
         wanted.unproven = Some((sender, hashes));
         self.waits_since = now;
         let mut news = News::default();
-        // A page may prove those below it that have come before.
+        // A page may prove pages below it that arrived before.
         while let Some((page, right)) = self.next_provable() {
             let (sender, hashes) = self.wanted.get_mut(&page).and_then(|wanted| wanted.unproven.take()).expect("found");
             if right {
@@ -135,7 +135,7 @@ impl Hashes {
         news
     }
 
-    /// A page of which it can be told whether it is right.
+    /// A page that can be checked, and whether it is right.
     fn next_provable(&self) -> Option<(Page, bool)> {
         self.wanted.iter().find_map(|(&page, wanted)| {
             let (_, hashes) = wanted.unproven.as_ref()?;
@@ -163,7 +163,7 @@ mod tests {
         Time::ZERO + Duration::from_ms(ms)
     }
 
-    /// Asks for all that is due.
+    /// Requests all pages that are due.
     fn asked(hashes: &mut Hashes, now: Time) -> Vec<Page> {
         std::iter::from_fn(|| hashes.ask(now)).collect()
     }
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((asked(&mut hashes, at(5)).len(), hashes.poll_timeout()), (4, Some(at(15))));
         let page = |n: usize| tree.page(pages[n]).expect("there").to_vec();
         let forged = |n: usize| page(n).into_iter().map(|hash| hash.map(|byte| !byte)).collect::<Vec<_>>();
-        // It is seen when the page above is known.
+        // The forgery is detected once the page above is known.
         assert_eq!(hashes.on_page(at(0), 1, pages[3], forged(3)), News::default());
         assert_eq!(hashes.on_page(at(0), 2, pages[0], forged(0)).wrong, Some(2));
         assert_eq!(

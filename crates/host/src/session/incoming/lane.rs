@@ -1,4 +1,4 @@
-//! One sender of a session that receives: what it says is opened, and what it is told is sealed.
+//! One sender of a session that receives: opens what it sends, and seals what it is sent.
 
 use std::net::SocketAddr;
 
@@ -14,16 +14,16 @@ use crate::{SealError, Sealer, Unsealer};
 pub(crate) struct Lane {
     peer: SocketAddr,
     session: u32,
-    /// This end's, with which it asked or answered.
+    /// The salt with which this end asked or answered.
     salt: Salt,
     sealer: Sealer,
-    /// For what it says; of an object that was asked for, from its answer on.
+    /// Opens what it sends; for an object that was asked for, from its answer on.
     unsealer: Option<Unsealer>,
-    /// Of an offer: for what its sender says to this end alone, once it has this end's answer.
+    /// For an offer: opens what its sender sends to this end alone, once it has this end's answer.
     confirmed: Option<Unsealer>,
-    /// The sender is there now: nobody plays back what it said to somebody at some other time.
+    /// The sender is alive now: its datagrams are not a replay.
     is_proven: bool,
-    /// The request, what shows that its answer has arrived, or how the session ended.
+    /// The request, the confirmation that its answer has arrived, or how the session ended.
     repeat: Repeat,
     /// The close, until the sender has answered it.
     unanswered_close: Option<Control>,
@@ -31,7 +31,7 @@ pub(crate) struct Lane {
     due: Option<Control>,
     answer_due: bool,
     cookie: Option<Cookie>,
-    /// Why nothing is taken of it, and what it is told about that.
+    /// Why the sender is excluded, and the message that tells it so.
     refused: Option<(String, Control)>,
     ended: bool,
 }
@@ -83,37 +83,37 @@ impl Lane {
         self.salt
     }
 
-    /// The salt with which this end asked a server, if it did.
+    /// The salt with which this end asked a server, if it is the opener.
     pub(crate) fn opened_with(&self) -> Option<Salt> {
         self.confirmed.is_none().then_some(self.salt)
     }
 
-    /// Whether the sender is there now.
+    /// Whether the sender is alive now.
     pub(super) fn is_proven(&self) -> bool {
         self.is_proven
     }
 
-    /// Whether nothing will come of it.
+    /// Whether nothing more is expected from it.
     pub(super) fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether a server has answered; who offers has.
+    /// Whether a server has answered; a sender that offers has.
     pub(super) fn has_answered(&self) -> bool {
         self.unsealer.is_some()
     }
 
-    /// Whether no message is due but those that are repeated.
+    /// Whether no message is due except repeated ones.
     pub(super) fn is_silent(&self) -> bool {
         self.due.is_none() && !self.answer_due
     }
 
-    /// Whether a server has refused, or its object was: nothing that it sends is taken.
+    /// Whether a server has refused, or its object was refused: nothing that it sends is accepted.
     pub(super) fn has_refused(&self) -> bool {
         self.refused.is_some()
     }
 
-    /// Of a server that refused, its address and why.
+    /// The address of a server that refused, and why.
     pub(super) fn refusal(&self) -> Option<String> {
         self.refused.as_ref().map(|(why, _)| format!("{}: {why}", self.peer))
     }
@@ -122,7 +122,7 @@ impl Lane {
         self.unsealer.as_mut()
     }
 
-    /// A message of the sender, opened; of an offer, it may show that the sender is there now.
+    /// Opens a message of the sender; after an offer, it may show that the sender is alive now.
     pub(crate) fn open_control(&mut self, bytes: &mut [u8]) -> Option<Control> {
         if let Some(control) = self.confirmed.as_mut().and_then(|unsealer| unsealer.control(bytes).ok()) {
             self.is_proven = true;
@@ -131,7 +131,7 @@ impl Lane {
         self.unsealer.as_mut()?.control(bytes).ok()
     }
 
-    /// A page of hashes, opened.
+    /// Opens a page of hashes.
     pub(crate) fn open_hashes(&mut self, bytes: &mut [u8]) -> Option<HashesRepr> {
         if let Some(hashes) = self.confirmed.as_mut().and_then(|unsealer| unsealer.hashes(bytes).ok()) {
             return Some(hashes);
@@ -139,12 +139,12 @@ impl Lane {
         self.unsealer.as_mut()?.hashes(bytes).ok()
     }
 
-    /// Whether it can be asked for something now.
+    /// Whether it can be asked for hashes now.
     pub(super) fn can_be_asked(&self) -> bool {
         self.has_answered() && !self.ended && !self.has_refused()
     }
 
-    /// The server is asked from now on.
+    /// Starts asking the server.
     pub(super) fn start(&mut self, now: Time) {
         self.repeat.start(now);
     }
@@ -158,40 +158,39 @@ impl Lane {
     pub(crate) fn on_retry(&mut self, now: Time, salt: Salt, cookie: Cookie) {
         let is_asking = self.unsealer.is_none() && self.repeat.due().is_some();
         if self.salt == salt && is_asking {
-            // Anyone who sees the request can send one. The first is answered at once; of those that come after it the last one
-            // counts, when the request is due again: else a forged one would keep the genuine one out, or make this end
-            // send a large request for each small packet.
+            // Anyone who sees the request can send a retry. The first is answered at once; of later ones, the last one counts when the request is due
+            // again. Otherwise a forged retry would keep the genuine one out, or make this end send a large request for each small packet.
             if self.cookie.replace(cookie).is_none() {
                 self.repeat.start(now);
             }
         }
     }
 
-    /// The server has answered: from now on it is understood with these keys, and told what is sealed with `sealer`.
+    /// The server has answered: from now on `unsealer` opens what it sends, and `sealer` seals what it is sent.
     pub(super) fn on_answer(&mut self, now: Time, unsealer: Unsealer, sealer: Sealer) {
         (self.unsealer, self.sealer) = (Some(unsealer), sealer);
         self.is_proven = true;
-        // Until a symbol comes, the server is shown that its answer has arrived: before that it may not send more.
+        // Until a symbol arrives, the server is shown that its answer has arrived: before that it may not send more.
         self.repeat.start(now);
     }
 
-    /// The server has answered after the end: it is told of that.
+    /// The server has answered after the end: it is told how the session ended.
     pub(super) fn on_late_answer(&mut self, unsealer: Unsealer, sealer: Sealer, ending: &Ending) {
         (self.unsealer, self.sealer) = (Some(unsealer), sealer);
         self.tell_ending(ending);
     }
 
-    /// The server has refused, or its object was: it may be told that it need not go on.
+    /// The server has refused, or its object was refused: it may be told to stop.
     pub(super) fn on_refused(&mut self, why: &str) {
         self.refused = Some((why.to_owned(), Control::Cancel));
     }
 
-    /// It has sent what is not of the object.
+    /// It has sent wrong data.
     pub(super) fn on_wrong(&mut self, why: &str) {
         self.refused = Some((why.to_owned(), Control::Close { verified: false }));
     }
 
-    /// One of which nothing is taken is told so.
+    /// Tells an excluded sender that it is excluded.
     pub(super) fn tell_refused(&mut self) {
         let word = self.refused.as_ref().map(|(_, word)| *word);
         self.due = word.filter(|_| self.unsealer.is_some());
@@ -203,13 +202,13 @@ impl Lane {
         self.repeat.stop();
     }
 
-    /// Nothing will come of it.
+    /// Nothing more is expected from it.
     pub(super) fn end(&mut self) {
         self.ended = true;
         self.repeat.stop();
     }
 
-    /// The session has failed; the sender is told, if it does not know.
+    /// The session has failed; the sender is notified unless it knows.
     pub(super) fn fail(&mut self) {
         self.repeat.stop();
         if !self.has_refused() {
@@ -217,7 +216,7 @@ impl Lane {
         }
     }
 
-    /// The session has ended. The sender is told; whether the object was right again and again, until it says that it knows.
+    /// The session has ended, and the sender is notified. Whether the object was right is repeated until the sender acknowledges it.
     pub(super) fn close(&mut self, now: Time, ending: &Ending) {
         self.tell_ending(ending);
         self.unanswered_close =
@@ -228,17 +227,17 @@ impl Lane {
         }
     }
 
-    /// The sender is told how the session ended.
+    /// Tells the sender how the session ended.
     pub(super) fn tell_ending(&mut self, ending: &Ending) {
         self.due = match ending {
-            // It was right, and came from others.
+            // The object was right, and came from other servers.
             Ending::Verified(_) if self.has_refused() => return self.tell_refused(),
             Ending::Verified(verified) => Some(Control::Close { verified: *verified }),
             Ending::Cancelled | Ending::Refused(_) | Ending::Had => self.unsealer.is_some().then_some(Control::Cancel),
         };
     }
 
-    /// The sender is told that this end is still there.
+    /// Tells the sender that this end is still there.
     pub(super) fn tell_keep_alive(&mut self) {
         self.due = Some(Control::KeepAlive);
     }
@@ -253,17 +252,17 @@ impl Lane {
         std::mem::take(&mut self.answer_due)
     }
 
-    /// Whether the server has not answered for so long.
+    /// Whether the server has not answered for `limit`.
     pub(super) fn is_unanswered(&self, now: Time, limit: Duration) -> bool {
         self.repeat.lasts(now, limit)
     }
 
-    /// When a message is due again, or the server is to be given up.
+    /// When a message is due again, or the server is given up.
     pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
         self.repeat.due().into_iter().chain(self.repeat.ends(limit)).min().filter(|_| !self.ended)
     }
 
-    /// A message that is due once, appended to `out`. Whether there was one.
+    /// Appends a message that is due once to `out`. Returns whether there was one.
     pub(super) fn poll_message(&mut self, now: Time, out: &mut Vec<u8>) -> Result<bool, SealError> {
         if self.unanswered_close.is_some() && self.repeat.take(now) {
             self.due = self.unanswered_close;
@@ -272,7 +271,7 @@ impl Lane {
         self.control(control, out).map(|()| true)
     }
 
-    /// If it is due: the request, or once it is answered what shows that the answer has arrived. Whether it was.
+    /// If it is due, sends the request, or once it is answered a confirmation that the answer has arrived. Returns whether it was due.
     pub(super) fn poll_request(
         &mut self,
         now: Time,
@@ -291,17 +290,17 @@ impl Lane {
         Ok(true)
     }
 
-    /// The answer to the offer.
+    /// Seals the answer to the offer.
     pub(super) fn answer(&mut self, answer: &Answer, out: &mut Vec<u8>) -> Result<(), SealError> {
         self.sealer.answer(self.session, answer, out)
     }
 
-    /// A message.
+    /// Seals a message.
     pub(super) fn control(&mut self, control: Control, out: &mut Vec<u8>) -> Result<(), SealError> {
         self.sealer.control(self.session, control, out)
     }
 
-    /// Pulls.
+    /// Seals a packet of pulls.
     pub(super) fn pull(&mut self, packet: &PullRepr, out: &mut Vec<u8>) -> Result<(), SealError> {
         self.sealer.pull(self.session, packet, out)
     }

@@ -15,7 +15,7 @@ use crate::wire::{Object as Wanted, Request};
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Vec<Lane>,
-    /// What servers are asked for; `None` of an offer.
+    /// What servers are asked for; `None` for an offer.
     wanted: Option<Wanted>,
 }
 
@@ -37,28 +37,28 @@ impl Lanes {
         self.lanes.len()
     }
 
-    /// One of them, by lot: none of them can tell which, unless it sees the requests to the others.
+    /// One of them, chosen at random: none of them can predict which, unless it sees the requests to the others.
     pub(super) fn drawn(&self) -> usize {
         let drawn = self.lanes.iter().fold(0, |drawn, lane| drawn ^ lane.salt().0[0]);
         usize::from(drawn) % self.lanes.len()
     }
 
-    /// What servers are asked for; `None` of an offer.
+    /// What servers are asked for; `None` for an offer.
     pub(super) fn wanted(&self) -> Option<&Wanted> {
         self.wanted.as_ref()
     }
 
-    /// Where they are, and the numbers that they know the session by.
+    /// Their addresses, and their numbers of the session.
     pub(super) fn peers(&self) -> impl Iterator<Item = (SocketAddr, u32)> + '_ {
         self.lanes.iter().map(|lane| (lane.peer(), lane.session()))
     }
 
-    /// Whether no message is due but those that are repeated.
+    /// Whether no message is due except repeated ones.
     pub(super) fn are_silent(&self) -> bool {
         self.lanes.iter().all(Lane::is_silent)
     }
 
-    /// Nothing will come of one. Why nothing will come at all, if it was the last.
+    /// Nothing more is expected from one sender. Returns the reason for the failure if it was the last.
     pub(super) fn end(&mut self, index: usize) -> Option<Failure> {
         self.lanes[index].end();
         if !self.lanes.iter().all(Lane::is_ended) {
@@ -68,59 +68,59 @@ impl Lanes {
         Some(if refusals.is_empty() { Failure::Cancelled } else { Failure::Refused(refusals.join("; ")) })
     }
 
-    /// The session has failed; those who do not know are told.
+    /// The session has failed; notifies the senders that do not know.
     pub(super) fn fail(&mut self) {
         self.lanes.iter_mut().for_each(Lane::fail);
     }
 
-    /// The application has decided; all are told, by the answer to the offer perhaps.
+    /// The application has decided; notifies all senders, perhaps by the answer to the offer.
     pub(super) fn close(&mut self, now: Time, ending: &Ending, by_answer: bool) {
         for lane in &mut self.lanes {
             lane.stop();
             if by_answer {
                 lane.make_answer_due();
             } else {
-                // An answer may be due besides: it may have been complete before that has left.
+                // An answer may be due as well: the object may have been complete before the answer was sent.
                 lane.close(now, ending);
             }
         }
     }
 
-    /// One has answered the close. Whether all have that may wait for it.
+    /// One sender has answered the close. Returns whether all have from which an answer is awaited.
     pub(super) fn on_close_answered(&mut self, index: usize) -> bool {
         self.lanes[index].on_close_answered();
         self.lanes.iter().all(|lane| lane.is_ended() || !lane.has_answered())
     }
 
-    /// Whether none answers for so long.
+    /// Whether no sender has answered for `limit`.
     pub(super) fn are_lost(&self, now: Time, limit: Duration) -> bool {
         self.lanes.iter().all(|lane| lane.is_ended() || lane.is_unanswered(now, limit))
     }
 
-    /// Those that have not answered for so long are not asked any more.
+    /// Stops asking senders that have not answered for `limit`.
     pub(super) fn stop_asking(&mut self, now: Time, limit: Duration) {
         for lane in self.lanes.iter_mut().filter(|lane| lane.is_unanswered(now, limit)) {
             lane.stop();
         }
     }
 
-    /// Where those are that can be asked for something now.
+    /// Addresses of the senders that can be asked for something now.
     pub(super) fn that_can_be_asked(&self) -> Vec<SocketAddr> {
         self.lanes.iter().filter(|lane| lane.can_be_asked()).map(Lane::peer).collect()
     }
 
-    /// The next one after `last`, in turn, that can be asked for something now.
+    /// The next sender after `last`, in turn, that can be asked for something now.
     pub(super) fn next_to_ask(&self, last: usize) -> Option<usize> {
         let count = self.lanes.len();
         (1..=count).map(|n| (last + n) % count).find(|&index| self.lanes[index].can_be_asked())
     }
 
-    /// When a message is due again, or a server is to be given up.
+    /// When a message is due again, or a server is given up.
     pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
         self.lanes.iter().filter_map(|lane| lane.poll_timeout(limit)).min()
     }
 
-    /// If it is due: the request, or once it is answered what shows that the answer has arrived. Whether it was.
+    /// If it is due, sends the request, or once it is answered a confirmation that the answer has arrived. Returns whether it was due.
     pub(super) fn poll_request(
         &mut self,
         now: Time,

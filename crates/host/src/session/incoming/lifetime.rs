@@ -1,10 +1,10 @@
-//! Where a session that receives stands, and when it ends if nothing brings it further.
+//! The phase of a session that receives, and when the session ends without progress.
 
 use anabranch_transport::{Duration, Time};
 
 use crate::wire::{Answer, Held, Refusal};
 
-/// Where a session stands.
+/// Phase of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Servers are asked.
@@ -13,17 +13,17 @@ pub(super) enum Phase {
     Offered,
     /// Symbols are received.
     Receiving,
-    /// All bytes were handed over, and nothing shows yet that their sender is there now.
+    /// All bytes have been handed over, but nothing shows yet that their sender is there now.
     Confirming,
-    /// All bytes were handed over, and the application compares their hash.
+    /// All bytes have been handed over, and the application compares their hash.
     Checking,
-    /// The application has decided; whoever asks is told.
+    /// The application has decided; senders that ask are told.
     Closed(Ending),
-    /// It failed.
+    /// The session has failed.
     Failed,
 }
 
-/// What the application has decided, and senders are told at the end.
+/// The application's decision, which senders are told at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It has compared the hash: whether it is right.
@@ -36,14 +36,14 @@ pub(crate) enum Ending {
     Cancelled,
 }
 
-/// How long a session goes on, by itself.
+/// How long a session lasts by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
     /// While nothing shows that a sender is there.
     pub(super) give_up_after: Duration,
-    /// While nothing brings it further.
+    /// While there is no progress.
     pub(super) stall_after: Duration,
-    /// After the end, since somebody last asked how it ended.
+    /// After the end, since a sender last asked how the session ended.
     pub(super) linger: Duration,
 }
 
@@ -52,22 +52,22 @@ pub(super) struct Timeouts {
 pub(super) struct Lifetime {
     phase: Phase,
     timeouts: Timeouts,
-    /// When it last came a step further.
+    /// When it last made progress.
     progress: Time,
-    /// When the offer last came; `None` if the object was asked for.
+    /// When the offer last arrived; `None` if the object was asked for.
     offered_at: Option<Time>,
-    /// After the end: when it is forgotten, and no later than when, however often somebody asks.
+    /// After the end: when the session is forgotten, and the latest time for that however often senders ask.
     forget_at: Option<Time>,
     forget_by: Time,
 }
 
 impl Lifetime {
-    /// Of an object that is offered.
+    /// For an object that is offered.
     pub(super) fn offered(now: Time, timeouts: Timeouts) -> Self {
         Self { offered_at: Some(now), ..Self::new(now, Phase::Offered, timeouts) }
     }
 
-    /// Of an object that is asked for.
+    /// For an object that is asked for.
     pub(super) fn asking(now: Time, timeouts: Timeouts) -> Self {
         Self::new(now, Phase::Asking, timeouts)
     }
@@ -85,7 +85,7 @@ impl Lifetime {
         matches!(self.phase, Phase::Closed(_))
     }
 
-    /// What an offer is answered.
+    /// The answer to an offer.
     pub(super) fn answer(&self, largest_packet: u16) -> Answer {
         match &self.phase {
             Phase::Closed(Ending::Refused(refusal)) => Answer::Refuse(refusal.clone()),
@@ -94,7 +94,7 @@ impl Lifetime {
         }
     }
 
-    /// How long it goes on while nothing shows that a sender is there.
+    /// How long the session lasts while nothing shows that a sender is there.
     pub(super) fn give_up_after(&self) -> Duration {
         self.timeouts.give_up_after
     }
@@ -104,45 +104,45 @@ impl Lifetime {
         (self.phase, self.progress) = (phase, now);
     }
 
-    /// It has come a step further.
+    /// The session has made progress.
     pub(super) fn on_progress(&mut self, now: Time) {
         self.progress = now;
     }
 
-    /// The offer has come again.
+    /// The offer has arrived again.
     pub(super) fn on_repeated_offer(&mut self, now: Time) {
         self.offered_at = self.offered_at.map(|_| now);
     }
 
-    /// The application has decided. All that is left to do is to repeat how it ended, for as long as that may be lost and asked for again.
+    /// The application has decided. From now on the session only repeats how it ended, for as long as that may be lost and asked for again.
     pub(super) fn close(&mut self, now: Time, ending: Ending) {
         self.phase = Phase::Closed(ending);
         self.forget_at = Some(now + self.timeouts.linger);
         self.forget_by = now + self.timeouts.linger + self.timeouts.give_up_after;
     }
 
-    /// Somebody asks how it ended. Who asks for ever does not keep the session for ever.
+    /// A sender asks how the session ended. A sender that asks forever does not keep the session forever.
     pub(super) fn on_question(&mut self, now: Time) {
         self.forget_at = Some((now + self.timeouts.linger).min(self.forget_by));
     }
 
-    /// It failed.
+    /// The session has failed.
     pub(super) fn fail(&mut self, now: Time) {
         self.phase = Phase::Failed;
         self.forget(now);
     }
 
-    /// Nobody will ask how it ended.
+    /// No sender will ask how the session ended.
     pub(super) fn forget(&mut self, now: Time) {
         self.forget_at = Some(now);
     }
 
-    /// Whether nobody may ask any more.
+    /// Whether the session is forgotten.
     pub(super) fn is_forgotten(&self, now: Time) -> bool {
         self.forget_at.is_some_and(|at| at <= now)
     }
 
-    /// Whether it is to fail, since nothing has brought it further.
+    /// Whether the session is to fail for lack of progress.
     pub(super) fn is_stalled(&self, now: Time) -> bool {
         self.deadline().is_some_and(|at| at <= now)
     }
@@ -152,7 +152,7 @@ impl Lifetime {
         self.forget_at.into_iter().chain(self.deadline()).min()
     }
 
-    /// When it ends if nothing brings it further.
+    /// When the session ends without progress.
     fn deadline(&self) -> Option<Time> {
         let Timeouts { give_up_after, stall_after, .. } = self.timeouts;
         let stalled = self.progress + stall_after;

@@ -1,4 +1,4 @@
-//! A session that receives: an object that was offered, or one that was asked of several servers.
+//! A session that receives an object that was offered, or one that several servers were asked for.
 
 mod backlog;
 mod checker;
@@ -34,12 +34,12 @@ use multicast::Multicast;
 use pulls::Pulls;
 use transport::Transport;
 
-/// What a session that receives is held to.
+/// Limits and requirements for sessions that receive.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) largest_packet: u16,
     pub(crate) limits: Limits,
-    /// Keys of which one must have signed what comes, if there are any.
+    /// Keys of which one must have signed the object, if there are any.
     pub(crate) signers: Vec<PublicKey>,
     pub(crate) give_up_after: Duration,
     pub(crate) stall_after: Duration,
@@ -52,13 +52,13 @@ pub(crate) struct Incoming {
     lanes: Lanes,
     found: Option<Found>,
     transport: Transport,
-    /// While blocks are received.
+    /// Present while blocks are received.
     checker: Option<Checker>,
-    /// Servers that have refused before another one has told what the object is: the application learns of them then.
+    /// Servers that refused before another one described the object: the application is informed then.
     refused_early: Vec<News>,
-    /// All blocks have come.
+    /// All blocks have arrived.
     has_all: bool,
-    /// Of several senders, the last one that a block was fetched from again, and the last one that hashes were asked of.
+    /// With several senders: the last one from which a block was fetched again, and the last one that was asked for hashes.
     fetched_again_from: usize,
     asked_for_hashes: usize,
     largest_packet: u16,
@@ -68,14 +68,14 @@ pub(crate) struct Incoming {
     pulls: Pulls,
     backlog: Backlog,
     sent_bytes: u64,
-    /// Of the offer and of symbols.
+    /// Bytes of the offer and of symbols.
     received_bytes: u64,
-    /// When the last symbol came.
+    /// When the last symbol arrived.
     last_symbol: Time,
 }
 
 impl Incoming {
-    /// An offer of so many bytes has come.
+    /// An offer of `bytes` bytes has arrived.
     #[allow(clippy::too_many_arguments, reason = "what an offer says")]
     pub(crate) fn offered(
         now: Time,
@@ -134,32 +134,32 @@ impl Incoming {
         self.lanes.peers()
     }
 
-    /// Who has offered the object, if nobody was asked for it.
+    /// The sender that offered the object; `None` if servers were asked for it.
     pub(crate) fn offered_by(&self) -> Option<SocketAddr> {
         self.lanes.wanted().is_none().then(|| self.lanes[0].peer())
     }
 
-    /// Whether symbols come by a group.
+    /// Whether symbols arrive by a group.
     pub(crate) fn is_grouped(&self) -> bool {
         self.multicast.is_grouped()
     }
 
-    /// Whether they did, and what comes by the group is for others.
+    /// Whether this receiver was detached from its group, whose packets are now for others.
     pub(crate) fn is_detached(&self) -> bool {
         self.multicast.is_detached()
     }
 
-    /// Whether it only remembers how it ended.
+    /// Whether the session only remembers how it ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.lifetime.is_closed()
     }
 
-    /// Whether the sender that has offered it is there now.
+    /// Whether the sender that offered the object has shown that it is there now.
     pub(crate) fn is_proven(&self) -> bool {
         self.lanes[0].is_proven()
     }
 
-    /// A block has been taken by the application. Whether there may be something to send that there was no room for.
+    /// The application has taken a block. Returns whether that made room for something to be sent.
     pub(crate) fn on_taken(&mut self, bytes: usize) -> bool {
         self.backlog.on_taken(bytes)
     }
@@ -192,7 +192,7 @@ impl Incoming {
         self.lanes.are_silent() && self.lifetime.is_forgotten(now)
     }
 
-    /// The application takes the object, of which it has the first `bytes`. From where they come on.
+    /// The application accepts the object, of which it has the first `bytes` bytes. Returns the offset from which bytes will arrive.
     pub(crate) fn accept(&mut self, now: Time, bytes: u64) -> u64 {
         let (Some(found), Phase::Offered) = (&self.found, self.lifetime.phase()) else { return 0 };
         let (first, offset) = found.first_block(bytes);
@@ -212,7 +212,7 @@ impl Incoming {
         if self.is_closed() {
             return;
         }
-        // An offer is answered; later, and to servers, it is a message.
+        // An offer is answered; later, and for servers, the decision is a message.
         let by_answer = self.lanes.wanted().is_none() && *self.lifetime.phase() == Phase::Offered;
         self.transport.stop();
         self.checker = None;
@@ -222,7 +222,7 @@ impl Incoming {
         self.lifetime.close(now, ending);
     }
 
-    /// A sender goes on after the end: the close was lost.
+    /// A sender continues after the end: the close was lost.
     fn on_question(&mut self, now: Time, lane: usize) {
         if let Phase::Closed(ending) = self.lifetime.phase() {
             self.lanes[lane].tell_ending(ending);
@@ -230,7 +230,7 @@ impl Incoming {
         }
     }
 
-    /// The offer has come again: the answer was lost.
+    /// The offer has arrived again: the answer was lost.
     pub(crate) fn on_repeated_offer(&mut self, now: Time) {
         self.lifetime.on_repeated_offer(now);
         if self.lanes.wanted().is_none() && *self.lifetime.phase() != Phase::Offered {
@@ -238,8 +238,7 @@ impl Incoming {
         }
     }
 
-    /// The server has answered, for the first time perhaps: from now on it is understood with these keys.
-    /// What this end says is sealed with `sealer`.
+    /// The server has answered, perhaps for the first time: from now on `unsealer` opens what it sends, and `sealer` seals what it is sent.
     pub(crate) fn on_answer(&mut self, now: Time, index: usize, answer: Answer, unsealer: Unsealer, sealer: Sealer) {
         let wanted = self.lanes.wanted().filter(|_| !self.lanes[index].has_answered());
         let Some(wanted) = wanted.cloned() else { return };
@@ -248,7 +247,7 @@ impl Incoming {
                 let has_it = matches!(&answer, Answer::AcceptRequest { manifest, .. }
                     if self.manifest().is_some_and(|own| own.hash == manifest.hash));
                 if !has_it {
-                    // What was right came from others.
+                    // The right object came from other servers.
                     self.lanes[index].on_refused("another object");
                 }
                 return self.lanes[index].on_late_answer(unsealer, sealer, ending);
@@ -260,7 +259,7 @@ impl Incoming {
         match answer {
             Answer::AcceptRequest { manifest, parameters } => {
                 if let Err(refusal) = trust::check(&manifest, &self.signers) {
-                    // As if it had refused: others may have it signed.
+                    // Handled as a refusal: other servers may have the object signed.
                     self.refuse_lane(now, index, refusal.text());
                     return self.lanes[index].tell_refused();
                 }
@@ -290,14 +289,14 @@ impl Incoming {
         }
     }
 
-    /// A server has refused, or its object was.
+    /// A server has refused, or its object was refused.
     fn refuse_lane(&mut self, now: Time, index: usize, why: &str) {
         self.lanes[index].on_refused(why);
         self.tell_excluded(index, why);
         self.end_lane(now, index);
     }
 
-    /// The application learns that nothing is taken of one of several servers any more.
+    /// Informs the application that one of several servers is excluded.
     fn tell_excluded(&mut self, index: usize, why: &str) {
         if self.lanes.len() == 1 {
             return;
@@ -307,7 +306,7 @@ impl Incoming {
         if self.found.is_some() { self.backlog.push(news) } else { self.refused_early.push(news) }
     }
 
-    /// Nothing will come of a lane.
+    /// Nothing more is expected from a lane.
     fn end_lane(&mut self, now: Time, index: usize) {
         if let Some(failure) = self.lanes.end(index) {
             self.fail(now, failure);
@@ -323,7 +322,7 @@ impl Incoming {
         self.backlog.push(News::Failed(failure));
     }
 
-    /// A symbol has come.
+    /// A symbol has arrived.
     pub(crate) fn on_symbol(
         &mut self,
         now: Time,
@@ -333,7 +332,7 @@ impl Incoming {
         arrival: Received,
     ) {
         if self.lanes[lane].has_refused() {
-            // It does not know yet that nothing of it is taken.
+            // The server does not know yet that it is excluded.
             return self.lanes[lane].tell_refused();
         }
         self.on_question(now, lane);
@@ -362,10 +361,10 @@ impl Incoming {
         self.drain(now);
     }
 
-    /// A message has come.
+    /// A message has arrived.
     pub(crate) fn on_control(&mut self, now: Time, index: usize, control: Control) {
         if self.lanes[index].has_refused() {
-            // It answers what it was told, or does not know yet.
+            // The server answers the exclusion, or does not know of it yet.
             return match control {
                 Control::Close { .. } | Control::Cancel => {}
                 _ => self.lanes[index].tell_refused(),
@@ -385,10 +384,10 @@ impl Incoming {
                     self.backlog.push(News::Detached);
                 }
             }
-            // It wants to know how it ended.
+            // The sender asks how the session ended.
             Control::KeepAlive if *self.lifetime.phase() == Phase::Checking => self.lanes[index].tell_keep_alive(),
             Control::KeepAlive => self.on_question(now, index),
-            // It answers the close.
+            // The sender answers the close.
             Control::Close { .. } if self.is_closed() => {
                 if self.lanes.on_close_answered(index) {
                     self.lifetime.forget(now);
@@ -398,13 +397,13 @@ impl Incoming {
         }
     }
 
-    /// All bytes were handed over.
+    /// All bytes have been handed over.
     fn complete(&mut self, now: Time) {
         self.lifetime.enter(now, Phase::Checking);
         self.backlog.push(News::Complete);
     }
 
-    /// What the receiver has to tell.
+    /// Handles the events of the transport's receiver.
     fn drain(&mut self, now: Time) {
         let mut failed = None;
         while let Some(event) = self.transport.receiver().and_then(Endpoint::poll_event) {
@@ -417,7 +416,7 @@ impl Incoming {
         }
         let is_checked = self.checker.as_ref().is_some_and(Checker::is_empty);
         if self.has_all && is_checked && *self.lifetime.phase() == Phase::Receiving {
-            // An object that was recorded and is played back completes; nobody is there to confirm it.
+            // A replay of a recorded object completes as well, but no sender is there to confirm it.
             self.lifetime.enter(now, Phase::Confirming);
         }
         let confirmed = self.lanes.wanted().is_some() || self.is_proven();
@@ -454,7 +453,7 @@ impl Incoming {
         self.lanes.stop_asking(now, limit);
     }
 
-    /// More has come that is newer, of openers of whom as little is known.
+    /// Gives the session up in favour of newer ones, whose openers have not shown either that they are there.
     pub(crate) fn give_up(&mut self, now: Time) {
         self.fail(now, Failure::TimedOut);
     }
@@ -473,11 +472,11 @@ impl Incoming {
         times.into_iter().flatten().min()
     }
 
-    /// The next datagram, appended to `out`, and where it goes.
+    /// Appends the next datagram to `out`. Returns its destination.
     ///
     /// # Errors
     ///
-    /// [`SealError`]: the session has gone on for too long.
+    /// [`SealError`]: the session has lasted too long.
     pub(crate) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
         let before = out.len();
         let to = self.poll_datagram(now, out)?;
@@ -506,7 +505,7 @@ impl Incoming {
         Ok(Some(lane.peer()))
     }
 
-    /// A message for one sender, if one is due.
+    /// Appends a message for one sender, if one is due.
     fn poll_message(&mut self, now: Time, index: usize, out: &mut Vec<u8>) -> Result<bool, SealError> {
         let lane = &mut self.lanes[index];
         if lane.take_answer() {

@@ -1,22 +1,22 @@
-//! Whether what is sent to a session's group gets to this host.
+//! Whether packets to a session's group reach this host.
 
 use anabranch_transport::{Duration, Time};
 
 use crate::session::repeat::Repeat;
 
-/// How long a receiver of a group waits for its first symbol before it asks for copies of its own: some round trips of a data
-/// centre, and less than anybody notices.
+/// How long a receiver of a group waits for its first symbol before it asks for copies of its own: some round trips of a data centre, and less than a
+/// person notices.
 const FIRST_SYMBOL_WITHIN: Duration = Duration::from_ms(10);
 
-/// More symbols than this that come to one receiver alone are not only to learn whether it is there: it is sent copies.
+/// Up to this many symbols sent to one receiver alone may be probes. More mean that it is sent copies.
 const PROBES: u32 = 16;
 
-/// Whether symbols come by a group.
+/// Whether symbols arrive by a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Membership {
     None,
     Member,
-    /// They did, and what comes by the group is for others.
+    /// This receiver was detached from its group, whose packets are now for others.
     Detached,
 }
 
@@ -24,13 +24,13 @@ enum Membership {
 #[derive(Debug)]
 pub(super) struct Multicast {
     membership: Membership,
-    /// The answer to the offer has left, and with it the time began in which something has to come by the group.
+    /// The answer to the offer has been sent, which starts the time within which something must arrive by the group.
     answered: bool,
-    /// Symbols that came to this receiver alone.
+    /// Symbols that were sent to this receiver alone.
     copies: u32,
-    /// Symbols come, by the group or as copies.
+    /// Symbols arrive, by the group or as copies.
     reached: bool,
-    /// Until something has come: when to say that nothing does.
+    /// When to report that nothing arrives by the group; stopped once something has arrived.
     silence: Repeat,
 }
 
@@ -40,28 +40,28 @@ impl Multicast {
         Self { membership, answered: false, copies: 0, reached: false, silence: Repeat::default() }
     }
 
-    /// Whether symbols come by a group.
+    /// Whether symbols arrive by a group.
     pub(super) fn is_grouped(&self) -> bool {
         self.membership == Membership::Member
     }
 
-    /// Whether they did, and what comes by the group is for others.
+    /// Whether this receiver was detached from its group, whose packets are now for others.
     pub(super) fn is_detached(&self) -> bool {
         self.membership == Membership::Detached
     }
 
-    /// The sender is told that the object is taken, for the first time perhaps.
+    /// The sender is told that the object is accepted, perhaps for the first time.
     pub(super) fn on_accepted(&mut self, now: Time) {
-        // From now on, and not from when the application accepted: it may have taken its time since the offer came. By then symbols may have
-        // come, and more may wait for other receivers.
+        // The time starts now, not when the application accepted, which may have been long after the offer arrived. By now symbols may have arrived,
+        // and more may wait for other receivers.
         if self.is_grouped() && !std::mem::replace(&mut self.answered, true) && !self.reached {
             self.silence.start(now + FIRST_SYMBOL_WITHIN);
         }
     }
 
-    /// A symbol has come.
+    /// A symbol has arrived.
     pub(super) fn on_symbol(&mut self, by_group: bool) {
-        // Single ones are sent to it alone to learn whether it is there.
+        // Single symbols are sent to this receiver alone as probes.
         self.copies += u32::from(!by_group);
         if by_group || self.copies > PROBES {
             self.reached = true;
@@ -69,23 +69,23 @@ impl Multicast {
         }
     }
 
-    /// What is sent to the group is not for this session any more. Whether it was.
+    /// The group's packets are no longer for this session. Returns whether they were before.
     pub(super) fn on_detached(&mut self) -> bool {
         self.silence.stop();
         std::mem::replace(&mut self.membership, Membership::Detached) == Membership::Member
     }
 
-    /// It does not matter any more.
+    /// The group does not matter any more.
     pub(super) fn stop(&mut self) {
         self.silence.stop();
     }
 
-    /// Whether the sender is to be told now that nothing comes by the group.
+    /// Whether to tell the sender now that nothing arrives by the group.
     pub(super) fn take_silence(&mut self, now: Time) -> bool {
         self.silence.take(now)
     }
 
-    /// When it is.
+    /// When to tell the sender so.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.silence.due()
     }

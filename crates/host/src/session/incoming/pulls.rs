@@ -1,4 +1,4 @@
-//! The pulls of a session that receives: collected of many symbols, and sent as few packets.
+//! The pulls of a session that receives: those of many symbols are collected and sent in few packets.
 
 use anabranch_transport::scdp::{Header, Pull, Receiver};
 use anabranch_transport::{Endpoint, Time};
@@ -6,7 +6,7 @@ use anabranch_transport::{Endpoint, Time};
 use crate::session::pull_pace::PullPace;
 use crate::wire::{MAX_PULLS, PullRepr};
 
-/// Pulls that are collected before they leave: as many as symbols may arrive in one batch of datagrams.
+/// Pulls that are collected before they are sent: as many as symbols may arrive in one batch of datagrams.
 const BATCH: usize = 512;
 
 /// Pulls that are to be sent.
@@ -14,12 +14,12 @@ const BATCH: usize = 512;
 pub(super) struct Pulls {
     by_lane: Vec<Vec<Pull>>,
     pace: PullPace,
-    /// There may be pulls that leave later.
+    /// Further pulls may leave at this time.
     paced_until: Option<Time>,
 }
 
 impl Pulls {
-    /// To so many senders.
+    /// For `lanes` senders.
     pub(super) fn new(lanes: usize) -> Self {
         Self { by_lane: vec![Vec::new(); lanes], pace: PullPace::default(), paced_until: None }
     }
@@ -33,12 +33,12 @@ impl Pulls {
         self.by_lane.iter_mut().for_each(Vec::clear);
     }
 
-    /// A symbol has come, whole or trimmed.
+    /// A symbol has arrived, whole or trimmed.
     pub(super) fn on_symbol(&mut self, now: Time, trimmed: bool) {
         self.pace.on_symbol(now, trimmed);
     }
 
-    /// Collects what is to be pulled now.
+    /// Collects the pulls that may leave now.
     pub(super) fn collect(&mut self, now: Time, receiver: &mut Receiver) {
         for _ in 0..BATCH {
             let transmit = receiver.poll_transmit(now).or_else(|| {
@@ -52,7 +52,7 @@ impl Pulls {
         }
     }
 
-    /// Of each block the last pull says what those before it do.
+    /// The last pull for a block subsumes the earlier ones.
     fn push(&mut self, lane: usize, pull: Pull) {
         let pulls = &mut self.by_lane[lane];
         let alike = |other: &&mut Pull| {
@@ -64,7 +64,7 @@ impl Pulls {
         }
     }
 
-    /// The next packet, and the lane that it is for.
+    /// The next packet, and its lane.
     pub(super) fn next_packet(&mut self) -> Option<(usize, PullRepr)> {
         let lane = self.by_lane.iter().position(|pulls| !pulls.is_empty())?;
         let pulls = &mut self.by_lane[lane];
@@ -78,7 +78,7 @@ impl Pulls {
         self.paced_until = self.paced_until.filter(|until| *until > now);
     }
 
-    /// When more may leave.
+    /// When further pulls may leave.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.paced_until
     }

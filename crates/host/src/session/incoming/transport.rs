@@ -1,4 +1,4 @@
-//! The receiver of the transport that a session has from when the application takes the object until it is closed.
+//! The transport's receiver, which a session has from when the application accepts the object until the session is closed.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use anabranch_raptorq::PlanCache;
 use anabranch_transport::scdp::{Header, Mode, Options, RaptorQDecoder, Receiver, ScdpConfig};
 use anabranch_transport::{Arrival, Endpoint, Peer, Stats, Time};
 
-/// A receiver, and the counters that it leaves.
+/// A receiver, and its final counters.
 #[derive(Debug)]
 pub(super) struct Transport {
     config: Arc<ScdpConfig>,
     receiver: Option<Receiver>,
-    /// Of a group: the first block that is needed here, and the last one before it that others were seen to be sent.
+    /// In a group: the first block that this receiver needs, and the last block before it that was sent to others.
     first: u32,
     others_at: u32,
-    /// The counters at the end.
+    /// The final counters.
     last_stats: Stats,
 }
 
@@ -28,7 +28,7 @@ impl Transport {
         self.config.initial_window_many_to_one
     }
 
-    /// Symbols may come, from this block on.
+    /// Symbols may arrive, from block `first` on.
     pub(super) fn start(&mut self, now: Time, options: Options, first: u32) {
         let mut decoder = RaptorQDecoder::new(usize::from(options.symbol_bytes), PlanCache::global().clone());
         if options.lanes > 1 {
@@ -41,8 +41,8 @@ impl Transport {
         self.first = if options.mode == Mode::OneToMany { first } else { 0 };
     }
 
-    /// A symbol of a block has come. Whether it is a step on the way to the first one that is needed here: others of the group have less, and are sent
-    /// what they lack first.
+    /// A symbol of a block has arrived. Returns whether it is progress towards the first block needed here: other receivers of the group have less,
+    /// and are sent first what they lack.
     pub(super) fn is_step_of_others(&mut self, block: u32) -> bool {
         let is_step = (self.others_at + 1..self.first).contains(&block);
         if is_step {
@@ -57,12 +57,12 @@ impl Transport {
         self.receiver = None;
     }
 
-    /// While something is received.
+    /// Present while the object is received.
     pub(super) fn receiver(&mut self) -> Option<&mut Receiver> {
         self.receiver.as_mut()
     }
 
-    /// A sender goes on without this receiver.
+    /// A sender has given up this receiver.
     pub(super) fn on_given_up(&mut self, now: Time, lane: usize) {
         if let Some(receiver) = &mut self.receiver {
             let (header, from) = (Header::GivenUp, lane as Peer);

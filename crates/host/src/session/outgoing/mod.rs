@@ -1,7 +1,7 @@
-//! A session that sends: to one receiver or to many, offered or asked for.
+//! A session that sends to one receiver or to many, offered by this host or requested.
 //!
-//! Symbols are sealed once, whoever gets them. What a receiver says is authenticated with a key of its own, so that none can
-//! speak for another.
+//! A symbol is sealed once, whoever receives it. Messages of a receiver are authenticated with a key of its own, so that no receiver can impersonate
+//! another.
 
 mod origin;
 mod pages;
@@ -32,13 +32,13 @@ use remote::Phase;
 pub(crate) use remote::Remote;
 use remotes::Remotes;
 
-/// Bytes of a message such as the one that a session is cancelled.
+/// Bytes of a final message such as the cancellation of a session.
 const FINAL_MESSAGE: usize = 64;
 
-/// What a receiver says that has everything.
+/// The pull of a receiver that has everything.
 const DONE: Pull = Pull { block: 0, upto: 0, base: 0, fin: true, retry: false, done: true };
 
-/// What a session that sends begins with.
+/// The initial state of a session that sends.
 pub(crate) struct Beginning {
     pub(crate) session: u32,
     pub(crate) origin: Origin,
@@ -64,12 +64,12 @@ pub(crate) struct Outgoing {
     remotes: Remotes,
     pages: Pages,
     pace: Option<Pace>,
-    /// It has asked for the next packet too early: when it may.
+    /// The sender has asked for the next packet too early: when it may leave.
     paced_until: Option<Time>,
     turn_of_group: bool,
     progress: Progress,
     drops_stragglers: bool,
-    /// Of a group whose stragglers go on by themselves.
+    /// For a group whose stragglers are detached.
     lag: Option<Lag>,
     /// The symbol that was sealed last.
     symbol: Vec<u8>,
@@ -126,7 +126,7 @@ impl Outgoing {
         self.remotes.iter().map(Remote::peer)
     }
 
-    /// Whether the receiver has not yet shown that its address is its own.
+    /// Whether the receiver's address is not validated yet.
     pub(crate) fn is_unvalidated(&self) -> bool {
         self.origin.is_unvalidated()
     }
@@ -135,7 +135,7 @@ impl Outgoing {
         self.session
     }
 
-    /// Bytes that all have who still need some.
+    /// How many bytes all receivers have that are not done yet.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.bytes_before(self.sender.base())
     }
@@ -162,26 +162,26 @@ impl Outgoing {
         self.sent_bytes
     }
 
-    /// The salt with which this end opened the session, if it did.
+    /// The salt with which this end opened the session, if it is the opener.
     pub(crate) fn opened_with(&self) -> Option<Salt> {
         self.origin.opened_with()
     }
 
-    /// The receiver's answer has come, for the first time perhaps: from now on it is understood with these keys.
-    /// What it alone is told is sealed with `sealer`.
+    /// The receiver's answer has arrived, perhaps for the first time: from now on `unsealer` opens what it sends, and `sealer` seals what it alone is
+    /// sent.
     pub(crate) fn on_answer(&mut self, now: Time, index: usize, answer: Answer, unsealer: Unsealer, sealer: Sealer) {
         if self.remotes.get(index).phase() != Phase::Opening {
             return;
         }
         let is_repeated = self.remotes.change(index).on_answer(unsealer, sealer);
         match answer {
-            // It is shown that its sender is there now, and not one whose datagrams somebody has recorded. If this is lost, it learns that when
-            // it is asked how it ended.
+            // Shows the receiver that its sender is alive now, and not a replay of recorded datagrams. If this is lost, the receiver learns it when
+            // it is asked how the session ended.
             Answer::AcceptOffer { held: Held::None, .. } => {
                 self.remotes.change(index).tell(Control::KeepAlive);
                 if is_repeated {
-                    // The first window has gone by without it. The others of its group wait for its pulls; and it would think that nothing
-                    // gets to it by the group.
+                    // It has missed the first window. The others of its group wait for its pulls, and it would conclude that the group's
+                    // packets do not reach it.
                     self.sender.probe_receiver(index as Peer);
                 }
             }
@@ -193,7 +193,7 @@ impl Outgoing {
                 self.remotes.set_outcome(index, Outcome::Refused(refusal));
                 self.sender.drop_receiver(now, index as Peer);
             }
-            // It was not asked for anything.
+            // The receiver was not asked for anything.
             Answer::AcceptRequest { .. } => {
                 self.remotes.set_outcome(
                     index,
@@ -205,19 +205,19 @@ impl Outgoing {
         self.drain(now);
     }
 
-    /// The receiver's request has come again: the answer to it was lost.
+    /// The receiver's request has arrived again: the answer to it was lost.
     pub(crate) fn on_repeated_request(&mut self, bytes: usize) {
         self.origin.on_repeated_request(bytes);
         self.remotes.change(0).make_answer_due();
     }
 
-    /// Something authentic has come from a receiver.
+    /// An authentic datagram has arrived from a receiver.
     fn on_authentic(&mut self, index: usize) {
         self.origin.on_authentic();
         self.remotes.get_mut(index).on_authentic();
     }
 
-    /// Pulls of a receiver have come.
+    /// Pulls of a receiver have arrived.
     pub(crate) fn on_pulls(&mut self, now: Time, index: usize, pulls: impl IntoIterator<Item = Pull>) {
         self.on_authentic(index);
         for pull in pulls {
@@ -234,13 +234,13 @@ impl Outgoing {
         self.drain(now);
     }
 
-    /// A message of a receiver has come.
+    /// A message of a receiver has arrived.
     pub(crate) fn on_control(&mut self, now: Time, index: usize, control: Control) {
         self.on_authentic(index);
         self.remotes.mark_changed();
         match control {
             Control::Close { verified } => {
-                // The receiver can forget the session when it knows that its word has arrived.
+                // The receiver can forget the session once it knows that its message has arrived.
                 self.remotes.change(index).tell(control);
                 let wrong = Outcome::Failed(Failure::Hash);
                 self.remotes.set_outcome(index, if verified { Outcome::Verified } else { wrong });
@@ -253,7 +253,7 @@ impl Outgoing {
             }
             Control::NoMulticast => {
                 self.remotes.change(index).on_no_multicast();
-                // Without a symbol it cannot ask for any.
+                // Without a symbol the receiver cannot ask for any.
                 self.sender.probe_receiver(index as Peer);
             }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
@@ -262,7 +262,7 @@ impl Outgoing {
         }
     }
 
-    /// What the sender has to tell.
+    /// Handles the events of the transport's sender.
     fn drain(&mut self, now: Time) {
         while let Some(event) = self.sender.poll_event() {
             self.remotes.mark_changed();
@@ -280,12 +280,12 @@ impl Outgoing {
         self.progress.on_step(now, (self.sender.base(), self.remotes.complete()));
     }
 
-    /// When it ends, or the slowest receiver is given up, if nothing brings it further.
+    /// When the session ends, or the slowest receiver is given up, if there is no progress.
     fn deadline(&self) -> Option<Time> {
         (!self.remotes.are_over()).then(|| self.progress.deadline(self.is_unvalidated()))
     }
 
-    /// Nothing has come further, although receivers show signs of life: the one that holds back the others is given up, or all.
+    /// There is no progress, although receivers show signs of life: gives up the receiver that holds the others back, or all of them.
     fn on_stall(&mut self, now: Time) {
         self.progress.restart(now);
         match self.sender.straggler() {
@@ -298,19 +298,19 @@ impl Outgoing {
         }
     }
 
-    /// A receiver is given up.
+    /// Gives up a receiver.
     fn end(&mut self, now: Time, index: usize, failure: Failure) {
         self.remotes.set_outcome(index, Outcome::Failed(failure));
         self.sender.drop_receiver(now, index as Peer);
         self.drain(now);
     }
 
-    /// Ends the session. The receivers are told.
+    /// Ends the session and notifies the receivers.
     pub(crate) fn cancel(&mut self, failure: &Failure) {
         self.remotes.cancel(failure);
     }
 
-    /// What became of receivers, since the last call.
+    /// Outcomes of receivers since the last call.
     pub(crate) fn take_outcomes(&mut self) -> Vec<(usize, Outcome)> {
         self.remotes.take_outcomes()
     }
@@ -322,7 +322,7 @@ impl Outgoing {
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         self.paced_until = self.paced_until.filter(|until| *until > now);
-        // Whatever is repeated may be due.
+        // Repeated messages may be due.
         self.remotes.mark_changed();
         self.sender.handle_timeout(now);
         self.drain(now);
@@ -343,7 +343,7 @@ impl Outgoing {
         times.into_iter().flatten().min()
     }
 
-    /// The next datagram, appended to `out`, and where it goes: to these, each. Symbols are for many, messages for one.
+    /// Appends the next datagram to `out`, and its destination addresses to `to`. Symbols are for many receivers, messages for one.
     ///
     /// # Errors
     ///
@@ -368,7 +368,7 @@ impl Outgoing {
         }
         self.paced_until = self.pace.map(|pace| pace.next()).filter(|next| *next > now);
         if self.paced_until.is_some() {
-            // It is this end that makes the others wait.
+            // This end makes the others wait.
             self.progress.restart(now);
         }
         if self.paced_until.is_some() || self.remotes.were_over() {
@@ -416,14 +416,14 @@ impl Outgoing {
         Ok(None)
     }
 
-    /// The next packet: where a rate is kept, of the group and of those outside it in turn.
+    /// The next packet: where a rate is kept, alternately of the group and of the receivers outside it.
     fn next_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         self.turn_of_group = !self.turn_of_group;
         let apart = if self.pace.is_some() && !self.turn_of_group { self.sender.poll_apart(now) } else { None };
         apart.or_else(|| self.sender.poll_transmit(now))
     }
 
-    /// Bytes leave, perhaps to an address that is not validated.
+    /// Accounts for bytes that leave, perhaps to an address that is not validated.
     fn pay(&mut self, bytes: usize) {
         self.sent_bytes += bytes as u64;
         self.origin.pay(bytes);
@@ -463,13 +463,13 @@ impl Outgoing {
                 };
                 sealed.map_err(failure)?;
             }
-            // It answers with how it ended.
+            // The receiver answers how the session ended.
             _ => self.tell(index, Control::KeepAlive, out)?,
         }
         Ok(true)
     }
 
-    /// A page of hashes that a receiver has asked for: to it, or to all who get what is for all. Whether it is sent.
+    /// Sends a page of hashes that a receiver has asked for: to that receiver, or to all that get the common symbols. Returns whether it is sent.
     fn send_page(
         &mut self,
         now: Time,

@@ -1,36 +1,36 @@
-//! How a session that sends began, and how much may go to an address that is not known to be the receiver's own.
+//! How a session that sends began, and how much may be sent to an address that is not validated.
 
 use std::net::SocketAddr;
 
 use crate::wire::Salt;
 
-/// Bytes that may go to an address before it has shown that it receives them, for each byte that came from it (RFC 9000 §8.1).
+/// Bytes that may be sent to an address before it is validated, for each byte received from it (RFC 9000 §8.1).
 const AMPLIFICATION: usize = 3;
 
 /// How a session began.
 #[derive(Debug)]
 pub(crate) enum Origin {
-    /// This host has offered the object, to a group perhaps.
+    /// This host has offered the object, perhaps to a group.
     Offered {
-        /// This host's.
+        /// This host's salt.
         salt: Salt,
-        /// Where symbols go that are for all.
+        /// Where symbols for all receivers are sent.
         group: Option<SocketAddr>,
     },
-    /// The receiver has asked for it, and is answered.
+    /// The receiver has requested the object.
     Requested {
-        /// Bytes that may still be sent before the receiver's address is known to be its own.
+        /// Bytes that may still be sent before the receiver's address is validated.
         allowance: Option<usize>,
     },
 }
 
 impl Origin {
-    /// A request of so many bytes has come, from an address that is known to be the receiver's own if it is `validated`.
+    /// A request of `bytes` bytes has arrived, from an address that is known to be the receiver's own if it is `validated`.
     pub(crate) fn requested(bytes: usize, validated: bool) -> Self {
         Self::Requested { allowance: (!validated).then_some(AMPLIFICATION * bytes) }
     }
 
-    /// Where symbols go that are for all, if there is a group.
+    /// Where symbols for all receivers are sent, if there is a group.
     pub(super) fn group(&self) -> Option<SocketAddr> {
         match self {
             Self::Offered { group, .. } => *group,
@@ -38,7 +38,7 @@ impl Origin {
         }
     }
 
-    /// The salt with which this end opened the session, if it did.
+    /// The salt with which this end opened the session, if it is the opener.
     pub(super) fn opened_with(&self) -> Option<Salt> {
         match self {
             Self::Offered { salt, .. } => Some(*salt),
@@ -46,31 +46,31 @@ impl Origin {
         }
     }
 
-    /// Whether the receiver has not yet shown that its address is its own.
+    /// Whether the receiver's address is not validated yet.
     pub(super) fn is_unvalidated(&self) -> bool {
         matches!(self, Self::Requested { allowance: Some(_) })
     }
 
-    /// The receiver has shown it.
+    /// The receiver's address is validated.
     pub(super) fn on_authentic(&mut self) {
         if let Self::Requested { allowance } = self {
             *allowance = None;
         }
     }
 
-    /// The request has come again.
+    /// The request has arrived again.
     pub(super) fn on_repeated_request(&mut self, bytes: usize) {
         if let Self::Requested { allowance: Some(left) } = self {
             *left += AMPLIFICATION * bytes;
         }
     }
 
-    /// Whether so many bytes may be sent.
+    /// Whether `bytes` bytes may be sent.
     pub(super) fn allows(&self, bytes: usize) -> bool {
         !matches!(self, Self::Requested { allowance: Some(left) } if *left < bytes)
     }
 
-    /// So many bytes are sent.
+    /// `bytes` bytes are sent.
     pub(super) fn pay(&mut self, bytes: usize) {
         if let Self::Requested { allowance: Some(left) } = self {
             *left = left.saturating_sub(bytes);

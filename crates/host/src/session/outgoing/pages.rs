@@ -1,8 +1,8 @@
 //! Pages of hashes that receivers ask for, and how many each may ask for.
 //!
-//! A page is many times as long as the question. So who asks again and again is answered as often as one who loses almost everything may have to ask:
-//! some times for each page that comes next, again for those that come after them when its blocks are complete, and for as many as may be
-//! wanted at once each second, which is how often a receiver asks that nothing gets to. Of more nothing is sent.
+//! A page is many times as long as the question. So a receiver that asks again and again gets only as many answers as one that loses almost
+//! everything may need: several for each page that comes next, again for each later page once the blocks before it are complete, and each second as
+//! many pages as may be wanted at once, which is how often a receiver asks that nothing reaches. Requests beyond that are dropped.
 
 use std::collections::VecDeque;
 
@@ -10,45 +10,45 @@ use anabranch_transport::{Duration, Time};
 
 use crate::hash_tree::{PAGE_HASHES, Page, SPAN, Shape};
 
-/// Pages that wait to be sent, at most: of more, receivers ask again.
+/// Pages queued for sending, at most: receivers ask again for further ones.
 const WAITING: usize = 64;
-/// A page that has gone to the group is not sent there again within this time: all who ask for it have it on its way. Less than what
-/// who has lost it waits before it asks again.
+/// A page that was sent to the group is not sent there again within this time, since it is on its way to all receivers that ask for it. Less than the
+/// time that a receiver that has lost it waits before it asks again.
 const ENOUGH_FOR: Duration = Duration::from_ms(2);
-/// How often a page is sent to who asks for it, at least: in the first second a receiver asks eight times, and then once a second.
+/// How often a page is sent to a receiver that asks for it, at least: in the first second a receiver asks eight times, and then once a second.
 const TIMES: u64 = 8;
-/// In which as many pages are allowed as may be wanted at once.
+/// The time in which as many pages are allowed as may be wanted at once.
 const SECOND: Duration = Duration::from_secs(1);
-/// Bytes of the object that a page of the lowest level is for.
+/// Bytes of the object that a page of the lowest level covers.
 const PAGE_BYTES: u64 = PAGE_HASHES as u64 * SPAN;
 
 /// Pages to send.
 #[derive(Debug)]
 pub(super) struct Pages {
-    /// And which receiver asked for it.
+    /// Pages, each with the receiver that asked for it.
     waiting: VecDeque<(usize, Page)>,
-    /// Those that went to all, and when.
+    /// Pages that were sent to all, and when.
     sent: VecDeque<(Page, Time)>,
     /// Pages that a receiver may want at once.
     at_once: u64,
     allowances: Vec<Allowance>,
 }
 
-/// What a receiver may still ask for.
+/// How many pages a receiver may still ask for.
 #[derive(Clone, Copy, Debug)]
 struct Allowance {
     pages: u64,
-    /// Up to when time has added to them.
+    /// The time up to which pages have been credited.
     since: Time,
-    /// Bytes of the object that it is known to have.
+    /// Bytes of the object that the receiver is known to have.
     has: u64,
 }
 
 impl Pages {
-    /// For so many receivers of an object of so many bytes, of which so many are under way at once.
+    /// For `receivers` receivers of an object of `size` bytes, of which `under_way` bytes are in flight at once.
     pub(super) fn new(now: Time, receivers: usize, size: u64, under_way: u64) -> Self {
         let levels = u64::from(Shape::new(size).levels());
-        // Of each level one may end among them, and another one begin; above the lowest there are fewer.
+        // On each level one page may end within the bytes in flight and another one begin; above the lowest level there are fewer.
         let at_once = under_way.min(size).div_ceil(PAGE_BYTES) + 2 * levels;
         let allowance = Allowance { pages: TIMES * at_once, since: now, has: 0 };
         Self { waiting: VecDeque::new(), sent: VecDeque::new(), at_once, allowances: vec![allowance; receivers] }
@@ -70,7 +70,7 @@ impl Pages {
         }
     }
 
-    /// A receiver has so many bytes from the beginning of the object on.
+    /// A receiver has the first `has` bytes of the object.
     pub(super) fn on_progress(&mut self, receiver: usize, has: u64) {
         let Some(allowance) = self.allowances.get_mut(receiver).filter(|allowance| allowance.has < has) else { return };
         let new = has / PAGE_BYTES - allowance.has / PAGE_BYTES;
@@ -78,12 +78,12 @@ impl Pages {
         allowance.pages = (allowance.pages + new.saturating_mul(TIMES)).min(TIMES * self.at_once);
     }
 
-    /// The next page to send, and to whom.
+    /// The next page to send, and the receiver that asked for it.
     pub(super) fn next(&mut self) -> Option<(usize, Page)> {
         self.waiting.pop_front()
     }
 
-    /// A page is to go to all. Whether it does: not if it just has.
+    /// A page is to be sent to all. Returns whether it is sent: not if it has just been sent.
     pub(super) fn goes_to_all(&mut self, now: Time, page: Page) -> bool {
         while self.sent.front().is_some_and(|(_, at)| now.since(*at) >= ENOUGH_FOR) {
             self.sent.pop_front();
@@ -100,7 +100,7 @@ impl Pages {
 mod tests {
     use super::*;
 
-    /// An object of 1 GB, of which 9 MB are under way at once.
+    /// An object of 1 GiB, of which 9 MB are in flight at once.
     const SIZE: u64 = 1 << 30;
     const UNDER_WAY: u64 = 9_000_000;
 
@@ -116,7 +116,7 @@ mod tests {
         Time::ZERO + Duration::from_us(us)
     }
 
-    /// How many of so many pages a receiver gets that asks for them at once.
+    /// How many pages a receiver gets that asks for `count` pages at once.
     fn got(pages: &mut Pages, now: Time, receiver: usize, count: u64) -> u64 {
         (0..count)
             .filter(|&index| {

@@ -1,45 +1,45 @@
-//! When a session that sends last came a step further, and when it has to.
+//! When a session that sends last made progress, and when it must.
 
 use anabranch_transport::{Duration, Time};
 
-/// The last step.
+/// The last progress.
 #[derive(Debug)]
 pub(super) struct Progress {
     began: Time,
     last: Time,
-    /// The first block that somebody still needs, and how many receivers need nothing.
+    /// The first block that some receiver still needs, and how many receivers need nothing.
     step: (u32, usize),
     give_up_after: Duration,
     stall_after: Duration,
 }
 
 impl Progress {
-    /// A session begins, that ends `stall_after` its last step; or `give_up_after` its beginning, while its receiver is not validated.
+    /// A session begins that ends `stall_after` after its last progress, or `give_up_after` after its beginning while its receiver is not validated.
     pub(super) fn new(now: Time, give_up_after: Duration, stall_after: Duration) -> Self {
         Self { began: now, last: now, step: (0, 0), give_up_after, stall_after }
     }
 
-    /// For how long a receiver may say nothing that is asked.
+    /// How long a receiver may leave a question unanswered.
     pub(super) fn give_up_after(&self) -> Duration {
         self.give_up_after
     }
 
-    /// The first block that somebody still needs, and how many receivers need nothing: a step, if that has changed.
+    /// Takes the first block that some receiver still needs and the number of receivers that need nothing: a change is progress.
     pub(super) fn on_step(&mut self, now: Time, step: (u32, usize)) {
         if step != self.step {
             (self.step, self.last) = (step, now);
         }
     }
 
-    /// The time until the deadline begins anew, as after a step.
+    /// Restarts the time until the deadline, as after progress.
     pub(super) fn restart(&mut self, now: Time) {
         self.last = now;
     }
 
-    /// When the slowest receiver is given up, if nothing brings it further.
+    /// When the slowest receiver is given up without progress.
     pub(super) fn deadline(&self, is_unvalidated: bool) -> Time {
         let stalled = self.last + self.stall_after;
-        // Who does not show that it receives the answer may never have asked.
+        // A peer that does not show that it receives the answer may never have asked.
         if is_unvalidated { stalled.min(self.began + self.give_up_after) } else { stalled }
     }
 }

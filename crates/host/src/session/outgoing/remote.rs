@@ -9,29 +9,29 @@ use crate::session::repeat::Repeat;
 use crate::wire::Control;
 use crate::{Sealer, Unsealer};
 
-/// Where a receiver stands.
+/// State of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It has not answered yet.
     Opening,
     /// It pulls.
     Active,
-    /// It has all symbols that it needs, and has not yet said whether the object is right.
+    /// It has all symbols that it needs, and has not yet reported whether the object is right.
     Complete,
     /// It needs nothing more.
     Over,
 }
 
-/// How symbols get to a receiver that are for all.
+/// How the symbols for all receivers reach this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivery {
     /// By the group, if there is one.
     Group,
-    /// So, too; but nothing has come yet, it says. It is sent a symbol by the group and by itself.
+    /// By the group, but the receiver reports that nothing has arrived yet. It is sent a symbol both by the group and by unicast.
     Probe,
-    /// That symbol has left. If it says so again, it is sent copies.
+    /// That symbol has been sent. If the receiver reports the same again, it is sent copies.
     Probed,
-    /// What goes to the group does not get there: it is sent copies.
+    /// Packets to the group do not reach it: it is sent copies.
     Copies,
     /// Not at all: it is sent symbols of its own, at its own pace.
     Detached,
@@ -41,33 +41,33 @@ enum Delivery {
 #[derive(Debug)]
 pub(crate) struct Remote {
     peer: SocketAddr,
-    /// For what it says; of an offered session, from its answer on.
+    /// Opens what it sends; in an offered session, from its answer on.
     unsealer: Option<Unsealer>,
-    /// Of an offered session, for what it alone is told, from its answer on.
+    /// In an offered session: seals what only this receiver is sent, from its answer on.
     sealer: Option<Sealer>,
-    /// Of a requested one, for the request, if it comes again.
+    /// In a requested session: opens the request if it arrives again.
     opening: Option<Unsealer>,
     phase: Phase,
-    /// The offer, or the question how it ended.
+    /// The offer, or the question how the session ended.
     repeat: Repeat,
     /// A message that is due once.
     due: Option<Control>,
-    /// The answer is due: the first one, or once more since it was lost.
+    /// The answer is due: for the first time, or again since it was lost.
     answer_due: bool,
     delivery: Delivery,
-    /// It knows that this host is at its address, if it has not been restarted.
+    /// The receiver knows that this host is at its address, unless it has been restarted.
     knows: bool,
 }
 
 impl Remote {
-    /// A receiver that an object is offered to from now on. It may know that this host is at its address.
+    /// A receiver that an object is offered to from now on. It may already know that this host is at its address.
     pub(crate) fn offered(now: Time, peer: SocketAddr, knows: bool) -> Self {
         let mut remote = Self { knows, ..Self::new(peer) };
         remote.repeat.start(now);
         remote
     }
 
-    /// A receiver that asks for an object, and is to be answered.
+    /// A receiver that requests an object and awaits an answer.
     pub(crate) fn asking(peer: SocketAddr, opening: Unsealer, unsealer: Unsealer) -> Self {
         Self { unsealer: Some(unsealer), opening: Some(opening), answer_due: true, ..Self::new(peer) }
     }
@@ -105,37 +105,37 @@ impl Remote {
         matches!(self.phase, Phase::Complete | Phase::Over)
     }
 
-    /// Whether it needs symbols that are for all.
+    /// Whether it needs the symbols that are sent to all.
     pub(super) fn needs_common_symbols(&self) -> bool {
         self.delivery != Delivery::Detached && !self.has_all()
     }
 
-    /// Whether what goes to the group does not get there.
+    /// Whether packets to the group do not reach it.
     pub(super) fn is_by_unicast(&self) -> bool {
         self.delivery == Delivery::Copies
     }
 
-    /// Whether it is told nothing any more, unless it asks.
+    /// Whether it is sent nothing any more unless it asks.
     pub(super) fn is_done_with(&self) -> bool {
         self.is_over() && self.due.is_none()
     }
 
-    /// The keys for a request that comes again.
+    /// Opens a request that arrives again.
     pub(crate) fn opening(&mut self) -> Option<&mut Unsealer> {
         self.opening.as_mut()
     }
 
-    /// The keys for what it says, once it has answered.
+    /// Opens what it sends, once it has answered.
     pub(crate) fn unsealer(&mut self) -> Option<&mut Unsealer> {
         self.unsealer.as_mut()
     }
 
-    /// The keys for what it alone is told, if there are such.
+    /// Seals what only this receiver is sent, if it has keys for that.
     pub(super) fn sealer(&mut self) -> Option<&mut Sealer> {
         self.sealer.as_mut()
     }
 
-    /// It has answered, after the offer had to be repeated perhaps: if so.
+    /// It has answered. Returns whether the offer had been repeated.
     pub(super) fn on_answer(&mut self, unsealer: Unsealer, sealer: Sealer) -> bool {
         (self.unsealer, self.sealer) = (Some(unsealer), Some(sealer));
         self.repeat.stop();
@@ -143,14 +143,14 @@ impl Remote {
         self.repeat.is_repeated()
     }
 
-    /// Something authentic has come from it.
+    /// An authentic datagram has arrived from it.
     pub(super) fn on_authentic(&mut self) {
         if self.phase == Phase::Opening {
             self.phase = Phase::Active;
         }
     }
 
-    /// It shows that it is there.
+    /// It has shown that it is alive.
     pub(super) fn on_keep_alive(&mut self, now: Time) {
         if self.phase == Phase::Complete {
             // It is still checking the hash.
@@ -158,8 +158,8 @@ impl Remote {
         }
     }
 
-    /// Nothing has come to it by way of the group, it says. The first time that may be because the first window was lost, and what comes
-    /// after it waits for others.
+    /// It reports that nothing has arrived by the group. The first time the reason may be that the first window was lost, and later symbols wait for
+    /// other receivers.
     pub(super) fn on_no_multicast(&mut self) {
         self.delivery = match self.delivery {
             Delivery::Group => Delivery::Probe,
@@ -168,7 +168,7 @@ impl Remote {
         };
     }
 
-    /// A symbol is sent by the group that all get who were to be sent one. Whether this one was.
+    /// A symbol is sent by the group for all receivers that are probed. Returns whether this receiver is one of them.
     pub(super) fn on_group_probe(&mut self) -> bool {
         let waits = self.delivery == Delivery::Probe;
         if waits {
@@ -182,12 +182,12 @@ impl Remote {
         if !self.is_over() {
             self.phase = Phase::Complete;
             self.repeat.start(now);
-            // It is checking the hash, and tells by itself: it is only asked if that takes long.
+            // It is checking the hash and reports the result by itself: it is only asked if that takes long.
             self.repeat.take(now);
         }
     }
 
-    /// It is sent symbols of its own, and told so.
+    /// It is sent symbols of its own from now on, and notified.
     pub(super) fn detach(&mut self) {
         (self.delivery, self.due) = (Delivery::Detached, Some(Control::Detached));
     }
@@ -198,12 +198,12 @@ impl Remote {
         self.repeat.stop();
     }
 
-    /// It is to be told this.
+    /// Makes a message to it due.
     pub(super) fn tell(&mut self, control: Control) {
         self.due = Some(control);
     }
 
-    /// What it is to be told.
+    /// The message that is due, if any.
     pub(super) fn take_due(&mut self) -> Option<Control> {
         self.due.take()
     }
@@ -218,27 +218,27 @@ impl Remote {
         std::mem::take(&mut self.answer_due) && !self.is_over()
     }
 
-    /// Whether the offer is to have as many bytes as one of a stranger: the first one, to who knows this host, not.
+    /// Whether the offer must be padded, as for an unknown peer. The first offer to a receiver that knows this host need not be.
     pub(super) fn needs_padding(&self) -> bool {
         !self.knows || self.repeat.is_repeated()
     }
 
-    /// Whether the offer, or the question how it ended, is to be sent now.
+    /// Whether the offer, or the question how the session ended, is to be sent now.
     pub(super) fn take_repeated(&mut self, now: Time) -> bool {
         !self.is_over() && self.repeat.take(now)
     }
 
-    /// Whether it has not answered for so long.
+    /// Whether it has left a message unanswered for `limit`.
     pub(super) fn is_unanswered(&self, now: Time, limit: Duration) -> bool {
         self.repeat.lasts(now, limit)
     }
 
-    /// Why it is given up when it says nothing.
+    /// The reason for giving it up when it stays silent.
     pub(super) fn silence(&self) -> Failure {
         if self.phase == Phase::Complete { Failure::Unconfirmed } else { Failure::TimedOut }
     }
 
-    /// When something is to be sent again, or it is given up.
+    /// When a message is to be sent again, or the receiver is given up.
     pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
         self.repeat.due().into_iter().chain(self.repeat.ends(limit)).min().filter(|_| !self.is_over())
     }

@@ -1,4 +1,4 @@
-//! All receivers of a session that sends: where symbols go that are for all, and what became of each.
+//! All receivers of a session that sends: where common symbols are sent, and the outcome of each receiver.
 
 use std::net::SocketAddr;
 
@@ -12,19 +12,19 @@ use crate::wire::Control;
 #[derive(Debug)]
 pub(super) struct Remotes {
     all: Vec<Remote>,
-    /// Something about a receiver has changed: a message may be due, and symbols may go elsewhere. Not looked for with each symbol.
+    /// Something about a receiver has changed: a message may be due, and the targets may differ. Avoids a search for each symbol.
     changed: bool,
-    /// Where symbols go that are for all.
+    /// Where symbols for all receivers are sent.
     targets: Vec<SocketAddr>,
     group: Option<SocketAddr>,
-    /// Nobody needs anything more.
+    /// No receiver needs anything more.
     over: bool,
-    /// Receivers whose fate is new to the application.
+    /// Outcomes of receivers that the application has not taken yet.
     outcomes: Vec<(usize, Outcome)>,
 }
 
 impl Remotes {
-    /// Receivers, and where symbols go that are for all, if there is such an address.
+    /// Receivers, and the group address for common symbols, if there is one.
     pub(super) fn new(remotes: Vec<Remote>, group: Option<SocketAddr>) -> Self {
         Self { all: remotes, changed: true, targets: Vec::new(), group, over: false, outcomes: Vec::new() }
     }
@@ -41,12 +41,12 @@ impl Remotes {
         &self.all[index]
     }
 
-    /// A receiver, of which nothing changes that symbols or messages depend on.
+    /// A receiver, for changes that affect neither symbols nor messages.
     pub(super) fn get_mut(&mut self, index: usize) -> &mut Remote {
         &mut self.all[index]
     }
 
-    /// A receiver that changes.
+    /// A receiver, for changes that may affect symbols or messages.
     pub(super) fn change(&mut self, index: usize) -> &mut Remote {
         self.changed = true;
         &mut self.all[index]
@@ -62,8 +62,8 @@ impl Remotes {
         self.changed
     }
 
-    /// No message is due any more. Finds where symbols go that are for all who still need some: to the group once, and to each whom it
-    /// does not reach.
+    /// No message is due any more. Finds the targets for symbols that all remaining receivers need: the group once, and each receiver that it does
+    /// not reach.
     pub(super) fn set_targets(&mut self) {
         self.targets.clear();
         let mut listening = false;
@@ -79,41 +79,41 @@ impl Remotes {
         self.changed = false;
     }
 
-    /// Where a symbol goes, added to `to`: to all who need it, or to one.
+    /// Appends the destinations of a symbol to `to`: of all receivers that need it, or of one.
     pub(super) fn address(&mut self, peer: Peer, to: &mut Vec<SocketAddr>) {
         if peer == GROUP {
             return to.extend_from_slice(&self.targets);
         }
         let index = usize::from(peer);
         if self.group.is_some() && self.all[index].on_group_probe() {
-            // One is enough for all who wait for one.
+            // One symbol suffices for all receivers that wait for one.
             self.all.iter_mut().for_each(|remote| _ = remote.on_group_probe());
             to.extend(self.group);
         }
         to.push(self.all[index].peer());
     }
 
-    /// Whether nobody needed anything more when the targets were last set.
+    /// Whether no receiver needed anything more when the targets were last set.
     pub(super) fn were_over(&self) -> bool {
         self.over
     }
 
-    /// Whether nobody needs anything more.
+    /// Whether no receiver needs anything more.
     pub(super) fn are_over(&self) -> bool {
         self.all.iter().all(Remote::is_over)
     }
 
-    /// Whether, besides, all have been told what they are to be told.
+    /// Whether, in addition, all messages that are due have been sent.
     pub(super) fn are_done_with(&self) -> bool {
         self.all.iter().all(Remote::is_done_with)
     }
 
-    /// How many need no more symbols.
+    /// How many receivers need no more symbols.
     pub(super) fn complete(&self) -> usize {
         self.all.iter().filter(|remote| remote.has_all()).count()
     }
 
-    /// What became of a receiver is known.
+    /// The outcome of a receiver is known.
     pub(super) fn set_outcome(&mut self, index: usize, outcome: Outcome) {
         let remote = &mut self.all[index];
         if !remote.is_over() {
@@ -123,14 +123,14 @@ impl Remotes {
         }
     }
 
-    /// It is the same for all of whom it is not known yet.
+    /// Sets this outcome for all receivers that have none yet.
     pub(super) fn fail(&mut self, failure: &Failure) {
         for index in 0..self.all.len() {
             self.set_outcome(index, Outcome::Failed(failure.clone()));
         }
     }
 
-    /// The session ends. Those who need something are told.
+    /// The session ends. Notifies the receivers that still need something.
     pub(super) fn cancel(&mut self, failure: &Failure) {
         self.changed = true;
         for remote in self.all.iter_mut().filter(|remote| !remote.is_over()) {
@@ -139,12 +139,12 @@ impl Remotes {
         self.fail(failure);
     }
 
-    /// What became of receivers, since the last call.
+    /// Outcomes of receivers since the last call.
     pub(super) fn take_outcomes(&mut self) -> Vec<(usize, Outcome)> {
         std::mem::take(&mut self.outcomes)
     }
 
-    /// When something is to be sent again, or a receiver is given up.
+    /// When a message is to be sent again, or a receiver is given up.
     pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
         self.all.iter().filter_map(|remote| remote.poll_timeout(limit)).min()
     }
