@@ -205,8 +205,8 @@ def test_results_are_sent_back_where_workers_do_not_see_the_folder(
     cluster.work()
     whole = Destination.open
 
-    def hidden(self: Destination, runs: Sequence[PlannedRun], command: Sequence[str], *, resume: bool) -> list[str]:
-        missing = whole(self, runs, command, resume=resume)
+    def hidden(self: Destination, runs: Sequence[PlannedRun], command: Sequence[str], **more: bool) -> list[str]:
+        missing = whole(self, runs, command, **more)
         (self.out / self.token).unlink()
         return missing
 

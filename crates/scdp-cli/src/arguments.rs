@@ -1,4 +1,4 @@
-//! All that can be asked of the program.
+//! The command line.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -33,49 +33,49 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Makes a key: one that all hosts must have that exchange files, or one that signs files
+    /// Makes a key: one shared by all hosts that exchange files, or one that signs files
     #[command(after_help = "Examples:\n  \
         scdp key scdp.key && scp -p scdp.key b: && scp -p scdp.key c:\n  \
         scdp key --sign sign.key && scp sign.key.pub b: && scp sign.key.pub c:\n\n\
-        Whoever has the shared key can send in anybody's name. A key that signs stays where files come from: `send --sign`, `serve --sign`.\n\
-        Who asks for its signature, `receive --signed-by` and `fetch --signed-by`, takes files from nobody else.")]
+        Whoever has the shared key can send in anybody's name. A signing key stays on the host that files come from: `send --sign`, `serve --sign`.\n\
+        Hosts that require its signature, `receive --signed-by` and `fetch --signed-by`, accept files from nobody else.")]
     Key(Key),
     /// Sends files to hosts that run `scdp receive`, to all of them at once
     #[command(after_help = "Examples:\n  \
         scdp send model.bin --to b,c,d --key scdp.key\n  \
         scdp send model.bin --to b,c,d --key scdp.key --group 239.1.2.3 --rate 900Mbps\n\n\
         Without --group each receiver gets a copy of its own; with it, the network copies, and the uplink carries the file once.\n\
-        Exit code 0 only if all receivers (or --quorum of them) have compared the hash of every file.")]
+        Exit code 0 only if all receivers (or --quorum of them) have verified the hash of every file.")]
     Send(Send),
     /// Receives the files that others send, into a folder
     #[command(after_help = "Examples:\n  \
         scdp receive --dir incoming --key scdp.key\n  \
         scdp receive --dir incoming --key scdp.key --group 239.1.2.3 --interface 10.0.0.2 --once\n\n\
-        A file takes its name when it is whole, its hash fits and the disk has it. Until then it is called .NAME.HASH.N.part.\n\
-        What has arrived of a large file when its transfer fails is kept under that name, and the next transfer resumes there. \
-        Several receivers resume from the least that any of them has.")]
+        A file gets its name when it is complete, its hash matches and it is on the disk. Until then it is called .NAME.HASH.N.part.\n\
+        When the transfer of a large file fails, its partial file is kept if it has 16 MiB or more, and the next transfer resumes from it. \
+        A group resumes from the least that any of its receivers has.")]
     Receive(Receive),
-    /// Serves the files of a folder to those who fetch them
+    /// Serves the files of a folder to hosts that fetch them
     #[command(after_help = "Example:\n  scdp serve /srv/models --key scdp.key\n\n\
         Files in subfolders and files that begin with a dot are not served.")]
     Serve(Serve),
-    /// Fetches a file from all hosts that serve it, of each a share
+    /// Fetches a file from all hosts that serve it, a share from each
     #[command(after_help = "Examples:\n  \
         scdp fetch model.bin --from b,c,d --key scdp.key\n  \
         scdp fetch blake3:0f3c... --from b,c,d --key scdp.key -o model.bin\n\n\
-        A server that is slow or dies is made up for by the others. By its hash, a file is found under any name.")]
+        The other servers make up for one that is slow or dies. A hash finds the file under any name.")]
     Fetch(Fetch),
     /// Checks what this host and its network offer, and says what to change
     #[command(
-        after_help = "Example:\n  scdp doctor\n\nNeeds no rights, changes nothing. Exit code 0 whatever it finds."
+        after_help = "Example:\n  scdp doctor\n\nNeeds no privileges, changes nothing. Exit code 0 whatever it finds."
     )]
     Doctor(Doctor),
-    /// Joins network interfaces by a switch in software, for tests: rates, queues, packet trimming, delay, loss
+    /// Connects network interfaces by a software switch, for tests: rates, queues, packet trimming, delay, loss
     #[command(after_help = "Examples:\n  \
         scdp switch --port p0 --port p1 --port p2 --rate 100Mbps --queue 30kB --trim 128\n  \
         scdp switch lab.toml --port p0 --port p1 --loss 1%\n\n\
         Flags override the top of the file, and [port.NAME] overrides both. docs/fidelity/software-switch.md has all settings.\n\
-        Runs until Ctrl-C, prints what was counted, and exits with 0. Linux only; needs CAP_NET_RAW.")]
+        Runs until Ctrl-C, prints its counters, and exits with 0. Linux only; needs CAP_NET_RAW.")]
     Switch(Switch),
     /// Runs commands in hosts around one switch, made of network namespaces of this machine
     #[command(after_help = lab::EXAMPLES)]
@@ -83,7 +83,7 @@ pub(crate) enum Command {
     /// Prints the completions of a shell
     #[command(after_help = "Example:\n  scdp completions bash > ~/.local/share/bash-completion/completions/scdp")]
     Completions {
-        /// For which shell
+        /// The shell
         shell: Shell,
     },
     /// Writes the manual pages into a folder
@@ -127,16 +127,16 @@ pub(crate) struct Send {
     /// Files; of a folder, make an archive first
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Who gets them, separated by commas: names or addresses, of IPv6 in brackets before a port [default port: 7217]
+    /// Receivers, separated by commas: names or addresses; IPv6 addresses go in brackets before a port [default port: 7217]
     #[arg(long, required = true, value_delimiter = ',', value_name = "HOST[:PORT],...")]
     pub(crate) to: Vec<Host>,
-    /// Send by way of this multicast group [default port: 7218]
+    /// Send through this multicast group [default port: 7218]
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) group: Option<Group>,
     /// Send multicast on the interface with this IPv4 address [default: the system chooses]
     #[arg(long, value_name = "ADDRESS", requires = "group")]
     pub(crate) interface: Option<IpAddr>,
-    /// The most to send, such as 900Mbps or 9.5Gbps [default: as fast as receivers ask]
+    /// Highest rate, such as 900Mbps or 9.5Gbps [default: as fast as receivers ask]
     #[arg(long)]
     pub(crate) rate: Option<Rate>,
     /// What to do about receivers that hold the others back
@@ -165,29 +165,29 @@ pub(crate) struct Receive {
     /// The folder to put files into
     #[arg(long, default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Receive what is sent to this multicast group, too [default port: 7218]
+    /// Receive from this multicast group, too [default port: 7218]
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) group: Option<Group>,
     /// Join the group on the interface with this IPv4 address [default: the system chooses]
     #[arg(long, value_name = "ADDRESS", requires = "group")]
     pub(crate) interface: Option<IpAddr>,
-    /// Replace files that exist; without, a file of the same name is kept and the sender is told
+    /// Replace existing files; by default an existing file is kept, and the sender is told so
     #[arg(long)]
     pub(crate) force: bool,
     /// Refuse larger files; the room for a file is reserved when it is offered
     #[arg(long, value_name = "SIZE", default_value = "1TB")]
     pub(crate) max_size: Bytes,
-    /// Take one file and stop: --count 1
+    /// Receive one file and stop: --count 1
     #[arg(long, conflicts_with = "count")]
     pub(crate) once: bool,
-    /// Take so many files, refuse more, and stop when they are received or failed; exit code 1 if one failed [default: never]
+    /// Receive N files, refuse more, and stop when all are received or failed; exit code 1 if one failed [default: never stop]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
     #[command(flatten)]
     pub(crate) secret: Secret,
     #[command(flatten)]
     pub(crate) signers: SignedBy,
-    /// The address to be reached at; port 0 picks one, `[::]` is for IPv6 and IPv4
+    /// Listen on this address; port 0 picks a free port, `[::]` is IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "0.0.0.0:7217", value_parser = bind)]
     pub(crate) bind: SocketAddr,
     #[command(flatten)]
@@ -203,14 +203,14 @@ pub(crate) struct Serve {
     /// The folder to serve
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// The most to send for each request, such as 900Mbps [default: as fast as receivers ask]
+    /// Highest rate for each request, such as 900Mbps [default: as fast as receivers ask]
     #[arg(long)]
     pub(crate) rate: Option<Rate>,
     #[command(flatten)]
     pub(crate) secret: Secret,
     #[command(flatten)]
     pub(crate) sign: Sign,
-    /// The address to be reached at; port 0 picks one, `[::]` is for IPv6 and IPv4
+    /// Listen on this address; port 0 picks a free port, `[::]` is IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "0.0.0.0:7217", value_parser = bind)]
     pub(crate) bind: SocketAddr,
     #[command(flatten)]
@@ -223,13 +223,13 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Args)]
 pub(crate) struct Fetch {
-    /// What: a name, or `blake3:` and the 64 hexadecimal digits of a hash
+    /// File to fetch: its name, or `blake3:` and the 64 hexadecimal digits of its hash
     #[arg(value_name = "NAME|blake3:HEX")]
     pub(crate) object: String,
-    /// Who has it, separated by commas: names or addresses, of IPv6 in brackets before a port [default port: 7217]
+    /// Servers, separated by commas: names or addresses; IPv6 addresses go in brackets before a port [default port: 7217]
     #[arg(long, required = true, value_delimiter = ',', value_name = "HOST[:PORT],...")]
     pub(crate) from: Vec<Host>,
-    /// Where to put it: a file, or a folder that exists [default: this folder, under the name that servers have for it]
+    /// Where to put it: a file, or an existing folder [default: this folder, under the name that the servers have for it]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file that exists
@@ -239,7 +239,7 @@ pub(crate) struct Fetch {
     pub(crate) secret: Secret,
     #[command(flatten)]
     pub(crate) signers: SignedBy,
-    /// Ask from this address [default: any, any port]
+    /// Send requests from this address [default: any, any port]
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = bind_any_port)]
     pub(crate) bind: Option<SocketAddr>,
     #[command(flatten)]
@@ -258,10 +258,10 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Secret {
-    #[arg(help = "The file with the key that both ends have, made by `scdp key` [env: SCDP_KEY_FILE]")]
+    #[arg(help = "File with the shared key, made by `scdp key` [env: SCDP_KEY_FILE]")]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) key: Option<PathBuf>,
-    /// Without a key: anybody can read the files, and send and fetch others. Both ends must say so
+    /// Use no key: anybody can read the files, and send and fetch others. Both ends must use this
     #[arg(long)]
     pub(crate) insecure: bool,
 }
@@ -276,8 +276,8 @@ pub(crate) struct Sign {
 #[derive(Debug, Args)]
 pub(crate) struct SignedBy {
     #[arg(
-        help = "Take only files signed with the secret half of this key: scdp-verify-1:HEX, or the file that has it, FILE.pub of \
-        `scdp key --sign FILE`. Given several times: with one of them"
+        help = "Accept only files signed by this key: scdp-verify-1:HEX, or a file that contains it, FILE.pub of `scdp key --sign FILE`. Given \
+        several times: by any of them"
     )]
     #[arg(long, value_name = "KEY|FILE")]
     pub(crate) signed_by: Vec<PathBuf>,
@@ -285,7 +285,7 @@ pub(crate) struct SignedBy {
 
 #[derive(Debug, Args)]
 pub(crate) struct Packets {
-    /// Bytes of an IP packet that all paths carry, 1280 to 9000; for jumbo frames 9000, at both ends
+    /// Largest IP packet that all paths carry, in bytes, 1280 to 9000; for jumbo frames 9000, at both ends
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=9000))]
     pub(crate) mtu: u16,
     /// DSCP of packets with the file's bytes, which switches may drop or trim: 0 to 63, or a name such as AF11 or LE [default: 0]
@@ -298,25 +298,25 @@ pub(crate) struct Packets {
 
 #[derive(Debug, Args)]
 pub(crate) struct Timeout {
-    /// How long to wait for a host that says nothing, such as 500ms or 10s, before it counts as dead
+    /// How long a host may be silent before it counts as dead, such as 500ms or 10s
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = timeout)]
     pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Json {
-    /// Print what happens as JSON, one object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stragglers {
-    /// Go at the pace of the slowest
+    /// Keep the pace of the slowest receiver
     Wait,
-    /// Send to those that stay behind separately
+    /// Send separately to receivers that fall behind
     Detach,
-    /// Go at the pace of --quorum receivers, and give the others up a second after these have the file
+    /// Keep the pace of the --quorum fastest receivers, and give the others up a second after these have the file
     Drop,
 }
 

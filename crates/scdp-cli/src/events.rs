@@ -9,35 +9,35 @@ use serde_json::{Map, Value};
 
 use crate::figures;
 
-/// Something that happened. `--json` prints one a line; times are seconds, sizes bytes, hashes 64 hexadecimal digits of BLAKE3.
+/// An event. `--json` prints one per line; times are seconds, sizes bytes, hashes 64 hexadecimal digits of BLAKE3.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Event {
-    /// `receive` and `serve`: ready for others.
+    /// `receive` and `serve`: ready for other hosts.
     Listening {
         /// Address and port.
         address: String,
         /// The multicast group, if there is one.
         #[serde(skip_serializing_if = "Option::is_none")]
         group: Option<String>,
-        /// The folder that is received into, or served.
+        /// The folder to receive into, or to serve.
         directory: String,
         /// False with `--insecure`.
         protected: bool,
     },
-    /// `switch`: frames pass from now on.
+    /// `switch`: frames are forwarded from now on.
     #[serde(rename = "listening")]
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no switch elsewhere"))]
     Forwarding {
         /// The interfaces that are its ports.
         ports: Vec<String>,
     },
-    /// `switch`: what was counted at a port, at the end.
+    /// `switch`: a port's counters, at the end.
     Counters {
         /// Its interface.
         port: String,
-        /// Numbers in `port`, `data_queue`, `header_queue` and `link`, by the names that the Switch Abstraction Interface has for them.
+        /// Counters of `port`, `data_queue`, `header_queue` and `link`, under their names in the Switch Abstraction Interface.
         #[cfg_attr(test, schemars(with = "serde_json::Value"))]
         counters: Box<anabranch_switch::Counters>,
     },
@@ -58,10 +58,10 @@ pub(crate) enum Event {
         hash: String,
         /// Its size.
         size_bytes: u64,
-        /// How many receivers.
+        /// Number of receivers.
         receivers: usize,
     },
-    /// `receive` and `fetch`: a file is coming.
+    /// `receive` and `fetch`: a transfer has begun.
     Began {
         /// Its name.
         name: String,
@@ -69,49 +69,49 @@ pub(crate) enum Event {
         hash: String,
         /// Its size.
         size_bytes: u64,
-        /// From whom; with `fetch`, the first server that answered.
+        /// The sender; with `fetch`, the first server that answered.
         peer: String,
-        /// What is here already, from an earlier time.
+        /// Bytes that are here already, from an earlier transfer.
         #[serde(skip_serializing_if = "is_none")]
         resumed_bytes: u64,
-        /// The key that it is signed with, if it is and the signature fits; with `fetch`, by that server. Whether that key is to be trusted
-        /// is what `--signed-by` says.
+        /// The key that signed it, if it is signed and the signature is valid; with `fetch`, as that server says. `--signed-by` decides whether
+        /// the key is trusted.
         #[serde(skip_serializing_if = "Option::is_none")]
         signer: Option<String>,
     },
-    /// `receive`: a file was offered that `--signed-by`, `--max-size` or `--mtu` does not allow, and refused. It does not count.
+    /// `receive`: an offered file was refused because of `--signed-by`, `--max-size` or `--mtu`. It does not count for `--count`.
     Declined {
-        /// Who offered it.
+        /// The sender.
         peer: String,
         /// Its name.
         name: String,
         /// Why.
         reason: String,
     },
-    /// `fetch`: one of several servers has refused, its file was not to be trusted, or it has sent bytes that are not of the file. Nothing of it is taken any more; the
-    /// others go on.
+    /// `fetch`: one of several servers refused, its file is not trusted, or it sent bytes that are not of the file. It is ignored from
+    /// then on; the others continue.
     Excluded {
-        /// Which server.
+        /// The server.
         peer: String,
         /// Why.
         reason: String,
     },
-    /// `fetch`: one of several servers did not send in time what it alone was asked for: it is slow, or withholds it. Another is asked for that, and it last from
-    /// then on; nothing that it has sent is known to be wrong.
+    /// `fetch`: one of several servers did not send in time a block that it alone was asked for: it is slow, or withholds the block. Another
+    /// server is asked, and this one is asked last from then on. Nothing that it has sent is known to be wrong.
     Withheld {
-        /// Which server.
+        /// The server.
         peer: String,
         /// What it did.
         reason: String,
     },
-    /// Ten times a second while files are under way.
+    /// Ten times a second while files are in transfer.
     Progress {
-        /// What is here (`receive`, `fetch`, of all files under way), or with the slowest receiver (`send`).
+        /// Bytes received (`receive`, `fetch`: of all files in transfer), or received by the slowest receiver (`send`).
         bytes: u64,
-        /// Of how much.
+        /// Total size.
         size_bytes: u64,
     },
-    /// `send`: what became of one receiver of one file.
+    /// `send`: the outcome of one file at one receiver.
     Receiver {
         /// The file's name.
         name: String,
@@ -119,8 +119,8 @@ pub(crate) enum Event {
         host: String,
         /// Its address and port.
         address: String,
-        /// `verified`: it has compared the hash; `already_there`: it had the file; `refused`; `failed`; `skipped`: it had not
-        /// answered before.
+        /// `verified`: it has the file, and the hash matches; `already_there`: it had the file; `refused`; `failed`; `skipped`: it did not
+        /// answer for an earlier file.
         outcome: Verdict,
         /// Why it does not have the file.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,18 +134,18 @@ pub(crate) enum Event {
         hash: String,
         /// Its size.
         size_bytes: u64,
-        /// How many receivers were to have it.
+        /// Number of receivers.
         receivers: usize,
-        /// How many have it.
+        /// Number of receivers that have it.
         verified: usize,
-        /// From the offer to the last receiver's answer.
+        /// Time from the offer to the last receiver's answer.
         seconds: f64,
         /// Bytes of all datagrams sent for it, without headers of UDP and IP.
         sent_bytes: u64,
         /// Encoding symbols sent for it; one that went to several receivers, each its copy, counts once.
         symbols: u64,
     },
-    /// `receive` and `fetch`: a file is here: whole, its hash compared, on the disk.
+    /// `receive` and `fetch`: a file is complete, its hash verified, and on the disk.
     Received {
         /// Its name.
         name: String,
@@ -153,10 +153,10 @@ pub(crate) enum Event {
         hash: String,
         /// Its size.
         size_bytes: u64,
-        /// From its beginning on.
+        /// Time since it began.
         seconds: f64,
     },
-    /// `receive` and `fetch`: the same file was here before.
+    /// `receive` and `fetch`: the same file was there already.
     AlreadyThere {
         /// Its name.
         name: String,
@@ -165,28 +165,28 @@ pub(crate) enum Event {
         /// Its size.
         size_bytes: u64,
     },
-    /// `receive` and `fetch`: a file did not come.
+    /// `receive` and `fetch`: a transfer failed.
     NotReceived {
         /// Its name.
         name: String,
         /// Why.
         reason: String,
-        /// What is kept of it for the next time, 16 MiB or more. Nothing else is left.
+        /// Bytes kept for the next transfer to resume from, 16 MiB or more; absent if nothing is kept.
         #[serde(skip_serializing_if = "is_none")]
         kept_bytes: u64,
     },
-    /// `serve`: a file is sent to somebody.
+    /// `serve`: a file is being sent.
     Serving {
-        /// To whom.
+        /// The receiver.
         peer: String,
         /// Its name.
         name: String,
         /// Its size.
         size_bytes: u64,
     },
-    /// `serve`: somebody has got what was sent.
+    /// `serve`: sending a file to a receiver has ended.
     Served {
-        /// Who.
+        /// The receiver.
         peer: String,
         /// The file's name.
         name: String,
@@ -196,23 +196,23 @@ pub(crate) enum Event {
         sent_bytes: u64,
         /// Encoding symbols sent for it from here.
         symbols: u64,
-        /// Why not.
+        /// Why the receiver does not have it.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// `serve`: a request was declined, or a file in the folder cannot be served.
     NotServed {
-        /// Who asked, if anybody did.
+        /// The host that asked, if one did.
         #[serde(skip_serializing_if = "Option::is_none")]
         peer: Option<String>,
         /// Why.
         reason: String,
     },
-    /// `lab --dry-run`: a run that would be.
+    /// `lab --dry-run`: a planned run.
     Planned {
         /// Its number, from 1.
         run: usize,
-        /// What varies, and its values.
+        /// The varied keys and their values.
         values: Map<String, Value>,
         /// Its seed.
         seed: u64,
@@ -221,20 +221,20 @@ pub(crate) enum Event {
     Run {
         /// Its number, from 1.
         run: usize,
-        /// What varies, and its values.
+        /// The varied keys and their values.
         values: Map<String, Value>,
         /// Its seed.
         seed: u64,
         /// Whether all steps and checks succeeded.
         ok: bool,
-        /// Wall time of the steps that are measured.
+        /// Wall-clock time of the measured steps.
         #[serde(skip_serializing_if = "Option::is_none")]
         seconds: Option<f64>,
-        /// Wall time of each step.
+        /// Wall-clock time of each step.
         steps: Vec<f64>,
-        /// Bytes that each host has sent while the steps ran, headers of Ethernet included.
+        /// Bytes that each host sent while the steps ran, including Ethernet headers.
         sent_bytes: Map<String, Value>,
-        /// What the switch has counted, in its own words.
+        /// The switch's own counters.
         #[serde(skip_serializing_if = "Option::is_none")]
         switch: Option<Value>,
         /// What failed, and the last lines of its output.
@@ -243,67 +243,67 @@ pub(crate) enum Event {
     },
     /// `lab`: all runs with the same values are done.
     Combination {
-        /// What varies, and its values.
+        /// The varied keys and their values.
         values: Map<String, Value>,
-        /// How many runs.
+        /// Number of runs.
         runs: usize,
-        /// How many of them succeeded: what follows is of these.
+        /// Number of runs that succeeded; the following fields cover only these.
         ok: usize,
-        /// Median of their times.
+        /// Median time.
         #[serde(skip_serializing_if = "Option::is_none")]
         median_seconds: Option<f64>,
-        /// The shortest.
+        /// Shortest time.
         #[serde(skip_serializing_if = "Option::is_none")]
         least_seconds: Option<f64>,
-        /// The longest.
+        /// Longest time.
         #[serde(skip_serializing_if = "Option::is_none")]
         most_seconds: Option<f64>,
-        /// Median of the bytes that each host has sent.
+        /// Median of the bytes that each host sent.
         sent_bytes: Map<String, Value>,
-        /// Median of the packets that the switch has trimmed, at all ports. Not known of the kernel's bridge.
+        /// Median number of packets trimmed at all ports of the switch; absent for the kernel's bridge.
         #[serde(skip_serializing_if = "Option::is_none")]
         trimmed_packets: Option<u64>,
-        /// Median of the packets that found no room in the switch, or that a link has lost.
+        /// Median number of packets that overflowed a queue of the switch or were lost on a link.
         #[serde(skip_serializing_if = "Option::is_none")]
         dropped_packets: Option<u64>,
     },
-    /// `lab --hold` and `--shell`: a host is there.
+    /// `lab --hold` and `--shell`: a host is up.
     Host {
         /// Its name.
         host: String,
         /// Its address.
         address: String,
-        /// What runs a command in it.
+        /// Prefix that runs a command in it.
         enter: String,
     },
-    /// `lab --clean`: something that a lab had left is gone.
+    /// `lab --clean`: something that a lab left behind was removed.
     Removed {
         /// The network namespace, or the folder.
         name: String,
     },
-    /// `doctor`: something was looked at; `lab --check`: the file is right.
+    /// `doctor`: the result of a check; `lab --check`: the file is valid.
     Check {
-        /// What.
+        /// What was checked.
         check: &'static str,
         /// False: a warning.
         ok: bool,
-        /// What was found, with its figure.
+        /// What was found, with figures.
         found: String,
         /// What to change.
         #[serde(skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },
-    /// Something is wrong, and the program goes on.
+    /// Something is wrong, but the program continues.
     Warning {
-        /// What, and where.
+        /// What is wrong, and where.
         message: String,
         /// What to do about it.
         #[serde(skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },
-    /// The program ends without having done what it should. The last line.
+    /// The program failed. Always the last line.
     Error {
-        /// What, and where.
+        /// What is wrong, and where.
         message: String,
         /// What to do about it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -316,7 +316,7 @@ fn is_none(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-/// What became of a receiver.
+/// Outcome at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -34,7 +34,7 @@ pub(crate) struct Lab {
     /// The lab file
     #[arg(value_name = "FILE", required_unless_present = "clean")]
     pub(crate) file: Option<PathBuf>,
-    /// Only say whether the file is right
+    /// Only check the file
     #[arg(long, group = "instead")]
     pub(crate) check: bool,
     /// Only list the runs
@@ -46,13 +46,13 @@ pub(crate) struct Lab {
     /// Make the network of the first run, start its programs, and open a shell in this host; keep them until it ends
     #[arg(long, value_name = "HOST", group = "instead")]
     pub(crate) shell: Option<String>,
-    /// Remove what labs that were killed have left
+    /// Remove what killed labs have left behind
     #[arg(long, group = "instead", conflicts_with = "file")]
     pub(crate) clean: bool,
-    /// Keep what the commands say, and the hosts' folders, in a folder that is new or empty
+    /// Keep the commands' output and the hosts' folders in this folder, which must be new or empty
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-    /// Write all results into a file, as JSON
+    /// Write all results to a file, as JSON
     #[arg(short, long, value_name = "FILE", conflicts_with = "instead")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

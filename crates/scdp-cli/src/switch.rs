@@ -17,22 +17,22 @@ use crate::table;
 
 #[derive(Debug, Args)]
 pub(crate) struct Switch {
-    /// A TOML file: settings of all ports, and of single ones under [port.NAME]
+    /// TOML file with settings for all ports, and for single ports under [port.NAME]
     #[arg(value_name = "CONFIG.toml")]
     config: Option<PathBuf>,
-    /// An interface of this network namespace that becomes a port; say it for each, 2 to 64 times
+    /// An interface of this network namespace to use as a port; give this 2 to 64 times
     #[arg(long = "port", required_unless_present = "check", value_name = "INTERFACE")]
     ports: Vec<String>,
     /// Rate of the links to the hosts, such as 100Mbps
     #[arg(long)]
     rate: Option<Rate>,
-    /// Bytes of whole packets that wait for a link [default: 150kB]
+    /// Queue of each link for whole packets, in bytes [default: 150kB]
     #[arg(long, value_name = "SIZE")]
     queue: Option<Bytes>,
-    /// Bytes of IP packets that are kept when the queue is full, 80 to 1024; 0 drops them
+    /// Trim IP packets to this many bytes when the queue is full, 80 to 1024; 0 drops them
     #[arg(long, value_name = "BYTES")]
     trim: Option<u16>,
-    /// Mark ECN-capable packets while so many bytes wait, such as 30kB
+    /// Mark ECN-capable packets while the queue holds this many bytes, such as 30kB
     #[arg(long, value_name = "SIZE")]
     ecn: Option<Bytes>,
     /// Delay of the links to the hosts, such as 50us
@@ -44,13 +44,13 @@ pub(crate) struct Switch {
     /// Rate of the links from the hosts
     #[arg(long, value_name = "RATE")]
     uplink: Option<Rate>,
-    /// Decides on all random events [default: 0]
+    /// Seed of all random events [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Write the counters of all ports to this file at the end, as JSON
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
-    /// Look only whether the configuration is right
+    /// Only check the configuration
     #[arg(long)]
     check: bool,
     #[command(flatten)]

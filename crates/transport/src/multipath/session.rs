@@ -18,7 +18,7 @@ pub enum Scheduler {
     /// Pairs of paths, each with a part of the block of its own, one from the front and one from the back (§4.1, §4.4.1).
     #[default]
     FrontBack,
-    /// A part of the block for each path; who has finished takes a share of the largest rest (`DivideN`, §4.3 and §4.4.2).
+    /// A part of the block for each path; a path that has finished takes a share of the largest remainder (`DivideN`, §4.3 and §4.4.2).
     Divide,
     /// The next segment for whoever asks.
     RoundRobin,

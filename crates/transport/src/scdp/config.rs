@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Source symbols of a block at most: RFC 6330 §5.1.2.
+/// Maximum source symbols of a block: RFC 6330 §5.1.2.
 pub const MAX_BLOCK_SYMBOLS: u32 = 56_403;
 
 /// Parameters of SCDP.
@@ -20,20 +20,20 @@ pub struct ScdpConfig {
     pub packet: Bytes,
     /// IP, UDP and SCDP headers: also the size of a pull and of a trimmed symbol. At least 36 B, below `packet`.
     pub header: Bytes,
-    /// Symbols that a sender of a unicast or one-to-many session pushes unasked, 1 to 65535. SCDP §V: 12.
+    /// Symbols that a sender of a unicast or one-to-many session pushes before the first pull, 1 to 65535. SCDP §V: 12.
     pub initial_window: u32,
     /// The same for each sender of a many-to-one session. SCDP §V: 6.
     pub initial_window_many_to_one: u32,
-    /// How a receiver finds the number of symbols that it has on their way. Both ends of a session must agree.
+    /// How a receiver sets its window, the number of symbols in flight to it. Both ends of a session must agree.
     pub window_control: WindowControl,
-    /// Symbols that a receiver has on their way from one sender at most, where it finds their number itself, 4 to 65535.
+    /// Largest window for each sender, in symbols, where the receiver sets the window itself, 4 to 65535.
     pub window_limit: u32,
-    /// Symbols that hosts send and receive at once (offloads, coarse timers), 1 to 65535: a receiver of one sender that finds their number itself
-    /// has up to three times as many on their way, whatever the round trip seems to be.
+    /// Symbols that hosts send and receive in one batch (offloads, coarse timers), 1 to 65535. A receiver of one sender that sets its window itself
+    /// allows up to three times as many in flight, whatever round trip it measures.
     pub host_batch: u32,
-    /// Symbols are ECN-capable (RFC 3168): switches may mark them, which lowers windows that a receiver finds itself.
+    /// Symbols are ECN-capable (RFC 3168): switches may mark them, which lowers windows that the receiver sets itself.
     pub ecn: bool,
-    /// Symbols of a source block at most, 1 to 56403 (RFC 6330 §5.1.2). SCDP §V: 100.
+    /// Maximum symbols of a source block, 1 to 56403 (RFC 6330 §5.1.2). SCDP §V: 100.
     pub block_symbols: u32,
     /// Symbols beyond K that a block needs once it has lost one (o). SCDP §IV-C: 2.
     pub overhead: u32,
@@ -42,24 +42,24 @@ pub struct ScdpConfig {
     pub failure_probability: Vec<f64>,
     /// How the senders of a many-to-one session avoid sending the same repair symbol.
     pub repair: Repair,
-    /// Bytes of a session after which its symbols fall to the next lower priority: strictly increasing, at most 7. SCDP §V.
+    /// Bytes of a session after which its symbols are demoted to the next lower priority: strictly increasing, at most 7. SCDP §V.
     pub priority_thresholds: Vec<Bytes>,
-    /// What priorities follow: the bytes sent, or the size of the flow.
+    /// What determines the priority: the bytes sent so far, or the size of the flow.
     pub priority_by: PriorityBy,
-    /// Silence after which a receiver repeats a pull, at least: longer where round trips were measured to take longer
-    /// (RFC 6298); doubled, up to 64 times, while the silence lasts. SCDP §IV-B speaks of "a simple timeout mechanism"
+    /// Minimum silence after which a receiver repeats a pull: longer where measured round trips are longer
+    /// (RFC 6298); doubled, up to 64 times this value, while the silence lasts. SCDP §IV-B speaks of "a simple timeout mechanism"
     /// without a value.
     pub pull_timeout: Duration,
-    /// Silence after which a sender repeats a symbol to a receiver that is not known to have everything; doubled likewise.
-    /// Longer for a receiver whose pulls were seen to take longer.
+    /// Minimum silence after which a sender probes a receiver that is not known to be complete, by repeating a symbol; doubled likewise.
+    /// Longer for a receiver whose pulls have come at longer intervals.
     pub probe_timeout: Duration,
-    /// How long a receiver that has everything goes on answering symbols that still arrive.
+    /// How long a complete receiver still answers symbols that arrive.
     pub linger: Duration,
-    /// Symbols of a lane that may be overtaken before a missing one counts as lost; 0: only silence tells.
+    /// Later symbols from the same sender that may overtake a missing symbol before it counts as lost; 0: only timeouts detect loss.
     pub reorder_tolerance: u32,
-    /// Timeouts in a row after which an end gives its peer up, at least 1. A one-to-many sender goes on with the others.
+    /// Consecutive timeouts after which an end gives its peer up, at least 1. A one-to-many sender continues with the others.
     pub retries: u32,
-    /// Silence after which a peer is given up, however few timeouts there were: a receiver by its sender, all senders by their
+    /// Silence after which a peer is given up, whatever the number of timeouts: a receiver by its sender, or all senders by their
     /// receiver. Above 0, and well above both timeouts doubled a few times. Default: only `retries` counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub give_up_after: Option<Duration>,
@@ -75,19 +75,19 @@ pub struct ScdpConfig {
     pub decode_polynomial: Vec<f64>,
 }
 
-/// How a receiver finds the number of symbols that it has on their way.
+/// How a receiver sets its window, the number of symbols in flight to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowControl {
-    /// It is the initial window for ever, as in SCDP §IV-C: for switches that trim.
+    /// Always the initial window, as in SCDP §IV-C: for switches that trim.
     #[default]
     Fixed,
-    /// Twice what is delivered in the least round trip, and less where more than 2 % are lost; after BBR (ACM Queue 14(5), 2016)
-    /// and its second version: for switches that drop.
+    /// Twice the bandwidth-delay product, with the shortest round trip, and less where more than 2 % are lost; after BBR (ACM Queue 14(5), 2016)
+    /// and BBRv2: for switches that drop.
     Bbr,
 }
 
-/// How senders that have the same object share out repair symbols. Source symbols are always shared out evenly.
+/// How senders of the same object divide repair symbols among them. Source symbols are always divided evenly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repair {
@@ -98,7 +98,7 @@ pub enum Repair {
     Random,
 }
 
-/// For a single session. Sessions that are alike share one, which saves memory, and time: it stays in the cache.
+/// For a single session. Sessions with the same parameters share one, which saves memory and stays in the cache.
 impl From<&ScdpConfig> for Arc<ScdpConfig> {
     fn from(config: &ScdpConfig) -> Self {
         Self::new(config.clone())

@@ -18,13 +18,13 @@ pub struct Straggler {
     /// at least 1. Default: half the initial window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbols: Option<u32>,
-    /// `detach`: how long it must have been that far behind, without a break. The default is ten round trips of the
+    /// `detach`: how long it must have been that far behind without interruption. The default is ten round trips of the
     /// SCDP paper's fabric: bursts of cross traffic pass in less.
     pub time: Duration,
-    /// `drop`: receivers that must have everything, at least 1. A session with no more receivers than this waits for all.
+    /// `drop`: number of receivers that must complete, at least 1. A session with no more receivers than this waits for all.
     /// The default is the majority of three replicas.
     pub quorum: u16,
-    /// `drop`: time that the others have left from then on.
+    /// `drop`: time that the others have from then on.
     pub grace: Duration,
 }
 
@@ -32,14 +32,14 @@ pub struct Straggler {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StragglerPolicy {
-    /// Nothing: the group goes at the pace of its slowest receiver (SCDP §IV-D).
+    /// Nothing: the group keeps the pace of its slowest receiver (SCDP §IV-D).
     #[default]
     Wait,
-    /// A receiver that stays behind leaves the multicast group and is served by a unicast session of its own, which goes
-    /// on where the group was: nothing is sent to it twice.
+    /// A receiver that stays behind leaves the multicast group and is served by a unicast session of its own, which continues
+    /// from where the group was: nothing is sent to it twice.
     Detach,
-    /// The group goes at the pace of a quorum: a symbol leaves when so many receivers have asked for it. Once the quorum
-    /// has everything, the others have some time left to catch up, and are then given up.
+    /// The group keeps the pace of a quorum: a symbol leaves when that many receivers have asked for it. Once the quorum
+    /// is complete, the others have `grace` to catch up, and are then given up.
     Drop,
 }
 

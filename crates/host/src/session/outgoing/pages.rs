@@ -2,7 +2,7 @@
 //!
 //! A page is many times as long as the question. So a receiver that asks again and again gets only as many answers as one that loses almost
 //! everything may need: several for each page that comes next, again for each later page once the blocks before it are complete, and each second as
-//! many pages as may be wanted at once, which is how often a receiver asks that nothing reaches. Requests beyond that are dropped.
+//! many pages as may be wanted at once, since a receiver that nothing reaches asks once a second. Requests beyond that are dropped.
 
 use std::collections::VecDeque;
 
