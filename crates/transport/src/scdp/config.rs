@@ -83,7 +83,7 @@ pub enum WindowControl {
     #[default]
     Fixed,
     /// Twice the bandwidth-delay product, with the shortest round trip, and less where more than 2 % are lost; after BBR (ACM Queue 14(5), 2016)
-    /// and BBRv2: for switches that drop.
+    /// and its version 2: for switches that drop.
     Bbr,
 }
 
