@@ -89,12 +89,12 @@ def reached(where: str | Path) -> Path:
 
 @contextmanager
 def answering(where: Path) -> Iterator[None]:
-    """Make one error of what goes wrong with an object store meanwhile: each has its own.
+    """Convert the errors of an object store, whose libraries have different ones, to `StoreError`.
 
     Raises
     ------
     StoreError
-        If it cannot be reached, or refuses. That something is not there stays a `FileNotFoundError`.
+        If the store cannot be reached, or refuses. A missing object is still a `FileNotFoundError`.
     """
     try:
         yield

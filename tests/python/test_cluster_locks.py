@@ -310,6 +310,20 @@ def test_a_store_without_conditional_writes_is_locked_all_the_same(
     Lock(store, "second").acquire(["two"])
 
 
+def test_whoever_keeps_others_from_taking_over_a_dead_lock_does_not_stop_them_for_ever(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Lock(store, "dead").acquire(["killed"])
+    monkeypatch.setattr(lock.Holder, "is_dead", lambda holder: holder.token == "dead")
+    monkeypatch.setattr(lock, "TAKE_OVER_WITHIN_S", 0.2)
+    with lock._exclusive(store), pytest.raises(StoreError, match=r"another process keeps .* locked"):
+        Lock(store, "mine").acquire(["next"])
+    holder = lock.holder(store)
+    assert holder is not None
+    assert holder.token == "dead"
+    Lock(store, "mine").acquire(["next"])
+
+
 def test_only_a_process_that_is_known_to_be_dead_loses_its_lock(store: Path) -> None:
     mine = lock._this_process("mine", ["a"])
     assert not mine.is_dead()

@@ -35,6 +35,9 @@ NAME = ".anabranch-lock"
 CHECK_EVERY_S = 10.0
 """Seconds between two checks that the lock is still held."""
 
+TAKE_OVER_WITHIN_S = 10.0
+"""Seconds to wait for other processes of this machine that take over the same lock."""
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
@@ -135,7 +138,7 @@ class Lock:
             fs.pipe_file(path, content, mode="create")
         except FileExistsError:
             return  # who holds it is read next
-        except (NotImplementedError, TypeError):
+        except (NotImplementedError, TypeError):  # a file system of fsspec that has no conditional writes
             fs.pipe_file(path, content)
         except OSError as error:
             if error.errno == errno.ENOSYS:  # the store refuses conditional writes
@@ -213,15 +216,32 @@ def _this_process(token: str, command: Sequence[str]) -> Holder:
 
 @contextmanager
 def _exclusive(out: Path) -> Iterator[None]:
-    """Keep other processes of this machine out, of any user."""
+    """Keep other processes of this machine out, of any user.
+
+    Raises
+    ------
+    StoreError
+        If another one does not finish: any user can lock the file, and must not stop this command for ever.
+    """
     name = hashlib.sha256(str(out).encode()).hexdigest()[:16]
     path = Path(tempfile.gettempdir()) / f"anabranch-{name}.lock"
     try:
         file = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except PermissionError:  # another user's, in a folder where such files are not opened to be created
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    deadline = time.monotonic() + TAKE_OVER_WITHIN_S
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise StoreError(
+                        f"{out}: its lock is of a process that has ended, and another process keeps {path} locked",
+                        hint=f"see who does, with `fuser {path}`; or remove the lock: {removal(out)}",
+                    ) from None
+                time.sleep(0.05)
         yield
     finally:
         os.close(file)
