@@ -213,7 +213,7 @@ def run(
             f"{out}: threads of this process write into a folder only", hint="say what to run on, too: --on local:4"
         )
     where = places.reached(out)
-    outputs.check(where)
+    outputs.check(where, resume=resume)
     if not force and outputs.finished(where):
         outputs.guard(where, plan(path, overrides, seeds=seeds).runs, resume=resume)
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)

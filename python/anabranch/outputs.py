@@ -1,8 +1,8 @@
 """Which folders may be written, and what may be removed from them.
 
-Two rules. What is not a result of ours is never touched: a folder that holds anything else is refused, and only files
-of the layout are removed (``docs/reference/results.md``). And no finished run is lost without a word: a folder that
-holds runs which the new experiment does not make needs ``--force``.
+Two rules. What is not a result of ours is never touched: only files of the layout are removed
+(``docs/reference/results.md``), other files beside them stay, and a folder that is no result folder is refused. And no
+finished run is lost without a word: a folder that holds runs which the new experiment does not make needs ``--force``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from anabranch import places, targets
 from anabranch.errors import AnabranchError
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 OWN = frozenset({"manifest.json", "fabric.json", "report.html"})
 """Files that ``anabranch run`` writes into the folder."""
 
-RUN = re.compile(r"\.?p\d+-s\d+(\.part|\.[0-9a-f]{8}\.part)?")
-"""Folders below ``runs/``; with a dot: drafts of a run that was being written when its program ended."""
+RUN = re.compile(r"\.*(?P<run>p\d+-s\d+)(\.[0-9a-f]{8})?(\.part)?")
+"""Folders below ``runs/``; with dots: a run that was being written or renamed when its program ended."""
 
 TABLES = frozenset({"flows.parquet", "links.parquet", "blocks.parquet", "series.parquet", "run.json"})
 """Files in the folder of a run."""
@@ -62,8 +62,17 @@ def default(file: Path, overrides: Sequence[str] = (), *, seeds: int | None = No
     return Path("out", f"{file.stem},{name}")
 
 
-def check(folder: Path) -> None:
-    """Check that a folder may be written: it does not exist, is empty, or holds an experiment and nothing else.
+def check(folder: Path, *, resume: bool = False) -> None:
+    """Check that a folder may be written: it does not exist, is empty, or is a result folder.
+
+    Other files in a result folder are in nobody's way, unless a run's own folder would have to go with them.
+
+    Parameters
+    ----------
+    folder
+        Where the results are to be written.
+    resume
+        Folders of runs stay as far as possible: the core refuses to remove one that holds other files.
 
     Raises
     ------
@@ -74,25 +83,27 @@ def check(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise AnabranchError(f"{folder} exists and is not a folder", hint="choose another with --out")
-    foreign = next(_foreign(folder), None)
+    if not _ours(folder):
+        foreign = next(_in_the_way(folder), None)
+        what = "and it is no result folder"
+    else:
+        # In an object store, runs that are not kept are removed with all that is below their names.
+        removed = not resume or places.is_url(folder)
+        foreign = next(_in_results(folder, removed=removed), None)
+        what = "where a result has to be written"
     if foreign is not None:
         raise AnabranchError(
-            f"{folder} holds {str(foreign.relative_to(folder))!r}, which is not part of an experiment; "
+            f"{folder} holds {str(foreign.relative_to(folder))!r}, which is not part of an experiment, {what}; "
             "nothing was written",
             hint="choose another folder with --out, or move that file away",
         )
 
 
-def _foreign(folder: Path) -> Iterator[Path]:
-    """What a folder holds besides an experiment of ours, in order."""
-    here = sorted(folder.iterdir())
-    ours = _ours(folder)
-    for path in here:
-        if path.name == "runs" and path.is_dir() and not path.is_symlink():
-            yield from _foreign_runs(path)
-        elif path.name in OWN and path.is_file() and ours:
-            continue
-        elif path.name == "runs" or not (DRAFT.fullmatch(path.name) or _hidden(path)):
+def _in_the_way(folder: Path) -> Iterator[Path]:
+    """What is in a folder that is no result folder, in order: drafts and hidden files are in nobody's way."""
+    for path in sorted(folder.iterdir()):
+        empty = path.name == "runs" and path.is_dir() and all(map(_hidden, path.iterdir()))
+        if not empty and not DRAFT.fullmatch(path.name) and not _hidden(path):
             yield path
 
 
@@ -101,18 +112,38 @@ def _hidden(path: Path) -> bool:
     return path.name[0] == "."
 
 
-def _foreign_runs(runs: Path) -> Iterator[Path]:
-    for run in sorted(runs.iterdir()):
-        if not RUN.fullmatch(run.name) or run.is_symlink() or not run.is_dir():
-            if not _hidden(run) or run.is_dir():
-                yield run
+def _in_results(folder: Path, *, removed: bool) -> Iterator[Path]:
+    """What stands in a result folder where a result has to be written, in order.
+
+    Parameters
+    ----------
+    folder
+        The result folder.
+    removed
+        Whether the folders of runs are to be removed: then nothing else may be in them.
+    """
+    yield from (folder / name for name in sorted(OWN) if (folder / name).is_dir())
+    runs = folder / "runs"
+    if runs.is_symlink() or (runs.exists() and not runs.is_dir()):
+        yield runs
+        return
+    for run in sorted(runs.iterdir()) if runs.exists() else ():
+        if not RUN.fullmatch(run.name):
             continue
-        for file in sorted(run.iterdir()):
-            if file.name == CAPTURES and file.is_dir() and not file.is_symlink():
-                captures = sorted(file.iterdir())
-                yield from (one for one in captures if one.suffix != ".pcapng" or not one.is_file() or one.is_symlink())
-            elif file.name not in TABLES and not DRAFT.fullmatch(file.name):
-                yield file
+        if run.is_symlink() or not run.is_dir():
+            yield run
+        elif removed:
+            yield from _in_run(run)
+
+
+def _in_run(run: Path) -> Iterator[Path]:
+    """Files in the folder of a run that are none of a run."""
+    for file in sorted(run.iterdir()):
+        if file.name == CAPTURES and file.is_dir() and not file.is_symlink():
+            captures = sorted(file.iterdir())
+            yield from (one for one in captures if one.suffix != ".pcapng" or not one.is_file() or one.is_symlink())
+        elif file.name not in TABLES and not DRAFT.fullmatch(file.name):
+            yield file
 
 
 def _ours(folder: Path) -> bool:
@@ -130,7 +161,8 @@ def _ours(folder: Path) -> bool:
 def finished(folder: Path) -> dict[str, str]:
     """The runs that a folder holds with their results: name to hash, empty where it is not known.
 
-    A run is known by its own entry, ``run.json``, or, in older results, by the manifest's.
+    A run is known by its own entry, ``run.json``, or, in older results, by the manifest's. Runs that a killed program
+    left under another name (`RUN`) count: they are as finished as the others.
     """
     listed: dict[str, str] = {}
     try:
@@ -142,17 +174,20 @@ def finished(folder: Path) -> dict[str, str]:
     found = {}
     # In an object store a run is complete when its entry is there. Older folders have runs without.
     sign = "run.json" if places.is_url(folder) else "flows.parquet"
-    homes = [home for home in sorted(folder.glob("runs/p*"), key=str) if (home / sign).is_file()]
-    if places.is_url(folder):
-        # A client that was killed while it moved runs has left some under these names.
-        homes += [home for home in sorted(folder.glob("runs/.p*"), key=str) if (home / sign).is_file()]
+    homes = [
+        home
+        for pattern in ("runs/p*", "runs/.*")
+        for home in sorted(folder.glob(pattern), key=str)
+        if RUN.fullmatch(home.name) and (home / (sign if home.name[0] == "p" else "run.json")).is_file()
+    ]
     for home, content in zip(homes, places.contents([home / "run.json" for home in homes]), strict=True):
         try:
             entry = json.loads(content or b"")
             if entry["status"] in FINAL:
                 found[home.name] = str(entry["scenario_hash"])
         except (ValueError, KeyError, TypeError):
-            found[home.name] = listed.get(home.name, "")
+            if home.name[0] == "p":  # another may have been interrupted while its entry was written
+                found[home.name] = listed.get(home.name, "")
     return found
 
 
@@ -176,7 +211,11 @@ def guard(folder: Path, planned: Sequence[PlannedRun], *, resume: bool) -> None:
     there = finished(folder)
     made = {run.hash for run in planned}
     names = {run.run for run in planned}
-    lost = [run for run, known in there.items() if known not in made and (not resume or run in names)]
+    lost = [
+        run
+        for run, known in there.items()
+        if known not in made and (not resume or cast("re.Match[str]", RUN.fullmatch(run))["run"] in names)
+    ]
     if lost:
         few = ", ".join(lost[:3]) + (" ..." if len(lost) > 3 else "")  # noqa: PLR2004 - three fit a line
         raise AnabranchError(

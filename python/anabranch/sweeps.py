@@ -153,7 +153,7 @@ def sweep(
     planned = api.plan(path, overrides, seeds=seeds).runs
     out = outputs.default(Path(path), overrides, seeds=seeds) if out is None else out
     where = places.reached(out)
-    outputs.check(where)
+    outputs.check(where, resume=resume)
     if not force:
         outputs.guard(where, planned, resume=resume)
     if on is not None:

@@ -174,11 +174,10 @@ def test_what_finished_without_a_manifest_is_not_deleted_either(core: StandIn, f
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["manifest.json", "report.html", "runs/2024-01-01/model.bin", "runs/p000-s1/thesis.tex", "runs/.git/HEAD", "runs"],
+    "name", ["manifest.json", "report.html", "runs/2024-01-01/model.bin", "runs", "runs/p000-s1/thesis.tex"]
 )
 def test_force_deletes_nothing_but_results(core: StandIn, folder: Path, name: str) -> None:
-    if name.startswith("runs/"):
+    if "p000" in name:
         fixtures.write(folder / "home")
     path = folder / "home" / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -189,6 +188,48 @@ def test_force_deletes_nothing_but_results(core: StandIn, folder: Path, name: st
     assert "which is not part of an experiment" in result.stderr
     assert everything(folder) == before
     assert all(call[0] != "run" for call in core.calls)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("fig.pdf", ()),
+        ("fig.pdf", ("--force",)),
+        ("fig.pdf", ("--resume",)),
+        ("figures/fig.pdf", ()),
+        ("runs/notes.txt", ("--force",)),
+        ("runs/.git/HEAD", ("--resume",)),
+    ],
+)
+def test_other_files_in_a_result_folder_stay(core: StandIn, folder: Path, name: str, option: tuple[str, ...]) -> None:
+    fixtures.write(folder / "home")
+    path = folder / "home" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("mine")
+    core.hashes = "ffff" if option == ("--force",) else ""
+    assert invoke("run", "a.toml", "--out", "home", "--no-report", *option).exit_code == 0
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [".p000-s1", "..p000-s1", ".p000-s1.0a1b2c3d.part"])
+def test_what_a_killed_program_left_under_another_name_is_not_deleted(core: StandIn, folder: Path, name: str) -> None:
+    assert invoke("run", "a.toml", "--out", "home", "--no-report").exit_code == 0
+    runs = folder / "home/runs"
+    (runs / "p000-s1").rename(runs / name)
+    # The folder stays usable, and nothing is lost without --force: not by another experiment ...
+    core.hashes = "ffff"
+    before = everything(folder)
+    result = invoke("run", "a.toml", "--out", "home", "--no-report")
+    assert result.exit_code == 2
+    assert "12 of them" in result.stderr
+    assert everything(folder) == before
+    # ... nor by one that is resumed and needs the name.
+    result = invoke("run", "a.toml", "--out", "home", "--no-report", "--resume")
+    assert result.exit_code == 2
+    assert "12 of them" in result.stderr
+    assert everything(folder) == before
+    core.hashes = ""
+    assert invoke("run", "a.toml", "--out", "home", "--no-report", "--resume").exit_code == 0
 
 
 def test_an_invalid_scenario_keeps_the_older_experiment(core: StandIn, folder: Path) -> None:  # noqa: ARG001

@@ -91,6 +91,9 @@ def test_another_experiment_is_not_deleted(workers: clusters.Cluster, bucket: st
         anabranch.run(tmp_path / "a.toml", ["repeat=1", "host.jitter=1us"], out=url, on=workers.address)
     assert objects(url) == before
     (places.place(url) / "notes.txt").write_text("mine")
+    anabranch.run(tmp_path / "a.toml", ["repeat=1"], out=url, on=workers.address)
+    assert (places.place(url) / "notes.txt").read_text() == "mine"
+    (places.place(url) / "runs/p000-s1/notes.txt").write_text("mine")
     with pytest.raises(AnabranchError, match="is not part of an experiment"):
         anabranch.run(tmp_path / "a.toml", ["repeat=1"], out=url, on=workers.address)
 

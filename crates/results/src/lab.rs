@@ -7,7 +7,7 @@ use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Conservation, Ending, Network};
 use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -287,20 +287,14 @@ fn adopt(store: &Store, plan: &Plan, mut kept: Vec<RunEntry>) -> Result<Vec<Opti
     }
     let found: Vec<Option<RunEntry>> =
         plan.runs.iter().map(|run| by_hash.get_mut(&run.hash).and_then(VecDeque::pop_front)).collect();
-    let strangers: BTreeMap<&str, &RunEntry> =
-        by_hash.values().flatten().map(|entry| (entry.run.as_str(), entry)).collect();
-    for run in &plan.runs {
-        if let Some(stranger) = strangers.get(run.name().as_str()) {
-            store.remove_run(&stranger.run)?;
-        }
-    }
-    // All step aside before any takes its place: two may have to change places.
-    let moves = || found.iter().zip(&plan.runs).filter_map(|(e, run)| e.as_ref().map(|e| (e, run)));
-    for (entry, _) in moves().filter(|(entry, run)| entry.run != run.name()) {
-        store.rename_run(&entry.run, &format!(".{}", entry.run))?;
-    }
-    for (entry, run) in moves().filter(|(entry, run)| entry.run != run.name()) {
-        store.rename_run(&format!(".{}", entry.run), &run.name())?;
+    let strangers: BTreeSet<&str> = by_hash.values().flatten().map(|entry| entry.run.as_str()).collect();
+    let names: BTreeSet<String> = plan.runs.iter().map(RunPlan::name).collect();
+    let in_the_way: Vec<&str> =
+        strangers.iter().copied().filter(|&run| names.contains(run) || names.contains(own_name(run))).collect();
+    store.remove_runs(&in_the_way)?;
+    let sources = found.iter().map(|entry| entry.as_ref().map(|entry| entry.run.as_str()));
+    for (from, to) in renames(sources.zip(plan.runs.iter().map(RunPlan::name)), |name| store.has_run(name)) {
+        store.rename_run(&from, &to)?;
     }
     let mut adopted = Vec::new();
     for (entry, run) in found.into_iter().zip(&plan.runs) {
@@ -313,6 +307,37 @@ fn adopt(store: &Store, plan: &Plan, mut kept: Vec<RunEntry>) -> Result<Vec<Opti
         adopted.push(entry);
     }
     Ok(adopted)
+}
+
+/// The name of a run whose folder a killed program left as a draft or aside.
+fn own_name(folder: &str) -> &str {
+    let name = folder.trim_start_matches('.');
+    name.split_once('.').map_or(name, |(run, _)| run)
+}
+
+/// Renames that give each folder its run's name, in order: `(from, to)`. All that are in the way step aside before any takes
+/// its place, because two may have to change places. A program may be killed between any two of them, more than once: the
+/// names aside begin with dots, are never taken, and the next command finds the runs there.
+fn renames<'a>(
+    pairs: impl Iterator<Item = (Option<&'a str>, String)>,
+    taken: impl Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    let moves: Vec<(&str, String)> =
+        pairs.filter_map(|(from, to)| from.filter(|&from| from != to).map(|from| (from, to))).collect();
+    let targets: BTreeSet<&str> = moves.iter().map(|(_, to)| to.as_str()).collect();
+    let (mut aside, mut into_place) = (Vec::new(), Vec::new());
+    for (from, to) in &moves {
+        let mut place = (*from).to_owned();
+        if targets.contains(from) {
+            while place == *from || taken(&place) {
+                place.insert(0, '.');
+            }
+            aside.push(((*from).to_owned(), place.clone()));
+        }
+        into_place.push((place, to.clone()));
+    }
+    aside.extend(into_place);
+    aside
 }
 
 impl RunEntry {
@@ -344,6 +369,55 @@ impl RunEntry {
 mod tests {
     use super::*;
     use anabranch_sim::scenario::parse;
+
+    /// Folders of runs by name, with the run that each holds.
+    type Folders = BTreeMap<String, usize>;
+
+    /// Renames the folders of runs, of which number `i` shall have name `i` of `names`, and is killed after `steps`
+    /// renames; returns how many there were to make.
+    fn rename_until_killed(folders: &mut Folders, names: &[String], steps: usize) -> usize {
+        let place = |i: usize| folders.iter().find(|&(_, &run)| run == i).map(|(name, _)| name.clone());
+        let sources: Vec<Option<String>> = (0..names.len()).map(place).collect();
+        let pairs = sources.iter().map(Option::as_deref).zip(names.iter().cloned());
+        let moves = renames(pairs, |name| folders.contains_key(name));
+        for (from, to) in moves.iter().take(steps) {
+            let run = folders.remove(from).expect("it is there");
+            assert_eq!(folders.insert(to.clone(), run), None, "{to} is taken");
+        }
+        moves.len()
+    }
+
+    #[test]
+    fn no_run_is_lost_between_two_renames_however_often_one_is_killed_there() {
+        let name = |i: usize| format!("p{i:03}-s1");
+        let begin: Folders = (0..4).map(|i| (name(i), i)).collect();
+        // All orders of four, and some that have more places.
+        let orders: Vec<Vec<String>> = (0..256)
+            .map(|n| [n & 3, n >> 2 & 3, n >> 4 & 3, n >> 6 & 3])
+            .filter(|order| order.iter().collect::<BTreeSet<_>>().len() == 4)
+            .map(|order| order.map(name).to_vec())
+            .chain([(2..6).map(name).collect(), vec![name(7), name(0), name(9), name(1)]])
+            .collect();
+        let mut cases = 0;
+        for (k, first) in orders.iter().enumerate() {
+            for second in [&orders[(k + 7) % orders.len()], &orders[(k + 11) % orders.len()]] {
+                for killed in 0..9 {
+                    for again in 0..9 {
+                        let mut folders = begin.clone();
+                        rename_until_killed(&mut folders, first, killed);
+                        rename_until_killed(&mut folders, second, again);
+                        rename_until_killed(&mut folders, first, usize::MAX);
+                        let expected: Folders = first.iter().cloned().zip(0..).collect();
+                        assert_eq!(folders, expected);
+                        assert_eq!(rename_until_killed(&mut folders, first, usize::MAX), 0);
+                        cases += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(cases, 26 * 2 * 81);
+        assert_eq!((own_name("..p001-s1"), own_name(".p1-s2.0a1b2c3d.part")), ("p001-s1", "p1-s2"));
+    }
 
     #[test]
     fn runs_begin_in_the_order_of_what_they_will_take() {

@@ -36,8 +36,18 @@ pub enum StoreError {
         message: String,
     },
     /// The folder holds something else.
-    #[error("{0} exists and is not a result folder\n  hint: give another folder with --out, or remove it")]
-    NotOurs(PathBuf),
+    #[error("{folder} is not a result folder: it holds {found}\n  hint: give another folder with --out")]
+    NotOurs {
+        /// The folder.
+        folder: PathBuf,
+        /// What it holds.
+        found: PathBuf,
+    },
+    /// A run would have to go, and something else with it.
+    #[error(
+        "{0} is not part of a run, and that run has to be written again; nothing was touched\n  hint: move it away, or give another folder with --out"
+    )]
+    InRun(PathBuf),
     /// Another process writes there.
     #[error("another run is writing to {0}\n  hint: wait for it, or give another folder with --out")]
     Busy(PathBuf),
@@ -48,6 +58,9 @@ const ENTRY: &str = "run.json";
 
 /// What earlier versions called a draft of [`ENTRY`].
 const OLD_DRAFT: &str = "run.part";
+
+/// What earlier versions called drafts beside `runs`.
+const OLD_DRAFTS: [&str; 2] = ["manifest.part", "fabric.part"];
 
 /// Everything in the folder of a run.
 const FILES: [&str; 5] = ["flows.parquet", "links.parquet", "blocks.parquet", "series.parquet", ENTRY];
@@ -63,33 +76,62 @@ fn is_run(name: &str) -> bool {
     parts.is_some_and(|(point, seed)| number(point) && number(seed))
 }
 
-/// Something in a folder of runs that is none: it is not ours to remove.
-fn foreign(runs: &Path) -> io::Result<Option<PathBuf>> {
-    let drafts = |name: &str| name == draft_name(ENTRY) || name == OLD_DRAFT;
-    for run in fs::read_dir(runs)? {
-        let run = run?;
-        let (name, is_folder) = (run.file_name(), run.file_type()?.is_dir());
-        let name = name.to_string_lossy();
-        if name.starts_with('.') && !is_folder {
-            continue; // of a file manager, say
-        }
-        if !is_run(&name) || !is_folder {
-            return Ok(Some(run.path()));
-        }
-        for file in fs::read_dir(run.path())? {
-            let file = file?;
-            let name = file.file_name();
-            let name = name.to_string_lossy();
-            if name == CAPTURES && file.file_type()?.is_dir() {
-                if let Some(path) = captures::foreign(&file.path())? {
-                    return Ok(Some(path));
-                }
-            } else if !FILES.contains(&&*name) && !drafts(&name) {
-                return Ok(Some(file.path()));
-            }
+/// Whether a folder is a result folder: it has runs, or the manifest of an experiment, a usual name elsewhere, too.
+fn is_ours(root: &Path) -> bool {
+    let has_run = |runs: fs::ReadDir| runs.flatten().any(|run| is_run(&run.file_name().to_string_lossy()));
+    let has_manifest = || {
+        let text = fs::read_to_string(root.join("manifest.json")).ok()?;
+        let manifest: serde_json::Value = serde_json::from_str(&text).ok()?;
+        Some(manifest.get("anabranch_version").is_some() && manifest.get("runs").is_some())
+    };
+    fs::read_dir(root.join("runs")).is_ok_and(has_run) || has_manifest() == Some(true)
+}
+
+/// Something in a folder that is no result folder: it is not ours. Hidden files, drafts and an empty `runs` are in nobody's way.
+fn in_the_way(root: &Path) -> io::Result<Option<PathBuf>> {
+    let visible = |entry: &fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
+    for entry in fs::read_dir(root)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let empty = |runs: fs::ReadDir| !runs.flatten().any(|run| visible(&run));
+        let begun = name == "runs" && fs::read_dir(entry.path()).is_ok_and(empty);
+        if visible(&entry) && !begun && !OLD_DRAFTS.iter().any(|&draft| name == draft) {
+            return Ok(Some(entry.path()));
         }
     }
     Ok(None)
+}
+
+/// Something in the folder of a run, or in its place, that no run has: the folder is not ours to remove.
+fn foreign(run: &Path) -> io::Result<Option<PathBuf>> {
+    if !run.symlink_metadata()?.is_dir() {
+        return Ok(Some(run.to_owned()));
+    }
+    for file in fs::read_dir(run)? {
+        let file = file?;
+        let name = file.file_name();
+        let name = name.to_string_lossy();
+        if name == CAPTURES && file.file_type()?.is_dir() {
+            if let Some(path) = captures::foreign(&file.path())? {
+                return Ok(Some(path));
+            }
+        } else if !FILES.contains(&&*name) && name != draft_name(ENTRY) && name != OLD_DRAFT {
+            return Ok(Some(file.path()));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes the folders of runs; none, if one of them holds anything else.
+fn remove_runs(folders: &[PathBuf]) -> Result<(), StoreError> {
+    for folder in folders {
+        match foreign(folder) {
+            Ok(None) => {}
+            Ok(Some(path)) => return Err(StoreError::InRun(path)),
+            Err(source) => return Err(StoreError::Io { path: folder.clone(), source }),
+        }
+    }
+    folders.iter().try_for_each(|folder| remove_run(folder))
 }
 
 /// Whether the folder of a run has the tables that every run has, each with the mark that ends a whole Parquet file.
@@ -150,7 +192,7 @@ impl Store {
     /// If the folder holds anything but earlier results, or cannot be read or written.
     pub fn resume(root: &Path) -> Result<(Self, Vec<RunEntry>), StoreError> {
         let store = Self::open(root, true)?;
-        let mut kept = Vec::new();
+        let (mut kept, mut useless) = (Vec::new(), Vec::new());
         let folder = root.join("runs");
         let io = |source| StoreError::Io { path: folder.clone(), source };
         for found in fs::read_dir(&folder).map_err(io)? {
@@ -168,18 +210,20 @@ impl Store {
                     kept.push(RunEntry { run: name.to_string_lossy().into_owned(), ..entry });
                 }
                 // A draft, a run that was cut short or has lost a table, or of a version that wrote no entries.
-                _ => store.remove_run(&name.to_string_lossy())?,
+                _ => useless.push(folder.join(&name)),
             }
         }
+        remove_runs(&useless)?;
         Ok((store, kept))
     }
 
-    /// Removes a run's folder.
+    /// Removes folders of runs: all, or none if one of them holds anything else.
     ///
     /// # Errors
-    /// If the file system refuses.
-    pub fn remove_run(&self, run: &str) -> Result<(), StoreError> {
-        remove_run(&self.root.join("runs").join(run))
+    /// If one does, or the file system refuses.
+    pub fn remove_runs(&self, runs: &[&str]) -> Result<(), StoreError> {
+        let folders: Vec<PathBuf> = runs.iter().map(|run| self.root.join("runs").join(run)).collect();
+        remove_runs(&folders)
     }
 
     /// Gives a run's folder another name.
@@ -189,6 +233,11 @@ impl Store {
     pub fn rename_run(&self, run: &str, name: &str) -> Result<(), StoreError> {
         let (path, place) = (self.root.join("runs").join(run), self.root.join("runs").join(name));
         fs::rename(&path, place).map_err(|source| StoreError::Io { path, source })
+    }
+
+    /// Whether there is anything of a name where runs are.
+    pub fn has_run(&self, run: &str) -> bool {
+        self.root.join("runs").join(run).symlink_metadata().is_ok()
     }
 
     /// Writes the entry of a run into its folder.
@@ -205,36 +254,37 @@ impl Store {
             move |source| StoreError::Io { path, source }
         };
         let runs = root.join("runs");
-        if root.exists() {
-            let mut entries = fs::read_dir(root).map_err(io(root))?;
-            let ours = root.join("manifest.json").is_file() || runs.is_dir();
-            if !ours && entries.next().is_some() {
-                return Err(StoreError::NotOurs(root.to_owned()));
+        let look = |root: &Path| -> Result<(), StoreError> {
+            if root.exists()
+                && !is_ours(root)
+                && let Some(path) = in_the_way(root).map_err(io(root))?
+            {
+                return Err(StoreError::NotOurs { folder: root.to_owned(), found: path });
             }
-        }
+            Ok(())
+        };
+        look(root)?;
         fs::create_dir_all(root).map_err(io(root))?;
-        // Before anything in it is looked at: another run may be removing what we see.
         let lock = lock(root)?;
-        if runs.exists()
-            && let Some(path) = foreign(&runs).map_err(io(&runs))?
-        {
-            return Err(StoreError::NotOurs(path));
-        }
+        // What was there before the lock may be another command's doing.
+        look(root)?;
         fs::create_dir_all(&runs).map_err(io(&runs))?;
         // A resumed experiment keeps its table of contents until there is another: it may be killed before.
         let stale: &[&str] =
             if keep_runs { &["report.html"] } else { &["manifest.json", "fabric.json", "report.html"] };
         if !keep_runs {
+            let mut old = Vec::new();
             for run in fs::read_dir(&runs).map_err(io(&runs))? {
                 let run = run.map_err(io(&runs))?;
                 if is_run(&run.file_name().to_string_lossy()) {
-                    remove_run(&run.path())?;
+                    old.push(run.path());
                 }
             }
+            remove_runs(&old)?;
         }
         // Drafts are of a program that was killed: the lock is ours.
         let drafts = ["manifest.json", "fabric.json"].map(draft_name);
-        let drafts = drafts.iter().map(String::as_str).chain(["manifest.part", "fabric.part"]);
+        let drafts = drafts.iter().map(String::as_str).chain(OLD_DRAFTS);
         for name in stale.iter().copied().chain(drafts) {
             let path = root.join(name);
             if path.exists() {

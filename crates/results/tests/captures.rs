@@ -160,7 +160,7 @@ fn files_that_are_not_ours_stay() {
     let notes = out.join("runs/p000-s1/packets/notes.txt");
     fs::write(&notes, b"look at frame 7").expect("it can be written");
     match try_run(&plan(&[]), &out, 1, false) {
-        Err(LabError::Store(StoreError::NotOurs(path))) => assert_eq!(path, notes),
+        Err(LabError::Store(StoreError::InRun(path))) => assert_eq!(path, notes),
         other => panic!("{other:?}"),
     }
     assert!(notes.is_file());

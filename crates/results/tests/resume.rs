@@ -192,29 +192,81 @@ fn the_manifest_is_there_from_the_first_run_to_the_last() {
     assert!(names(&out).iter().all(|name| !name.contains("part")), "{:?}", names(&out));
 }
 
+/// Writes a file that is no result, making its folder.
+fn put(path: &Path) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("may be made");
+    fs::write(path, "years of work").expect("may be written");
+}
+
 #[test]
-fn what_is_no_result_is_never_removed() {
+fn other_files_in_a_result_folder_stay_and_are_in_nobodys_way() {
     for resume in [false, true] {
-        for file in [
-            "runs/model.bin",
-            "runs/p000-s1/thesis.tex",
-            "runs/2024-01-01/weights",
-            "runs/p1-sx/run.json",
-            "runs/p000-s1/.DS_Store",
-        ] {
+        for file in ["fig.pdf", "figures/fig.pdf", "runs/model.bin", "runs/2024-01-01/weights", "runs/p1-sx/run.json"] {
+            let out = folder(if resume { "beside-resume" } else { "beside" });
+            complete(&plan(&[]), &out, false);
+            put(&out.join(file));
+            assert_eq!(complete(&plan(&[]), &out, resume).1, if resume { 3 } else { 0 });
+            complete(&plan(&["transport.scdp.initial_window=9"]), &out, resume);
+            assert_eq!(fs::read_to_string(out.join(file)).expect("it is there"), "years of work");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_would_go_with_other_files_stays() {
+    for resume in [false, true] {
+        for file in ["runs/p000-s3/thesis.tex", "runs/p000-s3/.DS_Store", "runs/p000-s3/plots/a.svg"] {
             let out = folder(if resume { "foreign-resume" } else { "foreign" });
             complete(&plan(&[]), &out, false);
             let path = out.join(file);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("may be made");
-            fs::write(&path, "years of work").expect("may be written");
+            put(&path);
             let before = tables_of(&out);
-            let plan = plan(&["transport.scdp.initial_window=9"]);
+            let other = plan(&["transport.scdp.initial_window=9"]);
             let request = Request { out: &out, threads: 1, command: Vec::new(), resume };
-            let error = run(&plan, &request, &Progress::new(3)).expect_err("it holds something else").to_string();
-            let named = Path::new(file).components().nth(1).expect("below runs");
-            assert!(error.contains(&*named.as_os_str().to_string_lossy()), "{error}");
+            let error = run(&other, &request, &Progress::new(3)).expect_err("it holds something else").to_string();
+            assert!(error.contains("runs/p000-s3/") && error.contains("nothing was touched"), "{error}");
             assert_eq!(fs::read_to_string(&path).expect("it is there"), "years of work");
             assert_eq!(tables_of(&out), before);
+            // Runs that are kept may have company.
+            assert_eq!(complete(&plan(&[]), &out, true).1, 3);
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_is_none_of_results_is_not_written() {
+    for file in ["manifest.json", "report.html", "runs/2024-01-01/model.bin", "src/main.c"] {
+        for resume in [false, true] {
+            let out = folder("no-results");
+            put(&out.join(file));
+            let request = Request { out: &out, threads: 1, command: Vec::new(), resume };
+            let error = run(&plan(&[]), &request, &Progress::new(3)).expect_err("it is not ours").to_string();
+            assert!(error.contains("is not a result folder"), "{error}");
+            assert_eq!(names(&out).len(), 1);
+        }
+    }
+}
+
+#[test]
+fn runs_that_a_killed_program_left_under_other_names_are_kept() {
+    let sweep = |values: &str| plan(&[&format!("sweep.\"transport.scdp.initial_window\"={values}")]);
+    for aside in [".p000-s1", "..p000-s1", ".p000-s1.part", "...p001-s1"] {
+        let out = folder("aside");
+        complete(&sweep("[4, 8, 12]"), &out, false);
+        let before = {
+            let mut found: Vec<Vec<u8>> = tables(&out).into_iter().map(|(_, table)| table).collect();
+            found.sort();
+            found
+        };
+        let runs = out.join("runs");
+        fs::rename(runs.join("p000-s1"), runs.join(aside)).expect("it is there");
+        // The others change places, round about, with the one that is aside; twice.
+        for order in ["[8, 12, 4]", "[12, 4, 8]", "[12, 4, 8]"] {
+            assert_eq!(complete(&sweep(order), &out, true).1, 9, "{aside}");
+            let mut found: Vec<Vec<u8>> = tables(&out).into_iter().map(|(_, table)| table).collect();
+            found.sort();
+            assert_eq!(found, before, "{aside}");
+            assert!(names(&runs).iter().all(|name| !name.starts_with('.')), "{:?}", names(&runs));
         }
     }
 }

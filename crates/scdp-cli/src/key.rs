@@ -66,7 +66,9 @@ pub(crate) fn protection(secret: &Secret, output: &Output) -> Result<Protection,
     let text = key_file::read_secret(&path, output).map_err(|error| {
         let failure = CliError::of_path(&path, &error);
         if error.kind() == ErrorKind::NotFound {
-            failure.hint(format!("`scdp key {}` makes a key; all hosts need the same", path.display()))
+            let file = path.to_string_lossy();
+            // A command to paste: the shell must take the name for a name.
+            failure.hint(format!("`scdp key {}` makes a key; all hosts need the same", shell_words::quote(&file)))
         } else {
             failure
         }

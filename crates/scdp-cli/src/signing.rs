@@ -52,7 +52,8 @@ fn beside(path: &Path) -> PathBuf {
 /// The key that signs files, if one is requested.
 pub(crate) fn key(arguments: &Sign, output: &Output) -> Result<Option<SigningKey>, CliError> {
     let Some(path) = &arguments.sign else { return Ok(None) };
-    let hint = format!("`scdp key --sign {}` makes a key that signs", path.display());
+    let file = path.to_string_lossy();
+    let hint = format!("`scdp key --sign {}` makes a key that signs", shell_words::quote(&file));
     let failed = |error: &dyn std::fmt::Display| CliError::of_path(path, error).hint(hint.clone());
     let text = key_file::read_secret(path, output).map_err(|error| failed(&error))?;
     SigningKey::parse(&text).map(Some).map_err(|error| failed(&error))

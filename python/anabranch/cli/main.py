@@ -229,7 +229,7 @@ def _run(
         _show_plan(plan, how, as_json=as_json)
         return 0
     where = how.out(out)
-    outputs.check(where)
+    outputs.check(where, resume=resume)
     there = outputs.finished(where)
     if not force:
         outputs.guard(where, plan.runs, resume=resume)

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import platform
+import shlex
 import tempfile
 import time
 from contextlib import contextmanager, suppress
@@ -200,8 +201,14 @@ def holder(out: Path) -> Holder | None:
 
 
 def removal(out: Path) -> str:
-    """The command that removes a lock."""
-    return f"""python -c "from upath import UPath; UPath('{out / NAME}').unlink()\""""
+    """The command that removes a lock, to paste into a shell, which takes any name of the folder for a name.
+
+    Examples
+    --------
+    >>> removal(Path("s3/$(reboot)"))
+    "python -c 'import sys, upath; upath.UPath(sys.argv[1]).unlink()' 's3/$(reboot)/.anabranch-lock'"
+    """
+    return shlex.join(["python", "-c", "import sys, upath; upath.UPath(sys.argv[1]).unlink()", str(out / NAME)])
 
 
 def _this_process(token: str, command: Sequence[str]) -> Holder:
@@ -211,7 +218,7 @@ def _this_process(token: str, command: Sequence[str]) -> Holder:
         user = f"user {os.getuid()}"
     since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
     pid = os.getpid()
-    return Holder(token, user, platform.node(), pid, since, " ".join(command), _machine(), _started(pid) or "")
+    return Holder(token, user, platform.node(), pid, since, shlex.join(command), _machine(), _started(pid) or "")
 
 
 @contextmanager
@@ -239,7 +246,7 @@ def _exclusive(out: Path) -> Iterator[None]:
                 if time.monotonic() > deadline:
                     raise StoreError(
                         f"{out}: its lock is of a process that has ended, and another process keeps {path} locked",
-                        hint=f"see who does, with `fuser {path}`; or remove the lock: {removal(out)}",
+                        hint=f"see who does, with `fuser {shlex.quote(str(path))}`; or remove the lock: {removal(out)}",
                     ) from None
                 time.sleep(0.05)
         yield

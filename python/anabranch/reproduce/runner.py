@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -205,7 +206,7 @@ def run(
     """
     if job.experiment.calculate:
         return Calculated(job.command(), job.experiment.calculate())
-    outputs.check(job.results)
+    outputs.check(job.results, resume=not fresh)
     return api.run(
         registry.scenario(job.experiment),
         job.overrides,
@@ -233,7 +234,7 @@ def finish(job: Job, results: Results) -> Outcome:
     if waiting:
         raise AnabranchError(
             f"{job.folder}: {len(waiting)} of {len(results.manifest.runs)} runs are missing",
-            hint=f"`{' '.join(job.command())}` runs them",
+            hint=f"`{shlex.join(job.command())}` runs them",
         )
     drawn = job.experiment.draw(results)
     for figure in drawn:
