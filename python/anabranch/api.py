@@ -27,8 +27,8 @@ class PlannedRun:
 
     `hash` names everything that the run depends on. Estimated for the first seed of each sweep point: `sessions`,
     `packets` (data packets that arrive), `samples` (rows of the time series) and `memory_bytes`. `decode_latency` says
-    where the decode latency of SCDP's blocks comes from, None if nothing is decoded. `remarks`, the gravest first, say what
-    to know before trusting the run: windows that do not fill the fabric, loads that it does not carry.
+    where the decode latency of SCDP's blocks comes from, None if nothing is decoded. `remarks`, the gravest first, say
+    what to know before trusting the run: windows that do not fill the fabric, loads that it does not carry.
     """
 
     run: str

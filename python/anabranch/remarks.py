@@ -22,17 +22,22 @@ def remarked(runs: Iterable[Sequence[Remark]]) -> list[str]:
     Examples
     --------
     >>> from anabranch.manifest import Remark
-    >>> short, long = Remark("ndp: 12 packets fill 17 %", "a larger window"), Remark("tcp: 64 KB fill 60 %", "a larger window")
-    >>> remarked([[short], [short, long], []])
+    >>> ndp = Remark("ndp: 12 packets fill 17 %", "a larger window")
+    >>> tcp = Remark("tcp: 64 KB fill 60 %", "a larger window")
+    >>> remarked([[ndp], [ndp, tcp], []])
     ['ndp: 12 packets fill 17 %; tcp: 64 KB fill 60 % (hint: a larger window)']
     """
-    by_hint: dict[str | None, dict[str, None]] = {}
+    # What differs in its hint only (the load that fits depends on headers) is said once.
+    hints: dict[str, str | None] = {}
     for remarks in runs:
         for remark in remarks:
-            by_hint.setdefault(remark.hint, {})[remark.text] = None
+            hints.setdefault(remark.text, remark.hint)
+    by_hint: dict[str | None, list[str]] = {}
+    for text, hint in hints.items():
+        by_hint.setdefault(hint, []).append(text)
     lines = []
     for hint, texts in by_hint.items():
         more = [f"and {len(texts) - NAMED} more"] if len(texts) > NAMED else []
-        lines.append("; ".join([*list(texts)[:NAMED], *more]) + (f" (hint: {hint})" if hint else ""))
+        lines.append("; ".join([*texts[:NAMED], *more]) + (f" (hint: {hint})" if hint else ""))
     more = [f"and {len(lines) - MOST_LINES} more remarks, in manifest.json"] if len(lines) > MOST_LINES else []
     return [*lines[:MOST_LINES], *more]

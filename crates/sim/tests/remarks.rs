@@ -32,13 +32,13 @@ fn one_flow() -> String {
 #[test]
 fn windows_that_do_not_fill_the_longest_path_are_told() {
     let of = |overrides: &[&str]| remarks(&one_flow(), overrides);
-    assert_eq!(
-        of(&[]),
-        ["ndp: a window of 12 packets fills 17 % of the longest path (needs 71: 8500ns at 100Gbps)"]
-    );
+    assert_eq!(of(&[]), ["ndp: a window of 12 packets fills 17 % of the longest path (needs 71: 8500ns at 100Gbps)"]);
     let expected = [
         ("scdp", "scdp: a window of 12 packets fills 17 % of the longest path (needs 71: "),
-        ("dctcp", "dctcp: a receive window of 65535B fills 63 % of the longest path (needs 103660B: 8490ns at 100Gbps)"),
+        (
+            "dctcp",
+            "dctcp: a receive window of 65535B fills 63 % of the longest path (needs 103660B: 8490ns at 100Gbps)",
+        ),
         ("cubic", "cubic: a receive window of 65535B fills 63 %"),
         ("mptcp", "mptcp: a receive window of 65535B fills 65 %"),
         ("front-back", "front-back: a receive window of 65535B fills 63 %"),
@@ -53,7 +53,11 @@ fn windows_that_do_not_fill_the_longest_path_are_told() {
             let found = of(&[&format!("transport.name={name}"), &format!("transport.window={window}")]);
             assert!(found.iter().all(|remark| !remark.contains("window")), "{name}: {found:?}");
         }
-        assert!(of(&[&format!("transport.name={name}"), "transport.window=0.25 bdp"]).iter().any(|r| r.contains("fills 25 %")));
+        assert!(
+            of(&[&format!("transport.name={name}"), "transport.window=0.25 bdp"])
+                .iter()
+                .any(|r| r.contains("fills 25 %"))
+        );
     }
     assert_eq!(of(&["transport.name=udp"]), [""; 0]);
 }
@@ -196,7 +200,8 @@ fn replicas_are_carried_as_the_transport_does() {
         remarks(&text, &[&format!("transport.name={name}"), &format!("workload.web.arrivals.load={load}")]).concat()
     };
     // Three copies leave the sender one by one, or one leaves it and is copied in the fabric.
-    assert!(write("dctcp", "0.5").contains("asks for 15"), "{}", write("dctcp", "0.5"));
+    let copies = write("dctcp", "0.5");
+    assert!(copies.contains("asks for about 150 %") || copies.contains("asks for about 160 %"), "{copies}");
     assert!(!write("scdp", "0.25").contains("asks for"));
 }
 
@@ -220,12 +225,16 @@ const FAT_TREE: &str = r#"
 fn a_slow_link_gets_its_share_all_the_same() {
     assert_eq!(remarks(FAT_TREE, &[]), [""; 0]);
     let slow = |at: &str, more: &str| {
-        let failure = format!("\n[[failure]]\nat = \"{at}\"\nlink = \"edge0.0-agg0.1\"\naction = \"slow\"\nrate = \"1Gbps\"\n");
+        let failure =
+            format!("\n[[failure]]\nat = \"{at}\"\nlink = \"edge0.0-agg0.1\"\naction = \"slow\"\nrate = \"1Gbps\"\n");
         remarks(&(FAT_TREE.to_owned() + &failure + more), &[])
     };
     // Two hosts of a rack send 1.2 of a link, 14 of 15 parts to other racks, half of it by this port.
     let found = slow("0us", "").concat();
-    assert!(found.starts_with("w: the load asks for 560 % of what edge0.0-agg0.1 carries, and one more link"), "{found}");
+    assert!(
+        found.starts_with("w: the load asks for 560 % of what edge0.0-agg0.1 carries, and one more link"),
+        "{found}"
+    );
     let later = slow("5ms", "").concat();
     assert!(later.contains("560 % of what edge0.0-agg0.1 carries from 5ms on"), "{later}");
     // Where packets don't choose evenly, the racks' uplinks together are what is known.
@@ -242,7 +251,8 @@ fn a_cut_link_leaves_its_load_to_the_others() {
 
 #[test]
 fn a_sweep_keeps_the_remarks_of_each_point_and_warns_once() {
-    let text = poisson(0.8, 2.0, "{ pattern = \"random\" }") + "[sweep]\n\"workload.web.arrivals.load\" = [0.4, 0.8, 0.9]\n";
+    let text =
+        poisson(0.8, 2.0, "{ pattern = \"random\" }") + "[sweep]\n\"workload.web.arrivals.load\" = [0.4, 0.8, 0.9]\n";
     let plan = plan(&text, &[]);
     let counts: Vec<usize> = plan.runs.iter().map(|run| run.remarks.len()).collect();
     assert_eq!(counts, [0, 1, 1]);

@@ -16,7 +16,8 @@ pub struct Matrix {
     between: Vec<f64>,
 }
 
-/// Hosts that are alike to the links between switches: those of a rack; or each by itself, where hosts have several links.
+/// Hosts that are alike to the links between switches: those of a rack; or each by itself, where hosts have several links or are
+/// linked to one another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zones {
     /// Of each host.
@@ -33,7 +34,8 @@ const ZONES_MAX: usize = 2048;
 impl Zones {
     /// The zones of a fabric.
     pub fn of(graph: &Graph) -> Self {
-        let apart = graph.hosts_relay || graph.multi_homed();
+        let direct = graph.links.iter().any(|link| graph.is_host(link.a) && graph.is_host(link.b));
+        let apart = graph.hosts_relay || direct || graph.multi_homed();
         if apart {
             return Self { of: (0..graph.hosts).collect(), first: (0..graph.hosts).collect(), apart };
         }

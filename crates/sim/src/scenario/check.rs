@@ -44,7 +44,9 @@ const QUANTITIES: &[Quantity] = &[
     ("Bytes", "a number of bytes in quotes, like \"1.5MB\"", |t| {
         t.parse::<Bytes>().map(drop).map_err(|e| e.to_string())
     }),
-    ("WindowRule", "where windows come from, in quotes, like \"given\" or \"bdp\"", |t| t.parse::<WindowRule>().map(drop)),
+    ("WindowRule", "where windows come from, in quotes, like \"given\" or \"bdp\"", |t| {
+        t.parse::<WindowRule>().map(drop)
+    }),
     ("BufferSize", "a buffer size in quotes, like \"100 packets\" or \"150KB\"", |t| t.parse::<BufferSize>().map(drop)),
     ("Jitter", "a time or a number of packets in quotes, like \"1us\" or \"0.5 packets\"", |t| {
         t.parse::<Jitter>().map(drop)

@@ -1,11 +1,11 @@
 //! From a file to runs: overrides, sweep points, seeds.
 
-use super::{Remark, Scenario};
 use super::check::{Finding, Kind, check};
 use super::error::{ScenarioError, ScenarioErrors, Source, Span};
 use super::fabric::Fabrics;
 use super::path::Path;
 use super::tree::{Entry, Node, Value};
+use super::{Remark, Scenario};
 use crate::workload::WorkloadError;
 use serde_json::{Map, Value as Json};
 use std::path::{Path as FilePath, PathBuf};

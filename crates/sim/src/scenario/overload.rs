@@ -44,6 +44,11 @@ struct Part {
 }
 
 impl Part {
+    /// Whether the sessions that were looked at stand for others.
+    fn is_sampled(&self) -> bool {
+        matches!(self.offered.who, Who::Sessions { all: false, .. })
+    }
+
     /// Bits each second, and the least that they may be.
     fn bps(&self, share: f64) -> (f64, f64) {
         let sampled = match &self.offered.who {
@@ -152,7 +157,9 @@ impl Scenario {
         let of_host = |port: PortId| graph.is_host(graph.port_owner(port)) || graph.is_host(graph.port_peer(port));
         let mut ports = matrix.loads(graph, routes);
         if !evenly {
-            (0..graph.ports()).filter(|&port| graph.hosts_relay || !of_host(port)).for_each(|port| ports[port as usize] = 0.0);
+            (0..graph.ports())
+                .filter(|&port| graph.hosts_relay || !of_host(port))
+                .for_each(|port| ports[port as usize] = 0.0);
         }
         Part {
             offered: offered.clone(),
@@ -230,7 +237,11 @@ impl Scenario {
         let heaviest = parts.iter().max_by(|a, b| a.bps(share(a)).0.total_cmp(&b.bps(share(b)).0));
         let index = heaviest.map_or(0, |part| part.offered.workload);
         let workload = &self.workload[index];
-        let headers = if load.payload > 1.0 { String::new() } else { format!(", {} % with headers", percent(load.wire)) };
+        let sampled = parts.iter().any(|part| part.is_sampled() && share(part) > 0.0);
+        let percent =
+            |share: f64| if sampled { format!("about {}", percent(two_digits(share))) } else { percent(share) };
+        let headers =
+            if load.payload > 1.0 { String::new() } else { format!(", {} % with headers", percent(load.wire)) };
         let since = if state.from == Time::ZERO { String::new() } else { format!(" from {} on", state.from) };
         let carry = if matches!(place, Place::Port(_)) { "carries" } else { "carry" };
         let others = match excess.saturating_sub(usize::from(matches!(place, Place::Port(_)))) {
@@ -249,16 +260,29 @@ impl Scenario {
                 (_, Some(own)) => ("rate", lower("rate", own / load.wire, parts.len())),
                 _ => ("", String::new()),
             },
-            ArrivalsConfig::Interval(_) => ("every", format!("an interval {} times as long fits", percent(load.wire / 100.0))),
+            ArrivalsConfig::Interval(_) => {
+                ("every", format!("an interval {:.2} times as long fits", (load.wire * 100.0).ceil() / 100.0))
+            }
             _ => ("", String::new()),
         };
         Remark::new(&format!("workload.{index}.arrivals.{key}"), text, &hint, true)
     }
 }
 
+/// A number to two digits.
+fn two_digits(number: f64) -> f64 {
+    let unit = unit_of(number);
+    (number / unit).round() * unit
+}
+
+/// What the second digit of a number above 0 counts in.
+fn unit_of(number: f64) -> f64 {
+    10_f64.powf(number.log10().floor() - 1.0)
+}
+
 /// What would fit.
 fn lower(key: &str, most: f64, workloads: usize) -> String {
-    let unit = 10_f64.powf(most.log10().floor() - 1.0);
+    let unit = unit_of(most);
     let most = (most / unit).floor() * unit;
     let digits = usize::try_from(-(unit.log10().round() as i64)).unwrap_or(0);
     let others = if workloads > 1 { ", the other workloads lowered as much" } else { "" };

@@ -156,10 +156,18 @@ impl Window<'_> {
     }
 }
 
-/// A share in percent, two digits at least.
+/// A share in percent, to two digits if it is below 10.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent >= 9.95 { format!("{percent:.0}") } else { format!("{percent:.2}").trim_end_matches('0').trim_end_matches('.').to_owned() }
+    let digits = if percent >= 9.95 {
+        0
+    } else if percent >= 0.995 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{percent:.digits$}");
+    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 /// A time to three digits.
@@ -199,7 +207,9 @@ fn rounded_rate(rate: Rate) -> Rate {
 fn late(transport: &Transport, path: LongestPath, key: &str, timeout: Duration) -> Option<Remark> {
     let text = || {
         let (name, round_trip) = (&transport.name, rounded(path.round_trip));
-        format!("{name}: a timeout of {timeout} is shorter than a round trip of the longest path ({round_trip}): what is on its way is sent again")
+        format!(
+            "{name}: a timeout of {timeout} is shorter than a round trip of the longest path ({round_trip}): what is on its way is sent again"
+        )
     };
     let hint = "a few round trips";
     (timeout < path.round_trip).then(|| Remark::new(&format!("transport.{key}"), text(), hint, true))

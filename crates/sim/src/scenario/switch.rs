@@ -267,7 +267,8 @@ mod tests {
     fn headers_have_as_many_bytes_as_data() {
         let room = |buffer: BufferSize, packet| {
             let config = SwitchConfig { buffer, ..SwitchConfig::default() };
-            [TransportName::Ndp, TransportName::Scdp].map(|name| config.resolve(name, Rate::from_gbps(100), packet).header_buffer)
+            [TransportName::Ndp, TransportName::Scdp]
+                .map(|name| config.resolve(name, Rate::from_gbps(100), packet).header_buffer)
         };
         let bytes = |n| BufferSize::Bytes(Bytes(n));
         for (packet, ndp, scdp) in [(1500, 12_000, 30_000), (9000, 72_000, 180_000), (512, 4096, 10_240)] {
@@ -284,8 +285,11 @@ mod tests {
     #[test]
     fn marks_begin_at_as_many_bytes_whatever_a_packet_is() {
         let config = SwitchConfig::default();
-        let threshold = |gbps, packet| config.resolve(TransportName::Dctcp, Rate::from_gbps(gbps), packet).ecn_threshold;
-        for (gbps, packet, packets) in [(1, 1500, 20), (10, 1500, 65), (10, 9000, 11), (1, 9000, 3), (10, 512, 50), (1, 512, 59)] {
+        let threshold =
+            |gbps, packet| config.resolve(TransportName::Dctcp, Rate::from_gbps(gbps), packet).ecn_threshold;
+        for (gbps, packet, packets) in
+            [(1, 1500, 20), (10, 1500, 65), (10, 9000, 11), (1, 9000, 3), (10, 512, 50), (1, 512, 59)]
+        {
             // 190 packets of 512 B are more than the buffer: half of it.
             assert_eq!(threshold(gbps, packet), Some(BufferSize::Packets(packets)), "{gbps} Gbps, {packet} B");
         }

@@ -88,7 +88,9 @@ impl Scenario {
         Given {
             graph,
             weighted: weighted.all(|weighted| weighted),
-            marks: transports.iter().any(|&name| own.resolve(name, rate, packet).queue(0).marking_threshold().is_some()),
+            marks: transports
+                .iter()
+                .any(|&name| own.resolve(name, rate, packet).queue(0).marking_threshold().is_some()),
         }
     }
 

@@ -90,7 +90,12 @@ pub(super) struct Paths {
 
 impl Scenario {
     /// The longest path of the packets of a transport.
-    pub(super) fn longest_path(&self, name: TransportName, transport: &Transport, paths: &Paths) -> Option<LongestPath> {
+    pub(super) fn longest_path(
+        &self,
+        name: TransportName,
+        transport: &Transport,
+        paths: &Paths,
+    ) -> Option<LongestPath> {
         let mode = self.routing.resolve(name);
         let sprayed = matches!(mode, RoutingMode::PerPacket | RoutingMode::PerPacketPermuted);
         let exchange = Exchange {
@@ -240,7 +245,10 @@ mod tests {
 
     #[test]
     fn the_senders_of_a_session_have_the_window_together() {
-        let many = ["workload.w.placement={ pattern = \"replicas\", replicas = 3, access = \"read\" }", "workload.w.sessions=1"];
+        let many = [
+            "workload.w.placement={ pattern = \"replicas\", replicas = 3, access = \"read\" }",
+            "workload.w.sessions=1",
+        ];
         let Protocol::Scdp(scdp) = carrier(TransportName::Scdp, &many) else { panic!("it is SCDP") };
         assert_eq!((scdp.initial_window, scdp.initial_window_many_to_one), (71, 24));
         let given = [&many[..], &["transport.scdp.reorder_tolerance=30"]].concat();

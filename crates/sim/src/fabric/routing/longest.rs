@@ -153,9 +153,13 @@ mod tests {
     #[test]
     fn a_round_trip_has_all_links_twice() {
         // Four links of 1 us, on which a packet of 1500 B takes 120 ns and a header of 64 B 5.12 ns.
-        let leaf_spine = "topology = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = '100Gbps'\ndelay = '1us'";
+        let leaf_spine =
+            "topology = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = '100Gbps'\ndelay = '1us'";
         let path = longest(&fabric(leaf_spine), FULL);
-        assert_eq!((path.round_trip, path.rate), (Duration::from_ns(8000 + 480) + Duration(20_480), Rate::from_gbps(100)));
+        assert_eq!(
+            (path.round_trip, path.rate),
+            (Duration::from_ns(8000 + 480) + Duration(20_480), Rate::from_gbps(100))
+        );
         assert_eq!(path.bdp(), Bytes(106_256));
         // The papers' fabric: six links of 10 us at 1 Gbps.
         let path = longest(&fabric("topology = 'fat-tree'\nk = 4\nrate = '1Gbps'\ndelay = '10us'"), FULL);
@@ -163,7 +167,10 @@ mod tests {
         assert_eq!(path.bdp().0.div_ceil(1500), 17);
         let star = longest(&fabric("topology = 'star'\nhosts = 2\nrate = '1Gbps'\ndelay = '10us'"), FULL);
         assert_eq!(star.round_trip, Duration::from_us(40 + 24) + Duration::from_ns(2 * 512));
-        let jumbo = longest(&fabric("topology = 'star'\nhosts = 9\nrate = '1Gbps'\ndelay = '10us'"), Exchange { packet: 9000, ..FULL });
+        let jumbo = longest(
+            &fabric("topology = 'star'\nhosts = 9\nrate = '1Gbps'\ndelay = '10us'"),
+            Exchange { packet: 9000, ..FULL },
+        );
         assert_eq!(jumbo.round_trip, Duration::from_us(40 + 144) + Duration::from_ns(2 * 512));
     }
 
