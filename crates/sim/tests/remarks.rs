@@ -180,7 +180,7 @@ fn the_receiver_of_an_incast_is_told() {
     assert!(found.starts_with("web: the load asks for 960 % of what leaf0-h3 carries"), "{found}");
     assert_eq!(remarks(&incast(0.03), &[]), [""; 0]);
     let anyone = poisson(0.8, 1.0, "{ pattern = \"incast\", senders = 8 }");
-    assert_eq!(remarks(&anyone, &[]), [""; 0], "a sample of receivers is no overload");
+    assert_eq!(remarks(&anyone, &[]), [""; 0], "some receive more in a sample, none in the long run");
 }
 
 #[test]
@@ -201,7 +201,11 @@ fn replicas_are_carried_as_the_transport_does() {
     };
     // Three copies leave the sender one by one, or one leaves it and is copied in the fabric.
     let copies = write("dctcp", "0.5");
-    assert!(copies.contains("asks for about 150 %") || copies.contains("asks for about 160 %"), "{copies}");
+    assert!(copies.contains("asks for about 150 % of what") && copies.contains("79 more links"), "{copies}");
+    assert!(
+        !write("dctcp", "0.31").contains("asks for"),
+        "three copies of 0.31, with headers 0.96: chance is no overload"
+    );
     assert!(!write("scdp", "0.25").contains("asks for"));
 }
 

@@ -12,6 +12,7 @@ use crate::workload::offered::{Offered, Who, offered};
 use crate::workload::placement::Ends;
 use crate::workload::{ArrivalsConfig, Context, Workload};
 use anabranch_transport::{Rate, Time};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,8 +31,6 @@ struct Load {
     payload: f64,
     /// With the headers of full packets.
     wire: f64,
-    /// The same, as little as it may be: where sessions stand for all, by three standard deviations.
-    least: f64,
 }
 
 /// A workload with its transport and its share of the load of each port: that of its objects, 1 altogether.
@@ -46,16 +45,43 @@ struct Part {
 impl Part {
     /// Whether the sessions that were looked at stand for others.
     fn is_sampled(&self) -> bool {
-        matches!(self.offered.who, Who::Sessions { all: false, .. })
+        matches!(self.offered.who, Who::Sessions { drawn: Some(_), .. })
     }
 
-    /// Bits each second, and the least that they may be.
-    fn bps(&self, share: f64) -> (f64, f64) {
-        let sampled = match &self.offered.who {
-            Who::Sessions { ends, all: false } => 3.0 * (share / ends.len().max(1) as f64).sqrt(),
-            _ => 0.0,
+    /// Bits each second of a share.
+    fn bps(&self, share: f64) -> f64 {
+        share * self.offered.bps
+    }
+
+    /// Takes what chance has given to some ports of a sample and not to others alike for what it is: ports have the mean of their
+    /// kind, unless they are further from it than five standard deviations.
+    fn even_out(&mut self, graph: &Graph) {
+        let Who::Sessions { ends, drawn: Some(at_a_time) } = &self.offered.who else { return };
+        let each = f64::from(*at_a_time) / ends.len().max(1) as f64;
+        let level = |node: u32| graph.nodes[node as usize].level.name();
+        let kind = |port: usize| {
+            let (port, rate) = (port as PortId, graph.links[port / 2].rate);
+            (level(graph.port_owner(port)), level(graph.port_peer(port)), rate)
         };
-        (share * self.offered.bps, (share - sampled).max(0.0) * self.offered.bps)
+        even_out(&mut self.ports, each, kind);
+        even_out(&mut self.cuts, each, |_| ());
+    }
+}
+
+/// [`Part::even_out`] for shares of which each draw gives `each` to some.
+fn even_out<K: Ord>(shares: &mut [f64], each: f64, kind: impl Fn(usize) -> K) {
+    let mut kinds: BTreeMap<K, (f64, f64)> = BTreeMap::new();
+    for (index, share) in shares.iter().enumerate() {
+        let (sum, count) = kinds.entry(kind(index)).or_default();
+        *sum += share;
+        *count += 1.0;
+    }
+    for (index, share) in shares.iter_mut().enumerate() {
+        let (sum, count) = kinds[&kind(index)];
+        let mean = sum / count;
+        if (*share - mean).abs() <= 5.0 * (mean * each).sqrt() {
+            *share = mean;
+        }
     }
 }
 
@@ -161,12 +187,14 @@ impl Scenario {
                 .filter(|&port| graph.hosts_relay || !of_host(port))
                 .for_each(|port| ports[port as usize] = 0.0);
         }
-        Part {
+        let mut part = Part {
             offered: offered.clone(),
             headers: full as f64 / full.saturating_sub(header).max(1) as f64,
             ports,
             cuts: matrix.cuts(graph).into_iter().map(|(load, _)| load).collect(),
-        }
+        };
+        part.even_out(graph);
+        part
     }
 
     fn worst(&self, state: &State, parts: &[Part], cuts: &[Vec<PortId>], graph: &Graph) -> Option<Remark> {
@@ -175,21 +203,20 @@ impl Scenario {
             if state.alive[link] { state.rates[link].bps() as f64 } else { 0.0 }
         };
         let load = |share: &dyn Fn(&Part) -> f64, capacity: f64| {
-            let mut load = Load { payload: 0.0, wire: 0.0, least: 0.0 };
+            let mut load = Load { payload: 0.0, wire: 0.0 };
             for part in parts {
-                let (mean, least) = part.bps(share(part));
-                load.payload += mean / capacity;
-                load.wire += mean * part.headers / capacity;
-                load.least += least * part.headers / capacity;
+                let mean = part.bps(share(part)) / capacity;
+                load.payload += mean;
+                load.wire += mean * part.headers;
             }
             load
         };
         let mut excess = 0;
         let mut worst: Option<(Load, Place)> = None;
         let mut consider = |found: Load, place: Place| {
-            let more = worst.as_ref().is_none_or(|(known, _)| found.least > known.least + 1e-9);
+            let more = worst.as_ref().is_none_or(|(known, _)| found.wire > known.wire + 1e-9);
             // What is asked for just as much as it carries is not too much, whatever the last digit says.
-            if found.least > 1.0 + 1e-9 {
+            if found.wire > 1.0 + 1e-9 {
                 excess += usize::from(matches!(place, Place::Port(_)));
                 if more {
                     worst = Some((found, place));
@@ -234,7 +261,7 @@ impl Scenario {
                 (Box::new(move |part| part.cuts[rack]), format!("the uplinks of {switch}"))
             }
         };
-        let heaviest = parts.iter().max_by(|a, b| a.bps(share(a)).0.total_cmp(&b.bps(share(b)).0));
+        let heaviest = parts.iter().max_by(|a, b| a.bps(share(a)).total_cmp(&b.bps(share(b))));
         let index = heaviest.map_or(0, |part| part.offered.workload);
         let workload = &self.workload[index];
         let sampled = parts.iter().any(|part| part.is_sampled() && share(part) > 0.0);

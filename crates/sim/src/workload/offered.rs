@@ -32,8 +32,8 @@ pub enum Who {
     Sessions {
         /// Their ends.
         ends: Vec<Ends>,
-        /// Whether the workload repeats just these. If not, they are a sample.
-        all: bool,
+        /// `None`: the workload repeats just these. Else they are a sample, drawn so many at a time.
+        drawn: Option<u32>,
     },
 }
 
@@ -81,7 +81,8 @@ fn of_one(workload: usize, config: &Workload, fabric: &Context, seed: u64) -> Op
         let more = if all { Vec::new() } else { draw(SESSIONS) };
         let ends = if all { first } else { more };
         let number = |ends: Ends| Ends { sources: numbers(ends.sources), sinks: numbers(ends.sinks) };
-        Who::Sessions { ends: ends.into_iter().map(number).collect(), all }
+        let drawn = (!all).then_some(plan.sessions_per_request);
+        Who::Sessions { ends: ends.into_iter().map(number).collect(), drawn }
     };
     Some(Offered { workload, bps, who })
 }
