@@ -88,10 +88,12 @@ def test_results_keep_what_does_not_fit(file: Path, tmp_path: Path) -> None:
 def test_many_remarks_take_few_lines() -> None:
     one = [Remark(f"text {n}", "hint") for n in range(NAMED + 3)]
     assert remarked([one, one]) == ["; ".join(f"text {n}" for n in range(NAMED)) + "; and 3 more (hint: hint)"]
-    several = [[Remark("text", f"hint {n}")] for n in range(MOST_LINES + 2)]
+    several = [[Remark(f"text {n}", f"hint {n}")] for n in range(MOST_LINES + 2)]
     assert len(remarked(several)) == MOST_LINES + 1
     assert remarked(several)[-1] == "and 2 more remarks, in manifest.json"
     assert remarked([[Remark("text")]]) == ["text"]
+    # What fits depends on headers, and so on the transport; what does not fit is said once.
+    assert remarked([[Remark("text", "one")], [Remark("text", "two")]]) == ["text (hint: one)"]
     assert remarked([]) == []
 
 
