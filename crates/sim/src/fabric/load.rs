@@ -183,7 +183,9 @@ struct Spread<'a> {
 
 impl Spread<'_> {
     /// Adds to `loads` what hosts send to `to`. Hosts' own links count if `whole`.
-    fn add(&mut self, sources: Vec<(u32, f64)>, to: u32, whole: bool, loads: &mut [f64]) {
+    fn add(&mut self, mut sources: Vec<(u32, f64)>, to: u32, whole: bool, loads: &mut [f64]) {
+        // What has no way begins nowhere.
+        sources.retain(|&(source, _)| self.routes.path_count(source, to) > 0);
         self.arrange(&sources, to);
         for &(host, amount) in &sources {
             self.flow[host as usize] += amount;
@@ -211,9 +213,7 @@ impl Spread<'_> {
         let (mut seen, mut open) = (vec![false; self.flow.len()], Vec::new());
         self.order.clear();
         for &(source, _) in sources {
-            if self.routes.path_count(source, to) > 0 {
-                open.push((source, false));
-            }
+            open.push((source, false));
             while let Some((node, left)) = open.pop() {
                 if left {
                     self.order.push(node);
@@ -283,6 +283,18 @@ mod tests {
         // Two ways of four links each, half of it on either.
         assert!((loads.iter().sum::<f64>() - 4.0 * 4.0).abs() < 1e-9, "{loads:?}");
         assert!(loads.iter().all(|load| *load < 2.0 + 1e-9));
+    }
+
+    #[test]
+    fn what_cannot_arrive_loads_nothing() {
+        let graph = fabric("topology = 'leaf-spine'\nleaves = 3\nspines = 1\nhosts_per_leaf = 1");
+        let cut = graph.port_named("leaf1-spine0").expect("a port") / 2;
+        let mut matrix = Matrix::new(Zones::of(&graph));
+        matrix.add(1, 0, 5.0);
+        matrix.add(2, 0, 7.0);
+        let loads = matrix.loads(&graph, &Routes::build(&graph, |link| link != cut));
+        let found = ["leaf1-spine0", "spine0-leaf0", "leaf2-spine0"].map(|port| of(&graph, &loads, port));
+        assert_eq!(found, [0.0, 7.0, 7.0]);
     }
 
     #[test]
