@@ -184,6 +184,18 @@ fn the_receiver_of_an_incast_is_told() {
 }
 
 #[test]
+fn few_hosts_are_no_pattern() {
+    for seed in 1..20 {
+        let text = format!(
+            "seed = {seed}\n[fabric]\ntopology = \"star\"\nhosts = 2\n[transport]\nname = \"ndp\"\n[[workload]]\n\
+             arrivals = {{ law = \"poisson\", load = 0.8 }}\nsizes = {{ law = \"fixed\", size = \"1MB\" }}\n\
+             placement = {{ pattern = \"incast\", senders = 1 }}\n"
+        );
+        assert_eq!(remarks(&text, &[]), [""; 0], "seed {seed}");
+    }
+}
+
+#[test]
 fn several_workloads_load_a_link_together() {
     let second = "[[workload]]\nname = \"more\"\narrivals = { law = \"poisson\", load = 0.4 }\nsizes = { law = \"fixed\", size = \"1MB\" }\n\
                   placement = { pattern = \"random\" }\nsessions = 20\n";

@@ -12,6 +12,12 @@ use std::collections::BTreeSet;
 /// Sessions that are drawn where a pattern is not known otherwise.
 const SESSIONS: usize = 20_000;
 
+/// A pattern that is the same for so many sessions after its first round repeats itself.
+const ALIKE: usize = 200;
+
+/// Rounds of a pattern with more sessions are not looked at whole, nor are workloads that keep hosts for themselves with more.
+const WHOLE_MAX: usize = 200_000;
+
 /// The average traffic of a workload.
 #[derive(Clone, Debug)]
 pub struct Offered {
@@ -47,7 +53,8 @@ pub fn offered(workloads: &[Workload], fabric: &Context, seed: u64) -> Vec<Offer
         let rest = fabric.without(&taken);
         found.extend(of_one(workload, config, &rest, seed));
         if config.exclusive {
-            let Ok(own) = one(config, &rest, seed, workload as u16) else { return Vec::new() };
+            let few = rest.with_sessions_max(WHOLE_MAX as u64);
+            let Ok(own) = one(config, &few, seed, workload as u16) else { return Vec::new() };
             taken.extend(own.iter().flat_map(|s| s.sources.iter().chain(&s.sinks)));
         }
     }
@@ -68,7 +75,7 @@ fn of_one(workload: usize, config: &Workload, fabric: &Context, seed: u64) -> Op
         let number = |group: Between| Between { from: numbers(group.from), to: numbers(group.to), ..group };
         Who::Groups(groups.into_iter().map(number).collect())
     } else {
-        let round = plan.round.map_or(1, |sessions| sessions as usize);
+        let round = plan.round.and_then(|sessions| usize::try_from(sessions).ok()).filter(|round| *round <= WHOLE_MAX);
         let mut draw = |sessions: usize| {
             let mut ends = Vec::new();
             while ends.len() < sessions {
@@ -76,10 +83,14 @@ fn of_one(workload: usize, config: &Workload, fabric: &Context, seed: u64) -> Op
             }
             ends
         };
-        let (first, second) = (draw(round), draw(round));
-        let all = plan.round.is_some() && first == second;
-        let more = if all { Vec::new() } else { draw(SESSIONS) };
-        let ends = if all { first } else { more };
+        let repeated = round.filter(|round| *round > 0).and_then(|round| {
+            let first = draw(round);
+            // Among few hosts what is drawn may be the same by chance, but not often.
+            let again = ALIKE.div_ceil(round);
+            (0..again).all(|_| draw(round) == first).then_some(first)
+        });
+        let all = repeated.is_some();
+        let ends = repeated.unwrap_or_else(|| draw(SESSIONS));
         let number = |ends: Ends| Ends { sources: numbers(ends.sources), sinks: numbers(ends.sinks) };
         let drawn = (!all).then_some(plan.sessions_per_request);
         Who::Sessions { ends: ends.into_iter().map(number).collect(), drawn }
