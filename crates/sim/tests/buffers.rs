@@ -72,8 +72,8 @@ fn the_headers_of_large_packets_have_the_memory_of_their_data() {
             sizes = { law = "fixed", size = "500KB" }
             placement = { pattern = "incast", senders = 32, receiver = 0 }
         "#;
-        let overrides = [&[&format!("transport.ndp.packet={packet}")[..]], more].concat();
-        let overrides: Vec<String> = overrides.into_iter().map(str::to_owned).collect();
+        let packet = format!("transport.ndp.packet={packet}");
+        let overrides: Vec<String> = std::iter::once(packet).chain(more.iter().map(|o| (*o).to_owned())).collect();
         let plan = parse("headers.toml", text, &overrides).unwrap_or_else(|e| panic!("{e}"));
         let mut network = plan.network(&plan.runs[0]).unwrap_or_else(|e| panic!("{e}"));
         let ending = network.run(|_| true);
