@@ -16,7 +16,7 @@ def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
     """List the runs of a scenario without running any.
 
     Returns JSON ``{"runs": [{"run", "point", "seed", "transport", "hash", "hosts",
-    "sessions", "packets", "samples", "memory_bytes"}], "warnings": [str]}``.
+    "sessions", "packets", "samples", "memory_bytes", "remarks": [{"text", "hint"}]}], "warnings": [str]}``.
     """
 
 def runs(path: str, overrides: list[str], seeds: int | None, /) -> str:

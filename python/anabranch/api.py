@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import core, outputs, places
 from anabranch.errors import AnabranchError, ScenarioError
+from anabranch.manifest import Remark, remarks
 from anabranch.progress_line import Line, interactive
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class PlannedRun:
 
     `hash` names everything that the run depends on. Estimated for the first seed of each sweep point: `sessions`,
     `packets` (data packets that arrive), `samples` (rows of the time series) and `memory_bytes`. `decode_latency` says
-    where the decode latency of SCDP's blocks comes from, None if nothing is decoded.
+    where the decode latency of SCDP's blocks comes from, None if nothing is decoded. `remarks`, the gravest first, say
+    what to know before trusting the run: windows that do not fill the fabric, loads that it does not carry.
     """
 
     run: str
@@ -40,6 +42,7 @@ class PlannedRun:
     samples: int
     memory_bytes: int
     decode_latency: str | None = None
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,9 @@ def plan(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None =
     if last > LAST_SEED:
         raise ScenarioError(f"{path}: seed {last}: the tables hold seeds up to {LAST_SEED}", hint="a smaller `seed`")
     names = PlannedRun.__dataclass_fields__
+    planned = ({**run, "remarks": remarks(run.get("remarks"))} for run in data["runs"])
     return Plan(
-        tuple(PlannedRun(**{name: run[name] for name in names}) for run in data["runs"]),
+        tuple(PlannedRun(**{name: run[name] for name in names}) for run in planned),
         tuple(data.get("warnings", ())),
     )
 

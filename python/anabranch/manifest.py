@@ -60,6 +60,22 @@ class Capture:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """What to know before trusting a run: a window that does not fill the fabric, a load that it does not carry.
+
+    Attributes
+    ----------
+    text
+        The sentence.
+    hint
+        What would change it; None if nothing is known.
+    """
+
+    text: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunEntry:
     """One run: a scenario point under one seed.
 
@@ -99,6 +115,8 @@ class RunEntry:
         Packet counts: sent, replicated, delivered, trimmed, dropped, in flight.
     captures
         Packet captures, one for each port.
+    remarks
+        What to know before trusting it, the gravest first; none in older results.
     """
 
     run: str
@@ -118,6 +136,7 @@ class RunEntry:
     cpu_s: float | None = None
     conservation: Mapping[str, int] = field(default_factory=dict)
     captures: tuple[Capture, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def cost_s(self) -> float:
@@ -293,7 +312,22 @@ def _run(entry: Mapping[str, Any], where: str) -> RunEntry:
         cpu_s=_number(entry.get("cpu_s"), "cpu_s"),
         conservation=counts,
         captures=tuple(_capture(capture) for capture in _list(entry.get("captures") or [], "captures")),
+        remarks=remarks(entry.get("remarks")),
     )
+
+
+def remarks(value: object) -> tuple[Remark, ...]:
+    """Read the remarks of a run, as the manifest and the plan have them; none if there are none.
+
+    Raises
+    ------
+    TypeError
+        If they are no list of remarks.
+    """
+    entries = _list(value or [], "remarks")
+    if not all(isinstance(entry, Mapping) and isinstance(entry.get("text"), str) for entry in entries):
+        raise TypeError("`remarks` are no objects with a `text`")
+    return tuple(Remark(entry["text"], None if entry.get("hint") is None else str(entry["hint"])) for entry in entries)
 
 
 def _window(value: object) -> tuple[float, float] | None:

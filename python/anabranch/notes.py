@@ -8,6 +8,7 @@ import polars as pl
 
 from anabranch import stats
 from anabranch.manifest import EMPTY
+from anabranch.remarks import remarked
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -37,6 +38,7 @@ def notes(results: Results) -> list[str]:
             f"{len(incomplete)} of {len(results.manifest.runs)} runs did not complete: {names}{more}; "
             "statistics cover the flows that finished"
         )
+    found += remarked(run.remarks for run in results.manifest.runs)
     runs = results.runs.filter(~pl.col("status").is_in(EMPTY))
     if runs.is_empty():
         return [*found, "no run has results"]

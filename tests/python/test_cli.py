@@ -83,6 +83,7 @@ def test_dry_run_lists_and_writes_nothing(core: StandIn, folder: Path) -> None:
         "samples": 0,
         "memory_bytes": 190_000,
         "seconds": 0.021,
+        "remarks": [],
     }
     assert list(folder.iterdir()) == []
     assert {call[0] for call in core.calls} == {"plan"}

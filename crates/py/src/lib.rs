@@ -10,6 +10,7 @@ mod routing;
 mod sweep;
 mod traffic;
 
+use anabranch_results::Remark;
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{self, Plan};
@@ -107,7 +108,7 @@ fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
             runs.push(json!({
                 "run": run.name(), "point": run.point, "seed": run.seed,
                 "transport": run.scenario.transport.name.name(), "hash": run.hash,
-                "decode_latency": run.scenario.decode_latency(),
+                "decode_latency": run.scenario.decode_latency(), "remarks": Remark::all(run),
                 "hosts": estimate.hosts, "sessions": estimate.sessions, "packets": estimate.packets,
                 "samples": estimate.samples, "memory_bytes": estimate.memory_bytes,
             }));

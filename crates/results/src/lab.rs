@@ -1,6 +1,6 @@
 //! From a plan to a result folder: runs everything, writes each run as it ends, and the manifest from the first to the last.
 
-use crate::manifest::{FAILED, INTERRUPTED};
+use crate::manifest::{FAILED, INTERRUPTED, Remark};
 use crate::{Draft, Manifest, RunEntry, SCHEMA, Store, StoreError};
 use anabranch_sim::experiment::{Progress, Spent, Stopped, run_all};
 use anabranch_sim::measure::RunRecord;
@@ -298,9 +298,9 @@ fn adopt(store: &Store, plan: &Plan, mut kept: Vec<RunEntry>) -> Result<Vec<Opti
     }
     let mut adopted = Vec::new();
     for (entry, run) in found.into_iter().zip(&plan.runs) {
-        // The point is told as this plan names it; the decoder too, which older entries do not tell.
-        let (point, decode_latency) = (run.point.clone(), run.scenario.decode_latency());
-        let entry = entry.map(|e| RunEntry { run: run.name(), point, decode_latency, ..e });
+        // The point is told as this plan names it; decoder and remarks too, which older entries do not tell.
+        let (point, decode_latency, remarks) = (run.point.clone(), run.scenario.decode_latency(), Remark::all(run));
+        let entry = entry.map(|e| RunEntry { run: run.name(), point, decode_latency, remarks, ..e });
         if let Some(entry) = &entry {
             store.write_entry(entry)?;
         }
@@ -349,6 +349,7 @@ impl RunEntry {
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
             decode_latency: run.scenario.decode_latency(),
+            remarks: Remark::all(run),
             status: INTERRUPTED.to_owned(),
             message: Some("not begun".to_owned()),
             fingerprint: String::new(),

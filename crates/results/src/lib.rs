@@ -10,5 +10,5 @@ mod manifest;
 mod store;
 mod tables;
 
-pub use manifest::{Capture, Manifest, RunEntry, SCHEMA};
+pub use manifest::{Capture, Manifest, Remark, RunEntry, SCHEMA};
 pub use store::{Draft, Store, StoreError};

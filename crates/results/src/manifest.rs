@@ -5,6 +5,7 @@ use anabranch_sim::experiment::Spent;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Conservation, Ending};
 use anabranch_sim::scenario::RunPlan;
+use anabranch_sim::workload::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -50,6 +51,9 @@ pub struct RunEntry {
     pub transport: String,
     /// Where the decode latency of SCDP's blocks comes from; `None` if nothing is decoded.
     pub decode_latency: Option<String>,
+    /// What to know before trusting the run: windows that do not fill the fabric, loads that it does not carry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
     /// `complete`, `stalled`, `time_limit`, `wall_limit`, `interrupted`, `failed`.
     pub status: String,
     /// For a run that is not complete: which flows wait for what.
@@ -78,6 +82,23 @@ pub struct RunEntry {
     /// Packet captures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<Capture>,
+}
+
+/// A remark in the manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remark {
+    /// The sentence.
+    pub text: String,
+    /// What would change it.
+    pub hint: Option<String>,
+}
+
+impl Remark {
+    /// Those of a run.
+    pub fn all(run: &RunPlan) -> Vec<Self> {
+        let one = |fault: &Fault| Self { text: fault.message.clone(), hint: fault.hint.clone() };
+        run.remarks.iter().map(|remark| one(&remark.fault)).collect()
+    }
 }
 
 /// A packet capture in the manifest.
@@ -156,6 +177,7 @@ impl RunEntry {
             seed: run.seed,
             transport: run.scenario.transport.name.name().to_owned(),
             decode_latency: run.scenario.decode_latency(),
+            remarks: Remark::all(run),
             status: status.to_owned(),
             message,
             fingerprint: format!("{:016x}", record.fingerprint),

@@ -59,3 +59,30 @@ fn a_controller_that_watches_flows_leaves_shared_memory_as_it_is() {
     let overrides = ["switch.shared_buffer=150KB", r#"controller=[{ law = "ecn-adaptation", period = "1000s" }]"#];
     assert_eq!(bottleneck(&overrides), bottleneck(&overrides[..1]));
 }
+
+/// 32 initial windows of 20 packets at once: far more headers than 12 KB hold, fewer than the data buffer's bytes hold.
+#[test]
+fn the_headers_of_large_packets_have_the_memory_of_their_data() {
+    let incast = |packet: &str, more: &[&str]| {
+        let text = r#"
+            fabric = { topology = "star", hosts = 33, rate = "100Gbps", delay = "1us" }
+            switch = { buffer = "8 packets" }
+            transport = { name = "ndp", ndp = { initial_window = 20 } }
+            [[workload]]
+            sizes = { law = "fixed", size = "500KB" }
+            placement = { pattern = "incast", senders = 32, receiver = 0 }
+        "#;
+        let packet = format!("transport.ndp.packet={packet}");
+        let overrides: Vec<String> = std::iter::once(packet).chain(more.iter().map(|o| (*o).to_owned())).collect();
+        let plan = parse("headers.toml", text, &overrides).unwrap_or_else(|e| panic!("{e}"));
+        let mut network = plan.network(&plan.runs[0]).unwrap_or_else(|e| panic!("{e}"));
+        let ending = network.run(|_| true);
+        RunRecord::take(&mut network, ending).conservation.dropped
+    };
+    assert_eq!(incast("9000B", &[]), 0);
+    assert!(incast("9000B", &["switch.header_buffer=12KB"]) > 100, "room for 187 headers");
+    // In bytes the two buffers are alike without a word about packets.
+    assert_eq!(incast("9000B", &["switch.buffer=72KB"]), 0);
+    assert_eq!(incast("1500B", &[]), incast("1500B", &["switch.header_buffer=12KB"]));
+    assert_eq!(incast("512B", &[]), incast("512B", &["switch.header_buffer=4096B"]));
+}

@@ -22,6 +22,7 @@ from anabranch.cli.routing import EPILOG as ROUTING_EPILOG
 from anabranch.cli.routing import routing_command
 from anabranch.cli.traffic import traffic_app
 from anabranch.manifest import EMPTY
+from anabranch.remarks import remarked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -345,6 +346,7 @@ def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:
             "samples": run.samples,
             "memory_bytes": run.memory_bytes,
             "seconds": run.packets / rate,
+            "remarks": [{"text": remark.text, "hint": remark.hint} for remark in run.remarks],
         }
         for run in plan.runs
     ]
@@ -362,6 +364,8 @@ def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:
         padded = [cell.rjust(width) if name in right else cell.ljust(width) for name, cell, width in aligned]
         lines.append("  ".join([*padded, row[-1]]).rstrip())
     typer.echo("\n".join(lines))
+    for line in remarked(run.remarks for run in plan.runs):
+        typer.echo(f"note: {line}")
     typer.echo(f"{len(cells)} runs, by an estimate: {how.time(plan.runs)}")
 
 

@@ -4,6 +4,7 @@ pub mod buffer;
 pub mod graph;
 pub mod ideal;
 pub mod jitter;
+pub mod load;
 pub mod multicast;
 pub mod port;
 pub mod queue;

@@ -3,7 +3,8 @@
 use super::cost::{Estimate, Prepared};
 use super::failure::changes;
 use super::{
-    Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName, WorkloadConfig,
+    Plan, PullOrder, QueueKind, RunPlan, Scenario, ScenarioError, SwitchConfig, TransportName, WindowRule,
+    WorkloadConfig,
 };
 use crate::control::AnyController;
 use crate::fabric::graph::{Graph, NodeId, PortId};
@@ -78,7 +79,16 @@ impl Plan {
         let Prepared { graph, sessions } = self.prepare(run)?;
         let changes =
             changes(&run.scenario.failure, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
-        Ok(Network::new(setup(&run.scenario, graph, sessions, run.seed, changes)))
+        let scenario = &run.scenario;
+        let paths = match scenario.transport.window {
+            WindowRule::Given => None,
+            WindowRule::Bdp(_) => {
+                let paths = self.fabrics.paths(&scenario.fabric, &self.base);
+                Some(paths.map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))?)
+            }
+        };
+        let carrier = |name| scenario.carrier(name, paths.as_ref());
+        Ok(Network::new(setup(scenario, &carrier, graph, sessions, run.seed, changes)))
     }
 }
 
@@ -118,6 +128,7 @@ fn cut_to_packets(mut sessions: Vec<Session>, scenario: &Scenario) -> Result<Vec
 
 fn setup(
     scenario: &Scenario,
+    carrier: &dyn Fn(TransportName) -> Transport,
     graph: Arc<Graph>,
     sessions: Vec<Session>,
     seed: u64,
@@ -133,7 +144,7 @@ fn setup(
             let background = workload.is_background();
             SessionGroup {
                 name: workload.name(index),
-                transport: scenario.transport.transport(name),
+                transport: carrier(name),
                 routing: scenario.routing.resolve(name),
                 class: classes.iter().position(|&c| c == name).unwrap_or(0) as u8,
                 background,
@@ -154,7 +165,7 @@ fn setup(
     let measure = &scenario.measure;
     let windows = if measure.cwnd { (0..sessions.len() as u32).collect() } else { Vec::new() };
     Setup {
-        queue: queues(scenario, &classes, &groups, &graph, seed),
+        queue: queues(scenario, &classes, &graph, seed),
         host_classes: if scenario.switch.queue == QueueKind::Fair { classes.len() as u8 } else { 1 },
         return_to_sender: groups.iter().any(|g| g.transport.returned_headers()),
         trim_multicast: scenario.switch.trim_multicast,
@@ -200,24 +211,24 @@ fn classes(scenario: &Scenario) -> Vec<TransportName> {
 fn queues(
     scenario: &Scenario,
     classes: &[TransportName],
-    groups: &[SessionGroup],
     graph: &Arc<Graph>,
     seed: u64,
 ) -> Box<dyn Fn(PortId) -> Queue + Send> {
     let (config, transport, graph) = (scenario.switch.clone(), scenario.transport.name, Arc::clone(graph));
-    let classes = classes.to_vec();
+    let packet_of = |&name: &TransportName| (name, scenario.transport.transport(name).packet_bytes());
+    let classes: Vec<_> = classes.iter().map(packet_of).collect();
     let first: OnceCell<Queue> = OnceCell::new();
     let pools = pools(&config, &graph);
-    let full_packet = groups.iter().map(|g| g.transport.packet_bytes()).max().unwrap_or(1500) as u32;
+    let full_packet = scenario.packet_bytes();
     let own_queue = move |graph: &Graph, port: PortId| {
         let rate = graph.links[(port / 2) as usize].rate;
         let seed = random::mix(seed ^ random::mix(u64::from(port)));
         if config.queue == QueueKind::Fair {
             let own = SwitchConfig { queue: QueueKind::Auto, ..config.clone() };
-            let queues = classes.iter().map(|&name| own.resolve(name, rate).queue(seed));
-            return Queue::Fair(Fair::new(queues, full_packet));
+            let queues = classes.iter().map(|&(name, packet)| own.resolve(name, rate, packet).queue(seed));
+            return Queue::Fair(Fair::new(queues, full_packet as u32));
         }
-        let mut queue = config.resolve(transport, rate).queue(seed);
+        let mut queue = config.resolve(transport, rate, full_packet).queue(seed);
         let first = first.get_or_init(|| queue.clone());
         queue.share(first);
         queue

@@ -8,6 +8,7 @@
 use super::path::Path;
 use super::suggest::nearest;
 use super::tree::{Node, Value};
+use super::windows::WindowRule;
 use crate::fabric::buffer::BufferSize;
 use crate::fabric::jitter::Jitter;
 use anabranch_transport::{Bytes, Duration, Rate};
@@ -42,6 +43,9 @@ const QUANTITIES: &[Quantity] = &[
     ("Rate", "a bit rate in quotes, like \"1Gbps\"", |t| t.parse::<Rate>().map(drop).map_err(|e| e.to_string())),
     ("Bytes", "a number of bytes in quotes, like \"1.5MB\"", |t| {
         t.parse::<Bytes>().map(drop).map_err(|e| e.to_string())
+    }),
+    ("WindowRule", "where windows come from, in quotes, like \"given\" or \"bdp\"", |t| {
+        t.parse::<WindowRule>().map(drop)
     }),
     ("BufferSize", "a buffer size in quotes, like \"100 packets\" or \"150KB\"", |t| t.parse::<BufferSize>().map(drop)),
     ("Jitter", "a time or a number of packets in quotes, like \"1us\" or \"0.5 packets\"", |t| {

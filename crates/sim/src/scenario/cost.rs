@@ -7,9 +7,6 @@ use crate::workload::{Fault, Session};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use std::sync::Arc;
 
-/// Bytes of a packet for this purpose; transports may use others.
-const PACKET: u64 = 1500;
-
 /// Memory of a run unless its scenario says otherwise.
 const MEMORY_DEFAULT: Bytes = Bytes(4_000_000_000);
 /// Bytes of a session from its request to its row in the tables, measured; more for each further end.
@@ -113,7 +110,8 @@ impl Prepared {
         let measure = &scenario.measure;
         let Some(interval) = measure.interval.filter(|interval| *interval > Duration::ZERO) else { return 0 };
         let looks = end.ps().div_ceil(interval.ps());
-        let slowest = self.graph.links.iter().map(|link| link.rate.transmit_time(PACKET)).max().unwrap_or_default();
+        let full = scenario.packet_bytes();
+        let slowest = self.graph.links.iter().map(|link| link.rate.transmit_time(full)).max().unwrap_or_default();
         // Data one way, control packets the other.
         let busy = packets.saturating_mul(2 * HOPS).saturating_mul(1 + slowest.ps().div_ceil(interval.ps()));
         let (ports, sessions) = (u64::from(self.graph.ports()), self.sessions.len() as u64);
@@ -161,10 +159,13 @@ impl Prepared {
         }
         let end = last.unwrap_or(limit).min(limit);
         let end = if end == Time::MAX { Time::ZERO } else { end };
+        let full = |workload| scenario.transport.transport(scenario.transport_of(workload)).packet_bytes();
+        let full: Vec<u64> = scenario.workload.iter().map(full).collect();
         let packets = self.sessions.iter().filter(|session| session.start < end).map(|session| {
+            let packet = full.get(usize::from(session.group)).copied().unwrap_or(1).max(1);
             let own = workload(session).and_then(WorkloadConfig::duration).map_or(end, |lasts| session.start + lasts);
-            let most = own.min(end).since(session.start).ps().div_ceil(rate.transmit_time(PACKET).ps().max(1));
-            session.size.map_or(most, |size| size.0.div_ceil(PACKET).min(most)) * session.sinks.len() as u64
+            let most = own.min(end).since(session.start).ps().div_ceil(rate.transmit_time(packet).ps().max(1));
+            session.size.map_or(most, |size| size.0.div_ceil(packet).min(most)) * session.sinks.len() as u64
         });
         (packets.fold(0, u64::saturating_add), end)
     }
@@ -206,6 +207,9 @@ mod tests {
         let lasting = parse("test.toml", text, &["workload.1.sizes.duration=6ms".to_owned()]).unwrap();
         assert_eq!(packets(&lasting), 2 * 1000 + 500);
         // What the run does not wait for is cut at its end, 12 ms after the start of the second session.
+        // A sixth of the packets where each is six times as large.
+        let jumbo = ["transport.scdp.packet=9000B".to_owned()];
+        assert_eq!(packets(&parse("test.toml", text, &jumbo).unwrap()), 2 * 167 + 334);
         let small =
             ["run.stop_size=1MB".to_owned(), "workload.1.sizes={ law = \"fixed\", size = \"750KB\" }".to_owned()];
         assert_eq!(packets(&parse("test.toml", text, &small).unwrap()), 500 + 500);

@@ -1,11 +1,11 @@
 //! From a file to runs: overrides, sweep points, seeds.
 
-use super::Scenario;
 use super::check::{Finding, Kind, check};
 use super::error::{ScenarioError, ScenarioErrors, Source, Span};
 use super::fabric::Fabrics;
 use super::path::Path;
 use super::tree::{Entry, Node, Value};
+use super::{Remark, Scenario};
 use crate::workload::WorkloadError;
 use serde_json::{Map, Value as Json};
 use std::path::{Path as FilePath, PathBuf};
@@ -53,6 +53,8 @@ pub struct RunPlan {
     pub scenario: Arc<Scenario>,
     /// Hash of all that the run depends on: resolved scenario, seed, data files. 32 hex digits.
     pub hash: String,
+    /// What its author should know before trusting it; the same for all seeds of a point.
+    pub remarks: Arc<[Remark]>,
 }
 
 impl RunPlan {
@@ -350,6 +352,14 @@ fn add_point(plan: &mut Plan, index: u64, schema: &Json) -> Result<(), Vec<Scena
     if !errors.is_empty() {
         return Err(errors);
     }
+    let remarks: Arc<[Remark]> = scenario.remarks(&plan.base, &plan.fabrics).into();
+    for Remark { fault, .. } in remarks.iter().filter(|remark| remark.grave) {
+        let warning = fault_error(&plan.sources, &document, &Path::default(), fault);
+        // The points of a sweep may each have their own: the first stands for all, which stand beside the results.
+        if !plan.warnings.iter().any(|known| known.key == warning.key) {
+            plan.warnings.push(warning);
+        }
+    }
     let hash = scenario.hashes(&scenario.hash_inputs(&plan.base));
     let scenario = Arc::new(scenario);
     for seed in scenario.seed..scenario.seed + u64::from(scenario.repeat) {
@@ -359,6 +369,7 @@ fn add_point(plan: &mut Plan, index: u64, schema: &Json) -> Result<(), Vec<Scena
             seed,
             hash: hash(seed),
             scenario: Arc::clone(&scenario),
+            remarks: Arc::clone(&remarks),
         });
     }
     Ok(())

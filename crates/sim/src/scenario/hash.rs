@@ -1,11 +1,14 @@
 //! A stable hash of what a run depends on.
 
-use super::{Scenario, TransportName, decoding};
+use super::{QueueKind, Scenario, TransportName, decoding};
 use crate::workload::{Mode, PlacementConfig};
 use anabranch_transport::Duration;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::path::Path;
+
+/// Bytes of a full packet on Ethernet, and of the papers.
+const ETHERNET: u64 = 1500;
 
 /// A scenario as canonical JSON: what comes before its seed, and what comes after.
 struct Canonical {
@@ -169,6 +172,19 @@ impl Scenario {
     /// Whether MPTCP or Front-Back carries anything.
     pub(crate) fn has_subflows(&self) -> bool {
         self.uses(TransportName::Mptcp) || self.uses(TransportName::FrontBack)
+    }
+
+    /// Whether switches trim or mark, or count idle times, and packets are not those of Ethernet.
+    pub(crate) fn has_queues_of_other_packets(&self) -> bool {
+        let counts = |workload| {
+            let queue = match self.switch.queue {
+                QueueKind::Auto | QueueKind::Fair => self.transport_of(workload).queue(),
+                given => given,
+            };
+            queue.counts_bytes_of_packets()
+        };
+        let full = |workload| self.transport.transport(self.transport_of(workload)).packet_bytes();
+        self.workload.iter().any(|workload| full(workload) != ETHERNET) && self.workload.iter().any(counts)
     }
 
     /// Whether TCP's timeout before the first sample is longer than RFC 6298's.

@@ -27,11 +27,13 @@ mod hash;
 mod host;
 mod jitter;
 mod measure;
+mod overload;
 mod path;
 mod phantom;
 mod queue;
 mod red;
 mod reference;
+mod remarks;
 mod routing;
 mod suggest;
 mod switch;
@@ -39,6 +41,7 @@ mod transport;
 mod tree;
 mod validate;
 mod weighted_paths;
+mod windows;
 mod workload;
 
 pub use crate::fabric::buffer::BufferSize;
@@ -53,8 +56,10 @@ pub use phantom::PhantomConfig;
 pub use queue::{QueueKind, Switch, Victim};
 pub use red::RedConfig;
 pub use reference::{reference, schema};
+pub use remarks::Remark;
 pub use switch::SwitchConfig;
 pub use transport::{TransportConfig, TransportName};
+pub use windows::WindowRule;
 pub use workload::WorkloadConfig;
 
 /// One experiment.

@@ -10,9 +10,6 @@ use anabranch_transport::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the packets that an idle time is counted in (Ethernet).
-const PACKET: u64 = 1500;
-
 /// Who loses when a queue of priorities is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -129,6 +126,14 @@ queues! {
     MlfqTrim: Keys { trims: true, ..BANDS }, |s, _| mlfq(s, true);
 }
 
+impl QueueKind {
+    /// Whether a default of it depends on how many bytes a packet has.
+    pub(super) fn counts_bytes_of_packets(self) -> bool {
+        let keys = self.keys();
+        keys.trims || keys.red || keys.marking != Marking::Never
+    }
+}
+
 /// Of the disciplines with priorities.
 const BANDS: Keys = Keys {
     buffer: 20,
@@ -162,6 +167,8 @@ pub struct Switch {
     pub phantom: PhantomConfig,
     /// Whether pushed packets go before all others.
     pub pushed_first: bool,
+    /// Bytes of a full packet: RED counts idle times in them.
+    pub packet: u64,
 }
 
 impl Switch {
@@ -183,7 +190,7 @@ fn red(switch: &Switch, seed: u64) -> Queue {
         weight: switch.red.weight,
         gentle: switch.red.gentle,
         mark: switch.red.mark,
-        packet: PACKET,
+        packet: switch.packet,
     };
     Queue::Red(Box::new(queue::red::Red::new(parameters, seed)))
 }

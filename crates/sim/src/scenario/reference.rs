@@ -169,6 +169,7 @@ impl<'s> Page<'s> {
                 "Bytes" => "bytes".to_owned(),
                 "BufferSize" => "buffer size".to_owned(),
                 "Jitter" => "time or packets".to_owned(),
+                "WindowRule" => "given or bdp".to_owned(),
                 _ => self.type_of(definition),
             };
         }

@@ -10,8 +10,8 @@ use anabranch_transport::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Full packets are this long when packets are turned into bytes (Ethernet).
-const PACKET: u64 = 1500;
+/// The packets in which papers tell their thresholds have so many bytes (Ethernet).
+const PAPER_PACKET: u64 = 1500;
 
 /// Every output port of every switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,16 +19,17 @@ const PACKET: u64 = 1500;
 pub struct SwitchConfig {
     /// Queue discipline.
     pub queue: QueueKind,
-    /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 100
-    /// packets with `drop-tail`, `ecn` and `red`. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's
-    /// queue has a buffer of its own.
+    /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 24 with `pfabric`, 100
+    /// packets with `drop-tail`, `ecn`, `red` and `phantom`. Packets count whatever their size: with jumbograms these are six times as many
+    /// bytes. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's queue has a buffer of its own.
     pub buffer: BufferSize,
     /// Queue length from which packets are marked: by `ecn`, and by `mlfq` and `mlfq-trim` if given or with DCTCP or PIAS.
-    /// `auto`: 20 packets up to 3 Gbps, then 65 packets for each 10 Gbps (the K of the DCTCP paper, SIGCOMM 2010 §3.4, for 1
-    /// and 10 Gbps), or half of a `buffer` that is not longer than that: marks must come before losses.
+    /// `auto`: 20 packets of 1500 B up to 3 Gbps, then 65 for each 10 Gbps (the K of the DCTCP paper, SIGCOMM 2010 §3.4, for 1
+    /// and 10 Gbps), fewer of larger packets, more of smaller ones; or half of a `buffer` that is not longer than that: marks must come
+    /// before losses.
     pub ecn_threshold: BufferSize,
-    /// Buffer for trimmed headers and control packets of trimming disciplines. `auto`: as many bytes as `buffer` holds in
-    /// packets of 1500 bytes (NDP §3.1).
+    /// Buffer for trimmed headers and control packets of trimming disciplines. `auto`: as many bytes as `buffer` has (NDP §3.1);
+    /// one of packets has those of full ones, the largest where transports differ.
     pub header_buffer: BufferSize,
     /// Trimming disciplines send at most this many headers for each data packet while both wait. At least 1. NDP §3.1: 10.
     #[schemars(range(min = 1))]
@@ -80,8 +81,8 @@ impl Default for SwitchConfig {
 }
 
 impl SwitchConfig {
-    /// Decides every `auto` for a transport and the bit rate of the links.
-    pub fn resolve(&self, transport: TransportName, rate: Rate) -> Switch {
+    /// Decides every `auto` for a transport, the bit rate of the links, and full packets of `packet` bytes.
+    pub fn resolve(&self, transport: TransportName, rate: Rate, packet: u64) -> Switch {
         let queue = if self.queue == QueueKind::Auto { transport.queue() } else { self.queue };
         let or = |given: BufferSize, auto: BufferSize| if given == BufferSize::Auto { auto } else { given };
         let keys = queue.keys();
@@ -89,13 +90,13 @@ impl SwitchConfig {
         let own = if shared_only { BufferSize::Unlimited } else { BufferSize::Packets(keys.buffer) };
         let buffer = or(self.buffer, own);
         let header_buffer = match buffer {
-            BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * PACKET)),
+            BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * packet)),
             other => other,
         };
-        let marking = rate.bps().saturating_mul(65).div_ceil(10_000_000_000).clamp(20, u64::from(u32::MAX)) as u32;
+        let marking = marking_packets(rate, packet);
         let marking = match buffer {
             BufferSize::Packets(n) if n <= marking => BufferSize::Packets((n / 2).max(1)),
-            BufferSize::Bytes(n) if n.0 <= u64::from(marking) * PACKET => BufferSize::Bytes(Bytes((n.0 / 2).max(1))),
+            BufferSize::Bytes(n) if n.0 <= u64::from(marking) * packet => BufferSize::Bytes(Bytes((n.0 / 2).max(1))),
             _ => BufferSize::Packets(marking),
         };
         let marks = match keys.marking {
@@ -120,11 +121,12 @@ impl SwitchConfig {
             red: self.red.clone(),
             phantom: self.phantom.clone(),
             pushed_first: self.pushed_first,
+            packet,
         }
     }
 
-    /// What is wrong.
-    pub fn check(&self) -> Vec<Fault> {
+    /// What is wrong, where full packets have `packet` bytes.
+    pub fn check(&self, packet: u64) -> Vec<Fault> {
         let mut faults = Vec::new();
         let empty = |size| matches!(size, BufferSize::Packets(0) | BufferSize::Bytes(Bytes(0)));
         let limits =
@@ -141,7 +143,7 @@ impl SwitchConfig {
             );
         }
         let bytes = |size| match size {
-            BufferSize::Packets(n) => Some(u64::from(n) * PACKET),
+            BufferSize::Packets(n) => Some(u64::from(n) * packet),
             BufferSize::Bytes(n) => Some(n.0),
             BufferSize::Auto | BufferSize::Unlimited => None,
         };
@@ -177,6 +179,14 @@ impl SwitchConfig {
         }
         faults
     }
+}
+
+/// `ecn_threshold = "auto"` in packets of `packet` bytes: those of the papers, to the nearest whole number of these.
+fn marking_packets(rate: Rate, packet: u64) -> u32 {
+    let papers = u128::from(rate.bps()).saturating_mul(65).div_ceil(10_000_000_000).max(20);
+    let packet = u128::from(packet.max(1));
+    let own = (papers * u128::from(PAPER_PACKET) + packet / 2) / packet;
+    u32::try_from(own).unwrap_or(u32::MAX).max(1)
 }
 
 impl SwitchConfig {
@@ -218,14 +228,14 @@ mod tests {
     fn beside_shared_memory_ports_keep_the_buffers_by_which_they_trim_or_choose() {
         use TransportName::{Cubic, Dctcp, Hull, Ndp, Pfabric, Pias, Scdp};
         let shared = SwitchConfig { shared_buffer: Some(Bytes(1_000_000)), ..SwitchConfig::default() };
-        let buffer = |transport| shared.resolve(transport, Rate::from_gbps(1)).buffer;
+        let buffer = |transport| shared.resolve(transport, Rate::from_gbps(1), 1500).buffer;
         assert_eq!([Cubic, Dctcp, Hull].map(buffer), [BufferSize::Unlimited; 3]);
         assert_eq!([Ndp, Scdp, Pias, Pfabric].map(buffer), [8, 20, 20, 24].map(BufferSize::Packets));
     }
 
     #[test]
     fn auto_follows_the_transport() {
-        let auto = |transport| SwitchConfig::default().resolve(transport, Rate::from_gbps(1));
+        let auto = |transport| SwitchConfig::default().resolve(transport, Rate::from_gbps(1), 1500);
         let ndp = auto(TransportName::Ndp);
         assert_eq!((ndp.queue, ndp.buffer), (QueueKind::Trim, BufferSize::Packets(8)));
         assert_eq!(ndp.header_buffer, BufferSize::Bytes(Bytes(12_000)));
@@ -233,7 +243,7 @@ mod tests {
         assert_eq!((scdp.queue, scdp.buffer), (QueueKind::MlfqTrim, BufferSize::Packets(20)));
         let dctcp = auto(TransportName::Dctcp);
         assert_eq!((dctcp.queue, dctcp.ecn_threshold), (QueueKind::Ecn, Some(BufferSize::Packets(20))));
-        let fast = SwitchConfig::default().resolve(TransportName::Dctcp, Rate::from_gbps(10));
+        let fast = SwitchConfig::default().resolve(TransportName::Dctcp, Rate::from_gbps(10), 1500);
         assert_eq!(fast.ecn_threshold, Some(BufferSize::Packets(65)));
         assert_eq!((ndp.ecn_threshold, scdp.ecn_threshold), (None, None));
         let (pias, plus) = (auto(TransportName::Pias), auto(TransportName::NdpPlus));
@@ -242,13 +252,63 @@ mod tests {
         // The marks come before the buffer's 20 packets are full.
         assert_eq!((pias.ecn_threshold, plus.ecn_threshold), (Some(BufferSize::Packets(10)), None));
         let small = SwitchConfig { buffer: BufferSize::Bytes(Bytes(15_000)), ..SwitchConfig::default() };
-        let small = small.resolve(TransportName::Dctcp, Rate::from_gbps(1));
+        let small = small.resolve(TransportName::Dctcp, Rate::from_gbps(1), 1500);
         assert_eq!(small.ecn_threshold, Some(BufferSize::Bytes(Bytes(7500))));
         let bands = SwitchConfig { queue: QueueKind::Mlfq, ..SwitchConfig::default() };
-        assert!(bands.resolve(TransportName::Dctcp, Rate::from_gbps(1)).ecn_threshold.is_some());
+        assert!(bands.resolve(TransportName::Dctcp, Rate::from_gbps(1), 1500).ecn_threshold.is_some());
         assert_eq!(auto(TransportName::Cubic).queue, QueueKind::DropTail);
         let given = SwitchConfig { queue: QueueKind::Mlfq, buffer: BufferSize::Unlimited, ..SwitchConfig::default() };
-        let given = given.resolve(TransportName::Ndp, Rate::from_gbps(1));
+        let given = given.resolve(TransportName::Ndp, Rate::from_gbps(1), 1500);
         assert_eq!((given.queue, given.buffer), (QueueKind::Mlfq, BufferSize::Unlimited));
+    }
+
+    /// NDP §3.1: the header queue has the memory of the data queue, whatever a packet is.
+    #[test]
+    fn headers_have_as_many_bytes_as_data() {
+        let room = |buffer: BufferSize, packet| {
+            let config = SwitchConfig { buffer, ..SwitchConfig::default() };
+            [TransportName::Ndp, TransportName::Scdp]
+                .map(|name| config.resolve(name, Rate::from_gbps(100), packet).header_buffer)
+        };
+        let bytes = |n| BufferSize::Bytes(Bytes(n));
+        for (packet, ndp, scdp) in [(1500, 12_000, 30_000), (9000, 72_000, 180_000), (512, 4096, 10_240)] {
+            assert_eq!(room(BufferSize::Auto, packet), [bytes(ndp), bytes(scdp)], "{packet} B");
+            assert_eq!(room(BufferSize::Packets(5), packet), [bytes(5 * packet); 2], "{packet} B");
+            assert_eq!(room(bytes(100_000), packet), [bytes(100_000); 2], "{packet} B");
+            assert_eq!(room(BufferSize::Unlimited, packet), [BufferSize::Unlimited; 2], "{packet} B");
+        }
+        let given = SwitchConfig { header_buffer: bytes(3000), ..SwitchConfig::default() };
+        assert_eq!(given.resolve(TransportName::Ndp, Rate::from_gbps(1), 9000).header_buffer, bytes(3000));
+    }
+
+    /// K is told in packets of 1500 B: 97.5 KB at 10 Gbps.
+    #[test]
+    fn marks_begin_at_as_many_bytes_whatever_a_packet_is() {
+        let config = SwitchConfig::default();
+        let threshold =
+            |gbps, packet| config.resolve(TransportName::Dctcp, Rate::from_gbps(gbps), packet).ecn_threshold;
+        for (gbps, packet, packets) in
+            [(1, 1500, 20), (10, 1500, 65), (10, 9000, 11), (1, 9000, 3), (10, 512, 50), (1, 512, 59)]
+        {
+            // 190 packets of 512 B are more than the buffer: half of it.
+            assert_eq!(threshold(gbps, packet), Some(BufferSize::Packets(packets)), "{gbps} Gbps, {packet} B");
+        }
+        let long = SwitchConfig { buffer: BufferSize::Packets(1000), ..SwitchConfig::default() };
+        let marks = long.resolve(TransportName::Dctcp, Rate::from_gbps(10), 512).ecn_threshold;
+        assert_eq!(marks, Some(BufferSize::Packets(190)));
+        // Half of a buffer in bytes that is not longer than the threshold.
+        let short = SwitchConfig { buffer: BufferSize::Bytes(Bytes(90_000)), ..SwitchConfig::default() };
+        let marks = |packet| short.resolve(TransportName::Dctcp, Rate::from_gbps(10), packet).ecn_threshold;
+        assert_eq!([1500, 9000, 512].map(marks), [Some(BufferSize::Bytes(Bytes(45_000))); 3]);
+    }
+
+    #[test]
+    fn a_threshold_beyond_the_buffer_is_told_in_packets_of_the_scenario() {
+        let of = |packet| {
+            let (ecn_threshold, buffer) = (BufferSize::Packets(20), BufferSize::Bytes(Bytes(100_000)));
+            let config = SwitchConfig { queue: QueueKind::Ecn, ecn_threshold, buffer, ..SwitchConfig::default() };
+            config.check(packet).len()
+        };
+        assert_eq!([512, 1500, 9000].map(of), [0, 0, 1], "20 packets of 9000 B never fill 100 KB");
     }
 }

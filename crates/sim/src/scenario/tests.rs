@@ -464,7 +464,11 @@ fn scenarios_beyond_the_papers_are_possible() {
         ("pull-order", 30),
     ] {
         let plan = load(&repository(&format!("scenarios/scdp/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!((plan.runs.len(), &plan.warnings), (runs, &vec![]), "{name}");
+        // Windows and decoders that do not fit are what some of them compare.
+        let told =
+            |message: &str| plan.runs[..].iter().flat_map(|run| &run.remarks[..]).any(|r| r.fault.message == message);
+        let warnings: Vec<_> = plan.warnings.iter().filter(|warning| !told(&warning.message)).collect();
+        assert_eq!((plan.runs.len(), warnings), (runs, vec![]), "{name}");
         for run in plan.runs.iter().filter(|run| run.seed == 1 && name != "k16") {
             plan.network(run).unwrap_or_else(|e| panic!("{name}: {e}"));
         }

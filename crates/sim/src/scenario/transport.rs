@@ -3,6 +3,7 @@
 use super::RoutingMode;
 use super::decoding;
 use super::queue::QueueKind;
+use super::windows::WindowRule;
 use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
@@ -109,20 +110,27 @@ macro_rules! parameters {
         pub struct TransportConfig {
             /// The transport.
             pub name: TransportName,
+            /// Windows of all transports. `given`: those of each transport's own keys, which are the papers' and fill links of 1 Gbps.
+            /// `bdp`: what fills the longest path of the fabric (its rate times its round trip), for the initial window of SCDP, NDP and
+            /// pFabric, and for the receive window of TCP, MPTCP and Front-Back; `2 bdp`: twice that, and so on, from 0.001 to 1000.
+            /// The senders of a many-to-one session have it together, and SCDP's `reorder_tolerance`, if it is as by default, becomes
+            /// twice the window.
+            #[serde(default)]
+            pub window: WindowRule,
             $($(#[doc = $doc])* #[serde(default)] pub $table: $config,)+
         }
 
         impl TransportConfig {
             /// This transport, all parameters as by default.
             pub fn by_default(name: TransportName) -> Self {
-                Self { name, $($table: <$config>::default(),)+ }
+                Self { name, window: WindowRule::Given, $($table: <$config>::default(),)+ }
             }
 
             /// What is wrong with the parameters.
             pub fn check(&self) -> Vec<Fault> {
                 let tables = [$((stringify!($table), self.$table.validate()),)+];
                 let errors = tables.into_iter().filter_map(|(table, result)| result.err().map(|e| fault(table, e)));
-                errors.chain(self.without_effect()).collect()
+                errors.chain(self.without_effect()).chain(self.windows_without_effect()).collect()
             }
         }
     };
@@ -175,6 +183,25 @@ impl TransportConfig {
             _ => return None,
         };
         Some(fault.warn())
+    }
+
+    /// Windows that are given although the fabric decides them.
+    fn windows_without_effect(&self) -> Vec<Fault> {
+        if self.window == WindowRule::Given {
+            return Vec::new();
+        }
+        let default = Self::by_default(self.name);
+        let both = |c: &Self| [c.scdp.initial_window, c.scdp.initial_window_many_to_one];
+        let given = [
+            ("scdp.initial_window", both(self)[0] != both(&default)[0]),
+            ("scdp.initial_window_many_to_one", both(self)[1] != both(&default)[1]),
+            ("ndp.initial_window", self.ndp.initial_window != default.ndp.initial_window),
+            ("pfabric.initial_window", self.pfabric.initial_window != default.pfabric.initial_window),
+            ("tcp.receive_window", self.tcp.receive_window != default.tcp.receive_window),
+        ];
+        let why = format!("has no effect with window = \"{}\"", self.window);
+        let idle = given.into_iter().filter(|(_, given)| *given);
+        idle.map(|(key, _)| Fault::new(key, why.clone()).hint("window = \"given\"").warn()).collect()
     }
 
     /// What a transport's name stands for, with the parameters given.

@@ -54,7 +54,7 @@ impl Scenario {
         under("transport", self.transport.check());
         let used = self.workload.iter().map(|workload| self.transport_of(workload));
         under("transport", self.transport.check_room(used).into_iter().collect());
-        under("switch", self.switch.check());
+        under("switch", self.switch.check(self.packet_bytes()));
         under("host", self.host.check());
         under("routing", self.routing.check());
         for (i, workload) in self.workload.iter().enumerate() {
@@ -82,14 +82,23 @@ impl Scenario {
         // Fair queues are made of those of the transports.
         let queue = if self.switch.queue == QueueKind::Fair { QueueKind::Auto } else { self.switch.queue };
         let own = SwitchConfig { queue, ..self.switch.clone() };
-        let rate = graph.links.first().map_or(Rate(1), |link| link.rate);
+        let (rate, packet) = (graph.links.first().map_or(Rate(1), |link| link.rate), self.packet_bytes());
         let mut weighted =
             transports.iter().map(|&name| Routing::new(self.routing.resolve(name), &self.routing).weighted());
         Given {
             graph,
             weighted: weighted.all(|weighted| weighted),
-            marks: transports.iter().any(|&name| own.resolve(name, rate).queue(0).marking_threshold().is_some()),
+            marks: transports
+                .iter()
+                .any(|&name| own.resolve(name, rate, packet).queue(0).marking_threshold().is_some()),
         }
+    }
+
+    /// Bytes of a full packet; where transports differ, of the largest.
+    pub fn packet_bytes(&self) -> u64 {
+        let names = self.workload.iter().map(|workload| self.transport_of(workload));
+        let packet = |name| self.transport.transport(name).packet_bytes();
+        names.map(packet).max().unwrap_or_else(|| packet(self.transport.name))
     }
 
     /// The transport of a workload.

@@ -48,6 +48,11 @@ impl Barrier {
         if self.connections == Connections::New { self.blocks } else { 1 }
     }
 
+    /// Blocks that each session of a request's placement carries, in one session or in several.
+    pub(super) fn blocks_of_a_request(&self) -> f64 {
+        f64::from(self.blocks)
+    }
+
     /// Bytes of a session whose fragments have so many.
     pub fn session_size(&self, fragment: Bytes) -> Bytes {
         match self.connections {

@@ -58,7 +58,7 @@ fn number_requests(sessions: &mut [Session], workloads: usize) {
     }
 }
 
-fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) -> Result<Vec<Session>, Fault> {
+pub(super) fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) -> Result<Vec<Session>, Fault> {
     let until = config.until.map_or(Time::MAX, |d| Time(d.ps()));
     if let Some(trace) = &config.trace {
         let mut sessions = trace.sessions(fabric, group).map_err(|f| f.under("trace"))?;

@@ -14,6 +14,7 @@ mod config;
 pub(crate) mod context;
 mod error;
 mod generate;
+pub mod offered;
 pub mod placement;
 mod registry;
 pub mod sizes;

@@ -200,6 +200,11 @@ impl MultipathConfig {
         self.tcp.receive_window
     }
 
+    /// The same from now on.
+    pub fn set_receive_window(&mut self, window: Bytes) {
+        self.tcp.receive_window = window;
+    }
+
     /// Headers of a packet without options.
     pub(super) fn bare_header(&self) -> u32 {
         self.header.0 as u32 - self.options.data

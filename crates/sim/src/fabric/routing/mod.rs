@@ -11,6 +11,7 @@
 mod d_mod_k;
 mod flowlet;
 mod leftmost;
+mod longest;
 mod nix_vector;
 mod per_flow;
 mod per_packet;
@@ -27,6 +28,7 @@ mod weighted;
 mod weights;
 
 pub use flowlet::Flowlet;
+pub use longest::{Exchange, LongestPath};
 pub(crate) use nix_vector::VectorNeed;
 pub use nix_vector::{Choice, DynamicNixVector, NixVector, index_bits};
 pub use shortest::{Routes, disjoint_paths, path_fraction, select};

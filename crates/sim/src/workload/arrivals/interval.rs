@@ -35,6 +35,10 @@ impl ArrivalLaw for Interval {
             Some(now)
         }))
     }
+
+    fn rate(&self, _: &Demand) -> Option<f64> {
+        (self.every > Duration::ZERO).then(|| 1.0 / self.every.as_secs_f64())
+    }
 }
 
 #[cfg(test)]

@@ -34,6 +34,11 @@ pub trait ArrivalLaw {
     /// If the law needs something that `demand` does not have.
     fn starts(&self, demand: &Demand) -> Result<Starts, Fault>;
 
+    /// Requests each second in the long run; `None`: they have no rate, for they all come at times of their own.
+    fn rate(&self, _demand: &Demand) -> Option<f64> {
+        None
+    }
+
     /// How many requests there are, where the law itself says so.
     fn requests(&self) -> Option<u64> {
         None

@@ -45,17 +45,11 @@ impl ArrivalLaw for Poisson {
     }
 
     fn starts(&self, demand: &Demand) -> Result<Starts, Fault> {
-        let rate = match (self.rate, self.load) {
-            (Some(rate), _) => rate,
-            (None, Some(load)) => {
-                let bytes = demand.bytes_per_request.ok_or_else(|| {
-                    Fault::new("load", "a load needs sizes with a mean; these sessions have no end")
-                        .hint("use `rate`, or synchronised arrivals")
-                })?;
-                load * demand.capacity_bps / (8.0 * bytes)
-            }
-            (None, None) => return Err(Fault::new("", "poisson arrivals need `rate` or `load`")),
-        };
+        let rate = self.rate(demand).ok_or_else(|| match self.load {
+            Some(_) => Fault::new("load", "a load needs sizes with a mean; these sessions have no end")
+                .hint("use `rate`, or synchronised arrivals"),
+            None => Fault::new("", "poisson arrivals need `rate` or `load`"),
+        })?;
         let mean_gap_ps = PS_PER_S as f64 / rate;
         let mut now = 0_u64;
         Ok(Box::new(move |rng: &mut Stream| {
@@ -64,6 +58,11 @@ impl ArrivalLaw for Poisson {
             now = now.saturating_add((unit * mean_gap_ps).round() as u64);
             Some(Time(now))
         }))
+    }
+
+    fn rate(&self, demand: &Demand) -> Option<f64> {
+        let by_load = || Some(self.load? * demand.capacity_bps / (8.0 * demand.bytes_per_request?));
+        self.rate.or_else(by_load)
     }
 }
 

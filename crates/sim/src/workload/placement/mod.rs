@@ -36,6 +36,17 @@ impl Ends {
     }
 }
 
+/// A share of the sessions: from each of some hosts to each of others, but not to itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Between {
+    /// Sending hosts.
+    pub from: Vec<u32>,
+    /// Receiving hosts.
+    pub to: Vec<u32>,
+    /// The share, of 1.
+    pub share: f64,
+}
+
 /// Appends the ends of the sessions of the next request.
 pub type Placer = Box<dyn FnMut(&mut Stream, &mut Vec<Ends>)>;
 
@@ -73,6 +84,11 @@ pub trait PlacementPattern {
     /// Whether all sessions of a request are of one size.
     fn one_size(&self) -> bool {
         false
+    }
+
+    /// Who sends to whom on average, where hosts are drawn so that this can be told. `None`: it takes sessions to tell.
+    fn groups(&self, _fabric: &Context) -> Option<Vec<Between>> {
+        None
     }
 
     /// Makes the pattern ready; what is drawn once (a permutation) is drawn here.

@@ -1,6 +1,6 @@
 //! Random pairs with a given share of traffic within the rack.
 
-use super::{Ends, PlacementPattern, Plan, choose, need_hosts};
+use super::{Between, Ends, PlacementPattern, Plan, choose, need_hosts};
 use crate::random::Stream;
 use crate::workload::Mode;
 use crate::workload::context::Context;
@@ -54,6 +54,16 @@ impl PlacementPattern for RackAware {
             ends.push(Ends::pair(source, sink));
         };
         Ok(Plan { place: Box::new(place), sessions_per_request: 1, round: None })
+    }
+
+    fn groups(&self, fabric: &Context) -> Option<Vec<Between>> {
+        let of_rack = |rack: u32| {
+            let (own, others): (Vec<u32>, Vec<u32>) = (0..fabric.hosts()).partition(|&h| fabric.rack(h) == rack);
+            let share = own.len() as f64 / f64::from(fabric.hosts());
+            let outside = Between { from: own.clone(), to: others, share: share * (1.0 - self.same_rack) };
+            [Between { from: own.clone(), to: own, share: share * self.same_rack }, outside]
+        };
+        Some((0..fabric.racks().len() as u32).flat_map(of_rack).filter(|group| group.share > 0.0).collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Random pairs.
 
-use super::{Ends, PlacementPattern, Plan, choose, need_hosts};
+use super::{Between, Ends, PlacementPattern, Plan, choose, need_hosts};
 use crate::random::Stream;
 use crate::workload::Mode;
 use crate::workload::context::Context;
@@ -28,6 +28,11 @@ impl PlacementPattern for Random {
             ends.push(Ends::pair(source, choose::other(rng, hosts, source)));
         };
         Ok(Plan { place: Box::new(place), sessions_per_request: 1, round: each.then_some(u64::from(hosts)) })
+    }
+
+    fn groups(&self, fabric: &Context) -> Option<Vec<Between>> {
+        let all: Vec<u32> = (0..fabric.hosts()).collect();
+        Some(vec![Between { from: all.clone(), to: all, share: 1.0 }])
     }
 }
 

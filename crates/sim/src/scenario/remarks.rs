@@ -1,0 +1,216 @@
+//! What a run's author should know before trusting it: windows that don't fill the fabric, decoders slower than it, loads that it
+//! doesn't carry. Nothing of this is wrong; the run says it beside its results.
+
+use super::fabric::Fabrics;
+use super::windows::Paths;
+use super::{Scenario, TransportName};
+use crate::fabric::routing::LongestPath;
+use crate::host::protocol::{Protocol, Transport};
+use crate::workload::{Fault, Mode};
+use anabranch_transport::scdp::{ScdpConfig, WindowControl};
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::{Bytes, Duration, Rate};
+use std::path::Path;
+
+/// What to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The key that decides it, and the sentence.
+    pub fault: Fault,
+    /// Whether it is so grave that it is told before the run, too.
+    pub grave: bool,
+}
+
+impl Remark {
+    pub(super) fn new(key: &str, text: String, hint: &str, grave: bool) -> Self {
+        Self { fault: Fault::new(key, text).hint(hint).warn(), grave }
+    }
+}
+
+/// What makes windows follow the fabric.
+const FOLLOW: &str = "transport.window = \"bdp\" makes the windows of all transports follow the fabric";
+
+impl Scenario {
+    /// All that is to say, the gravest first; nothing of a scenario that is wrong.
+    pub(super) fn remarks(&self, base: &Path, fabrics: &Fabrics) -> Vec<Remark> {
+        let Ok(paths) = fabrics.paths(&self.fabric, base) else { return Vec::new() };
+        let mut remarks: Vec<Remark> = self.overload(base, &paths).into_iter().chain(self.misfits(&paths)).collect();
+        remarks.sort_by_key(|remark| !remark.grave);
+        remarks
+    }
+
+    /// Windows, decoders and timeouts that do not fit the fabric.
+    pub(super) fn misfits(&self, paths: &Paths) -> Vec<Remark> {
+        let mut remarks = Vec::new();
+        for name in self.transports() {
+            let transport = self.carrier(name, Some(paths));
+            let Some(path) = self.longest_path(name, &transport, paths) else { continue };
+            let window = Window { transport: &transport, path };
+            match &transport.protocol {
+                Protocol::Ndp(config) => {
+                    remarks.extend(window.packets("ndp.initial_window", "a window", config.initial_window, 1));
+                    remarks.extend(late(&transport, path, "ndp.rto_initial", config.rto_initial));
+                }
+                Protocol::Scdp(config) => {
+                    remarks.extend(self.windows_of_scdp(name, config, &window));
+                    if name.decoding(&self.transport).is_some() {
+                        remarks.extend(slow_decoder(config, &transport, path));
+                    }
+                    remarks.extend(late(&transport, path, "scdp.pull_timeout", config.pull_timeout));
+                }
+                Protocol::Tcp(config) => remarks.extend(windows_of_tcp(config, &window)),
+                Protocol::Multipath(config) => remarks.extend(window.receive(config.receive_window())),
+                Protocol::Udp(_) => {}
+            }
+        }
+        remarks
+    }
+
+    /// The transports of the workloads, each once.
+    fn transports(&self) -> Vec<TransportName> {
+        let mut names = Vec::new();
+        for workload in &self.workload {
+            let name = self.transport_of(workload);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn windows_of_scdp(&self, name: TransportName, config: &ScdpConfig, window: &Window<'_>) -> Vec<Remark> {
+        if config.window_control == WindowControl::Bbr {
+            return window.packets("scdp.window_limit", "a window limit", config.window_limit, 1).into_iter().collect();
+        }
+        let mode = |workload: &super::WorkloadConfig| {
+            let law = workload.placement.as_ref().map(|placement| placement.law().mode(workload.mode));
+            law.and_then(Result::ok).unwrap_or(Mode::Unicast)
+        };
+        let used = self.workload.iter().filter(|workload| self.transport_of(workload) == name);
+        let (reads, others): (Vec<_>, Vec<_>) = used.partition(|workload| mode(workload) == Mode::ManyToOne);
+        let mut remarks = Vec::new();
+        if !others.is_empty() {
+            remarks.extend(window.packets("scdp.initial_window", "a window", config.initial_window, 1));
+        }
+        if !reads.is_empty() {
+            let (own, senders) = (config.initial_window_many_to_one, self.senders_of_a_session());
+            remarks.extend(window.packets("scdp.initial_window_many_to_one", "a window", own, senders));
+        }
+        remarks
+    }
+}
+
+fn windows_of_tcp(config: &TcpConfig, window: &Window<'_>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    if config.congestion == Algorithm::Pfabric {
+        let (name, own) = ("pfabric.initial_window", config.initial_window);
+        remarks.extend(window.packets(name, "an initial window", own, 1));
+        // The only timeout that does not grow with the round trips that are measured.
+        remarks.extend(late(window.transport, window.path, "pfabric.rto", config.rto_min));
+    } else {
+        remarks.extend(late(window.transport, window.path, "tcp.rto_initial", config.rto_initial));
+    }
+    remarks.extend(window.receive(config.receive_window));
+    remarks
+}
+
+/// What a transport may have on the longest path.
+struct Window<'a> {
+    transport: &'a Transport,
+    path: LongestPath,
+}
+
+impl Window<'_> {
+    /// A window of `own` packets for each of `senders`, if that is too little: `what` names it.
+    fn packets(&self, key: &str, what: &str, own: u32, senders: u32) -> Option<Remark> {
+        let packet = self.transport.packet_bytes();
+        let all = u64::from(own) * u64::from(senders);
+        let needed = self.path.bdp().0.div_ceil(packet.max(1));
+        let each = needed.div_ceil(u64::from(senders.max(1)));
+        let tail = if senders > 1 { format!(" for each of {senders} senders") } else { String::new() };
+        let own = format!("{what} of {own} packet{}{tail}", if own == 1 { "" } else { "s" });
+        self.remark(key, &own, all.saturating_mul(packet), all < needed, &each.to_string())
+    }
+
+    /// A receive window, if it is too small.
+    fn receive(&self, own: Bytes) -> Option<Remark> {
+        let (full, header) = (self.transport.packet_bytes(), self.transport.header_bytes());
+        let payload = full.saturating_sub(header).max(1);
+        let needed = self.path.bdp().0.div_ceil(full.max(1)).saturating_mul(payload);
+        let on_the_wire = u128::from(own.0) * u128::from(full) / u128::from(payload);
+        let on_the_wire = u64::try_from(on_the_wire).unwrap_or(u64::MAX);
+        let text = format!("a receive window of {own}");
+        self.remark("tcp.receive_window", &text, on_the_wire, own.0 < needed, &Bytes(needed).to_string())
+    }
+
+    fn remark(&self, key: &str, own: &str, bytes: u64, short: bool, needed: &str) -> Option<Remark> {
+        let share = bytes as f64 / self.path.bdp().0.max(1) as f64;
+        let text = || {
+            let percent = percent(share.min(0.99));
+            let (name, LongestPath { round_trip, rate }) = (&self.transport.name, self.path);
+            let path = format!("{} at {rate}", rounded(round_trip));
+            format!("{name}: {own} fills {percent} % of the longest path (needs {needed}: {path})")
+        };
+        // A last packet that is not quite full makes no difference.
+        (short && share < 0.995).then(|| Remark::new(&format!("transport.{key}"), text(), FOLLOW, share < 0.5))
+    }
+}
+
+/// A share in percent, to two digits if it is below 10.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let digits = if percent >= 9.95 {
+        0
+    } else if percent >= 0.995 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{percent:.digits$}");
+    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+}
+
+/// A time to three digits.
+fn rounded(time: Duration) -> Duration {
+    let unit = 10_u64.pow(time.ps().checked_ilog10().unwrap_or(0).saturating_sub(2));
+    Duration((time.ps().saturating_add(unit / 2)) / unit * unit)
+}
+
+/// A decoder that takes longer for a block than the longest path takes to carry it.
+fn slow_decoder(config: &ScdpConfig, transport: &Transport, path: LongestPath) -> Option<Remark> {
+    let latency = config.decode_latency(config.block_symbols);
+    let symbols = u64::from(config.block_symbols);
+    let carried = path.rate.transmit_time(symbols.saturating_mul(transport.packet_bytes()));
+    if latency <= carried {
+        return None;
+    }
+    let bits = u128::from(symbols) * u128::from(config.symbol_bytes()) * 8;
+    let bps = bits * u128::from(anabranch_transport::units::PS_PER_S) / u128::from(latency.ps());
+    let text = format!(
+        "{}: decodes at {}, slower than the longest path's {}: a block that has lost symbols takes {} more",
+        transport.name,
+        rounded_rate(Rate(u64::try_from(bps).unwrap_or(u64::MAX))),
+        path.rate,
+        rounded(latency)
+    );
+    let hint = "transport.scdp.decode_rate = \"100Gbps\", or decode_table = \"measured\" for this project's own codec";
+    Some(Remark::new("transport.scdp.decode_rate", text, hint, true))
+}
+
+/// A rate to three digits.
+fn rounded_rate(rate: Rate) -> Rate {
+    let unit = 10_u64.pow(rate.bps().checked_ilog10().unwrap_or(0).saturating_sub(2));
+    Rate(rate.bps().saturating_add(unit / 2) / unit * unit)
+}
+
+/// A timeout that is over before an answer can be there.
+fn late(transport: &Transport, path: LongestPath, key: &str, timeout: Duration) -> Option<Remark> {
+    let text = || {
+        let (name, round_trip) = (&transport.name, rounded(path.round_trip));
+        format!(
+            "{name}: a timeout of {timeout} is shorter than a round trip of the longest path ({round_trip}): what is on its way is sent again"
+        )
+    };
+    let hint = "a few round trips";
+    (timeout < path.round_trip).then(|| Remark::new(&format!("transport.{key}"), text(), hint, true))
+}
