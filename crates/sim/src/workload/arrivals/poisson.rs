@@ -44,6 +44,10 @@ impl ArrivalLaw for Poisson {
         }
     }
 
+    fn decisive(&self) -> &'static str {
+        if self.load.is_some() { "load" } else { "rate" }
+    }
+
     fn starts(&self, demand: &Demand) -> Result<Starts, Fault> {
         let rate = match (self.rate, self.load) {
             (Some(rate), _) => rate,
