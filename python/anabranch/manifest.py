@@ -190,6 +190,11 @@ class Manifest:
         return tuple(run for run in self.runs if not run.complete)
 
     @property
+    def impossible(self) -> tuple[RunEntry, ...]:
+        """Runs that completed with results that cannot be, such as a slowdown below 1; the message says which."""
+        return tuple(run for run in self.runs if run.complete and run.message)
+
+    @property
     def waiting(self) -> tuple[RunEntry, ...]:
         """Runs that were not begun, or were interrupted."""
         return tuple(run for run in self.runs if run.status == "interrupted")

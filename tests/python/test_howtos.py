@@ -66,7 +66,7 @@ def test_the_looks_are_like_no_others_and_legible(copy: howtos.Tree, monkeypatch
     exec(copy.text("python/anabranch/styles.py"), module.__dict__)
     monkeypatch.setattr(looks, "styles", module)
     looks.test_no_two_transports_share_a_look()
-    for name in ("scalable", "stop-and-wait"):
+    for name in ("stop-and-wait", "vegas"):
         looks.test_colours_are_legible_on_light_and_dark(module.TRANSPORTS[name])
 
 
@@ -79,7 +79,7 @@ def test_what_the_pages_build_passes_its_tests(copy: howtos.Tree) -> None:
     for command in dict.fromkeys(copy.commands):
         assert re.search(r"[1-9][0-9]* passed", cargo(command, tree)), f"{command}: no test ran"
     reference = (tree / "docs/reference/scenario.md").read_text(encoding="utf-8")
-    for name in ("acks-first", "capacity-weights", "ring", "round-robin", "scalable", "staggered", "stop-and-wait"):
+    for name in ("acks-first", "capacity-weights", "ring", "round-robin", "staggered", "stop-and-wait", "vegas"):
         assert f'"{name}"' in reference or f"`{name}`" in reference, name
     for page, scenario in copy.scenarios.items():
         file = WORK / f"{page}.toml"

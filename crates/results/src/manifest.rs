@@ -179,7 +179,7 @@ impl RunEntry {
             decode_latency: run.scenario.decode_latency(),
             remarks: Remark::all(run),
             status: status.to_owned(),
-            message,
+            message: message.or_else(|| record.fault()),
             fingerprint: format!("{:016x}", record.fingerprint),
             events: record.events,
             interval_ns: run.scenario.measure.interval.map(|interval| interval.ps() as f64 / 1e3),

@@ -384,5 +384,10 @@ fn levels(graph: &Graph) -> (Vec<Option<u32>>, Vec<String>) {
         let of = graph.nodes.iter().zip(&rank).find(|(n, rank)| *rank == r && n.level != Level::Host);
         of.map_or_else(String::new, |(n, _)| n.level.name().to_owned())
     };
-    (level, present.iter().map(name).collect())
+    let mut names: Vec<String> = present.iter().map(name).collect();
+    if names.is_empty() {
+        // All links join hosts.
+        names.push(Level::Host.name().to_owned());
+    }
+    (level, names)
 }

@@ -281,6 +281,8 @@ def _close(results: Results, *, signalled: int | None, err: Console) -> int:
     for run in results.manifest.incomplete:
         if run.status != "interrupted":
             err.print(f"{run.run}: {STATUS[run.status]}" + (f": {run.message}" if run.message else ""), markup=False)
+    for run in results.manifest.impossible:
+        err.print(f"{run.run}: {run.message}", markup=False)
     if waiting:
         err.print(
             f"interrupted: {len(runs) - waiting} of {len(runs)} runs finished and are kept in {results.folder}",
@@ -291,7 +293,7 @@ def _close(results: Results, *, signalled: int | None, err: Console) -> int:
         err.print("hint: the same command with --resume runs these again, and keeps the others", markup=False)
     if signalled is not None or waiting:
         return signalled or INTERRUPTED
-    return 1 if results.manifest.incomplete else 0
+    return 1 if results.manifest.incomplete or results.manifest.impossible else 0
 
 
 def _tell_captures(results: Results, err: Console) -> None:

@@ -192,7 +192,9 @@ def _reproduce(
     if keep:
         _write_tables(err)
     incomplete = [
-        (o.job.experiment.name, run) for o in outcomes for run in o.job.experiment.incomplete(o.results.manifest)
+        (o.job.experiment.name, run)
+        for o in outcomes
+        for run in (*o.job.experiment.incomplete(o.results.manifest), *o.results.manifest.impossible)
     ]
     for name, run in incomplete:
         err.print(f"{name}, {run.run}: {run.status}" + (f": {run.message}" if run.message else ""), markup=False)

@@ -70,16 +70,32 @@ impl FabricSpec {
             ))
             .hint("topology=\"m-port-n-tree\", m=4, n=3   or a scenario.toml, or a topology file"));
         }
-        let escaped = toml::Value::String(text.to_owned());
-        self.inline(&format!("topology = \"file\", path = {escaped}"))
+        self.topology_file(text)
+    }
+
+    /// A topology file alone does not say what its hosts do with several links: no more than they have to, so that they
+    /// relay only where the fabric would not hold together otherwise.
+    fn topology_file(&self, name: &str) -> Outcome<Fabric> {
+        let escaped = toml::Value::String(name.to_owned());
+        let with =
+            |host_links: &str| parsed(&format!("topology = \"file\", path = {escaped}, host_links = \"{host_links}\""));
+        // Before any link fails: failures don't make hosts relay.
+        let fits = |host_links: &&str| with(host_links).is_ok_and(|config| config.build(Path::new("")).is_ok());
+        let host_links = ["one", "several"].into_iter().find(fits).unwrap_or("relay");
+        Fabric::build(&with(host_links)?, Path::new(""), &self.failed)
     }
 
     fn inline(&self, text: &str) -> Outcome<Fabric> {
         let table = text.trim_start_matches('{').trim_end_matches('}');
-        let holder: Holder = toml::from_str(&format!("fabric = {{ {table} }}"))
-            .map_err(|e| toml_error(&format!("fabric {text:?}"), &e))?;
-        Fabric::build(&holder.fabric, Path::new(""), &self.failed)
+        Fabric::build(&parsed(table)?, Path::new(""), &self.failed)
     }
+}
+
+/// The topology that an inline table means.
+fn parsed(table: &str) -> Outcome<TopologyConfig> {
+    let holder: Holder =
+        toml::from_str(&format!("fabric = {{ {table} }}")).map_err(|e| toml_error(&format!("fabric {table:?}"), &e))?;
+    Ok(holder.fabric)
 }
 
 fn toml_error(place: &str, error: &toml::de::Error) -> RoutingError {

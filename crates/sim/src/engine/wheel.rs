@@ -491,8 +491,19 @@ impl Wheel {
         // Level 2 must be emptied before level 1 passes the boundary of one of its slots.
         let boundary = COARSE - (turn & (COARSE - 1));
         let wrapped = self.next_occupied(0, self.slots() as usize).map(|_| 1);
-        let step = [ahead.map(|a| a as u64), wrapped].into_iter().flatten().fold(boundary, u64::min);
-        (turn + step, step == boundary)
+        match [ahead.map(|a| a as u64), wrapped].into_iter().flatten().min() {
+            Some(near) => (turn + near.min(boundary), near >= boundary),
+            None => (turn + boundary + self.empty_lists(turn) * COARSE, true),
+        }
+    }
+
+    /// How many lists of level 2 are empty from the next one on: time passes over them at once.
+    fn empty_lists(&self, turn: u64) -> u64 {
+        let base = self.level_base(2);
+        let next = ((turn >> COARSE_BITS) + 1 & (COARSE - 1)) as usize;
+        let onwards = self.next_occupied(base + next, base + COARSE as usize).map(|place| place - base - next);
+        let wrapped = || self.next_occupied(base, base + next).map(|place| place + COARSE as usize - base - next);
+        onwards.or_else(wrapped).unwrap_or(0) as u64
     }
 
     /// Goes to that turn, and sorts in what waited for it in the coarser levels.
@@ -624,6 +635,27 @@ mod tests {
         w.schedule(2, 2 * turn + 10);
         assert_eq!(w.pop(), Some((2 * turn + 10, 2)));
         assert_eq!(w.pop(), Some((2 * turn + 20, 1)));
+    }
+
+    /// A thousand steps at most, however long nothing happens.
+    #[test]
+    fn idle_time_costs_nothing() {
+        for gap in [1_u64 << 46, 1_000_000_000_000_000_000, u64::MAX - 2] {
+            let mut w = Wheel::new(22_000_000, 8, SALT);
+            w.schedule(1, 5);
+            w.schedule(2, gap);
+            assert_eq!(w.pop(), Some((5, 1)));
+            let (mut steps, mut limit) = (0_u64, 5);
+            // Each time nothing is due before the bound, and what comes first is no further away than one step.
+            while w.pop_before(limit).is_none() {
+                let bound = w.next_bound();
+                assert!(bound <= gap && bound >= limit, "{bound} {limit} {gap}");
+                limit = bound + 1;
+                steps += 1;
+            }
+            let farthest = (COARSE - 2) << COARSE_BITS << w.fine_bits << w.shift;
+            assert!(steps <= gap / farthest + 8, "{steps} steps over {gap} ps");
+        }
     }
 
     /// The order in which events must leave.

@@ -134,28 +134,38 @@ impl Graph {
         self.links.push(Link { a, b, rate, delay });
     }
 
-    /// The switch port that leads to each host; that of its first link to a switch if it has several.
+    /// The port that leads to each host: that of its first link to a switch, or else of its first link to another host;
+    /// [`PortId::MAX`] if it has no link.
     pub fn host_ports(&self) -> Vec<PortId> {
         let mut ports = vec![PortId::MAX; self.hosts as usize];
-        for p in 0..self.ports() {
-            let peer = self.port_peer(p);
-            if self.is_host(peer) && !self.is_host(self.port_owner(p)) && ports[peer as usize] == PortId::MAX {
-                ports[peer as usize] = p;
+        let leads_to_host = |&p: &PortId| self.is_host(self.port_peer(p));
+        let (from_hosts, from_switches): (Vec<_>, Vec<_>) =
+            (0..self.ports()).filter(leads_to_host).partition(|&p| self.is_host(self.port_owner(p)));
+        for p in from_switches.into_iter().chain(from_hosts) {
+            let port = &mut ports[self.port_peer(p) as usize];
+            if *port == PortId::MAX {
+                *port = p;
             }
         }
         ports
     }
 
-    /// The switch that each host hangs off, by its first link to a switch: hosts with the same one share a rack.
+    /// The switch that each host hangs off, by its first link to a switch: hosts with the same one share a rack. A host that is
+    /// linked to hosts only is a rack of its own, named by itself.
     pub fn racks(&self) -> Vec<NodeId> {
-        self.host_ports().into_iter().map(|p| self.port_owner(p)).collect()
+        let rack = |(host, port)| Some(self.port_owner(port)).filter(|&n| !self.is_host(n)).unwrap_or(host);
+        (0..).zip(self.host_ports()).map(rack).collect()
     }
 
-    /// Whether some host has several links, so that it must choose among them.
+    /// Whether hosts are more than the ends of paths: some host has several links, so that it must choose among them, or is
+    /// linked to another host, which may pass on what is for others.
     pub fn multi_homed(&self) -> bool {
         let mut linked = vec![false; self.hosts as usize];
-        let mut ends = self.links.iter().flat_map(|l| [l.a, l.b]).filter(|&n| self.is_host(n));
-        ends.any(|h| std::mem::replace(&mut linked[h as usize], true))
+        let mut hosts = |ends: [NodeId; 2]| {
+            let [a, b] = ends.map(|n| self.is_host(n) && std::mem::replace(&mut linked[n as usize], true));
+            a || b || ends.iter().all(|&n| self.is_host(n))
+        };
+        self.links.iter().any(|link| hosts([link.a, link.b]))
     }
 
     /// Links from each node to the nearest host; `u32::MAX` where there is no way.
@@ -184,8 +194,8 @@ impl Graph {
     }
 
     /// Checks what the rest of the simulator takes for granted: hosts first, rates above zero, no link from a node to
-    /// itself, each host linked to a switch, hosts linked to one another only if they relay, a path between any two hosts,
-    /// no switch apart from all hosts.
+    /// itself, no host without a link, hosts linked to one another only if they relay, a path between any two hosts, no switch
+    /// apart from all hosts.
     ///
     /// # Errors
     ///
@@ -210,7 +220,7 @@ impl Graph {
         }
         let lonely = self.host_ports().iter().position(|&p| p == PortId::MAX);
         if let Some(h) = lonely {
-            return Err(GraphError::NoSwitch(name(h as NodeId)));
+            return Err(GraphError::NoLink(name(h as NodeId)));
         }
         self.unreachable().map_or(Ok(()), |(n, _)| Err(GraphError::Unreachable(name(n))))
     }
@@ -265,9 +275,9 @@ pub enum GraphError {
     /// A link has no capacity.
     #[error("the link from {0} to {1} has rate zero")]
     ZeroRate(String, String),
-    /// A host is linked to no switch.
-    #[error("host {0} has no link to a switch: expected at least one")]
-    NoSwitch(String),
+    /// A host is linked to nothing.
+    #[error("host {0} has no link: expected at least one")]
+    NoLink(String),
     /// The graph is not connected.
     #[error("{0} cannot be reached: the fabric is not connected")]
     Unreachable(String),
@@ -310,7 +320,7 @@ mod tests {
         assert_eq!(broken(|g| g.links[1].b = 1), GraphError::SelfLoop("h1".into()));
         assert_eq!(broken(|g| g.links[1].b = 0), GraphError::HostToHost("h1".into(), "h0".into()));
         assert_eq!(broken(|g| g.links[1].rate = Rate(0)), GraphError::ZeroRate("h1".into(), "s".into()));
-        assert_eq!(broken(|g| g.links.truncate(1)), GraphError::NoSwitch("h1".into()));
+        assert_eq!(broken(|g| g.links.truncate(1)), GraphError::NoLink("h1".into()));
         assert_eq!(broken(|g| g.hosts = 1), GraphError::Order("h1".into()));
         let lonely = broken(|g| {
             g.add_switch("t".into(), Level::Core, None);
@@ -339,8 +349,26 @@ mod tests {
         assert_eq!(g.validate(), Err(GraphError::HostToHost("h0".into(), "h1".into())));
         g.links.retain(|l| l.a != 3);
         g.links.truncate(5);
-        assert_eq!(g.validate(), Err(GraphError::NoSwitch("h3".into())));
+        assert_eq!(g.validate(), Err(GraphError::NoLink("h3".into())));
         g.links.push(Link { a: 3, ..g.links[0] });
         assert_eq!(g.validate(), Ok(()));
+    }
+
+    #[test]
+    fn hosts_may_be_linked_to_hosts_only() {
+        // Back to back; then a third behind the second, and a switch with a fourth behind that.
+        let mut g = Graph { hosts_relay: true, ..Graph::with_hosts(2, |_| None) };
+        g.connect(0, 1, Rate::from_gbps(1), Duration::ZERO);
+        assert_eq!((g.validate(), g.multi_homed()), (Ok(()), true));
+        assert_eq!((g.host_ports(), g.racks(), g.farthest_switches()), (vec![1, 0], vec![0, 1], vec![]));
+        let mut g = Graph { hosts_relay: true, ..Graph::with_hosts(4, |_| None) };
+        let s = g.add_switch("s".into(), Level::Edge, None);
+        for (a, b) in [(0, 1), (1, 2), (2, s), (3, s)] {
+            g.connect(a, b, Rate::from_gbps(1), Duration::ZERO);
+        }
+        assert_eq!((g.validate(), g.racks()), (Ok(()), vec![0, 1, s, s]));
+        assert_eq!(g.host_ports(), [1, 0, 5, 7]);
+        g.links.remove(1);
+        assert_eq!(g.validate(), Err(GraphError::Unreachable("h2".into())));
     }
 }

@@ -32,14 +32,22 @@ struct Capabilities<C> {
     waits: bool,
     /// Whether lost packets are sent again, so that every object arrives.
     retransmits: bool,
+    /// Whether several connections, which may take different paths, carry an object between them.
+    divides: bool,
     /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
     returned_headers: fn(&C) -> bool,
 }
 
 impl<C> Capabilities<C> {
     /// Of a reliable protocol with unicast sessions only.
-    const UNICAST: Self =
-        Self { one_to_many: None, many_to_one: None, waits: true, retransmits: true, returned_headers: |_| false };
+    const UNICAST: Self = Self {
+        one_to_many: None,
+        many_to_one: None,
+        waits: true,
+        retransmits: true,
+        divides: false,
+        returned_headers: |_| false,
+    };
 }
 
 macro_rules! protocols {
@@ -105,6 +113,11 @@ macro_rules! protocols {
                 match &self.protocol { $(Protocol::$name(_) => capabilities::$name().retransmits,)+ }
             }
 
+            /// Whether several connections, which may take different paths, carry an object between them.
+            pub fn divides(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().divides,)+ }
+            }
+
             /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
             pub fn returned_headers(&self) -> bool {
                 match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().returned_headers)(c),)+ }
@@ -144,7 +157,7 @@ protocols! {
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::MultipathConfig): |c, s| {
         (multipath::Connection::connect(c, s.flow, s.now), multipath::Connection::listen(c, s.flow))
-    };
+    }, divides: true;
 }
 
 /// A transport: what a scenario's name for it stands for.
@@ -162,7 +175,7 @@ impl Transport {
         let (full, header) = (self.packet_bytes(), self.header_bytes());
         let payload = full - header;
         let count = size.div_ceil(payload).max(1);
-        Packets { count, full, last: header + size - (count - 1) * payload }
+        Packets { count, full, last: header + size - (count - 1) * payload, least: header + size.min(1) }
     }
 
     /// Bytes of the object whose packets have `wire` bytes, headers included: what full packets carry, and a shorter one

@@ -4,7 +4,6 @@
 
 use crate::capture::CaptureRow;
 use crate::fabric::graph::PortId;
-use crate::fabric::ideal::completion_time_over;
 use crate::network::{Ending, Network};
 use anabranch_transport::{Duration, Time};
 use std::io;
@@ -38,7 +37,7 @@ pub struct FlowRow {
     pub end: Option<Time>,
     /// Time from the request within which it was to be complete.
     pub deadline: Option<Duration>,
-    /// The same transfer alone on the idle fabric as it was at the request, over all shortest ways that share no link.
+    /// The same transfer alone on the idle fabric: no flow can be faster (`docs/reference/results.md`).
     pub ideal_ps: u64,
     /// How long the flow was measured: until its completion, or, for background flows, until the end of the run.
     pub measured_ps: u64,
@@ -168,6 +167,25 @@ impl RunRecord {
     }
 }
 
+impl RunRecord {
+    /// What cannot be, if something of that kind has been recorded: a fault of the simulator.
+    pub fn fault(&self) -> Option<String> {
+        let took = |flow: &FlowRow| flow.end.map(|end| end.since(flow.start).ps());
+        let mut faster = self.flows.iter().filter(|flow| took(flow).is_some_and(|ps| ps < flow.ideal_ps));
+        if let Some(first) = faster.next() {
+            let message = format!(
+                "{} flows took less than their ideal time, the first one of session {} to host {}: a fault of the simulator",
+                1 + faster.count(),
+                first.session,
+                first.dst_host
+            );
+            return Some(message);
+        }
+        let lost = !self.conservation.holds();
+        lost.then(|| format!("packets do not add up, a fault of the simulator: {:?}", self.conservation))
+    }
+}
+
 fn blocks(network: &Network) -> Vec<BlockRow> {
     let row = |of: crate::network::BlockRow| {
         let spec = &network.specs()[of.session as usize];
@@ -196,7 +214,13 @@ fn flows(network: &Network) -> Vec<FlowRow> {
             // What follows volumes may have been cut short.
             let whole = spec.supply.is_none() || receiver.completed.is_some();
             let size_bytes = spec.size.filter(|_| whole).map_or(receiver.stats.bytes_delivered, |s| s.0);
-            let ideal = network.ideal_path(receiver);
+            let (ideal, hops) = network.ideal(index, r, &group.transport.packets(size_bytes));
+            let measured = receiver.completed.unwrap_or(until).since(spec.start);
+            // A fault of the model, or of the bound.
+            debug_assert!(
+                receiver.completed.is_none() || measured >= ideal,
+                "session {index} took {measured} to host {dst_host}, less than its ideal time of {ideal}"
+            );
             rows.push(FlowRow {
                 session: index as u32,
                 request: spec.request,
@@ -211,9 +235,9 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 start: spec.start,
                 end: receiver.completed,
                 deadline: group.deadline,
-                ideal_ps: completion_time_over(ideal.disjoint, &ideal.links, &group.transport.packets(size_bytes)).ps(),
-                measured_ps: receiver.completed.unwrap_or(until).since(spec.start).ps(),
-                hops: ideal.links.len() as u8,
+                ideal_ps: ideal.ps(),
+                measured_ps: measured.ps(),
+                hops,
                 packets_sent: row.sent.data_sent,
                 packets_retransmitted: row.sent.retransmitted,
                 packets_trimmed: row.packets_trimmed,

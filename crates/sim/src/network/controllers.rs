@@ -187,7 +187,7 @@ impl Admission {
             Action::Path(path) => {
                 port_exists(path.port)?;
                 host_exists(path.to)?;
-                fabric.set_path_weight(path)?;
+                fabric.set_path_weight(engine, path)?;
                 let to = path.to.map(|host| ("set_path_weight_to", path.port, f64::from(host)));
                 to.into_iter().chain([("set_path_weight", path.port, f64::from(path.weight))]).collect()
             }

@@ -10,23 +10,25 @@ use crate::capture::Captures;
 use crate::control::{self, Watch};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::{Graph, NodeId, PortId};
-use crate::fabric::ideal::IdealPath;
 use crate::fabric::multicast::MulticastGroup;
 use crate::fabric::port::Port;
 use crate::fabric::queue::{Outcome, Queue, fair::Fair, nic::Nic, relay::Relay, watched::Watched};
-use crate::fabric::routing::{Hop, Routes, Schemes, disjoint_paths};
+use crate::fabric::routing::{Hop, Routes, Schemes};
 use crate::host::{EndpointId, Remote};
 use crate::random::{self, Stream};
 use anabranch_transport::Peer;
-use std::cell::OnceCell;
+use ideal::{History, Known};
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 mod captured;
 mod changes;
+mod ideal;
 mod part;
 #[cfg(test)]
 mod tests;
 
+pub(super) use ideal::Manner;
 pub(super) use part::Message;
 
 /// Knows who sends: packets say where they go, not where they come from.
@@ -66,8 +68,10 @@ pub(super) struct Fabric {
     trim_multicast: bool,
     /// What is captured, if anything is.
     captures: Option<Box<Captures>>,
-    /// How often routes or rates have changed.
+    /// How often routes, rates or weights of paths have changed.
     changes: u32,
+    history: History,
+    known_ways: RefCell<Known>,
 }
 
 impl Fabric {
@@ -111,6 +115,8 @@ impl Fabric {
             trim_multicast: setup.trim_multicast,
             captures: None,
             changes: 0,
+            history: History::default(),
+            known_ways: RefCell::default(),
             graph,
         }
     }
@@ -382,29 +388,6 @@ impl Fabric {
         let trees = self.multicast_trees;
         let sinks: Vec<u32> = receivers.iter().map(|r| r.0).collect();
         MulticastGroup::build(&self.graph, &self.routes, source, &sinks, trees, hash)
-    }
-
-    /// The ideal path of a flow from `sender`, or from all of `sources`, to `sink`, as the fabric is now. If nothing leads
-    /// there at the moment: as the fabric was built.
-    pub(super) fn ideal_path(&self, sender: u32, sources: &[u32], sink: u32) -> IdealPath {
-        let now = self.routes.ideal_path(&self.graph, |port| self.ports[port as usize].rate(), sender, sink);
-        if now.is_empty() {
-            let whole = self.whole.get_or_init(|| Routes::build(&self.graph, |_| true));
-            let rate = |port: PortId| self.graph.links[(port / 2) as usize].rate;
-            let links = whole.ideal_path(&self.graph, rate, sender, sink);
-            IdealPath { links, disjoint: self.disjoint_paths(whole, sources, sink) }
-        } else {
-            IdealPath { links: now, disjoint: self.disjoint_paths(&self.routes, sources, sink) }
-        }
-    }
-
-    /// How many shortest paths that share no link lead from any of `sources` to `sink`. Where hosts have one link each that
-    /// is one, whatever happens between them.
-    fn disjoint_paths(&self, routes: &Routes, sources: &[u32], sink: u32) -> u32 {
-        if !self.multi_homed {
-            return 1;
-        }
-        disjoint_paths(&self.graph, sources, sink, |node| routes.ways(node, sink))
     }
 }
 

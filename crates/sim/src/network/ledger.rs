@@ -27,8 +27,9 @@ pub struct ReceiverRow {
     pub straggler: Option<Straggler>,
     /// No endpoint is left that could complete it: one that it needs has given up.
     pub lost: bool,
-    /// Number of its [ideal path](super::Network::ideal_path).
+    /// Number of its ideal path, and how often the fabric had changed when that was noted.
     ideal_path: u32,
+    changes: u32,
 }
 
 impl ReceiverRow {
@@ -224,8 +225,14 @@ impl Ledger {
         (self.last_completion > Time(0)).then_some(self.last_completion)
     }
 
+    /// The ideal path of a receiver's flow on the fabric as it was when its session began.
     pub(super) fn ideal_path(&self, receiver: &ReceiverRow) -> &IdealPath {
         self.ideal_paths.get(receiver.ideal_path)
+    }
+
+    /// How often the fabric had changed by then.
+    pub(super) fn changes_before(&self, receiver: &ReceiverRow) -> u32 {
+        receiver.changes
     }
 
     /// The endpoints of a session; none before it is opened.
@@ -350,9 +357,11 @@ impl Ledger {
         self.row_mut(session).parts = parts;
     }
 
-    pub(super) fn set_ideal_path(&mut self, session: u32, receiver: usize, path: IdealPath) {
+    /// Notes the ideal path of a receiver's flow on a fabric that has changed so often.
+    pub(super) fn set_ideal_path(&mut self, session: u32, receiver: usize, path: IdealPath, changes: u32) {
         let number = self.ideal_paths.number(path);
-        self.row_mut(session).receivers[receiver].ideal_path = number;
+        let row = &mut self.row_mut(session).receivers[receiver];
+        (row.ideal_path, row.changes) = (number, changes);
     }
 
     /// Adds the counters of an endpoint that sends, or that is a receiver.

@@ -41,7 +41,7 @@ mod window;
 use crate::capture::{CapturePlan, CaptureRow, Files};
 use crate::control::Verdict;
 use crate::fabric::graph::Graph;
-use crate::fabric::ideal::IdealPath;
+use crate::fabric::ideal::Packets;
 use crate::fabric::port::Port;
 use crate::fabric::routing::Routes;
 use crate::random;
@@ -135,7 +135,7 @@ impl Network {
             engine,
             seed: setup.seed,
             stop: setup.stop,
-            time_limit: setup.time_limit.ps(),
+            time_limit: setup.time_limit.min(Time::LATEST).ps(),
             prefetcher: Prefetcher::new(ports),
         };
         network.schedule_next_session();
@@ -197,7 +197,7 @@ impl Network {
                 self.engine.now = self.time_limit;
                 return Some(match self.ledger.unfinished() {
                     0 => Ending::Complete,
-                    _ => Ending::TimeLimit(self.who_waits()),
+                    _ => Ending::TimeLimit(self.why_late()),
                 });
             }
             self.engine.begin_event(now);
@@ -246,6 +246,15 @@ impl Network {
             0 => Ending::Complete,
             _ => Ending::Stalled(self.who_waits()),
         }
+    }
+
+    /// What waits at the time limit, and which limit that is if none was asked for.
+    fn why_late(&self) -> String {
+        let waits = self.who_waits();
+        if self.time_limit < Time::LATEST.ps() {
+            return waits;
+        }
+        format!("{waits}; the clock ends after 213 days")
     }
 
     fn who_waits(&self) -> String {
@@ -323,7 +332,7 @@ impl Network {
         note_ideal_paths(&self.fabric, &mut self.ledger, session);
         let spec = &self.ledger.specs()[session as usize];
         let (client, server, now) = (spec.sinks[0], spec.sources[0], self.engine.now());
-        let way = self.fabric.ideal_path(client, &[client], server).links;
+        let way = self.fabric.first_path(client, server);
         let delay =
             way.iter().map(|(rate, delay)| rate.transmit_time(REQUEST.0) + *delay).fold(Duration::ZERO, Add::add);
         if let Err(why) = self.hosts.barriers.ask_first(now, session, delay) {
@@ -475,9 +484,22 @@ impl Network {
         self.fabric.routes()
     }
 
-    /// The ideal path of a receiver's flow on the fabric as it was when its session began.
-    pub fn ideal_path(&self, receiver: &ReceiverRow) -> &IdealPath {
-        self.ledger.ideal_path(receiver)
+    /// The time below which no object of these packets can reach a receiver, and the links of a shortest path to it: on the
+    /// fabric as it was when the session began, and, if that has changed until the object was complete, as it was at its best.
+    pub fn ideal(&self, session: usize, receiver: usize, packets: &Packets) -> (Duration, u8) {
+        let (row, spec) = (&self.ledger.rows()[session], &self.ledger.specs()[session]);
+        let seen = &row.receivers[receiver];
+        let noted = self.ledger.ideal_path(seen);
+        let until = seen.completed.unwrap_or(self.measured_until());
+        let changes = self.fabric.changes_until(self.ledger.changes_before(seen), until.ps());
+        if changes == 0 {
+            return (noted.completion_time(packets), noted.hops);
+        }
+        let group = self.ledger.group_of(spec);
+        let sources = sessions::sources(group, spec, &row.senders[receiver]);
+        let manner = sessions::manner(&self.fabric, group, spec);
+        let best = self.fabric.ideal_path_through(changes, sources, spec.sinks[receiver], manner);
+        (best.completion_time(packets), noted.hops)
     }
 
     /// The ports, by index.

@@ -75,6 +75,16 @@ impl Monitor {
         sample.into_iter().chain(self.window.next(now)).min()
     }
 
+    /// The same, from now on. While no packet is anywhere and nothing is due there is nothing to see, but windows, which are
+    /// recorded at every look: idle time is passed over.
+    fn next_of(&self, engine: &Engine) -> Option<u64> {
+        let idle = self.sampling.windows.is_empty() && engine.packets_alive() == 0;
+        let until = if idle { engine.wheel.next_bound().min(Time::LATEST.ps()) } else { 0 };
+        let interval = self.sampling.interval.ps();
+        let sample = (interval > 0).then(|| (engine.now.max(until.saturating_sub(1)) / interval + 1) * interval);
+        sample.into_iter().chain(self.window.next(engine.now)).min()
+    }
+
     pub(super) fn window(&self) -> &Window {
         &self.window
     }
@@ -111,7 +121,7 @@ impl Monitor {
         if interval > 0 && engine.now.is_multiple_of(interval) {
             self.look(engine, fabric, hosts, ledger);
         }
-        if let Some(next) = self.next(engine.now) {
+        if let Some(next) = self.next_of(engine) {
             self.periodic.again(&mut engine.wheel, engine.entities.sampler, next);
         }
     }

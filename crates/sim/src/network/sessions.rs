@@ -1,17 +1,19 @@
 //! Opens sessions: creates their endpoints, connects them, and installs multicast groups.
 
 use super::engine::Engine;
-use super::fabric::Fabric;
+use super::fabric::{Fabric, Manner};
+use super::fallback::Fallback;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
 use super::session_group::SessionGroup;
 use crate::capture::Party;
+use crate::fabric::ideal::Pieces;
 use crate::host::application::Application;
 use crate::host::protocol::Transport;
 use crate::host::stack::Stack;
 use crate::host::{EndpointId, Hosted, Remote, Remotes};
 use crate::random;
-use crate::workload::{Mode, Session};
+use crate::workload::{Connections, Mode, Session};
 use anabranch_transport::{Bytes, Peer};
 
 mod unicast;
@@ -47,10 +49,50 @@ struct Leg {
 pub(super) fn note_ideal_paths(fabric: &Fabric, ledger: &mut Ledger, session: u32) {
     for r in 0..ledger.row(session).senders.len() {
         let (spec, sender) = (&ledger.specs()[session as usize], ledger.row(session).senders[r]);
-        let sources = if spec.mode == Mode::ManyToOne { &spec.sources[..] } else { &[sender] };
-        let path = fabric.ideal_path(sender, sources, spec.sinks[r]);
-        ledger.set_ideal_path(session, r, path);
+        let group = ledger.group_of(spec);
+        let path = fabric.ideal_path(sender, sources(group, spec, &sender), spec.sinks[r], manner(fabric, group, spec));
+        ledger.set_ideal_path(session, r, path, fabric.changes());
     }
+}
+
+/// Whether the transport carries a session with several senders or receivers as one.
+fn is_group(group: &SessionGroup, spec: &Session) -> bool {
+    let several = match spec.mode {
+        Mode::Unicast => false,
+        Mode::OneToMany => spec.sinks.len() > 1,
+        Mode::ManyToOne => spec.sources.len() > 1,
+    };
+    several && group.transport.has_group_sessions()
+}
+
+/// Whether several senders send parts of the object.
+fn is_partitioned(group: &SessionGroup, spec: &Session) -> bool {
+    spec.mode == Mode::ManyToOne && !is_group(group, spec) && group.fallback == Some(Fallback::Partition)
+}
+
+/// Who sends to a receiver, with `sender` alone if it is not all.
+pub(super) fn sources<'a>(group: &SessionGroup, spec: &'a Session, sender: &'a u32) -> &'a [u32] {
+    let all = spec.mode == Mode::ManyToOne && (is_group(group, spec) || is_partitioned(group, spec));
+    if all { &spec.sources } else { std::slice::from_ref(sender) }
+}
+
+/// How the packets of a session use the fabric.
+pub(super) fn manner(fabric: &Fabric, group: &SessionGroup, spec: &Session) -> Manner {
+    let (in_group, partitioned) = (is_group(group, spec), is_partitioned(group, spec));
+    let scheme = fabric.schemes().of(group.routing);
+    let several = in_group || partitioned || group.transport.divides();
+    // What the application provides little by little leaves in packets of any length, and so does what is passed on.
+    let chained = spec.mode == Mode::OneToMany && !in_group && group.fallback == Some(Fallback::DaisyChain);
+    let kept = group.barrier.as_ref().is_some_and(|barrier| barrier.connections == Connections::Kept);
+    let pieces = if partitioned || chained || kept || spec.supply.is_some() {
+        Pieces::Any
+    } else if group.transport.divides() || in_group && spec.mode == Mode::ManyToOne {
+        Pieces::AnyOrder
+    } else {
+        Pieces::InOrder
+    };
+    let lanes = if scheme.one_path() && !several { 1 } else { u32::MAX };
+    Manner { lanes, pieces, shortest: scheme.shortest() }
 }
 
 /// Opens a session that has arrived and may begin, in a run with this seed.

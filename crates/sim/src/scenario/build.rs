@@ -37,6 +37,7 @@ impl Plan {
         let sessions = generate(&workloads, &context, run.seed)
             .and_then(|sessions| cut_to_packets(sessions, scenario))
             .map_err(|e| Box::new(self.workload_error(run, &e)))?;
+        scenario.check_clock(&graph, &sessions).map_err(|fault| at(&fault))?;
         let prepared = Prepared { graph, sessions };
         prepared.estimate(scenario).check(scenario).map_err(|fault| at(&fault))?;
         Ok(prepared)

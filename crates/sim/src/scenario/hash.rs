@@ -3,7 +3,7 @@
 use super::{QueueKind, Scenario, TransportName, decoding};
 use crate::workload::{Mode, PlacementConfig};
 use anabranch_transport::Duration;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -74,24 +74,11 @@ fn canonical(value: &Value, out: &mut String) {
     }
 }
 
-/// Removes what says the same as `defaults`, table by table.
-fn leave_out(value: &mut Value, defaults: &Value) {
-    let (Value::Object(value), Value::Object(defaults)) = (value, defaults) else { return };
-    for (key, default) in defaults {
-        match value.get_mut(key) {
-            Some(own) if own == default => {
-                value.remove(key);
-            }
-            Some(own) => leave_out(own, default),
-            None => {}
-        }
-    }
-}
-
 impl Scenario {
     /// Everything that a run with this seed depends on, as JSON with sorted keys: without name, description, number of
-    /// repetitions and sweep, and without what is as by default. So a key that is added to the format leaves the hashes of
-    /// scenarios that do not use it as they are; a default that is changed changes the [model](crate::MODEL).
+    /// repetitions and sweep, and with every default filled in, those that follow from the transport, too. So a default that
+    /// is changed changes the hashes of all scenarios that leave it out; a key that is added changes all of them, as does a
+    /// change of the [model](crate::MODEL).
     pub fn canonical_json(&self, seed: u64) -> String {
         self.canonical().with_seed(seed)
     }
@@ -103,29 +90,11 @@ impl Scenario {
             for key in ["name", "description", "repeat", "sweep", "seed"] {
                 map.remove(key);
             }
-        }
-        let json = |part: Result<Value, serde_json::Error>| part.unwrap_or_default();
-        let name = json(serde_json::to_value(self.transport.name));
-        let transport = super::TransportConfig::by_default(self.transport.name);
-        for (key, defaults) in [
-            ("transport", json(serde_json::to_value(transport))),
-            ("switch", json(serde_json::to_value(super::SwitchConfig::default()))),
-            ("host", json(serde_json::to_value(super::HostConfig::default()))),
-            ("routing", json(serde_json::to_value(super::RoutingConfig::default()))),
-            ("measure", json(serde_json::to_value(super::Measure::default()))),
-            ("run", json(serde_json::to_value(super::Run::default()))),
-        ] {
-            leave_out(&mut value[key], &defaults);
+            map.insert("auto".to_owned(), self.workload.iter().map(|workload| self.decided(workload)).collect());
         }
         // How much a run may use of the machine does not change what it does.
         if let Some(run) = value["run"].as_object_mut() {
             run.remove("memory_limit");
-        }
-        // Has no default.
-        value["transport"]["name"] = name;
-        let workload = json(serde_json::to_value(super::WorkloadConfig::default()));
-        for own in value["workload"].as_array_mut().into_iter().flatten() {
-            leave_out(own, &workload);
         }
         let (mut before, mut after) = (Map::new(), Map::new());
         for (key, part) in value.as_object_mut().map(std::mem::take).unwrap_or_default() {
@@ -138,6 +107,19 @@ impl Scenario {
             out
         };
         Canonical { before: text(before), after: text(after) }
+    }
+
+    /// What follows from a workload and its transport where nothing is said.
+    fn decided(&self, workload: &super::WorkloadConfig) -> Value {
+        let transport = self.transport_of(workload);
+        let queue = if self.switch.queue == QueueKind::Auto { transport.queue() } else { self.switch.queue };
+        json!({
+            "background": workload.is_background(),
+            "buffer_packets": queue.keys().buffer,
+            "queue": queue,
+            "routing": self.routing.resolve(transport),
+            "transport": transport,
+        })
     }
 
     /// Whether a transport with group sessions reads objects from several senders.
@@ -275,13 +257,6 @@ mod tests {
         // draft-eastlake-fnv, appendix C: the empty string and "foobar".
         assert_eq!(hash(""), "6c62272e07bb014262b821756295c58d");
         assert_eq!(hash("foobar"), "343e1662793c64bf6f0d3597ba446f18");
-    }
-
-    #[test]
-    fn what_is_as_by_default_is_left_out() {
-        let mut value = serde_json::json!({"a": 1, "b": {"c": 2, "d": [3]}, "e": 4});
-        leave_out(&mut value, &serde_json::json!({"a": 1, "b": {"c": 2, "d": [4]}, "e": 5, "f": 6}));
-        assert_eq!(value, serde_json::json!({"b": {"d": [3]}, "e": 4}));
     }
 
     #[test]

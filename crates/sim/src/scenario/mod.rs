@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 mod build;
 mod captures;
 mod check;
+mod clock;
 mod cost;
 mod decoding;
 mod error;

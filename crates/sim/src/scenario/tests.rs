@@ -422,11 +422,39 @@ fn the_hash_depends_on_what_the_run_depends_on() {
     assert!(others.iter().all(|h| *h != base && h.len() == 32));
     // Guards against an accidental change of the canonical form, which would orphan recorded hashes.
     let scenario = &plan(MINIMAL, &[]).unwrap().runs[0].scenario;
-    assert!(scenario.canonical_json(1).starts_with(
-        r#"{"fabric":{"delay":"10us","hosts":4,"rate":"1Gbps","topology":"star"},"host":{},"measure":{},"#
-    ));
+    assert!(scenario.canonical_json(1).starts_with(concat!(
+        r#"{"auto":[{"background":false,"buffer_packets":20,"queue":"mlfq-trim","routing":"per-packet","transport":"scdp"}],"#,
+        r#""fabric":{"delay":"10us","hosts":4,"rate":"1Gbps","topology":"star"},"host":{"jitter":"#
+    )));
     assert_eq!(base, hash(&["transport.scdp.initial_window=12", "switch.priorities=5", "run.stop=foreground"]));
     assert_ne!(base, hash(&["transport.scdp.initial_window=13"]));
+}
+
+/// Every default that there is stands in what is hashed, so that none can change without another hash.
+#[test]
+fn the_hash_has_every_default() {
+    for name in TransportName::ALL {
+        let text = MINIMAL.replace("\"scdp\"", &format!("{:?}", name.name()));
+        let scenario = plan(&text, &[]).unwrap().runs[0].scenario.clone();
+        let mut hashed: serde_json::Value = serde_json::from_str(&scenario.canonical_json(7)).unwrap();
+        let mut all = serde_json::to_value(&*scenario).unwrap();
+        for key in ["name", "description", "repeat", "sweep", "seed"] {
+            all.as_object_mut().unwrap().remove(key);
+        }
+        let map = hashed.as_object_mut().unwrap();
+        assert_eq!(map.remove("seed"), Some(7.into()));
+        assert_eq!(map.remove("auto").unwrap()[0]["transport"], name.name());
+        assert_eq!(hashed, all);
+        // Those of each part, whichever is used.
+        for (table, defaults) in [
+            ("switch", serde_json::to_value(SwitchConfig::default()).unwrap()),
+            ("host", serde_json::to_value(HostConfig::default()).unwrap()),
+            ("routing", serde_json::to_value(RoutingConfig::default()).unwrap()),
+            ("transport", serde_json::to_value(TransportConfig::by_default(*name)).unwrap()),
+        ] {
+            assert_eq!(hashed[table], defaults, "{table}");
+        }
+    }
 }
 
 #[test]

@@ -71,7 +71,10 @@ pub(super) fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) ->
             return Err(too_many("trace.file", &message));
         }
         sessions.retain(|s| s.start <= until);
-        return Ok(sessions);
+        return match sessions.iter().find(|s| s.start > Time::LATEST) {
+            Some(late) => Err(too_late("trace.file", late.request, late.start)),
+            None => Ok(sessions),
+        };
     }
     let (Some(sizes), Some(placement)) = (&config.sizes, &config.placement) else {
         return Err(Fault::new("", "a workload needs `sizes` and `placement`, or a `trace`"));
@@ -107,17 +110,24 @@ pub(super) fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) ->
     let (mut ends, mut requests) = (Vec::new(), 0..);
     while (sessions.len() as u64) < wanted {
         let Some(start) = starts(&mut when).filter(|s| *s <= until) else { break };
+        let request = requests.next().unwrap_or(u32::MAX);
+        if start > Time::LATEST {
+            return Err(too_late(arrivals.decisive(), request, start).under("arrivals"));
+        }
         ends.clear();
         (plan.place)(&mut place_draws, &mut ends);
-        let request = requests.next().unwrap_or(u32::MAX);
         let (mut size, first) = (None, sessions.len());
         for session in ends.drain(..) {
             if size.is_none() || !one_size {
                 size = Some(sizes.draw(&mut size_draws));
             }
             let later = if jitter == 0 { 0 } else { jitter_draws.random_range(0..=jitter) };
+            let start = start + Duration(later);
+            if start > Time::LATEST {
+                return Err(too_late("arrivals.jitter", request, start));
+            }
             sessions.push(Session {
-                start: start + Duration(later),
+                start,
                 size: size.flatten().map(|size| config.barrier.as_ref().map_or(size, |b| b.session_size(size))),
                 supply: sizes.supply(&mut size_draws),
                 mode,
@@ -139,6 +149,17 @@ pub(super) fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) ->
         }
     }
     Ok(sessions)
+}
+
+/// A request begins when no run lasts any more.
+fn too_late(key: &str, request: u32, start: Time) -> Fault {
+    let after = if start == Time::MAX { "still later".to_owned() } else { format!("at {} s", start.as_secs_f64()) };
+    let message = format!(
+        "request {} would arrive {after}: a run lasts 213 days, {} s, at most",
+        u64::from(request) + 1,
+        Time::LATEST.as_secs_f64()
+    );
+    Fault::new(key, message).hint("fewer `sessions`, less time between them, or `until`")
 }
 
 fn too_many(key: &str, message: &str) -> Fault {

@@ -16,7 +16,10 @@ use crate::demotion::Demotion;
 use crate::units::{Duration, Time};
 
 mod recovery;
+mod samples;
 mod subflow;
+
+use samples::SentTimes;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -84,6 +87,8 @@ pub(super) struct Sender {
     /// The segment being timed ends here; 0 if none is.
     timed_end: u64,
     timed_at: Time,
+    /// Present where the control wants each sample.
+    sent_times: Option<Box<SentTimes>>,
     demotion: Demotion,
     /// Timeouts in a row after which the flow is young again; 0: never.
     priority_reset: u8,
@@ -113,6 +118,7 @@ impl Sender {
     /// A sender of a flow that is opened now.
     pub(super) fn new(config: &TcpConfig, flow: FlowSpec, now: Time) -> Self {
         let (mss, size) = (config.mss(), flow.bytes);
+        let control = Controller::new(config);
         Self {
             una: 0,
             nxt: 0,
@@ -126,7 +132,8 @@ impl Sender {
             sent_at: Time::ZERO,
             limited_since: Time::MAX,
             peer_window: config.receive_window.0,
-            control: Controller::new(config),
+            sent_times: control.samples_each().then(Box::default),
+            control,
             pacer: Pacer::new(config.header.0 as u32),
             deadline: flow.deadline.map_or(Time::MAX, |within| now + within),
             port: flow.port,
@@ -277,11 +284,16 @@ impl Sender {
             self.probes = 0;
             self.window.set(self.window.mss);
         }
+        let mut rtt = None;
         if self.timed_end != 0 && ack >= self.timed_end {
+            rtt = Some(now.since(self.timed_at));
             timer.sample(now.since(self.timed_at));
             self.timed_end = 0;
         }
-        let acked = Acked { now, bytes, una: ack, nxt: self.nxt, ece, srtt: timer.srtt() };
+        if let Some(sent) = &mut self.sent_times {
+            rtt = sent.acknowledged(ack, now);
+        }
+        let acked = Acked { now, bytes, una: ack, nxt: self.nxt, ece, srtt: timer.srtt(), rtt };
         self.window.observe(&acked);
         let flow = self.flow(timer, now);
         self.control.on_feedback(&acked, &flow);
@@ -520,10 +532,14 @@ impl Sender {
         self.sent_at = now;
         if retransmission {
             self.retransmitted += 1;
-        } else if self.timed_end == 0 && self.mode == Mode::Open && self.dup_acks == 0 {
+            self.sent_times.iter_mut().for_each(|sent| sent.forget());
+        } else if self.mode == Mode::Open && self.dup_acks == 0 {
             // Not while a hole is open: the ACK would wait for its repair.
-            self.timed_end = end;
-            self.timed_at = now;
+            if self.timed_end == 0 {
+                self.timed_end = end;
+                self.timed_at = now;
+            }
+            self.sent_times.iter_mut().for_each(|sent| sent.on_sent(end, now));
         }
         if let Some(prr) = &mut self.prr {
             prr.on_sent(end - seq);

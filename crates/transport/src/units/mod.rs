@@ -33,6 +33,8 @@ impl Time {
     pub const ZERO: Self = Self(0);
     /// Later than every event of a run; used for "never".
     pub const MAX: Self = Self(u64::MAX);
+    /// The end of the longest run, after 213 days. What 64 bits hold beyond it, 12 hours, is for events that lie ahead then.
+    pub const LATEST: Self = Self(213 * 86_400 * PS_PER_S);
 
     /// Picoseconds since the start of the run.
     pub const fn ps(self) -> u64 {

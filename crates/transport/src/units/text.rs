@@ -3,7 +3,7 @@
 //! Decimal prefixes only (1 KB = 1000 bytes), as the papers use them; `KiB`, `MiB` and `GiB` are there for those who
 //! mean 1024. A quantity without a unit is an error, except zero and whole bytes.
 
-use super::{Bytes, Duration, PS_PER_S, Rate};
+use super::{Bytes, Duration, PS_PER_S, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// Exact decimal arithmetic: `"1.5MB"` is 1 500 000, never 1 499 999.
-fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result<u64, ParseError> {
+fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)], most: u64) -> Result<u64, ParseError> {
     let text = text.trim();
     let names = || units.iter().map(|u| u.0).collect::<Vec<_>>().join(", ");
     let bad = |why: &str| ParseError(format!("{text:?} is not {what}: {why} (write it like {example:?})"));
@@ -54,22 +54,25 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
         None if unit.is_empty() => return Err(bad(&format!("the unit is missing; one of {}", names()))),
         None => return Err(bad(&format!("unknown unit {unit:?}; one of {}", names()))),
     };
-    let too_big = || bad("too large");
+    let too_big = || match most {
+        u64::MAX => bad("too large"),
+        _ => bad(&format!("too large, at most {} {}", most / units[units.len() - 1].1, units[units.len() - 1].0)),
+    };
     let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_big())?;
     let divisor = 10u128.checked_pow(fraction.len() as u32).ok_or_else(too_big)?;
     let scaled = digits.checked_mul(u128::from(scale)).ok_or_else(too_big)?;
     if scaled % divisor != 0 {
         return Err(bad("finer than the smallest unit"));
     }
-    u64::try_from(scaled / divisor).map_err(|_| too_big())
+    u64::try_from(scaled / divisor).ok().filter(|&n| n <= most).ok_or_else(too_big)
 }
 
 macro_rules! quantity {
-    ($type:ident, $what:literal, $example:literal, $units:ident, $pattern:literal) => {
+    ($type:ident, $what:literal, $example:literal, $units:ident, $most:expr, $pattern:literal) => {
         impl FromStr for $type {
             type Err = ParseError;
             fn from_str(text: &str) -> Result<Self, ParseError> {
-                parse(text, $what, $example, $units).map($type)
+                parse(text, $what, $example, $units, $most).map($type)
             }
         }
         impl Serialize for $type {
@@ -104,9 +107,17 @@ macro_rules! quantity {
     };
 }
 
-quantity!(Duration, "a time", "10us", TIME_UNITS, r"^[0-9][0-9_]*(\.[0-9]+)? *(ps|ns|us|µs|ms|s)$");
-quantity!(Rate, "a bit rate", "1Gbps", RATE_UNITS, r"^[0-9][0-9_]*(\.[0-9]+)? *(bps|kbps|Mbps|Gbps|Tbps)$");
-quantity!(Bytes, "a number of bytes", "1.5MB", BYTE_UNITS, r"^[0-9][0-9_]*(\.[0-9]+)? *(B|[kKMGT]B|[KMG]iB)$");
+// No run lasts longer.
+quantity!(Duration, "a time", "10us", TIME_UNITS, Time::LATEST.ps(), r"^[0-9][0-9_]*(\.[0-9]+)? *(ps|ns|us|µs|ms|s)$");
+quantity!(Rate, "a bit rate", "1Gbps", RATE_UNITS, u64::MAX, r"^[0-9][0-9_]*(\.[0-9]+)? *(bps|kbps|Mbps|Gbps|Tbps)$");
+quantity!(
+    Bytes,
+    "a number of bytes",
+    "1.5MB",
+    BYTE_UNITS,
+    u64::MAX,
+    r"^[0-9][0-9_]*(\.[0-9]+)? *(B|[kKMGT]B|[KMG]iB)$"
+);
 
 #[cfg(test)]
 mod tests {
@@ -129,7 +140,10 @@ mod tests {
         assert!(error("10 parsec").contains("unknown unit \"parsec\""));
         assert!(error("fast").contains("expected a number"));
         assert!(error("0.1ps").contains("finer"));
-        assert!(error("99999999999999999999s").contains("too large"));
+        assert!(error("99999999999999999999s").contains("too large, at most 18403200 s"));
+        assert!(error("18403201s").contains("too large, at most 18403200 s"));
+        assert_eq!("18403200s".parse(), Ok(Duration(Time::LATEST.ps())));
+        assert!("99999999999999999999TB".parse::<Bytes>().unwrap_err().to_string().contains("too large (write"));
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(super) fn lowest_digit(hop: &Hop<'_>, rest: &mut u32) -> Option<PortId> {
 impl Scheme for DModK {
     type Flow = Destination;
     const OWN_BITS: bool = true;
+    const ONE_PATH: bool = true;
+    const SHORTEST: bool = true;
 
     fn flow(&self, _ends: &Ends, _random: &mut Stream) -> Destination {
         Destination

@@ -13,6 +13,7 @@ pub struct Leftmost;
 
 impl Scheme for Leftmost {
     type Flow = u32;
+    const ONE_PATH: bool = true;
 
     /// The least path fraction: every switch takes the first of its ports.
     fn flow(&self, _ends: &Ends, _random: &mut Stream) -> u32 {

@@ -107,6 +107,11 @@ pub trait Scheme {
     /// Whether hosts ask for the paths of all their flows anew when links fail or come back.
     const RENEWED: bool = false;
 
+    /// Whether all packets of a flow to one host take the same path, as long as the fabric does not change.
+    const ONE_PATH: bool = false;
+    /// Whether every packet takes a shortest path.
+    const SHORTEST: bool = !Self::OWN_BITS;
+
     /// A new flow.
     fn flow(&self, ends: &Ends, random: &mut Stream) -> Self::Flow;
 
@@ -210,6 +215,16 @@ macro_rules! schemes {
             /// See [`Scheme::WEIGHTED`].
             pub fn weighted(&self) -> bool {
                 match self { $(Self::$name(_) => <$type as Scheme>::WEIGHTED,)+ }
+            }
+
+            /// See [`Scheme::ONE_PATH`].
+            pub fn one_path(&self) -> bool {
+                match self { $(Self::$name(_) => <$type as Scheme>::ONE_PATH,)+ }
+            }
+
+            /// See [`Scheme::SHORTEST`].
+            pub fn shortest(&self) -> bool {
+                match self { $(Self::$name(_) => <$type as Scheme>::SHORTEST,)+ }
             }
 
             /// See [`Scheme::RENEWED`].
@@ -407,11 +422,16 @@ impl Schemes {
         self.hosts.iter().any(|(_, scheme)| scheme.renewed())
     }
 
-    /// The paths of an endpoint with so many subflows, by a mode.
-    pub fn flows(&self, mode: RoutingMode, ends: &Ends, subflows: u8, random: &mut Stream) -> FlowPaths {
+    /// The scheme of a mode.
+    pub fn of(&self, mode: RoutingMode) -> &Routing {
         let of_mode = self.hosts.iter().find(|(known, _)| *known == mode).map(|(_, scheme)| scheme);
         // With tables of their own, switches and hosts have to mean the same.
-        let scheme = of_mode.filter(|scheme| !scheme.own_bits()).unwrap_or(&self.switches);
+        of_mode.filter(|scheme| !scheme.own_bits()).unwrap_or(&self.switches)
+    }
+
+    /// The paths of an endpoint with so many subflows, by a mode.
+    pub fn flows(&self, mode: RoutingMode, ends: &Ends, subflows: u8, random: &mut Stream) -> FlowPaths {
+        let scheme = self.of(mode);
         if subflows == 1 {
             return FlowPaths { first: scheme.flow(ends, random), others: Box::default() };
         }

@@ -10,6 +10,7 @@ pub struct PerFlow;
 
 impl Scheme for PerFlow {
     type Flow = u32;
+    const ONE_PATH: bool = true;
 
     fn flow(&self, _ends: &Ends, random: &mut Stream) -> u32 {
         random.next_u32()

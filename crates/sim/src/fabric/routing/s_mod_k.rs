@@ -13,6 +13,8 @@ pub struct SModK;
 impl Scheme for SModK {
     type Flow = u32;
     const OWN_BITS: bool = true;
+    const ONE_PATH: bool = true;
+    const SHORTEST: bool = true;
 
     fn flow(&self, ends: &Ends, _random: &mut Stream) -> u32 {
         ends.source

@@ -182,9 +182,9 @@ impl Routes {
         ports
     }
 
-    /// Rate and delay of the links on one shortest path (the first port of each set), from `src` on: what an ideal
-    /// completion time is computed from. `rate` is that of a port. Empty if there is no path.
-    pub fn ideal_path(
+    /// Rate and delay of the links on one shortest path (the first port of each set), from `src` on. `rate` is that of a
+    /// port. Empty if there is no path.
+    pub fn first_path(
         &self,
         graph: &Graph,
         rate: impl Fn(PortId) -> Rate,

@@ -61,6 +61,8 @@ fn digit_sum(mut number: u32, base: u32) -> u32 {
 impl Scheme for VirtualTables {
     type Flow = u32;
     const OWN_BITS: bool = true;
+    const ONE_PATH: bool = true;
+    const SHORTEST: bool = true;
 
     fn flow(&self, ends: &Ends, _random: &mut Stream) -> u32 {
         in_table(ends.source % u32::from(self.tables))

@@ -138,6 +138,7 @@ impl Scheme for WeightedPaths {
     type Flow = Vectors;
     const OWN_BITS: bool = true;
     const RENEWED: bool = true;
+    const ONE_PATH: bool = true;
 
     fn flow(&self, ends: &Ends, random: &mut Stream) -> Vectors {
         self.flows(ends, 1, random).remove(0)

@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Hosts are numbered in their order in the file, and a switch lists its ports in the order of the links. Each host has
-//! exactly one link unless `host_links` says otherwise; its first link to a switch tells its rack. The fabric is connected.
+//! exactly one link unless `host_links` says otherwise; its first link to a switch tells its rack. There need be no switches
+//! where hosts relay. The fabric is connected.
 
 use super::links::{MAX_HOSTS, Size, default_delay, default_rate};
 use super::{Hint, LinkSpec, Topology, TopologyError};
@@ -57,7 +58,7 @@ pub enum HostLinks {
     One,
     /// Hosts may have several links, and send and receive on all of them (for example servers with two `ToR` switches).
     Several,
-    /// The same, and hosts pass on the packets of others; they may be linked to one another.
+    /// The same, and hosts pass on the packets of others; they may be linked to one another, with switches or without any.
     Relay,
 }
 
@@ -252,7 +253,9 @@ impl<'a> Parser<'a> {
             return Err(self.error(format!("a link from {a} to itself"), "two different nodes"));
         }
         if ends.iter().all(|e| e.0) && self.host_links != HostLinks::Relay {
-            return Err(self.error(format!("a link between the hosts {a} and {b}"), "a switch at one end at least"));
+            return Err(self
+                .error(format!("a link between the hosts {a} and {b}"), "a switch at one end at least")
+                .with_hint("for hosts that pass on packets, set `host_links = \"relay\"` in the scenario's [fabric]"));
         }
         for (&(host, index), name) in ends.iter().zip([a, b]) {
             if host && std::mem::replace(&mut self.linked[index as usize], true) && self.host_links == HostLinks::One {

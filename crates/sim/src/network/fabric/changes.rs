@@ -28,7 +28,7 @@ impl Fabric {
                 }
             }
         }
-        self.reroute();
+        self.reroute(engine.now);
     }
 
     /// Links are back in service, if they were cut.
@@ -40,13 +40,15 @@ impl Fabric {
                 }
             }
         }
-        self.reroute();
+        self.reroute(engine.now);
     }
 
     /// Links have a new rate. Routes do not react.
     pub(in crate::network) fn set_rate(&mut self, engine: &mut Engine, target: Target, rate: Rate) {
-        self.changes += 1;
-        for link in self.links_of(target) {
+        self.changed(engine.now);
+        let links = self.links_of(target);
+        self.history.rates(&self.graph, &links, rate);
+        for link in links {
             for port in ports_of(link) {
                 let p = &mut self.ports[port as usize];
                 p.catch_up(port, engine.packets.hots(), &mut engine.wheel, engine.now);
@@ -66,7 +68,8 @@ impl Fabric {
     ///
     /// # Errors
     /// If that is impossible: why.
-    pub(in crate::network) fn set_path_weight(&mut self, weight: PathWeight) -> Result<(), String> {
+    pub(in crate::network) fn set_path_weight(&mut self, engine: &Engine, weight: PathWeight) -> Result<(), String> {
+        self.changed(engine.now);
         self.schemes.set_weight(&self.graph, &self.routes, weight)
     }
 
@@ -77,6 +80,12 @@ impl Fabric {
                 watched.retain_flows(&keep);
             }
         }
+    }
+
+    /// What the ways of flows depend on is changing.
+    fn changed(&mut self, now: u64) {
+        self.changes += 1;
+        self.history.changed(now);
     }
 
     fn links_of(&self, target: Target) -> Vec<u32> {
@@ -93,8 +102,8 @@ impl Fabric {
     }
 
     /// Routes, and the trees of all open groups, over the links that work now.
-    fn reroute(&mut self) {
-        self.changes += 1;
+    fn reroute(&mut self, now: u64) {
+        self.changed(now);
         let alive = |link: u32| self.links_up[link as usize];
         self.routes = Routes::build(&self.graph, alive);
         self.schemes.install(&self.graph, &alive);

@@ -1,14 +1,14 @@
 //! The fabric of one part of a run. A part knows all ports by their numbers; it has those of its own nodes, and of those that lead
 //! to its nodes from other parts it has the wire: what is in flight there arrives at its nodes.
 
-use super::Fabric;
+use super::{Fabric, History};
 use crate::engine::arena::{Arena, Hot, Transfer};
 use crate::fabric::graph::PortId;
 use crate::fabric::port::Port;
 use crate::fabric::queue::{Discipline as _, Queue, nic::Nic};
 use crate::host::stack::Header;
 use crate::network::engine::Engine;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 type Packets = Arena<Header>;
@@ -44,6 +44,8 @@ impl Fabric {
             trim_multicast: self.trim_multicast,
             captures: None,
             changes: self.changes,
+            history: History::default(),
+            known_ways: RefCell::default(),
             graph: Arc::clone(&self.graph),
         }
     }

@@ -27,6 +27,10 @@ impl ArrivalLaw for Interval {
         Vec::new()
     }
 
+    fn decisive(&self) -> &'static str {
+        "every"
+    }
+
     fn starts(&self, _: &Demand) -> Result<Starts, Fault> {
         let (mut next, every) = (Time(self.at.ps()), self.every);
         Ok(Box::new(move |_| {

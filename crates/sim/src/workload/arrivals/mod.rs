@@ -44,6 +44,11 @@ pub trait ArrivalLaw {
         None
     }
 
+    /// The parameter that decides how far apart requests are: what is wrong where they do not fit into a run.
+    fn decisive(&self) -> &'static str {
+        ""
+    }
+
     /// Each session starts at its request's start plus a uniform draw from zero to this.
     fn jitter(&self) -> Duration {
         Duration::ZERO

@@ -44,6 +44,10 @@ impl ArrivalLaw for Poisson {
         }
     }
 
+    fn decisive(&self) -> &'static str {
+        if self.load.is_some() { "load" } else { "rate" }
+    }
+
     fn starts(&self, demand: &Demand) -> Result<Starts, Fault> {
         let rate = self.rate(demand).ok_or_else(|| match self.load {
             Some(_) => Fault::new("load", "a load needs sizes with a mean; these sessions have no end")

@@ -158,7 +158,7 @@ mod tests {
             for i in 0..segments {
                 una += MSS;
                 let now = from + rtt * round + Duration(rtt.0 / segments * i);
-                let ack = Acked { now, bytes: MSS, una, nxt: una, ece: false, srtt: rtt };
+                let ack = Acked { now, bytes: MSS, una, nxt: una, ece: false, srtt: rtt , rtt: None };
                 control.on_ack(window, &ack, &Flow::NEW);
             }
         }
@@ -214,7 +214,7 @@ mod tests {
         run(&mut control, &mut window, Time::ZERO, rtt, 1);
         let before = window.cwnd;
         let late = Time::ZERO + Duration::from_secs(100);
-        let ack = Acked { now: late, bytes: MSS, una: MSS, nxt: MSS, ece: false, srtt: rtt };
+        let ack = Acked { now: late, bytes: MSS, una: MSS, nxt: MSS, ece: false, srtt: rtt , rtt: None };
         control.on_ack(&mut window, &ack, &Flow::NEW);
         assert!(window.cwnd - before <= MSS / 2 && window.cwnd - before >= MSS / 2 - 1);
     }
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(control.on_timeout(&window, 80 * MSS, &Flow::NEW), 56 * MSS);
         window.set(56 * MSS);
         window.ssthresh = 56 * MSS;
-        let ack = Acked { now: Time(1), bytes: MSS, una: MSS, nxt: MSS, ece: false, srtt: Duration::from_ms(1) };
+        let ack = Acked { now: Time(1), bytes: MSS, una: MSS, nxt: MSS, ece: false, srtt: Duration::from_ms(1) , rtt: None };
         control.on_ack(&mut window, &ack, &Flow::NEW);
         assert!(control.k == 0.0 && (control.w_max - 56.0).abs() < 1e-12);
     }

@@ -85,7 +85,7 @@ mod tests {
                 // Before the segment that this ACK allows: nine are outstanding.
                 nxt: end + i * MSS,
                 ece: i < marked,
-                srtt: Duration::ZERO,
+                srtt: Duration::ZERO, rtt: None,
             };
             control.on_feedback(&ack, &Flow::NEW);
         }

@@ -65,7 +65,7 @@ mod tests {
 
     fn ack(us: u64, ece: bool) -> Acked {
         let now = Time::ZERO + Duration::from_us(us);
-        Acked { now, bytes: 1460, una: 0, nxt: 0, ece, srtt: Duration::from_us(100) }
+        Acked { now, bytes: 1460, una: 0, nxt: 0, ece, srtt: Duration::from_us(100) , rtt: None }
     }
 
     #[test]

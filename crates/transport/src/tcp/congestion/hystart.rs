@@ -160,6 +160,7 @@ mod tests {
                     nxt: nxt + i * MSS,
                     ece: false,
                     srtt: Duration::ZERO,
+                    rtt: None,
                 };
                 self.una += MSS;
                 self.window.observe(&ack);
@@ -229,7 +230,7 @@ mod tests {
                 hystart.on_sent(una, now);
                 let nxt = una + 7 - i;
                 let now = now + Duration::from_ms(rtt);
-                hystart.on_ack(&Acked { now, bytes: 1, una, nxt, ece: false, srtt: Duration::ZERO });
+                hystart.on_ack(&Acked { now, bytes: 1, una, nxt, ece: false, srtt: Duration::ZERO, rtt: None });
             }
             assert!(hystart.conservative.is_none());
         }
@@ -246,7 +247,7 @@ mod tests {
             // 20 ms, and 5 ms for each segment.
             let now = Time::ZERO + Duration::from_ms(20 + 5 * i);
             let (una, nxt) = (i * MSS, (10 + 2 * i) * MSS);
-            hystart.on_ack(&Acked { now, bytes: MSS, una, nxt, ece: false, srtt: Duration::ZERO });
+            hystart.on_ack(&Acked { now, bytes: MSS, una, nxt, ece: false, srtt: Duration::ZERO, rtt: None });
             assert!(hystart.conservative.is_none(), "at segment {i} of the initial window");
         }
     }

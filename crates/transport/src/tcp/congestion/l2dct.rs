@@ -99,7 +99,7 @@ mod tests {
         let mut control = L2dct::new(&TcpConfig::default());
         let mut window = Window::new(10_000, 1000);
         window.ssthresh = 5000;
-        let ack = Acked { now: Time(1), bytes: 1000, una: 0, nxt: 0, ece: false, srtt: Duration(1) };
+        let ack = Acked { now: Time(1), bytes: 1000, una: 0, nxt: 0, ece: false, srtt: Duration(1) , rtt: None };
         for n in 1.. {
             control.on_ack(&mut window, &ack, &flow);
             if window.cwnd > 10_000 {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn slow_start_is_that_of_all() {
         let (mut control, mut window) = (L2dct::new(&TcpConfig::default()), Window::new(10_000, 1000));
-        let ack = Acked { now: Time(1), bytes: 1000, una: 0, nxt: 0, ece: false, srtt: Duration(1) };
+        let ack = Acked { now: Time(1), bytes: 1000, una: 0, nxt: 0, ece: false, srtt: Duration(1) , rtt: None };
         control.on_ack(&mut window, &ack, &sent(5_000_000));
         assert_eq!(window.cwnd, 11_000);
     }

@@ -56,7 +56,7 @@ mod tests {
         let mut window = Window::new(20_000, 1000);
         window.ssthresh = 1;
         let srtt = Duration::from_ms(10);
-        let ack = Acked { now: Time::ZERO, bytes: 1000, una: 0, nxt: 0, ece: false, srtt };
+        let ack = Acked { now: Time::ZERO, bytes: 1000, una: 0, nxt: 0, ece: false, srtt, rtt: None };
         (0..acked).for_each(|_| lia.on_ack(&mut window, &ack, &Flow::NEW));
         window.cwnd
     }

@@ -119,6 +119,11 @@ pub(super) struct Acked {
     pub(super) ece: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub(super) srtt: Duration,
+    /// The round trip of the newest segment that it acknowledges, where that was timed: all are for controls that
+    /// [want each sample](Control::samples_each), otherwise one at a time, as the retransmission timer needs it (RFC 6298 §3).
+    /// None of a segment that was sent twice (Karn's algorithm) or had to wait for the repair of a loss.
+    #[allow(dead_code, reason = "for controls that are added")]
+    pub(super) rtt: Option<Duration>,
 }
 
 /// What a coupled control knows of its connection's other subflows: with windows in bytes and round-trip times in seconds.
@@ -137,6 +142,11 @@ pub(super) trait Control {
     /// Every ACK of new data, in recovery too: for controls that keep statistics.
     #[inline]
     fn on_feedback(&mut self, _ack: &Acked, _flow: &Flow) {}
+
+    /// Whether each segment is timed, and not only one in each round trip: for controls that go by delay.
+    fn samples_each(&self) -> bool {
+        false
+    }
 
     /// An ACK of new data outside recovery, without ECN echo, while the window was full: grow.
     #[inline]
@@ -261,6 +271,9 @@ macro_rules! registry {
             fn on_ack(&mut self, window: &mut Window, ack: &Acked, flow: &Flow) {
                 match self { $($(#[$only])? Self::$variant(c) => c.on_ack(window, ack, flow),)* }
             }
+            fn samples_each(&self) -> bool {
+                match self { $($(#[$only])? Self::$variant(c) => c.samples_each(),)* }
+            }
             fn on_limited(&mut self, from: Time, to: Time) {
                 match self { $($(#[$only])? Self::$variant(c) => c.on_limited(from, to),)* }
             }
@@ -331,6 +344,8 @@ registry! {
     Lia: lia, ecn: false;
     /// `CoNEXT` 2012: opportunistic linked increases, of the same kind.
     Olia: olia, ecn: false;
+    /// For tests: NewReno that keeps each round-trip sample.
+    Timed: timed, ecn: false, only: cfg(test);
     /// For tests: NewReno at a fixed pace, with its own priorities.
     Paced: paced, ecn: false, only: cfg(test);
 }

@@ -79,7 +79,7 @@ mod tests {
 
     fn ack(bytes: u64) -> Acked {
         let srtt = Duration::from_ms(10);
-        Acked { now: Time::ZERO, bytes, una: 0, nxt: 0, ece: false, srtt }
+        Acked { now: Time::ZERO, bytes, una: 0, nxt: 0, ece: false, srtt, rtt: None }
     }
 
     fn after(shift: f64, acks: u64) -> u64 {

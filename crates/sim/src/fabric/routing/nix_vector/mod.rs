@@ -124,6 +124,8 @@ impl Scheme for DynamicNixVector {
     type Flow = Vectors;
     const OWN_BITS: bool = true;
     const RENEWED: bool = true;
+    const ONE_PATH: bool = true;
+    const SHORTEST: bool = true;
 
     fn flow(&self, ends: &Ends, random: &mut Stream) -> Vectors {
         self.flows(ends, 1, random).remove(0)

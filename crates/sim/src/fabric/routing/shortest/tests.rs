@@ -168,13 +168,13 @@ fn what_is_cut_off_has_no_ports() {
 }
 
 #[test]
-fn ideal_path_has_the_rates_and_delays_of_the_links() {
+fn first_path_has_the_rates_and_delays_of_the_links() {
     let (gbps, us) = (Rate::from_gbps, Duration::from_us);
     let toml = "topology = 'dumbbell'\nleft = 1\nright = 1\nbottleneck_rate = '3Gbps'\nbottleneck_delay = '7us'";
     let g = fabric(toml);
     let rate = |p: PortId| g.links[(p / 2) as usize].rate;
-    assert_eq!(routes(&g).ideal_path(&g, rate, 0, 1), [(gbps(1), us(10)), (gbps(3), us(7)), (gbps(1), us(10))]);
-    assert!(routes(&g).ideal_path(&g, rate, 0, 0).is_empty());
+    assert_eq!(routes(&g).first_path(&g, rate, 0, 1), [(gbps(1), us(10)), (gbps(3), us(7)), (gbps(1), us(10))]);
+    assert!(routes(&g).first_path(&g, rate, 0, 0).is_empty());
 }
 
 #[test]
