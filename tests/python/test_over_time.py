@@ -12,7 +12,7 @@ import polars as pl
 from anabranch import Results, load, report, schema
 from anabranch.comparison import compare
 from anabranch.report.multiples import multiples
-from anabranch.report.over_time import OverTime, over_time
+from anabranch.report.over_time import OverTime, Strip, over_time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +101,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     attack = '"]; alert(1); //</script>'
     curves = {"NDP": np.array([1.0, 2.0]), attack: np.array([0.0, 1.0])}
     looks = list(compare(measured(tmp_path / "r", {"ndp": [(1.0, "utilisation", 3, 0.5)]})).looks.values())
-    value = OverTime(np.array([1e6, 2e6]), [type("S", (), {"title": "t", "unit": "u", "curves": curves})()], [])
+    value = OverTime(begin=0.0, step=1e6, count=2, interval=1e6, strips=[Strip("t", "u", curves)])
     spec = multiples(value, looks, {})
     (calculated,) = [step["calculate"] for step in spec["vconcat"][-1]["transform"] if "calculate" in step]
     assert json.loads(calculated.partition("[toNumber")[0]) == ["NDP", attack]
