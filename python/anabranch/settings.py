@@ -81,6 +81,9 @@ def tallies(panels: Sequence[Panel], comparison: Comparison) -> list[Tally]:
             for row in group.rows:
                 if row.metric.column in TALLIED:
                     found.setdefault((group.name, row.metric.column), []).append((panel.point, row))
+    named = {group for group, _ in found} - {"background flows"}
+    if len(named) == 2:  # noqa: PLR2004 - one bucket, and all sizes, which are the same flows
+        found = {key: rows for key, rows in found.items() if key[0] != stats.BUCKETS[-1].label}
     order = [*(bucket.label for bucket in stats.BUCKETS), "background flows"]
     return [
         _tally(group, rows, place, value)

@@ -82,9 +82,12 @@ def draw(results: Results, comparison: Comparison) -> Drawing | None:
     points = {comparison.title(point): point for point in _run_points(comparison)}
     for name, point in points.items():
         for value in comparison.values:
+            if len(views) == most:
+                skipped += 1
+                continue
             rows = frame.filter(within({**point, comparison.series: value}, columns=frame.columns))
             numbers = _numbers(rows, fabric)
-            if numbers is None or len(views) == most:
+            if numbers is None:
                 skipped += not rows.is_empty()
                 continue
             look = comparison.look(value).label

@@ -33,7 +33,11 @@ MOST_SAMPLES = 20_000_000
 """Sampling times of a run: more than any run keeps, since a manifest may come from someone else."""
 
 MOST_NUMBERS = 1_500_000
-"""Samples that are kept of a sweep point, of all curves together; of more, means or maxima of neighbours."""
+"""Samples that are kept of a sweep point, of all curves together; of more, means or maxima of neighbours. Zeros take
+next to no room in the file."""
+
+ZERO = 1 / 32
+"""What a sample that is zero counts for."""
 
 SINGLE = 2
 """Links, and sessions, with rows of their own: those with the largest values, all series together."""
@@ -415,13 +419,17 @@ class _Gathered:
         room = most - sum(_numbers(strip) for strips in found.values() for strip in strips)
         for place in range(offered):
             for kind, (_, others) in picked.items():
-                own = [metric for metric in self.metrics if metric.of == kind]
-                more = others[place : place + 1]
-                room -= len(own) * len(more) * len(self.runs) * self.count
+                more = [
+                    self._single(metric, number, shown=False)
+                    for number in others[place : place + 1]
+                    for metric in self.metrics
+                    if metric.of == kind
+                ]
+                room -= sum(map(_numbers, more))
                 if room < 0:
                     return [strip for strips in found.values() for strip in strips]
-                for metric in own:
-                    found[metric.key] += [self._single(metric, number, shown=False) for number in more]
+                for metric, strip in zip((one for one in self.metrics if one.of == kind), more, strict=False):
+                    found[metric.key].append(strip)
         return [strip for strips in found.values() for strip in strips]
 
     def _of_metric(self, metric: Metric, numbers: Iterable[int]) -> list[Strip]:
@@ -464,8 +472,9 @@ class _Gathered:
         return Strip(strip.title, strip.unit, curves, strip.of, strip.who, strip.thinned, strip.shown)
 
 
-def _numbers(strip: Strip) -> int:
-    return sum(curve.size for curve in strip.curves.values())
+def _numbers(strip: Strip) -> float:
+    """How much room the samples of a row take."""
+    return sum(np.count_nonzero(curve) + ZERO * curve.size for curve in strip.curves.values())
 
 
 def _strip(

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from anabranch.results import Results
 
 MOST_PANELS = 24
-"""Sweep points with a table and charts of their own."""
+"""Sweep points of an experiment in which each has a table and charts of its own."""
+
+SOME_PANELS = 8
+"""Sweep points that have them where there are more."""
 
 MOST_ROWS = 200
 """Rows of a table that may have one for each run or setting."""
@@ -141,8 +144,9 @@ def _panels(
 ) -> list[dict[str, Any]]:
     """What is shown of each setting; of very many, the first."""
     panels = []
-    timed = min(MOST_OVER_TIME, len(summary))
-    for place, panel in enumerate(summary[:MOST_PANELS]):
+    shown = summary if len(summary) <= MOST_PANELS else summary[:SOME_PANELS]
+    timed = min(MOST_OVER_TIME, len(shown))
+    for place, panel in enumerate(shown):
         charted = bool(panel.groups)
         panels.append(
             {

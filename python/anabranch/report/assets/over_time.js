@@ -9,11 +9,11 @@ async function unpacked(text) {
 }
 
 // A row like the template, for other curves.
-function rowOf(template, strip, place, last, unit) {
+function rowOf(template, strip, points, place, last, unit) {
   const made = structuredClone(template);
   const labels = strip.curves.map(curve => curve.label);
   made.title.text = strip.title;
-  made.data = {name: `samples${place}`, values: []};
+  made.data = {name: `samples${place}`, values: points};
   Object.assign(made.encoding.x.axis, {labels: last, ticks: last, title: last ? `time (${unit})` : null});
   if (place) made.layer = made.layer.filter(layer => layer.mark.type !== 'text');
   const [lines, cursor] = made.layer;
@@ -91,7 +91,8 @@ async function drawOverTime(place, spec, embed) {
       if (param.name === 'cursor') param.views = rows.map((_, n) => `row${n}`);
       if (param.name === 'zoom' && zoom?.x) param.value = {x: zoom.x};
     }
-    const made = rows.map((strip, n) => rowOf(template, strip, n, n + 1 === rows.length, about.unit));
+    const made = rows.map((strip, n) => (
+      rowOf(template, strip, pointsOf(strip, about, ...range()), n, n + 1 === rows.length, about.unit)));
     view = await embed(place, {...spec, params, vconcat: [...made, structuredClone(overview)], usermeta: undefined}, view);
     view.addSignalListener('zoom', (_, value) => {
       zoom = value;

@@ -46,9 +46,10 @@ for (const button of document.querySelectorAll('.legend button')) {
 
 // A chart inside closed details has no width yet: draw it when they open.
 const charts = [...document.querySelectorAll('.chart')];
-const ready = Promise.all(charts.filter(chart => !chart.closest('details:not([open])')).map(draw));
+const seen = chart => !chart.closest('details:not([open])');
+const ready = Promise.all(charts.filter(seen).map(draw));
 for (const panel of document.querySelectorAll('details.panel')) {
-  panel.addEventListener('toggle', () => panel.open && panel.querySelectorAll('.chart').forEach(draw));
+  panel.addEventListener('toggle', () => [...panel.querySelectorAll('.chart')].filter(seen).forEach(draw));
 }
 ready.then(() => { document.documentElement.dataset.ready = 'yes'; });
 
