@@ -37,7 +37,7 @@ class Plots:
     Notes
     -----
     Where an experiment varies more than what is compared (`anabranch.comparison`), each figure is of one sweep point:
-    say which with the point's keys, ``results.plot.fct_cdf(load=0.8)``. Keys with dots go in a mapping:
+    say which with the point's keys, ``results.plot.fct_cdf(load=0.8)``: by their last part, or as a whole,
     ``fct_cdf(**{"fabric.k": 8})``.
     """
 
@@ -125,11 +125,12 @@ class Plots:
     def _point(self, given: Mapping[str, object]) -> Mapping[str, Any]:
         """The panel that the caller means."""
         panels, keys = self._comparison.panels, self._comparison.panel_keys
+        known = {self._comparison.names.get(key, key): key for key in keys} | {key: key for key in keys}
         for key in given:
-            if key not in keys:
-                known = f"the experiment varies {', '.join(keys)}" if keys else "there is one sweep point"
-                raise StatisticsError(f"no sweep key {key!r} to choose by", hint=known)
-        found = [panel for panel in panels if all(panel[key] == value for key, value in given.items())]
+            if key not in known:
+                hint = f"the experiment varies {', '.join(keys)}" if keys else "there is one sweep point"
+                raise StatisticsError(f"no sweep key {key!r} to choose by", hint=hint)
+        found = [panel for panel in panels if all(panel[known[key]] == value for key, value in given.items())]
         if len(found) != 1:
             some = "; ".join(", ".join(f"{key}={value!r}" for key, value in panel.items()) for panel in panels[:4])
             raise StatisticsError(f"{len(found)} sweep points fit", hint=f"choose one: {some}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def reproduce(out: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "anabranch", "reproduce", *words, "--quick", "--threads", "1", "--out", str(out)]
     environment = {**os.environ, "NO_COLOR": "1"}
-    return subprocess.run(  # noqa: S603 - our own program
+    return subprocess.run(
         [*command, "--progress", "none"], capture_output=True, text=True, check=False, env=environment
     )
 
