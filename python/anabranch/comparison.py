@@ -215,7 +215,7 @@ def _labelled(look: styles.Style, key: str, value: str | None) -> styles.Style:
 
 def _determines(runs: pl.DataFrame, key: str, other: str) -> bool:
     """Whether every value of `key` goes with one value of `other`."""
-    return bool(runs.group_by(key).agg(pl.col(other).n_unique().alias("n"))["n"].max() == 1)
+    return bool(runs.select(pl.col(other).n_unique().over(key).max()).item() == 1)
 
 
 def _panels(results: Results, keys: Sequence[str]) -> tuple[Mapping[str, Any], ...]:

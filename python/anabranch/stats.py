@@ -183,7 +183,7 @@ def _determined(runs: pl.DataFrame, key: str, by: Sequence[str]) -> bool:
     present = [column for column in by if column in runs.columns]
     if key not in runs.columns or not present:
         return False
-    return bool(runs.group_by(present).agg(pl.col(key).n_unique().alias("n"))["n"].max() == 1)
+    return bool(runs.select(pl.col(key).n_unique().over(present).max()).item() == 1)
 
 
 def with_samples(frame: pl.LazyFrame, results: Results) -> pl.LazyFrame:

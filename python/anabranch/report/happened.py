@@ -8,14 +8,12 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import polars as pl
 
 from anabranch.report.timeline import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    import polars as pl
 
     from anabranch.results import Results
 
@@ -102,7 +100,7 @@ def events(found: Sequence[Failure], decisions: pl.DataFrame, end: float) -> lis
 
 
 def fallen(
-    found: Sequence[Failure], series: Mapping[int, np.ndarray], ends: Mapping[int, float], step: float
+    found: Sequence[Failure], goodput: pl.DataFrame, ends: Mapping[int, float], step: float, count: int
 ) -> list[int]:
     """Sessions that lost most of their goodput when something failed, those that lost most first.
 
@@ -110,24 +108,33 @@ def fallen(
     ----------
     found
         The failures.
-    series
-        Session to its goodput at multiples of `step`.
+    goodput
+        Samples of one run: ``id``, ``place`` (from 0; that at the time ``(place + 1) * step``) and ``value``; a sample
+        without a row is 0.
     ends
         Session to the time of its end; infinite if it has none. One that ends soon after a failure is not counted: it
         would look as if it were touched by it.
-    step
-        Nanoseconds between two samples.
+    step, count
+        Nanoseconds between two samples, and their number.
     """
     lost: dict[int, float] = {}
     for failure in found:
         if failure.action == "restore":
             continue
         place = round(failure.at / step)
-        for session, values in series.items():
-            before = values[max(0, place - AROUND) : place]
-            after = values[place : place + AROUND]
-            if before.size and after.size and ends.get(session, math.inf) > failure.at + AROUND * step:
-                was, now = float(np.mean(before)), float(np.mean(after))
-                if now < (1 - FELL) * was:
-                    lost[session] = max(lost.get(session, 0.0), was - now)
+        was, now = (
+            _means(goodput, max(0, begin), min(count, end))
+            for begin, end in ((place - AROUND, place), (place, place + AROUND))
+        )
+        for session, mean in was.items():
+            left = now.get(session, 0.0)
+            if left < (1 - FELL) * mean and ends.get(session, math.inf) > failure.at + AROUND * step:
+                lost[session] = max(lost.get(session, 0.0), mean - left)
     return sorted(lost, key=lambda session: (-lost[session], session))
+
+
+def _means(goodput: pl.DataFrame, begin: int, end: int) -> dict[int, float]:
+    """Session to its mean from a place to another, of those that have any sample there."""
+    rows = goodput.filter(pl.col("place") >= begin, pl.col("place") < end)
+    sums = rows.group_by("id").agg(pl.col("value").sum() / max(1, end - begin))
+    return {int(session): float(mean) for session, mean in sums.iter_rows()}

@@ -36,8 +36,11 @@ MOST_NUMBERS = 1_500_000
 """Samples that are kept of a sweep point, of all curves together; of more, means or maxima of neighbours. Zeros take
 next to no room in the file."""
 
-ZERO = 1 / 32
+ZERO = 1 / 8
 """What a sample that is zero counts for."""
+
+MOST_DENSE = 20_000_000
+"""Samples in memory at a time, zeros included: an interval may be as short as a manifest from elsewhere says."""
 
 SINGLE = 2
 """Links, and sessions, with rows of their own: those with the largest values, all series together."""
@@ -75,7 +78,7 @@ class Metric:
     scale: float
     whole: tuple[str, Callable[[int], pl.Expr]] | None
     of: str
-    thinned: Callable[[np.ndarray], float] = np.mean
+    thinned: Callable[..., Any] = np.mean
     instead: str = ""
 
 
@@ -157,7 +160,7 @@ class Strip:
     curves: Mapping[str, np.ndarray]
     of: str = ""
     who: int = -1
-    thinned: Callable[[np.ndarray], float] = np.mean
+    thinned: Callable[..., Any] = np.mean
     shown: bool = True
 
 
@@ -264,8 +267,11 @@ def over_time(
     run = next(iter(runs.values()))
     failures = happened.failures(results)
     gathered = _Gathered(samples, runs, _Names(results, runs), interval, count)
-    strips = gathered.strips(gathered.picked(choice, failures, first), offered, most)
-    step = gathered.group(strips, most)
+    picked = gathered.picked(choice, failures, first)
+    gathered.coarse = gathered.needed(picked)
+    strips = gathered.strips(picked, offered, most)
+    size = gathered.group(strips, most)
+    step = size * gathered.coarse
     decisions = rows.filter(pl.col("metric").is_in(list(SETTINGS)) & (pl.col("run") == run))
     begin = first * interval
     kept = math.ceil(count / step)
@@ -274,7 +280,7 @@ def over_time(
         step=interval * step,
         count=kept,
         interval=interval,
-        strips=[gathered.grouped(strip, step) for strip in strips],
+        strips=[gathered.grouped(strip, size) for strip in strips],
         events=[event for event in happened.events(failures, decisions, begin + count * interval) if event[0] >= begin],
         names={(strip.of, strip.who): gathered.names.of(strip.of, strip.who) for strip in strips if strip.of},
     )
@@ -349,6 +355,7 @@ class _Gathered:
         self.names = names
         self.interval = interval
         self.count = count
+        self.coarse = 1  # samples that become one at once, for want of memory
         present = set(samples["metric"].unique().to_list())
         self.metrics = [metric for metric in METRICS if metric.key in present and metric.instead not in present]
 
@@ -357,7 +364,14 @@ class _Gathered:
     ) -> dict[str, tuple[list[int], list[int]]]:
         """For links and for sessions: those that are shown, and all others, the largest first."""
         found = {}
-        for kind in dict.fromkeys(metric.of for metric in self.metrics):
+        kinds = tuple(dict.fromkeys(metric.of for metric in self.metrics))
+        for kind, asked_for, keys in (
+            ("link", choice.links, "queues = true or links = true"),
+            ("session", choice.sessions, "goodput = true"),
+        ):
+            if asked_for and kind not in kinds:
+                raise StatisticsError(f"nothing was measured of {kind}s", hint=f"[measure] with {keys} asks for it")
+        for kind in kinds:
             ranked = self._ranked(kind)
             if kind == "link":
                 asked = [link for name in choice.links for link in self.names.links_named(name)]
@@ -400,10 +414,9 @@ class _Gathered:
         here = [replace(one, at=one.at - begin) for one in failures if one.at >= begin]
         found: list[int] = []
         for run in self.runs.values():
-            own = goodput.filter(pl.col("run") == run).partition_by("id", as_dict=True)
-            series = {int(key[0]): self._values(rows) for key, rows in own.items()}
+            own = goodput.filter(pl.col("run") == run)
             ends = {session: end - begin for session, end in self.names.ends_of_sessions.get(run, {}).items()}
-            found += happened.fallen(here, series, ends, self.interval)
+            found += happened.fallen(here, own, ends, self.interval, self.count)
         return list(dict.fromkeys(found))
 
     def _values(self, rows: pl.DataFrame) -> np.ndarray:
@@ -411,6 +424,11 @@ class _Gathered:
         values = np.zeros(self.count)
         values[rows["place"].to_numpy()] = rows["value"].to_numpy()
         return values
+
+    def needed(self, picked: Mapping[str, tuple[list[int], list[int]]]) -> int:
+        """How many samples have to become one for the rows to fit into memory."""
+        rows = sum(1 + len(picked[metric.of][0]) for metric in self.metrics)
+        return max(1, math.ceil(rows * len(self.runs) * self.count / MOST_DENSE))
 
     def strips(self, picked: Mapping[str, tuple[list[int], list[int]]], offered: int, most: int) -> list[Strip]:
         """The rows of all links or sessions, of those that are shown, and of others as long as there is room."""
@@ -438,43 +456,48 @@ class _Gathered:
         if metric.whole and rows["id"].n_unique() > 1:
             title, of = metric.whole
             joined = rows.group_by("run", "place").agg(of(max(1, len(self.names.links))).alias("value"))
-            found.append(_strip(title, metric, self._curves(joined)))
+            found.append(_strip(title, metric, self._curves(metric, joined)))
         return found + [self._single(metric, number, shown=True) for number in numbers]
 
     def _single(self, metric: Metric, number: int, *, shown: bool) -> Strip:
         rows = self.samples.filter((pl.col("metric") == metric.key) & (pl.col("id") == number))
         title = f"{NAMES[metric.key]}, {self.names.of(metric.of, number)}"
-        return _strip(title, metric, self._curves(rows), of=metric.of, who=number, shown=shown)
+        return _strip(title, metric, self._curves(metric, rows), of=metric.of, who=number, shown=shown)
 
-    def _curves(self, rows: pl.DataFrame) -> dict[str, np.ndarray]:
-        """By label of a run that has any rows."""
-        curves = {}
-        for label, run in self.runs.items():
-            own = rows.filter(pl.col("run") == run)
-            if not own.is_empty():
-                curves[label] = self._values(own)
-        return curves
+    def _curves(self, metric: Metric, rows: pl.DataFrame) -> dict[str, np.ndarray]:
+        """By label of a run in which the metric was measured at all: a link or session without a row had 0."""
+        measured = set(self.samples.filter(pl.col("metric") == metric.key)["run"].unique().to_list())
+        return {
+            label: _joined(self._values(rows.filter(pl.col("run") == run)), self.coarse, metric.thinned)
+            for label, run in self.runs.items()
+            if run in measured
+        }
 
     @staticmethod
     def group(strips: Sequence[Strip], most: int) -> int:
         """How many samples become one, so that there is room for all."""
         return max(1, math.ceil(sum(_numbers(strip) for strip in strips) / max(1, most)))
 
-    def grouped(self, strip: Strip, size: int) -> Strip:
+    @staticmethod
+    def grouped(strip: Strip, size: int) -> Strip:
         """A row with so many samples joined to one."""
-        if size == 1:
-            return strip
-        ends = range(size, self.count, size)
-        curves = {
-            label: np.array([float(strip.thinned(part)) for part in np.split(curve, list(ends))])
-            for label, curve in strip.curves.items()
-        }
-        return Strip(strip.title, strip.unit, curves, strip.of, strip.who, strip.thinned, strip.shown)
+        curves = {label: _joined(curve, size, strip.thinned) for label, curve in strip.curves.items()}
+        return replace(strip, curves=curves)
+
+
+def _joined(curve: np.ndarray, size: int, of: Callable[..., Any]) -> np.ndarray:
+    """Join so many neighbours to one; of the last, as many as are left."""
+    if size == 1:
+        return curve
+    whole = curve.size // size * size
+    parts: np.ndarray = of(curve[:whole].reshape(-1, size), axis=1)
+    return parts if whole == curve.size else np.append(parts, of(curve[whole:]))
 
 
 def _numbers(strip: Strip) -> float:
     """How much room the samples of a row take."""
-    return sum(np.count_nonzero(curve) + ZERO * curve.size for curve in strip.curves.values())
+    zeros = {label: int(np.count_nonzero(curve == 0)) for label, curve in strip.curves.items()}
+    return sum(curve.size - (1 - ZERO) * zeros[label] for label, curve in strip.curves.items())
 
 
 def _strip(

@@ -72,17 +72,21 @@ async function drawOverTime(place, spec, embed) {
     return [from, Math.max(from + 1, Math.min(about.count, Math.ceil(high) + 1))];
   };
 
-  const fill = () => {
-    waiting = false;
+  const tell = () => {
     const [from, to] = range();
-    rows.forEach((strip, n) => view.data(`samples${n}`, pointsOf(strip, about, from, to)));
     const joined = Math.ceil((to - from) / about.moments) * about.step, every = timeText(about.interval);
     detail.textContent = joined > about.interval
       ? `A point is ${timeText(joined)} long: of the samples of ${every} in it the mean, for queues the largest.`
         + (joined > about.step ? ' Zoom in to see finer ones.' : ' The file holds no finer ones; series.parquet does.')
       : `Every sample is drawn: one each ${every}.`;
     place.dataset.point = String(joined);
-    return view.runAsync();
+  };
+
+  const fill = () => {
+    waiting = false;
+    rows.forEach((strip, n) => view.data(`samples${n}`, pointsOf(strip, about, ...range())));
+    tell();
+    view.runAsync();
   };
 
   const show = async () => {
@@ -99,7 +103,7 @@ async function drawOverTime(place, spec, embed) {
       if (!waiting) requestAnimationFrame(fill);
       waiting = true;
     });
-    return fill();
+    tell();
   };
 
   const choosable = about.names.length > new Set(rows.filter(strip => strip.of).map(strip => strip.of + strip.who)).size;
