@@ -26,7 +26,7 @@ CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test all
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test wheel test-wheel test-trials test-cluster fidelity-traffic test-codec test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ miri: ## look for undefined behaviour in the codec with Miri (needs a nightly Ru
 
 test-trials: setup ## the long statistical tests: 200 trials of every model and mixture
 	$(BIN)/pytest -m trials
+
+test-papers: setup ## run every experiment of every paper in the quick size (minutes)
+	$(BIN)/pytest -m papers -n auto tests/python/test_papers.py
 
 test-cluster: setup ## the long test of sweeps over Dask: workers are killed 100 times
 	$(BIN)/pytest -m kills

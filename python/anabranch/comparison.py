@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch import stats, styles, units
+from anabranch import naming, paired, stats, styles, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,8 @@ class Comparison:
         Other columns that vary.
     panels
         Their combinations that occur, in order; one empty mapping if nothing else varies.
+    names, texts
+        Column to its name for people, and to the texts of its values (by their text in tables): `anabranch.naming`.
     """
 
     series: str
@@ -43,10 +45,24 @@ class Comparison:
     looks: Mapping[str, styles.Style]
     panel_keys: tuple[str, ...]
     panels: tuple[Mapping[str, Any], ...]
+    names: Mapping[str, str]
+    texts: Mapping[str, Mapping[str, str]]
 
     def look(self, value: object) -> styles.Style:
         """Look of a series value."""
         return self.looks[str(value)]
+
+    def text(self, key: str, value: object) -> str:
+        """Write a value of a column for people."""
+        return self.texts.get(key, {}).get(str(value), str(value))
+
+    def title(self, point: Mapping[str, Any]) -> str:
+        """Name of a panel as a heading: ``load = 0.6, k = 8``; empty for the only one."""
+        return ", ".join(f"{self.names.get(key, key)} = {self.text(key, value)}" for key, value in point.items())
+
+    def words(self, point: Mapping[str, Any]) -> str:
+        """Name of a panel within a sentence: ``load 0.6, k 8``."""
+        return ", ".join(f"{self.names.get(key, key)} {self.text(key, value)}" for key, value in point.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +81,8 @@ class Metric:
         Whether less is better.
     of_all
         Whether unfinished flows are in it. Such a row is there only where it has a number.
+    if_any
+        Whether the row is left out where all its numbers are zero.
     """
 
     column: str
@@ -72,6 +90,7 @@ class Metric:
     kind: str
     less: bool
     of_all: bool = False
+    if_any: bool = False
 
 
 METRICS = (
@@ -82,6 +101,7 @@ METRICS = (
     Metric("slowdown_p99", "p99 slowdown", "ratio", less=True),
     Metric("goodput_mean_bps", "mean goodput", "rate", less=False),
     Metric("deadline_miss_rate", "missed deadlines", "share", less=True, of_all=True),
+    Metric("timeout_share", "met a timeout", "share", less=True, of_all=True, if_any=True),
 )
 """Rows of the summary, for each size bucket."""
 
@@ -110,7 +130,7 @@ class Cell:
     best
         The best of its row; never a number from which flows are missing.
     tied
-        Its interval overlaps that of the best.
+        It does not differ significantly from the best, seed by seed (`anabranch.paired`).
     seeds, samples
         Number of seeds, and of different runs among them: seeds that change nothing are one sample.
     """
@@ -172,27 +192,30 @@ def compare(results: Results) -> Comparison:
     if series != "transport" and "transport" in others and _determines(runs, series, "transport"):
         others.remove("transport")
     values = tuple(runs[series].unique(maintain_order=True))
-    names = [str(value) for value in values]
+    names = naming.keys([*results.keys, *others])
+    texts = {key: naming.values(runs[key].to_list()) for key in run_keys if key != "transport"}
+    looks = styles.assign([str(value) for value in values])
+    if series != "transport":
+        looks = {text: _labelled(look, names[series], texts.get(series, {}).get(text)) for text, look in looks.items()}
     return Comparison(
         series=series,
         values=values,
-        looks=styles.assign(names) if series == "transport" else _labelled(series, names),
+        looks=looks,
         panel_keys=tuple(others),
         panels=_panels(results, others),
+        names=names,
+        texts=texts,
     )
 
 
-def _labelled(series: str, names: Sequence[str]) -> dict[str, styles.Style]:
-    looks = styles.assign(names)
-    return {
-        name: styles.Style(f"{series} = {look.label}", look.colour, look.dash, look.marker)
-        for name, look in looks.items()
-    }
+def _labelled(look: styles.Style, key: str, value: str | None) -> styles.Style:
+    """The look of a value of a sweep key, labelled with both."""
+    return styles.Style(f"{key} = {value or look.label}", look.colour, look.dash, look.marker)
 
 
 def _determines(runs: pl.DataFrame, key: str, other: str) -> bool:
     """Whether every value of `key` goes with one value of `other`."""
-    return bool(runs.group_by(key).agg(pl.col(other).n_unique().alias("n"))["n"].max() == 1)
+    return bool(runs.select(pl.col(other).n_unique().over(key).max()).item() == 1)
 
 
 def _panels(results: Results, keys: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -215,11 +238,6 @@ def within(point: Mapping[str, Any], *, columns: Sequence[str]) -> pl.Expr:
     return pl.all_horizontal(conditions) if conditions else pl.lit(value=True)
 
 
-def title(point: Mapping[str, Any]) -> str:
-    """Name of a panel: ``load = 0.6, k = 8``; empty for the only one."""
-    return ", ".join(f"{key} = {value}" for key, value in point.items())
-
-
 def summarise(results: Results, comparison: Comparison) -> tuple[Panel, ...]:
     """Compute the summary of every panel.
 
@@ -229,65 +247,91 @@ def summarise(results: Results, comparison: Comparison) -> tuple[Panel, ...]:
         Never for a comparison from `compare`: series and panels together cover whatever varies.
     """
     by = [comparison.series, *comparison.panel_keys]
-    table = stats.fct_table(results, by=by)
-    background = stats.background_table(results, by=[key for key in by if key != "workload"])
-    panels = []
+    summary = _Summary(comparison, paired.level(len(comparison.panels)))
+    flows = stats.fct_by_seed(results, by=by)
+    of_background = [key for key in by if key != "workload"]
+    behind = stats.background_by_seed(results, by=of_background)
+    means = stats.averaged(flows)
+    background = stats.background_table(results, by=of_background)
+    found = []
     for point in comparison.panels:
-        rows = table.filter(within(point, columns=table.columns))
-        groups = [
-            _group(bucket.label, rows.filter(pl.col("bucket") == bucket.name), METRICS, comparison)
-            for bucket in stats.BUCKETS
+        rows, seeds = (frame.filter(within(point, columns=frame.columns)) for frame in (means, flows))
+        groups = []
+        for bucket in stats.BUCKETS:
+            of_bucket = pl.col("bucket") == bucket.name
+            groups.append(summary.group(bucket.label, rows.filter(of_bucket), seeds.filter(of_bucket), METRICS))
+        rows, seeds = (frame.filter(within(point, columns=frame.columns)) for frame in (background, behind))
+        groups.append(summary.group("background flows", rows, seeds, BACKGROUND_METRICS))
+        found.append(Panel(point, comparison.title(point), tuple(group for group in groups if sum(group.flows))))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """Maker of groups: what is compared, and the level at which numbers count as different."""
+
+    comparison: Comparison
+    confidence: float
+
+    def group(self, name: str, means: pl.DataFrame, seeds: pl.DataFrame, metrics: Sequence[Metric]) -> Group:
+        """The rows of a bucket from its means and its numbers of each seed."""
+        found = {str(row[self.comparison.series]): row for row in means.to_dicts()}
+        records = [found.get(str(value), {}) for value in self.comparison.values]
+        own = seeds.partition_by(self.comparison.series, as_dict=True)
+        by_seed = [own.get((value,), seeds.clear()) for value in self.comparison.values]
+        unfinished = tuple(int(record.get("unfinished", 0)) for record in records)
+        return Group(
+            name=name,
+            flows=tuple(int(record.get("flows", 0)) for record in records),
+            unfinished=unfinished,
+            rows=tuple(
+                self._row(metric, records, by_seed, tuple(0 for _ in unfinished) if metric.of_all else unfinished)
+                for metric in metrics
+                if not metric.of_all or _told(metric, records)
+            ),
+        )
+
+    def _row(
+        self,
+        metric: Metric,
+        records: Sequence[Mapping[str, Any]],
+        by_seed: Sequence[pl.DataFrame],
+        unfinished: Sequence[int],
+    ) -> Row:
+        pairs: list[tuple[float | None, float | None]] = [
+            (record.get(metric.column), record.get(f"{metric.column}_ci")) for record in records
         ]
-        behind = background.filter(within(point, columns=background.columns))
-        groups.append(_group("background flows", behind, BACKGROUND_METRICS, comparison))
-        panels.append(Panel(point, title(point), tuple(group for group in groups if sum(group.flows))))
-    return tuple(panels)
+        numbers = [value for value, _ in pairs if value is not None]
+        scale, unit = _unit(metric.kind, numbers)
+        # A number from which unfinished flows are missing cannot win.
+        fair = {place: value for place, (value, _) in enumerate(pairs) if value is not None and not unfinished[place]}
+        best = (min if metric.less else max)(fair, key=lambda place: fair[place]) if fair and len(numbers) > 1 else None
+        seeds = {} if best is None else {place: _seeds(by_seed[place], metric) for place in fair}
+        theirs = {} if best is None else seeds[best]
+        cells = []
+        for place, (value, ci) in enumerate(pairs):
+            tied = place in seeds and place != best and self._alike(seeds[place], theirs)
+            count, samples = (int(records[place].get(name) or 0) for name in ("seeds", "samples"))
+            text = _text(value, ci, scale)
+            if value is not None and samples < count:
+                text += f" ({samples} run{'' if samples == 1 else 's'})"
+            cells.append(Cell(value, ci, text, unfinished[place], place == best, tied, count, samples))
+        return Row(metric, unit, tuple(cells))
+
+    def _alike(self, one: paired.Seeds, best: paired.Seeds) -> bool:
+        return not paired.differ(one, best, confidence=self.confidence)
 
 
-def _group(name: str, rows: pl.DataFrame, metrics: Sequence[Metric], comparison: Comparison) -> Group:
-    found = {str(row[comparison.series]): row for row in rows.to_dicts()}
-    records = [found.get(str(value), {}) for value in comparison.values]
-    unfinished = tuple(int(record.get("unfinished", 0)) for record in records)
-    return Group(
-        name=name,
-        flows=tuple(int(record.get("flows", 0)) for record in records),
-        unfinished=unfinished,
-        rows=tuple(
-            _row(metric, records, tuple(0 for _ in unfinished) if metric.of_all else unfinished)
-            for metric in metrics
-            if not metric.of_all or any(record.get(metric.column) is not None for record in records)
-        ),
-    )
+def _told(metric: Metric, records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a row has a number, or one that is not zero."""
+    known = [record[metric.column] for record in records if record.get(metric.column) is not None]
+    return any(known) if metric.if_any else bool(known)
 
 
-def _row(metric: Metric, records: Sequence[Mapping[str, Any]], unfinished: Sequence[int]) -> Row:
-    pairs: list[tuple[float | None, float | None]] = [
-        (record.get(metric.column), record.get(f"{metric.column}_ci")) for record in records
-    ]
-    numbers = [value for value, _ in pairs if value is not None]
-    scale, unit = _unit(metric.kind, numbers)
-    # A number from which unfinished flows are missing cannot win.
-    fair = {
-        place: (value, ci) for place, (value, ci) in enumerate(pairs) if value is not None and not unfinished[place]
-    }
-    best = None
-    if fair and len(numbers) > 1:
-        best = (min if metric.less else max)(fair, key=lambda place: fair[place][0])
-    cells = []
-    for place, (value, ci) in enumerate(pairs):
-        tied = best is not None and place != best and place in fair and _overlap(fair[place], fair[best])
-        seeds, samples = (int(records[place].get(name) or 0) for name in ("seeds", "samples"))
-        text = _text(value, ci, scale)
-        if value is not None and samples < seeds:
-            text += f" ({samples} run{'' if samples == 1 else 's'})"
-        cells.append(Cell(value, ci, text, unfinished[place], place == best, tied, seeds, samples))
-    return Row(metric, unit, tuple(cells))
-
-
-def _overlap(one: tuple[float, float | None], other: tuple[float, float | None]) -> bool:
-    if one[1] is None or other[1] is None:
-        return one[0] == other[0]
-    return abs(one[0] - other[0]) <= one[1] + other[1]
+def _seeds(rows: pl.DataFrame, metric: Metric) -> paired.Seeds:
+    """Seed to the number of a metric, and the run that it comes from."""
+    known = rows.select("seed", metric.column, "sample").drop_nulls(metric.column)
+    return {seed: (value, sample) for seed, value, sample in known.iter_rows()}
 
 
 def _unit(kind: str, numbers: Sequence[float]) -> tuple[float, str]:

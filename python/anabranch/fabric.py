@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from anabranch.errors import ResultError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LEVELS = ("core", "aggregation", "edge", "host")
 """Levels from the top of a drawing to its bottom."""
@@ -18,6 +23,31 @@ class Node:
     name: str
     level: str
     pod: int | None
+
+
+def level_names(nodes: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Name each level as its nodes are named, where they agree on a word; else by the level.
+
+    Parameters
+    ----------
+    nodes
+        Level and name of each node.
+
+    Examples
+    --------
+    >>> level_names([("core", "spine0"), ("core", "spine1"), ("edge", "a"), ("edge", "b"), ("aggregation", "agg0.1")])
+    {'core': 'spine', 'aggregation': 'aggregation', 'edge': 'edge', 'host': 'host'}
+    """
+    words: dict[str, set[str]] = {level: set() for level in LEVELS}
+    for level, name in nodes:
+        words.setdefault(level, set()).add(re.sub(r"[\d.]+$", "", name))
+    single = {level: next(iter(own)) if len(own) == 1 else "" for level, own in words.items()}
+    shared = list(single.values())
+    # `agg0.0` is an aggregation switch, and `h0` a host; a word of two levels tells them not apart.
+    return {
+        level: level if len(word) < 2 or level.startswith(word) or shared.count(word) > 1 else word  # noqa: PLR2004
+        for level, word in single.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +76,16 @@ class Fabric:
     def switches(self) -> int:
         """Number of switches."""
         return len(self.nodes) - self.hosts
+
+    def level_names(self) -> dict[str, str]:
+        """Level to what its nodes are called: ``leaf`` for the edge switches ``leaf0``, ``leaf1`` ... of a leaf-spine.
+
+        Examples
+        --------
+        >>> Fabric((Node("h0", "host", None), Node("leaf0", "edge", None)), ()).level_names()["edge"]
+        'leaf'
+        """
+        return level_names((node.level, node.name) for node in self.nodes)
 
     def link_name(self, link: int) -> str:
         """Name of a directed link: ``left → right``; its number if the fabric has no such link."""

@@ -1,9 +1,9 @@
 """What a comparison found, in a sentence for each kind of flow: made from the same numbers as the table.
 
-A ratio is taken seed by seed, since every series value sees the same flows under a seed; its interval is Student's t on
-the logarithms of these ratios. It is *not significant* where that interval holds 1. Of several sweep points those are
-told in which a ratio is significant at the level divided by their number (Bonferroni). With one seed there is no
-interval.
+A ratio is taken seed by seed (`anabranch.paired`), since every series value sees the same flows under a seed; its
+interval is Student's t on the logarithms of these ratios. It is *not significant* where that interval holds 1. Of
+several sweep points those are told in which a ratio is significant at the level divided by their number (Bonferroni);
+the marks of the tables are set by the same function at the same level. With one seed there is no interval.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anabranch import stats, units
-from anabranch.comparison import compare, title, within
+from anabranch.comparison import compare, within
+from anabranch.paired import Ratio, Seeds, level, ratio, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,9 +35,6 @@ SAME = "1.00"
 
 TINY = 1e-12
 """What stands for zero in a logarithm: goodput of flows that got nothing."""
-
-DIGITS = 100.0
-"""Ratios from here on are told without decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +58,6 @@ class Kind:
 TAIL = Quantity("fct_p99_ns", "p99 FCT", time=True)
 MEAN = Quantity("fct_mean_ns", "mean FCT", time=True)
 GOODPUT = Quantity("goodput_mean_bps", "mean goodput", time=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """How many times as much one series value has as another, with the ends of its interval if there is one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def significant(self) -> bool:
-        """Whether the two differ, as far as the seeds can tell; with one seed, whether they differ at all."""
-        if self.low is None or self.high is None:
-            return not math.isclose(self.value, 1.0, rel_tol=1e-9)
-        return not self.low <= 1.0 <= self.high
-
-    @property
-    def text(self) -> str:
-        """The ratio, and its interval in brackets."""
-        if self.low is None or self.high is None:
-            return _short(self.value)
-        doubt = "" if self.significant else "; not significant"
-        return f"{_short(self.value)} ({_short(self.low)} to {_short(self.high)}{doubt})"
 
 
 def findings(results: Results) -> list[str]:
@@ -139,7 +113,7 @@ def _numbers(results: Results, comparison: Comparison, kind: Kind) -> pl.DataFra
     flows = stats.with_samples(results.scan("flows").filter(kind.holds), results)
     ended = pl.lit(0) if kind.quantity is GOODPUT else pl.col("fct_ns").is_null().sum()
     grouped = flows.group_by([*keys, "seed"], maintain_order=True).agg(
-        stats.FLOW_METRICS[kind.quantity.column].alias("value"),
+        stats.FLOW_METRICS[kind.quantity.column].fill_nan(None).alias("value"),
         ended.alias("unfinished"),
         stats.SAMPLE.alias("sample"),
     )
@@ -166,7 +140,8 @@ def _sentences(kind: Kind, numbers: pl.DataFrame, comparison: Comparison) -> lis
         count = len(panels)
         missing = "" if count == len(comparison.panels) else f" of {len(comparison.panels)}"
         head += f" is best in the mean over {count}{missing} settings"
-    told = {rival: ratios for rival in rivals if (ratios := _rival(panels, best, rival))}
+    own = level(len(comparison.panels))
+    told = {rival: ratios for rival in rivals if (ratios := _rival(panels, best, rival, own))}
     if not told:
         return [f"{head}."] if alone else []
     return [f"{head}; {_rivals(told, label, kind.quantity)}."]
@@ -186,8 +161,8 @@ def _unfinished(results: Results, comparison: Comparison) -> list[str]:
     return [f"Did not finish: {_list(parts)}."] if parts else []
 
 
-Panels = dict[str, dict[Any, dict[int, tuple[float, str]]]]
-"""Title of a panel to series value to seed to its number and the run that it comes from."""
+Panels = dict[str, dict[Any, Seeds]]
+"""Name of a panel to series value to seed to its number and the run that it comes from."""
 
 
 def _panels(numbers: pl.DataFrame, able: Sequence[Any], comparison: Comparison) -> Panels:
@@ -203,7 +178,7 @@ def _panels(numbers: pl.DataFrame, able: Sequence[Any], comparison: Comparison) 
             for value in able
         }
         if own and all(own.values()):
-            found[title(point)] = own
+            found[comparison.words(point)] = own
     return found
 
 
@@ -228,52 +203,10 @@ def _order(
     return level(value) - min(level(one) for one in all_)
 
 
-def _rival(panels: Panels, best: Any, rival: Any) -> dict[str, Ratio]:  # noqa: ANN401
-    """Panel to how many times as much the rival has as the best, at a level that allows for their number."""
-    level = 1 - (1 - stats.CONFIDENCE) / len(panels)
-    made = {name: ratio(panel[rival], panel[best], confidence=level) for name, panel in panels.items()}
+def _rival(panels: Panels, best: Any, rival: Any, confidence: float) -> dict[str, Ratio]:  # noqa: ANN401
+    """Panel to how many times as much the rival has as the best."""
+    made = {name: ratio(panel[rival], panel[best], confidence=confidence) for name, panel in panels.items()}
     return {name: one for name, one in made.items() if one is not None}
-
-
-def ratio(
-    above: Mapping[int, tuple[float, str]],
-    below: Mapping[int, tuple[float, str]],
-    *,
-    confidence: float = stats.CONFIDENCE,
-) -> Ratio | None:
-    """Divide what two series values have under the same seeds.
-
-    Parameters
-    ----------
-    above, below
-        Seed to a number and the run that it comes from. A pair of runs that several seeds gave counts once.
-    confidence
-        Level of the interval.
-
-    Returns
-    -------
-    Ratio or None
-        Geometric mean over the seeds under which both have a positive number, with Student's interval if at least two
-        pairs differ; None if there is no such seed.
-
-    Examples
-    --------
-    >>> ratio({1: (2.0, "a"), 2: (8.0, "b")}, {1: (1.0, "c"), 2: (4.0, "d")}).text
-    '2.00'
-    >>> ratio({1: (2.0, "a"), 2: (2.2, "b")}, {1: (1.0, "c"), 2: (1.0, "d")}).significant
-    True
-    """
-    pairs = {
-        (above[seed][1], below[seed][1]): math.log(above[seed][0] / below[seed][0])
-        for seed in above
-        if seed in below and above[seed][0] > 0 and below[seed][0] > 0
-    }
-    if not pairs:
-        return None
-    mean, half = stats.interval(list(pairs.values()), confidence=confidence)
-    if half is None or half == 0:
-        return Ratio(math.exp(mean))
-    return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
 
 
 def _rivals(told: Mapping[Any, Mapping[str, Ratio]], label: Mapping[Any, str], of: Quantity) -> str:
@@ -285,7 +218,7 @@ def _rivals(told: Mapping[Any, Mapping[str, Ratio]], label: Mapping[Any, str], o
     for value in shown:
         text = _range(told[value])
         if text is None:
-            same = all(_short(one.value) == SAME and one.low is None for one in told[value].values())
+            same = all(short(one.value) == SAME and one.low is None for one in told[value].values())
             equal = f"{label[value]} is equal to three digits"
             parts.append(equal if same else f"{label[value]} does not differ significantly")
         else:
@@ -307,7 +240,7 @@ def _range(ratios: Mapping[str, Ratio]) -> tuple[str, str] | None:
         only = next(iter(ratios.values()))
         # Below 1 it is not the best, and not significantly so: means and ratios weigh seeds in different ways.
         told = only.significant or (only.low is not None and only.value > 1)
-        return (only.text, "") if told and _short(only.value) != SAME else None
+        return (only.text, "") if told and short(only.value) != SAME else None
     known = {name: one for name, one in ratios.items() if one.significant}
     if not known:
         return None
@@ -315,15 +248,10 @@ def _range(ratios: Mapping[str, Ratio]) -> tuple[str, str] | None:
     others = f" in {len(known)} of {len(ratios)} settings, with no significant difference in the others"
     where = "" if len(known) == len(ratios) else others
     low, high = ordered[0], ordered[-1]
-    if _short(known[low].value) == _short(known[high].value):
-        return _short(known[low].value), where
-    return f"{_short(known[low].value)} ({low}) to {_short(known[high].value)} ({high})", where
+    if short(known[low].value) == short(known[high].value):
+        return short(known[low].value), where
+    return f"{short(known[low].value)} ({low}) to {short(known[high].value)} ({high})", where
 
 
 def _list(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _short(value: float) -> str:
-    """Three digits; two decimals below ten, so that 1.02 is not 1.0."""
-    return f"{value:.0f}" if value >= DIGITS else units.digits(value)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch import stats
+from anabranch import naming, stats
 from anabranch.manifest import EMPTY
 from anabranch.remarks import remarked
 
@@ -46,7 +46,7 @@ def notes(results: Results) -> list[str]:
     if any(own != seeds[0] for own in seeds):
         found.append("the sweep points were not run under the same seeds: differences between them may be the seeds'")
     if max(len(own) for own in seeds) == 1:
-        found.append("one seed: no confidence intervals")
+        found.append("one seed: no interval, since nothing is known of the spread")
     found += _same(results)
     found += _outside(results)
     models = dict.fromkeys(run.decode_latency for run in results.manifest.runs if run.decode_latency is not None)
@@ -70,12 +70,13 @@ def _same(results: Results) -> list[str]:
     same = stats.same_runs(results)
     if not same:
         return []
-    points = dict.fromkeys(tuple(run.point.items()) for run in results.manifest.runs)
-    keys = [key for key in results.keys if len(points) > 1]
+    # The columns of the runs, since a swept value may be a table or a list.
+    keys = [key for key in results.keys if results.runs[key].n_unique() > 1]
+    shown = {key: naming.values(results.runs[key].to_list()) for key in keys}
     texts = []
     for seeds, distinct in dict.fromkeys((one.seeds, one.distinct) for one in same):
         names = [
-            ", ".join(str(one.point[key]) for key in keys)
+            ", ".join(shown[key][str(one.point[key])] for key in keys)
             for one in same
             if (one.seeds, one.distinct) == (seeds, distinct)
         ]

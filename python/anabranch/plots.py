@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from anabranch import stats
+from anabranch import settings, stats
 from anabranch.comparison import compare
 from anabranch.errors import StatisticsError
 from anabranch.report.charts import CONFIG, Charts
+from anabranch.report.happened import nanoseconds
 from anabranch.report.multiples import multiples
-from anabranch.report.over_time import over_time
+from anabranch.report.over_time import Choice, over_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ class Plots:
     Notes
     -----
     Where an experiment varies more than what is compared (`anabranch.comparison`), each figure is of one sweep point:
-    say which with the point's keys, ``results.plot.fct_cdf(load=0.8)``. Keys with dots go in a mapping:
+    say which with the point's keys, ``results.plot.fct_cdf(load=0.8)``: by their last part, or as a whole,
     ``fct_cdf(**{"fabric.k": 8})``.
     """
 
@@ -81,9 +82,37 @@ class Plots:
         heading = "Background flows" if background else "Flows"
         return self._layer(self._one(self._charts.goodput(self._point(point)), heading))
 
-    def over_time(self, **point: object) -> alt.VConcatChart:
-        """What ``[measure]`` recorded, over time: rows with one cursor, and a strip below them to zoom with."""
-        found = over_time(self._results, self._comparison, self._point(point))
+    def over_time(
+        self,
+        *,
+        links: Sequence[str] = (),
+        sessions: Sequence[int] = (),
+        begin: str | None = None,
+        end: str | None = None,
+        **point: object,
+    ) -> alt.VConcatChart:
+        """What ``[measure]`` recorded, over time: rows with one cursor, and a strip below them to zoom with.
+
+        Parameters
+        ----------
+        links
+            Links to show: ``leaf0-spine0`` for both directions, ``leaf0 → spine0`` for one. Default: the busiest, and
+            those that a failure is of.
+        sessions
+            Sessions to show, by number. Default: the busiest, and those that lost goodput at a failure.
+        begin, end
+            Part of the run, as times of a scenario: ``2ms``. A curve has 240 points at most: a shorter part shows finer
+            samples.
+        **point
+            The sweep point, if there are several.
+
+        Raises
+        ------
+        StatisticsError
+            If nothing was measured, or there is no such link, session or part of the run.
+        """
+        choice = Choice(tuple(links), tuple(sessions), _time("begin", begin), _time("end", end))
+        found = over_time(self._results, self._comparison, self._point(point), choice)
         if found is None:
             raise StatisticsError("nothing was measured over time", hint="[measure] with an `interval` asks for it")
         looks = [self._comparison.look(value) for value in self._comparison.values]
@@ -96,11 +125,12 @@ class Plots:
     def _point(self, given: Mapping[str, object]) -> Mapping[str, Any]:
         """The panel that the caller means."""
         panels, keys = self._comparison.panels, self._comparison.panel_keys
+        known = {self._comparison.names.get(key, key): key for key in keys} | {key: key for key in keys}
         for key in given:
-            if key not in keys:
-                known = f"the experiment varies {', '.join(keys)}" if keys else "there is one sweep point"
-                raise StatisticsError(f"no sweep key {key!r} to choose by", hint=known)
-        found = [panel for panel in panels if all(panel[key] == value for key, value in given.items())]
+            if key not in known:
+                hint = f"the experiment varies {', '.join(keys)}" if keys else "there is one sweep point"
+                raise StatisticsError(f"no sweep key {key!r} to choose by", hint=hint)
+        found = [panel for panel in panels if all(panel[known[key]] == value for key, value in given.items())]
         if len(found) != 1:
             some = "; ".join(", ".join(f"{key}={value!r}" for key, value in panel.items()) for panel in panels[:4])
             raise StatisticsError(f"{len(found)} sweep points fit", hint=f"choose one: {some}")
@@ -120,6 +150,14 @@ class Plots:
         spec |= {"width": WIDTH, "height": HEIGHT, "title": {"text": chart.heading, "subtitle": chart.caption}}
         made: alt.LayerChart = alt.LayerChart.from_dict(spec)
         return made
+
+
+def _time(name: str, text: str | None) -> float | None:
+    """A time of a scenario in nanoseconds."""
+    found = None if text is None else nanoseconds(text)
+    if text is not None and found is None:
+        raise StatisticsError(f"{name} = {text!r}: expected a time", hint="such as '2ms' or '0.5s'")
+    return found
 
 
 def _label(bucket: str) -> str:
@@ -167,7 +205,12 @@ def page(results: Results) -> str:
 
     comparison = compare(results)
     parts = [f"<p><b>{escape(sentence)}</b></p>" for sentence in findings(results)]
-    for panel in summarise(results, comparison):
+    panels = summarise(results, comparison)
+    if len(panels) > settings.MANY:
+        more = len(panels) - settings.MANY
+        note = f"{more} more settings: anabranch.stats.fct_table(results) has them, results.plot draws them"
+        parts.append(f"<p>{escape(note)}</p>")
+    for panel in panels[: settings.MANY]:
         if panel.title:
             parts.append(f"<h4>{escape(panel.title)}</h4>")
         heads = "".join(f"<th>{escape(comparison.look(value).label)}</th>" for value in comparison.values)

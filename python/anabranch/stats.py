@@ -90,6 +90,12 @@ DEADLINE_METRICS = {
 }
 """Statistics of the flows of one seed that have a deadline, finished or not."""
 
+ALL_METRICS = {
+    # A count of the session stands in the row of each of its receivers.
+    "timeout_share": (pl.col("timeouts") > 0).mean(),
+}
+"""Statistics of all flows of one seed, finished or not."""
+
 BACKGROUND_METRICS = {
     "goodput_mean_bps": pl.col("goodput_bps").mean(),
     "goodput_min_bps": pl.col("goodput_bps").min(),
@@ -177,7 +183,7 @@ def _determined(runs: pl.DataFrame, key: str, by: Sequence[str]) -> bool:
     present = [column for column in by if column in runs.columns]
     if key not in runs.columns or not present:
         return False
-    return bool(runs.group_by(present).agg(pl.col(key).n_unique().alias("n"))["n"].max() == 1)
+    return bool(runs.select(pl.col(key).n_unique().over(present).max()).item() == 1)
 
 
 def with_samples(frame: pl.LazyFrame, results: Results) -> pl.LazyFrame:
@@ -285,6 +291,50 @@ def has_deadlines(results: Results) -> bool:
     return bool(results.collect("flows", results.scan("flows").select(_HAS_DEADLINE.any())).item())
 
 
+def fct_by_seed(
+    results: Results,
+    *,
+    by: Sequence[str] | None = None,
+    buckets: Sequence[Bucket] = BUCKETS,
+    pool: bool = False,
+) -> pl.DataFrame:
+    """Flow completion times, slowdown and goodput of each seed by size bucket: what `fct_table` averages.
+
+    Parameters
+    ----------
+    results, by, buckets, pool
+        As in `fct_table`.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per group, bucket and seed that has flows: ``bucket``, ``seed``, ``sample`` (the run that the numbers
+        come from), ``flows``, ``unfinished``, ``incomplete_runs``, the metrics, and the deadlines if any flow has one.
+        What cannot be computed is null, never NaN.
+    """
+    keys = _grouping(results, by, pool=pool)
+    flows = with_samples(results.scan("flows").filter(FINITE), results)
+    values = {
+        "flows": pl.len(),
+        "unfinished": pl.col("fct_ns").is_null().sum(),
+        # Several runs may share a group and seed when pooled; a run is named by its folder.
+        "incomplete_runs": pl.col("run").filter(pl.col("status") != "complete").n_unique(),
+    }
+    metrics = FLOW_METRICS | ALL_METRICS
+    if has_deadlines(results):
+        values, metrics = values | DEADLINE_COUNTS, metrics | DEADLINE_METRICS
+    columns = [SAMPLE, *(value.alias(name) for name, value in values.items())]
+    columns += [value.cast(pl.Float64).fill_nan(None).alias(name) for name, value in metrics.items()]
+    tables = [
+        flows.filter(bucket.holds())
+        .group_by([*keys, "seed"], maintain_order=True)
+        .agg(columns)
+        .select(*keys, pl.lit(bucket.name).alias("bucket"), pl.exclude(*keys))
+        for bucket in buckets
+    ]
+    return results.collect("flows", pl.concat(tables))
+
+
 def fct_table(
     results: Results,
     *,
@@ -316,41 +366,27 @@ def fct_table(
     polars.DataFrame
         One row per group and bucket that has flows: ``bucket``, ``flows``, ``unfinished`` (both summed over seeds),
         ``incomplete_runs``, ``seeds``, ``samples`` (different runs among them), and for each metric of `FLOW_METRICS`
-        its mean over samples and ``METRIC_ci``. Times in nanoseconds, goodput in bits per second. Where any flow has a
-        deadline, also ``deadlines`` and ``deadlines_missed`` (summed over seeds), and `DEADLINE_METRICS`, too.
+        and `ALL_METRICS` its mean over samples and ``METRIC_ci``. Times in nanoseconds, goodput in bits per second.
+        Where any flow has a deadline, also ``deadlines`` and ``deadlines_missed`` (summed over seeds), and
+        `DEADLINE_METRICS`, too.
 
     Raises
     ------
     StatisticsError
         If the groups would mix different populations and `pool` is false.
     """
-    keys = _grouping(results, by, pool=pool)
-    flows = with_samples(results.scan("flows").filter(FINITE), results)
-    counts = [
-        SAMPLE,
-        pl.len().alias("flows"),
-        pl.col("fct_ns").is_null().sum().alias("unfinished"),
-        # Several runs may share a group and seed when pooled; a run is named by its folder.
-        pl.col("run").filter(pl.col("status") != "complete").n_unique().alias("incomplete_runs"),
-    ]
-    totals = ["flows", "unfinished", "incomplete_runs"]
-    chosen = FLOW_METRICS
-    if has_deadlines(results):
-        counts += [value.alias(name) for name, value in DEADLINE_COUNTS.items()]
-        totals += DEADLINE_COUNTS
-        chosen = chosen | DEADLINE_METRICS
-    metrics = [value.alias(name) for name, value in chosen.items()]
-    tables = []
-    for bucket in buckets:
-        grouped = flows.filter(bucket.holds()).group_by([*keys, "seed"], maintain_order=True)
-        per_seed = results.collect("flows", grouped.agg(*counts, *metrics))
-        if per_seed.is_empty():
-            continue
-        sums = per_seed.group_by(keys, maintain_order=True).agg(pl.col(totals).sum())
-        means = over_seeds(per_seed, keys, list(chosen), confidence)
-        table = sums.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
-        tables.append(table.select(*keys, pl.lit(bucket.name).alias("bucket"), pl.exclude(*keys)))
-    return pl.concat(tables) if tables else pl.DataFrame(schema={"bucket": pl.String()})
+    return averaged(fct_by_seed(results, by=by, buckets=buckets, pool=pool), confidence=confidence)
+
+
+def averaged(by_seed: pl.DataFrame, *, confidence: float = CONFIDENCE) -> pl.DataFrame:
+    """The table of `fct_table` from that of `fct_by_seed`."""
+    keys = by_seed.columns[: by_seed.columns.index("bucket") + 1]
+    known = FLOW_METRICS | ALL_METRICS | DEADLINE_METRICS
+    metrics = [name for name in by_seed.columns if name in known]
+    totals = [name for name in by_seed.columns if name not in {*keys, "seed", "sample", *metrics}]
+    sums = by_seed.group_by(keys, maintain_order=True).agg(pl.col(totals).sum())
+    means = over_seeds(by_seed, keys, metrics, confidence)
+    return sums.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
 
 
 def background_table(
@@ -374,14 +410,20 @@ def background_table(
         among them), and for each metric of `BACKGROUND_METRICS` its mean over samples and ``METRIC_ci``. Goodput in
         bits per second.
     """
+    by_seed = background_by_seed(results, by=by)
+    keys = by_seed.columns[: by_seed.columns.index("seed")]
+    totals = by_seed.group_by(keys, maintain_order=True).agg(pl.col("flows").sum())
+    means = over_seeds(by_seed, keys, list(BACKGROUND_METRICS), confidence)
+    return totals.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
+
+
+def background_by_seed(results: Results, *, by: Sequence[str] | None = None) -> pl.DataFrame:
+    """Goodput of the background flows of each seed: what `background_table` averages."""
     keys = _grouping(results, by if by is not None else results.keys, pool=True)
-    metrics = [value.alias(name) for name, value in BACKGROUND_METRICS.items()]
+    metrics = [value.cast(pl.Float64).fill_nan(None).alias(name) for name, value in BACKGROUND_METRICS.items()]
     flows = with_samples(results.scan("flows").filter(pl.col("background")), results)
     grouped = flows.group_by([*keys, "seed"], maintain_order=True)
-    per_seed = results.collect("flows", grouped.agg(SAMPLE, pl.len().alias("flows"), *metrics))
-    totals = per_seed.group_by(keys, maintain_order=True).agg(pl.col("flows").sum())
-    means = over_seeds(per_seed, keys, list(BACKGROUND_METRICS), confidence)
-    return totals.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    return results.collect("flows", grouped.agg(SAMPLE, pl.len().alias("flows"), *metrics))
 
 
 def layer_table(results: Results, *, by: Sequence[str] | None = None) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -9,10 +10,10 @@ from rich.console import Group as Lines
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import stats, units
+from anabranch import paired, settings, stats, units
 from anabranch.comparison import compare, summarise
 from anabranch.findings import findings
-from anabranch.layout import Fitting
+from anabranch.layout import Fitting, narrowing
 from anabranch.notes import notes
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ TERMINAL_METRICS = (
     "slowdown_p99",
     "goodput_mean_bps",
     "deadline_miss_rate",
+    "timeout_share",
     "jain_index",
 )
 """Rows that fit a terminal; the report has all."""
@@ -39,20 +41,69 @@ def render(results: Results) -> RenderableType:
     """Lay out the summary for a terminal: what was found, then one table per panel.
 
     On a narrow terminal the series go to several tables below each other, and then each number to a line of its own:
-    names and units are never cut.
+    names and units are never cut. Of a sweep of many settings there is no table for each (`anabranch.settings`).
 
-    The best of a row carries a star, a number whose interval overlaps the best's a tilde, and a number from which
-    unfinished flows are missing an exclamation mark: colour adds nothing.
+    The best of a row carries a star, a number that does not differ significantly from it a tilde, and a number from
+    which unfinished flows are missing an exclamation mark: colour adds nothing.
     """
     comparison = compare(results)
     panels = summarise(results, comparison)
     parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in findings(results)]
-    tables = [_fitting(panel, comparison) for panel in panels if panel.groups]
-    if tables:
-        parts += tables
+    shown = [panel for panel in panels if panel.groups]
+    if len(shown) > settings.MANY:
+        parts += _many(shown, comparison, results)
+    elif shown:
+        parts += [_fitting(panel, comparison) for panel in shown]
         parts.append(Text(_legend(panels, results), style="dim"))
     parts += [Text.assemble(("note: ", "bold"), note) for note in notes(results)]
     return Lines(*parts)
+
+
+def _many(panels: Sequence[Panel], comparison: Comparison, results: Results) -> list[RenderableType]:
+    """What a sweep of many settings says in a few lines, and where the rest is."""
+    parts: list[RenderableType] = []
+    tallies = settings.tallies(panels, comparison)
+    if tallies:
+        columns = ("flows of", "", "", "best in", "~ in", "of", "at worst", "there")
+        table = _plain(f"Over {len(panels)} settings", columns, right=("best in", "~ in", "of", "at worst"))
+        before = None
+        for tally in tallies:
+            head = (tally.group, tally.metric.name)
+            group = tally.group if before is None or before[0] != tally.group else ""
+            name = tally.metric.name if before != head else ""
+            numbers = (str(tally.best), str(tally.tied), str(tally.of), tally.times)
+            where = comparison.words(tally.where)
+            table.add_row(group, name, comparison.look(tally.value).label, *numbers, where)
+            before = head
+        parts += [
+            narrowing(table),
+            Text("best in: settings in which it is; ~ in: no significant difference from the best, seed by seed; "
+                 "at worst: how many times the best's number, for goodput the best's over its own", style="dim"),
+        ]  # fmt: skip
+    heading, unit, lines = settings.lines(panels)
+    if lines and len(lines) <= settings.LISTED:
+        keys = list(lines[0].point)
+        labels = [comparison.look(value).label for value in comparison.values]
+        title = heading + (f" ({unit})" if unit else "")
+        table = _plain(title, (*(comparison.names.get(key, key) for key in keys), *labels), right=labels)
+        for line in lines:
+            table.add_row(*(comparison.text(key, line.point[key]) for key in keys), *map(_cell, line.cells))
+        parts += [narrowing(table), Text(_legend(panels, results), style="dim")]
+    parts.append(
+        Text.assemble(
+            ("rest: ", "bold"),
+            f"report.html has the charts; `anabranch report {shlex.quote(str(results.folder))} --csv FILE` writes "
+            f"every number of the {len(panels)} settings",
+        )
+    )
+    return parts
+
+
+def _plain(title: str, columns: Sequence[str], *, right: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, no_wrap=True, justify="right" if column in right else "left")
+    return table
 
 
 def _fitting(panel: Panel, comparison: Comparison) -> Fitting:
@@ -130,12 +181,14 @@ def _legend(panels: Sequence[Panel], results: Results) -> str:
     parts = []
     if any(cell.ci is not None for cell in cells):
         parts.append(f"mean over {seeds} seeds ± {stats.CONFIDENCE:.0%} confidence interval (Student's t)")
+    if seeds > 1 and any(cell.value is not None and cell.ci is None for cell in cells):
+        parts.append("without ±: no interval, since all runs gave the same number or there is one")
     if any(cell.value is not None and cell.samples < cell.seeds for cell in cells):
         parts.append("(N runs): so many different runs among the seeds, the others are identical")
     if any(cell.best for cell in cells):
         parts.append("* best of the row")
     if any(cell.tied for cell in cells):
-        parts.append("~ interval overlaps the best's")
+        parts.append(f"~ no significant difference from the best, seed by seed{paired.over(len(panels))}")
     if any(cell.unfinished for cell in cells):
         parts.append("! unfinished flows are missing from the number")
     return "; ".join(parts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import fixtures
 import numpy as np
 import pytest
+from test_over_time import scattered
 from test_report import controlled
 
 from anabranch import load, report
@@ -16,7 +17,7 @@ from anabranch.traffic.series import Volumes
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import Literal
+    from typing import Any, Literal
 
     from playwright.sync_api import Browser, Page
 
@@ -222,5 +223,61 @@ def test_the_report_of_traces_draws_in_silence(
     assert charts.count() == 2 + 2 + 1 + 4 + 1 + 12 + 12 + 1
     page.locator("details.panel summary").first.click()
     page.wait_for_function("count => document.querySelectorAll('.chart svg').length >= count", arg=charts.count() + 3)
+    assert watched.said == []
+    page.close()
+
+
+def test_zooming_shows_the_samples_themselves(browser: Browser, tmp_path: Path) -> None:
+    """6000 samples as 240 points; a part of them sample by sample; and rows that the reader chooses."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    watched = Watched(page, report.write(scattered(tmp_path / "r")))
+    rows = page.locator(".chart.rows")
+    rows.scroll_into_view_if_needed()
+    assert rows.get_attribute("data-point") == str(25e6).removesuffix(".0")
+    said = page.locator(".chart.rows + .key")
+    assert "25 ms long" in (said.text_content() or "")
+    assert "Zoom in" in (said.text_content() or "")
+    overview = rows.locator("svg").first.bounding_box()
+    assert overview
+    bottom = overview["y"] + overview["height"] - 55
+    page.mouse.move(overview["x"] + 600, bottom)
+    page.mouse.down()
+    page.mouse.move(overview["x"] + 620, bottom, steps=4)
+    page.mouse.up()
+    page.wait_for_function("document.querySelector('.chart.rows').dataset.point === '1000000'")
+    assert said.text_content() == "Every sample is drawn: one each 1 ms."
+    count = rows.locator("svg text.role-title-text, svg .role-title text").count()
+    page.get_by_text("Choose links and sessions").click()
+    box = page.locator(".pick input").last
+    assert not box.is_checked()
+    box.check()
+    page.wait_for_function(
+        "count => document.querySelectorAll('.chart.rows svg .role-title text').length > count", arg=count
+    )
+    assert rows.get_attribute("data-point") == "1000000", "the zoom is kept"
+    assert watched.said == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_sweep_of_two_keys_fits(width: int, browser: Browser, tmp_path: Path) -> None:
+    sweep: dict[str, list[Any]] = {
+        "buffer": ["64KB", "256KB", "1MB"],
+        "load": [0.2, 0.4, 0.6, 0.8],
+        "transport.name": ["scdp", "ndp"],
+    }
+    fixture = fixtures.Fixture(sweep=sweep, seeds=(1, 2), sessions=30, background=0)
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    watched = Watched(page, report.write(load(fixtures.write(tmp_path / "r", fixture))))
+    assert page.locator(".chart svg").count() >= 3
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    wide = """[...document.querySelectorAll('body *')].filter(one => !one.closest('.scroll, pre')
+        && one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 80))"""
+    assert page.evaluate(wide) == []
+    page.locator("select[name=view]").select_option(index=9)
+    assert "NDP" in (page.locator("#fabric-title").text_content() or "")
+    for panel in page.locator("details.panel > summary").all()[:3]:
+        panel.click()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert watched.said == []
     page.close()

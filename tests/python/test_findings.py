@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from anabranch import Results, load, stats
-from anabranch.findings import Ratio, findings, ratio
+from anabranch.findings import findings
+from anabranch.paired import Ratio, ratio
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,8 @@ def test_one_transport_is_told_by_itself(tmp_path: Path) -> None:
 def test_a_sweep_tells_the_range(swept: Results) -> None:
     sentences = findings(swept)
     assert sentences
-    assert all("load = 0." in sentence and " to " in sentence for sentence in sentences)
+    assert all("(load 0." in sentence and " to " in sentence for sentence in sentences)
+    assert all("load =" not in sentence for sentence in sentences)
 
 
 def test_the_numbers_are_the_tables(results: Results) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anabranch import api, bundle, core, outputs, places, speed, units
-from anabranch.cli import complete, elsewhere, progress, synthetic, terminal, volume_report, volumes
+from anabranch.cli import complete, elsewhere, export, progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
 from anabranch.cli.help import WIDTH, App
@@ -25,7 +25,7 @@ from anabranch.manifest import EMPTY
 from anabranch.remarks import remarked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -176,17 +176,37 @@ def report_command(
     folder: Annotated[str, typer.Argument(help="Folder that `anabranch run` wrote, or its URL.", metavar="DIR")],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="Write the statistics of every setting as CSV instead of printing a table.", metavar="FILE"),
+    ] = None,
+    table: Annotated[
+        export.Table | None, typer.Option(help="Which table --csv writes.", show_default="statistics")
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A link (leaf0-spine0) or a session (17) to draw over time in report.html; may be repeated.",
+            metavar="NAME",
+            show_default="the busiest, and what a failure touched",
+        ),
+    ] = None,
 ) -> None:
-    """Print the table of an experiment and write its report.html again."""
+    """Print the table of an experiment, or write it as CSV, and write its report.html again."""
     with errors():
         from anabranch import manifest  # noqa: PLC0415
 
+        export.check(folder, csv, table, as_json=as_json)
         manifest.read(places.reached(folder))  # before Polars is imported: most mistakes show here
         from anabranch.results import load  # noqa: PLC0415
 
         results = load(folder)
-        _show(results, as_json=as_json)
-        _write_report(results)
+        if csv is None:
+            _show(results, as_json=as_json)
+        else:
+            export.write(results, csv, table or export.Table.STATISTICS)
+            stderr().print(f"csv: {csv}", markup=False)
+        _write_report(results, show or ())
     raise typer.Exit(1 if results.manifest.incomplete else 0)
 
 
@@ -328,10 +348,13 @@ def _show(results: Results, *, as_json: bool, shared: Mapping[str, Any] | None =
         stdout().print(table.render(results))
 
 
-def _write_report(results: Results) -> None:
+def _write_report(results: Results, show: Sequence[str] = ()) -> None:
     from anabranch import report  # noqa: PLC0415
+    from anabranch.report.over_time import Choice  # noqa: PLC0415
 
-    stderr().print(f"report: {report.write(results)}", markup=False)
+    sessions = tuple(int(name) for name in show if name.isdecimal())
+    choice = Choice(tuple(name for name in show if not name.isdecimal()), sessions)
+    stderr().print(f"report: {report.write(results, choice)}", markup=False)
 
 
 def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:

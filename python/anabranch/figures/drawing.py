@@ -29,8 +29,12 @@ PAGE_HEIGHT = 260
 PRINT_WIDTH = {1: 330, 2: 270, 3: 205, 4: 160}
 """Width of a panel by panels in a row: a row fills the width of a page, one panel that of a column."""
 PRINT_HEIGHT = 150
-MOST_TICKS = 8
-"""Values on a horizontal axis that are all labelled; the axis has about as many ticks where there are more."""
+MOST_TICKS = 24
+"""Values on a horizontal axis that have ticks, and labels where these have room."""
+TICKS = 8
+"""Ticks, about, of an axis with more values."""
+SPOTS = 70
+"""Points of a curve that have a tooltip."""
 LEVEL = 30
 """Characters of all names on a horizontal axis that fit beside each other; longer ones are turned."""
 CHARACTER = 5
@@ -95,7 +99,7 @@ def pdf(figure: Figure) -> bytes:
 
 def alike(figure: Figure) -> bool:
     """Whether all panels of a figure show the same series, so that one legend serves them."""
-    return len({tuple(series.label for series in panel.series) for panel in figure.panels}) == 1
+    return len({tuple((series.label, series.style) for series in panel.series) for panel in figure.panels}) == 1
 
 
 def _spec(chart: alt.TopLevelMixin, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,6 +114,7 @@ class _Looks:
 
     def __init__(self, series: Sequence[Series], *, room: int) -> None:
         self.labels = [one.label for one in series]
+        self.on_page = room == 0  # where the legend is HTML
         looks = [one.style for one in series]
         self._legend: Any = (
             alt.Legend(columns=_columns(self.labels, room), symbolDash=[1, 0], symbolStrokeWidth=0) if room else None
@@ -197,14 +202,9 @@ def _horizontal(axis: Axis, data: pl.DataFrame, *, curve: bool) -> alt.X:
         return x.scale(zero=False)
     # Points need room for their markers; a few values that were swept are the ticks, as in the papers.
     x = x.scale(zero=False, nice=False, padding=12)
-    if 1 < values.size <= MOST_TICKS and _apart(values):
-        return x.axis(alt.Axis(values=values.tolist(), format=".6~g"))
-    return x.axis(alt.Axis(tickCount=MOST_TICKS, format=".6~g"))
-
-
-def _apart(values: np.ndarray) -> bool:
-    """Whether the labels of these values do not overlap."""
-    return bool(np.diff(values).min() >= (values[-1] - values[0]) / (2 * MOST_TICKS))
+    if 1 < values.size <= MOST_TICKS:
+        return x.axis(alt.Axis(values=values.tolist(), format=".6~g", labelOverlap="greedy", labelSeparation=4))
+    return x.axis(alt.Axis(tickCount=TICKS, format=".6~g"))
 
 
 def _tips(panel: Panel, *, interval: bool) -> list[alt.Tooltip]:
@@ -229,7 +229,7 @@ def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
 
 def _curves(panel: Panel, looks: _Looks) -> Layers:
     """Lines with a few markers each, which stand apart from those of other series."""
-    rows, marks = _rows(panel.data), []
+    rows, marks, spots = _rows(panel.data), [], []
     by_y = panel.kind == "steps" and not panel.y.log
     for turn, label in enumerate(looks.labels):
         own = [row for row in rows if row["series"] == label and row.get("y") is not None]
@@ -243,6 +243,7 @@ def _curves(panel: Panel, looks: _Looks) -> Layers:
             wanted = (np.arange(MARKERS) + (turn + 0.5) / len(looks.labels)) / MARKERS
             targets = along.min() + wanted * (along.max() - along.min())
             marks += [own[place] for place in np.unique(np.abs(along[None, :] - targets[:, None]).argmin(axis=1))]
+            spots += own[:: max(1, len(own) // SPOTS)]
     x, y = _horizontal(panel.x, panel.data, curve=True), _vertical(panel)
     lines = (
         alt.Chart(_inline(rows))
@@ -254,7 +255,11 @@ def _curves(panel: Panel, looks: _Looks) -> Layers:
         .mark_point(filled=True, size=40, opacity=1, clip=True)
         .encode(x=x, y=y, color=looks.colour, shape=looks.shape, tooltip=_tips(panel, interval=False))
     )
-    return alt.layer(lines, points)
+    if not looks.on_page:
+        return alt.layer(lines, points)
+    # Unseen points all along the curves, so that a reader can point at any place of them.
+    hover = alt.Chart(_inline(spots)).mark_point(filled=True, size=120, opacity=0, clip=True)
+    return alt.layer(lines, points, hover.encode(x=x, y=y, tooltip=_tips(panel, interval=False)))
 
 
 def _with_interval(rows: list[dict[str, Any]], *, log: bool) -> list[dict[str, Any]]:

@@ -61,6 +61,7 @@ class Charts:
         self.values = comparison.values
         # Many panels share the size budget of one file.
         self.points = max(60, POINTS // max(1, len(comparison.panels) // 2))
+        self.series_name = comparison.names.get(comparison.series, comparison.series)
         looks = [comparison.look(value) for value in self.values]
         self.labels = [look.label for look in looks]
         self.colour = alt.Scale(domain=self.labels, range=[look.colour for look in looks])
@@ -136,33 +137,6 @@ class Charts:
                         self._points(data, "bucket", [b.label for b in stats.BUCKETS], "slowdown"),
                     )
                 )
-        return charts
-
-    def sweep(self, key: str, points: Sequence[Any], table: pl.DataFrame) -> list[Chart]:
-        """How mean and p99 FCT of each bucket, or goodput, follow a sweep key."""
-        charts = []
-        for bucket in stats.BUCKETS[:-1]:
-            rows = table.filter(pl.col("bucket") == bucket.name)
-            data = []
-            for row in rows.to_dicts():
-                value = row["fct_p99_ns"]
-                if value is not None:
-                    half = (row["fct_p99_ns_ci"] or 0.0) / 1e6
-                    data.append(
-                        {
-                            "x": row[key],
-                            "y": value / 1e6,
-                            "low": max(value / 1e6 - half, value / 1e8),
-                            "high": value / 1e6 + half,
-                            "series": self.comparison.look(row[self.comparison.series]).label,
-                        }
-                    )
-            if not data:
-                continue
-            numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in points)
-            kind = "Q" if numeric else "O"
-            x = alt.X(f"x:{kind}", title=key, sort=None, scale=alt.Scale(zero=False) if numeric else alt.Undefined)
-            charts.append(Chart(bucket.label, "p99 FCT; bars: 95 % interval over seeds", self._sweep(data, x)))
         return charts
 
     def settings(self, point: Mapping[str, Any]) -> list[Chart]:
@@ -244,18 +218,18 @@ class Charts:
             words = alt.Chart(marks).mark_text(align="left", baseline="top", dx=3, color="currentColor")
             left.append(words.encode(x=x, y=alt.value(2), text="name:N"))
         layers = [alt.layer(*part) for part in (right, left) if part]
-        return self._finish(alt.layer(*layers).resolve_scale(y="independent"))
+        return self.finish(alt.layer(*layers).resolve_scale(y="independent"))
 
     def _steps(self, data: list[dict[str, Any]], title: str) -> dict[str, Any]:
         end = max(row["x"] for row in data)
         x = alt.X("x:Q", title="time (ms)", scale=alt.Scale(domain=[0, end], nice=False))
         base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
-        y, colour = alt.Y("y:Q", title=title), self._encodings()["color"]
+        y, colour = alt.Y("y:Q", title=title), self.encodings()["color"]
         band = base.mark_area(opacity=0.2, interpolate="step-after").encode(y=as_low(y), y2="high:Q", color=colour)
         lines = base.mark_line(strokeWidth=1.8, interpolate="step-after").encode(
             y=y, color=colour, strokeDash=alt.StrokeDash("series:N", scale=self.dash, legend=None)
         )
-        return self._finish(alt.layer(band, lines))
+        return self.finish(alt.layer(band, lines))
 
     def _rows(self, point: Mapping[str, Any], condition: pl.Expr) -> pl.DataFrame:
         return self.flows.filter(condition & within(point, columns=self.flows.columns))
@@ -282,7 +256,8 @@ class Charts:
             alt.Tooltip("high:Q", title="to", format=".4~g"),
         ]
 
-    def _encodings(self) -> dict[str, Any]:
+    def encodings(self) -> dict[str, Any]:
+        """Colour and marker of the series; the page has the legend."""
         return {
             "color": alt.Color("series:N", scale=self.colour, legend=None),
             "shape": alt.Shape("series:N", scale=self.shape, legend=None),
@@ -314,7 +289,7 @@ class Charts:
                 places = np.abs(shares[None, :] - wanted[:, None]).argmin(axis=1)
                 marks += [rows[place] for place in np.unique(places)]
         tips = [
-            alt.Tooltip("series:N", title=self.comparison.series),
+            alt.Tooltip("series:N", title=self.series_name),
             alt.Tooltip("x:Q", title=x["title"], format=".4~g"),
             alt.Tooltip("y:Q", title=y["title"], format=".4~g"),
         ]
@@ -325,17 +300,17 @@ class Charts:
                 x=x,
                 y=y,
                 order=alt.Order("y:Q", sort="descending" if descending else "ascending"),
-                color=self._encodings()["color"],
+                color=self.encodings()["color"],
                 strokeDash=alt.StrokeDash("series:N", scale=self.dash, legend=None),
             )
         )
         points = (
             alt.Chart(alt.InlineData(values=marks))
             .mark_point(filled=True, size=46, opacity=1)
-            .encode(x=x, y=y, tooltip=tips, **self._encodings())
+            .encode(x=x, y=y, tooltip=tips, **self.encodings())
         )
         hover = alt.Chart(alt.InlineData(values=spots)).mark_point(filled=True, size=120, opacity=0)
-        return self._finish(alt.layer(lines, points, hover.encode(x=x, y=y, tooltip=tips)))
+        return self.finish(alt.layer(lines, points, hover.encode(x=x, y=y, tooltip=tips)))
 
     def _points(self, data: list[dict[str, Any]], key: str, order: list[str], name: str) -> dict[str, Any]:
         """Points with error bars, side by side within each category, on a log axis."""
@@ -347,38 +322,20 @@ class Charts:
         bars = base.mark_rule(strokeWidth=1.6).encode(
             y=as_low(y),
             y2="high:Q",
-            color=self._encodings()["color"],
+            color=self.encodings()["color"],
         )
         tips = [
-            alt.Tooltip("series:N", title=self.comparison.series),
+            alt.Tooltip("series:N", title=self.series_name),
             alt.Tooltip(f"{key}:N"),
             *self._values(name),
         ]
-        points = base.mark_point(filled=True, size=64, opacity=1).encode(y=y, tooltip=tips, **self._encodings())
-        return self._finish(alt.layer(bars, points))
-
-    def _sweep(self, data: list[dict[str, Any]], x: alt.X) -> dict[str, Any]:
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
-        y = log_axis(alt.Y("y:Q", title="p99 FCT (ms)"), [row[end] for row in data for end in ("low", "high")])
-        colour = self._encodings()["color"]
-        lines = base.mark_line(strokeWidth=1.8).encode(
-            y=y, color=colour, strokeDash=alt.StrokeDash("series:N", scale=self.dash, legend=None)
-        )
-        bars = base.mark_rule(strokeWidth=1.4).encode(y=as_low(y), y2="high:Q", color=colour)
-        points = base.mark_point(filled=True, size=56, opacity=1).encode(
-            y=y,
-            tooltip=[
-                alt.Tooltip("series:N", title=self.comparison.series),
-                alt.Tooltip(x.shorthand, title=x["title"]),
-                *self._values("p99 FCT (ms)"),
-            ],
-            **self._encodings(),
-        )
-        return self._finish(alt.layer(lines, bars, points))
+        points = base.mark_point(filled=True, size=64, opacity=1).encode(y=y, tooltip=tips, **self.encodings())
+        return self.finish(alt.layer(bars, points))
 
     @staticmethod
-    def _finish(chart: alt.LayerChart | alt.FacetChart) -> dict[str, Any]:
-        spec: dict[str, Any] = chart.properties(width="container", height=HEIGHT).to_dict()
+    def finish(chart: alt.LayerChart | alt.FacetChart, height: int = HEIGHT) -> dict[str, Any]:
+        """Make the specification of a chart, as wide as its place on the page."""
+        spec: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
         toggled(spec)
         spec["config"] = CONFIG
         spec.pop("$schema", None)  # an address, although nothing would fetch it

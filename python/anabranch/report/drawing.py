@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from markupsafe import Markup, escape
 
-from anabranch.comparison import title, within
+from anabranch.comparison import within
 from anabranch.fabric import LEVELS
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ GAP = 135
 MARGIN = 74
 MOST_LINKS = 4000
 """More links than this are a grey mass: the layer table says more."""
+MOST_VIEWS = 120
+"""Runs to choose from at most."""
 MOST_NUMBERS = 400_000
 """Numbers that all views together may hold, to keep the file small."""
 STEPS = 8
@@ -58,11 +60,11 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The SVG, the numbers for it, and what a reader should know."""
+    """The SVG, the numbers for it, what they are of (series value and setting), and what a reader should know."""
 
     svg: Markup
     data: Mapping[str, Any]
-    views: Sequence[str]
+    views: Sequence[tuple[str, str]]
     metrics: Sequence[Metric]
     note: str
 
@@ -73,22 +75,25 @@ def draw(results: Results, comparison: Comparison) -> Drawing | None:
     if not fabric.links or len(fabric.links) > MOST_LINKS:
         return None
     frame = results.links
-    most = max(1, MOST_NUMBERS // (2 * len(fabric.links) * len(METRICS)))
-    labels: list[str] = []
+    most = min(MOST_VIEWS, max(1, MOST_NUMBERS // (2 * len(fabric.links) * len(METRICS))))
+    views: list[tuple[str, str]] = []
     tables: list[dict[str, list[float]]] = []
     skipped = 0
-    points = {title(point): point for point in _run_points(comparison)}
+    points = {comparison.title(point): point for point in _run_points(comparison)}
     for name, point in points.items():
         for value in comparison.values:
+            if len(views) == most:
+                skipped += 1
+                continue
             rows = frame.filter(within({**point, comparison.series: value}, columns=frame.columns))
             numbers = _numbers(rows, fabric)
-            if numbers is None or len(labels) == most:
+            if numbers is None:
                 skipped += not rows.is_empty()
                 continue
             look = comparison.look(value).label
-            labels.append(f"{look}, {name}" if name else look)
+            views.append((look, name))
             tables.append(numbers)
-    if not labels:
+    if not views:
         return None
     shown = [metric for metric in METRICS if any(any(table[metric.key]) for table in tables)]
     data = {
@@ -99,7 +104,7 @@ def draw(results: Results, comparison: Comparison) -> Drawing | None:
         "up": [int(_height(fabric, link.b) >= _height(fabric, link.a)) for link in fabric.links],
     }
     note = f"{skipped} sweep points are not drawn: another fabric, or too many for one file." if skipped else ""
-    return Drawing(_svg(fabric), data, labels, shown, note)
+    return Drawing(_svg(fabric), data, views, shown, note)
 
 
 def _run_points(comparison: Comparison) -> list[dict[str, Any]]:
@@ -189,8 +194,10 @@ def _svg(fabric: Fabric) -> Markup:
         )
         parts.append(f"{shape}<title>{escape(node.name)}</title></{'circle' if node.level == 'host' else 'rect'}>")
     parts.append("</g><g>")
+    names = fabric.level_names()
     for level, count, y in levels:
-        parts.append(f'<text x="2" y="{y - 2:.0f}">{level}</text><text x="2" y="{y + 13:.0f}">{count}</text>')
+        parts.append(f'<text x="2" y="{y - 2:.0f}">{escape(names[level])}</text>')
+        parts.append(f'<text x="2" y="{y + 13:.0f}">{count}</text>')
     parts.append("</g></svg>")
     # Everything but the escaped names is made here.
     return Markup("".join(parts))  # noqa: S704

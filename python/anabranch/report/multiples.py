@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from anabranch.report.curves import rounded
+from anabranch.report.over_time import MOMENTS, points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +25,9 @@ LINES = 4
 
 AXIS = 52
 """Width that every row gives its axis, so that the times stand below each other."""
+
+FULL = 0xFFFF
+"""What stands for the greatest value of a curve."""
 
 TEXT = "currentColor"
 
@@ -36,16 +44,17 @@ def multiples(found: OverTime, looks: Sequence[Style], config: Mapping[str, Any]
     config
         Configuration of the page's charts.
     """
-    scale, unit = (1e9, "s") if found.times[-1] > 2e9 else (1e6, "ms")  # noqa: PLR2004 - two seconds
+    scale, unit = _unit(found)
     times = rounded(found.times / scale, 6)
     # Texts of neighbours stand below each other.
     events = [
         {"x": float(f"{time / scale:.6g}"), "event": text, "line": 2 + 12 * (place % LINES)}
         for place, (time, text) in enumerate(found.events)
     ]
+    shown = found.rows
     rows = [
-        _row(place, strip, times, unit, looks=looks, events=events, last=place + 1 == len(found.strips))
-        for place, strip in enumerate(found.strips)
+        _row(place, strip, times, unit, looks=looks, events=events, last=place + 1 == len(shown))
+        for place, strip in enumerate(shown)
     ]
     views = [f"row{place}" for place in range(len(rows))]
     return {
@@ -64,15 +73,52 @@ def multiples(found: OverTime, looks: Sequence[Style], config: Mapping[str, Any]
             },
             {"name": "zoom", "views": ["overview"], "select": {"type": "interval", "encodings": ["x"]}},
         ],
-        "vconcat": [*rows, _overview(found.strips[0], times, unit, looks)],
+        "vconcat": [*rows, _overview(shown[0], times, unit, looks)],
         "spacing": 16,
         "config": {**config, "concat": {"spacing": 16}},
     }
 
 
+def _unit(found: OverTime) -> tuple[float, str]:
+    """Unit of the axis of times: nanoseconds in it, and its name."""
+    return (1e9, "s") if found.times[-1] > 2e9 else (1e6, "ms")  # noqa: PLR2004 - two seconds
+
+
+def with_samples(found: OverTime, spec: dict[str, Any]) -> dict[str, Any]:
+    """Give the specification all samples, from which ``over_time.js`` draws where a reader zooms in or chooses rows.
+
+    A curve is written as whole numbers of 16 bits, of which the largest is its greatest value, compressed.
+    """
+    scale, unit = _unit(found)
+    strips = [
+        {
+            "title": strip.title,
+            "unit": strip.unit,
+            "of": strip.of,
+            "who": strip.who,
+            "shown": strip.shown,
+            "largest": strip.thinned is np.max,
+            "curves": [[label, *_packed(curve)] for label, curve in strip.curves.items()],
+        }
+        for strip in found.strips
+    ]
+    about = {"begin": found.begin, "step": found.step, "count": found.count, "interval": found.interval}
+    names = [[of, who, name] for (of, who), name in found.names.items()]
+    more = {"scale": scale, "unit": unit, "moments": MOMENTS, "strips": strips, "names": names}
+    return {**spec, "usermeta": {**about, **more}}
+
+
+def _packed(curve: np.ndarray) -> tuple[float, str]:
+    """The greatest value of a curve, and its samples in parts of it: little-endian, zlib, base64."""
+    most = float(curve.max(initial=0.0))
+    whole = np.zeros(curve.size) if most <= 0 else np.clip(curve, 0.0, None) / most * FULL
+    raw = whole.round().astype("<u2").tobytes()
+    return float(f"{most:.6g}"), base64.b64encode(zlib.compress(raw, 9)).decode("ascii")
+
+
 def _data(strip: Strip, times: Sequence[float]) -> dict[str, Any]:
     """One record a time, a field for each curve: ``s0``, ``s1`` ..."""
-    curves = [rounded(curve) for curve in strip.curves.values()]
+    curves = [rounded(points(strip, curve)) for curve in strip.curves.values()]
     return {
         "values": [
             {"x": time, **{f"s{n}": curve[place] for n, curve in enumerate(curves)}} for place, time in enumerate(times)
@@ -176,7 +222,7 @@ def _row(
             "color": TEXT,
             "offset": 4,
         },
-        "data": _data(strip, times),
+        "data": {"name": f"samples{place}", **_data(strip, times)},
         "encoding": {"x": x},
         "layer": layers,
     }

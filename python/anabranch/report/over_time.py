@@ -1,10 +1,13 @@
-"""Numbers behind the time series: what was measured in the first seed of each series value, on one grid of times."""
+"""Numbers behind the time series: what was measured in the first seed of each series value, on one grid of times.
+
+The samples are kept as they were taken, as far as there is room: the page draws few points for many of them, and more
+of them where a reader zooms in.
+"""
 
 from __future__ import annotations
 
-import re
-import tomllib
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,26 +15,41 @@ import polars as pl
 
 from anabranch import units
 from anabranch.comparison import within
+from anabranch.errors import StatisticsError
 from anabranch.manifest import EMPTY
+from anabranch.report import happened
 from anabranch.report.timeline import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anabranch.comparison import Comparison
     from anabranch.results import Results
 
 MOMENTS = 240
-"""Points of a curve at most."""
+"""Points of a curve that are drawn at a time, at most."""
 
 MOST_SAMPLES = 20_000_000
 """Sampling times of a run: more than any run keeps, since a manifest may come from someone else."""
 
-SINGLE = 2
-"""Links or sessions of a metric that have a row of their own: those with the largest values, all series together."""
+MOST_NUMBERS = 1_500_000
+"""Samples that are kept of a sweep point, of all curves together; of more, means or maxima of neighbours. Zeros take
+next to no room in the file."""
 
-MOST_EVENTS = 40
-"""Events on the axis; of more, none: they would cover the curves."""
+ZERO = 1 / 8
+"""What a sample that is zero counts for."""
+
+MOST_DENSE = 20_000_000
+"""Samples in memory at a time, zeros included: an interval may be as short as a manifest from elsewhere says."""
+
+SINGLE = 2
+"""Links, and sessions, with rows of their own: those with the largest values, all series together."""
+
+TOUCHED = 2
+"""As many again of those that a failure touched."""
+
+OFFERED = 24
+"""Links, and sessions, that the page offers to choose from, if there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +78,7 @@ class Metric:
     scale: float
     whole: tuple[str, Callable[[int], pl.Expr]] | None
     of: str
-    thinned: Callable[[np.ndarray], float] = np.mean
+    thinned: Callable[..., Any] = np.mean
     instead: str = ""
 
 
@@ -101,24 +119,104 @@ NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What to show instead of the busiest and those that a failure touched.
+
+    Attributes
+    ----------
+    links, sessions
+        Names of links (``leaf0-spine0`` for both directions, ``leaf0 → spine0`` for one) and numbers of sessions;
+        empty: the program chooses.
+    begin, end
+        Part of the run in nanoseconds; None: from its start, to its end.
+    """
+
+    links: tuple[str, ...] = ()
+    sessions: tuple[int, ...] = ()
+    begin: float | None = None
+    end: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Strip:
-    """One row of the page: a title, the unit, and a curve for each label."""
+    """One row of the page.
+
+    Attributes
+    ----------
+    title, unit
+        Name, and unit of the values.
+    curves
+        Label of a series value to its samples.
+    of, who
+        ``link`` or ``session`` with its number; empty for all of them.
+    thinned
+        What becomes of several samples that fall on one point.
+    shown
+        Whether the row is there from the start; the others can be chosen.
+    """
 
     title: str
     unit: str
     curves: Mapping[str, np.ndarray]
+    of: str = ""
+    who: int = -1
+    thinned: Callable[..., Any] = np.mean
+    shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """All rows of a sweep point on one axis of times, in nanoseconds, and what happened when."""
+    """All rows of a sweep point on one grid of times, and what happened when.
 
-    times: np.ndarray
+    Attributes
+    ----------
+    begin, step, count
+        The first sample is at ``begin + step``, in nanoseconds; the last of `count` at ``begin + count * step``.
+    interval
+        Nanoseconds between two samples of the run: less than `step` where there was no room for all.
+    strips, events
+        The rows; times and texts.
+    names
+        Kind (``link``, ``session``) and number to the name of what the page offers.
+    """
+
+    begin: float
+    step: float
+    count: int
+    interval: float
     strips: Sequence[Strip]
-    events: Sequence[tuple[float, str]]
+    events: Sequence[tuple[float, str]] = ()
+    names: Mapping[tuple[str, int], str] = field(default_factory=dict)
+
+    @property
+    def times(self) -> np.ndarray:
+        """Times of the points that are drawn at first."""
+        return self.begin + np.cumsum([part.size for part in _parts(np.zeros(self.count))]) * self.step
+
+    @property
+    def rows(self) -> list[Strip]:
+        """The rows that are there from the start."""
+        return [strip for strip in self.strips if strip.shown]
 
 
-def over_time(results: Results, comparison: Comparison, point: Mapping[str, Any]) -> OverTime | None:
+def _parts(values: np.ndarray) -> list[np.ndarray]:
+    return np.array_split(values, min(MOMENTS, max(1, values.size)))
+
+
+def points(strip: Strip, curve: np.ndarray) -> np.ndarray:
+    """The few points of a curve that are drawn at first."""
+    return np.array([float(strip.thinned(part)) for part in _parts(curve)])
+
+
+def over_time(
+    results: Results,
+    comparison: Comparison,
+    point: Mapping[str, Any],
+    choice: Choice | None = None,
+    *,
+    offered: int = 0,
+    most: int = MOST_NUMBERS,
+) -> OverTime | None:
     """Gather what was measured over time at a sweep point; None if nothing was.
 
     Parameters
@@ -129,7 +227,19 @@ def over_time(results: Results, comparison: Comparison, point: Mapping[str, Any]
         Its sides.
     point
         The sweep point: a panel of the comparison.
+    choice
+        What to show; default: the busiest, and what a failure touched.
+    offered
+        Links, and sessions, to gather besides those that are shown, if there is room.
+    most
+        Samples to keep.
+
+    Raises
+    ------
+    StatisticsError
+        If there is no such link or session, or nothing in that part of the run.
     """
+    choice = choice or Choice()
     runs = _first_runs(results, comparison, point)
     intervals = {entry.interval_ns for entry in results.manifest.runs if entry.run in runs.values()}
     interval = next(iter(intervals), None)
@@ -143,23 +253,37 @@ def over_time(results: Results, comparison: Comparison, point: Mapping[str, Any]
     samples = rows.filter(pl.col("metric").is_in(keys))
     if samples.is_empty():
         return None
-    count = round(float(samples["time_ns"].max()) / interval)  # type: ignore[arg-type]
-    if not 0 < count <= MOST_SAMPLES:
+    last = float(samples["time_ns"].max()) / interval  # type: ignore[arg-type]
+    if not 0 < last <= MOST_SAMPLES:
         return None
-    present = set(samples["metric"].unique().to_list())
-    names = _Names(results, next(iter(runs.values())))
-    strips = [
-        strip
-        for metric in METRICS
-        if metric.key in present and metric.instead not in present
-        for strip in _strips(
-            metric, samples.filter(pl.col("metric") == metric.key), runs, names, interval=interval, count=count
-        )
-    ]
-    moments = min(MOMENTS, count)
-    times = np.cumsum([part.size for part in np.array_split(np.zeros(count), moments)]) * interval
-    decisions = rows.filter(pl.col("metric").is_in(list(SETTINGS)) & (pl.col("run") == next(iter(runs.values()))))
-    return OverTime(times, strips, _events(_failures(results), decisions, float(times[-1])))
+    first = max(0, math.floor((choice.begin or 0.0) / interval))
+    count = min(round(last), math.ceil((choice.end or math.inf) / interval) if choice.end else round(last)) - first
+    if count <= 0:
+        raise StatisticsError("no sample in that part of the run", hint=f"it ends at {units.time(last * interval)}")
+    place = ((pl.col("time_ns") / interval).round().cast(pl.Int64) - 1 - first).alias("place")
+    samples = samples.with_columns(place).filter(pl.col("place").is_between(0, count - 1))
+    if samples.is_empty():
+        raise StatisticsError("nothing was measured in that part of the run but zeros")
+    run = next(iter(runs.values()))
+    failures = happened.failures(results)
+    gathered = _Gathered(samples, runs, _Names(results, runs), interval, count)
+    picked = gathered.picked(choice, failures, first)
+    gathered.coarse = gathered.needed(picked)
+    strips = gathered.strips(picked, offered, most)
+    size = gathered.group(strips, most)
+    step = size * gathered.coarse
+    decisions = rows.filter(pl.col("metric").is_in(list(SETTINGS)) & (pl.col("run") == run))
+    begin = first * interval
+    kept = math.ceil(count / step)
+    return OverTime(
+        begin=begin,
+        step=interval * step,
+        count=kept,
+        interval=interval,
+        strips=[gathered.grouped(strip, size) for strip in strips],
+        events=[event for event in happened.events(failures, decisions, begin + count * interval) if event[0] >= begin],
+        names={(strip.of, strip.who): gathered.names.of(strip.of, strip.who) for strip in strips if strip.of},
+    )
 
 
 def _first_runs(results: Results, comparison: Comparison, point: Mapping[str, Any]) -> dict[str, str]:
@@ -174,16 +298,25 @@ def _first_runs(results: Results, comparison: Comparison, point: Mapping[str, An
 
 
 class _Names:
-    """What links and sessions of a run are called; fabrics may differ from sweep point to sweep point."""
+    """What links and sessions of the first run are called; fabrics may differ from sweep point to sweep point."""
 
-    def __init__(self, results: Results, run: str) -> None:
-        of_run = pl.col("run") == run
-        links = results.collect("links", results.scan("links").filter(of_run).select("link", "src", "dst"))
-        self.links = {link: f"{src} → {dst}" for link, src, dst in links.iter_rows()}
-        flows = results.scan("flows").filter(of_run).select("session", "src_host", "dst_host", "size_bytes")
-        rows = results.collect("flows", flows)
-        hosts = rows.group_by("session", maintain_order=True).agg(pl.col("dst_host").n_unique().alias("receivers"))
-        first = rows.unique("session", keep="first", maintain_order=True).join(hosts, on="session")
+    def __init__(self, results: Results, runs: Mapping[str, str]) -> None:
+        run = next(iter(runs.values()))
+        links = results.scan("links").filter(pl.col("run") == run).select("link", "src", "dst")
+        self.ends: dict[int, tuple[str, str]] = {
+            link: (src, dst) for link, src, dst in results.collect("links", links).iter_rows()
+        }
+        self.links = {link: f"{src} → {dst}" for link, (src, dst) in self.ends.items()}
+        flows = results.scan("flows").filter(pl.col("run").is_in(list(runs.values())))
+        columns = ("run", "session", "src_host", "dst_host", "size_bytes", "end_ns")
+        rows = results.collect("flows", flows.select(columns))
+        end = pl.when(pl.col("end_ns").is_null().any()).then(math.inf).otherwise(pl.col("end_ns").max()).alias("end")
+        self.ends_of_sessions: dict[str, dict[int, float]] = {}
+        for name, session, at in rows.group_by("run", "session", maintain_order=True).agg(end).iter_rows():
+            self.ends_of_sessions.setdefault(name, {})[session] = at
+        own = rows.filter(pl.col("run") == run).drop("run", "end_ns")
+        hosts = own.group_by("session", maintain_order=True).agg(pl.col("dst_host").n_unique().alias("receivers"))
+        first = own.unique("session", keep="first", maintain_order=True).join(hosts, on="session")
         self.sessions = {row[0]: row[1:] for row in first.iter_rows()}
 
     def of(self, kind: str, number: int) -> str:
@@ -195,106 +328,189 @@ class _Names:
         where = f"h{destination}" if receivers == 1 else f"{receivers} hosts"
         return f"session {number}, h{source} → {where}, {units.size(size)}"
 
+    def links_named(self, name: str) -> list[int]:
+        """The directed links that a name stands for.
 
-def _strips(
-    metric: Metric, rows: pl.DataFrame, runs: Mapping[str, str], names: _Names, *, interval: float, count: int
-) -> list[Strip]:
-    """The row of all links or sessions, and those of the largest."""
-    rows = rows.with_columns(((pl.col("time_ns") / interval).round().cast(pl.Int64) - 1).alias("place"))
-    rows = rows.filter(pl.col("place").is_between(0, count - 1))
-    sums = rows.group_by("id").agg(pl.col("value").sum()).sort(["value", "id"], descending=[True, False])
-    found = []
-    if metric.whole and sums.height > 1:
-        title, of = metric.whole
-        joined = rows.group_by("run", "place").agg(of(max(1, len(names.links))).alias("value"))
-        found.append(_strip(title, metric, _curves(metric, joined, runs, count)))
-    for number in sums["id"].head(SINGLE).to_list():
-        curves = _curves(metric, rows.filter(pl.col("id") == number), runs, count)
-        found.append(_strip(f"{NAMES[metric.key]}, {names.of(metric.of, number)}", metric, curves))
-    return found
+        Raises
+        ------
+        StatisticsError
+            If there is none.
+        """
+        one = happened.Failure(name, "", "", 0.0)
+        found = [link for link, (src, dst) in self.ends.items() if name == f"{src} → {dst}" or one.touches(src, dst)]
+        if not found:
+            example = next((f"{src}-{dst}" for src, dst in self.ends.values()), "none")
+            raise StatisticsError(f"no link {name!r} in this fabric", hint=f"links have names such as {example!r}")
+        return found
 
 
-def _curves(metric: Metric, rows: pl.DataFrame, runs: Mapping[str, str], count: int) -> dict[str, np.ndarray]:
-    """By label of a run that has any rows: few points for many samples. A sample without a row was 0."""
-    curves = {}
-    for label, run in runs.items():
-        own = rows.filter(pl.col("run") == run)
-        if not own.is_empty():
-            values = np.zeros(count)
-            values[own["place"].to_numpy()] = own["value"].to_numpy()
-            parts = np.array_split(values, min(MOMENTS, count))
-            curves[label] = np.array([float(metric.thinned(part)) for part in parts])
-    return curves
+class _Gathered:
+    """The samples of the runs of a sweep point, from which rows are made."""
+
+    def __init__(
+        self, samples: pl.DataFrame, runs: Mapping[str, str], names: _Names, interval: float, count: int
+    ) -> None:
+        self.samples = samples
+        self.runs = runs
+        self.names = names
+        self.interval = interval
+        self.count = count
+        self.coarse = 1  # samples that become one at once, for want of memory
+        present = set(samples["metric"].unique().to_list())
+        self.metrics = [metric for metric in METRICS if metric.key in present and metric.instead not in present]
+
+    def picked(
+        self, choice: Choice, failures: Sequence[happened.Failure], first: int
+    ) -> dict[str, tuple[list[int], list[int]]]:
+        """For links and for sessions: those that are shown, and all others, the largest first."""
+        found = {}
+        kinds = tuple(dict.fromkeys(metric.of for metric in self.metrics))
+        for kind, asked_for, keys in (
+            ("link", choice.links, "queues = true or links = true"),
+            ("session", choice.sessions, "goodput = true"),
+        ):
+            if asked_for and kind not in kinds:
+                raise StatisticsError(f"nothing was measured of {kind}s", hint=f"[measure] with {keys} asks for it")
+        for kind in kinds:
+            ranked = self._ranked(kind)
+            if kind == "link":
+                asked = [link for name in choice.links for link in self.names.links_named(name)]
+                touched = self._touched_links(ranked, failures)
+            else:
+                asked = list(choice.sessions)
+                touched = self._touched_sessions(failures, first)
+            unknown = [number for number in asked if kind == "session" and number not in self.names.sessions]
+            if unknown:
+                numbers = sorted(self.names.sessions)
+                hint = f"they are numbered {numbers[0]} to {numbers[-1]}" if numbers else "there is none"
+                raise StatisticsError(f"no session {unknown[0]}", hint=hint)
+            busiest = ranked[:SINGLE]
+            shown = asked or [*busiest, *[one for one in touched if one not in busiest][:TOUCHED]]
+            found[kind] = (list(dict.fromkeys(shown)), [one for one in (*touched, *ranked) if one not in shown])
+        return found
+
+    def _ranked(self, kind: str) -> list[int]:
+        """Links or sessions by the sum of the first metric that was measured of them."""
+        metric = next(metric for metric in self.metrics if metric.of == kind)
+        rows = self.samples.filter(pl.col("metric") == metric.key)
+        sums = rows.group_by("id").agg(pl.col("value").sum()).sort(["value", "id"], descending=[True, False])
+        return [int(number) for number in sums["id"].to_list()]
+
+    def _touched_links(self, ranked: Sequence[int], failures: Sequence[happened.Failure]) -> list[int]:
+        """Those that failures are of, in order of time; of a switch the busiest first."""
+        order = {number: place for place, number in enumerate(ranked)}
+        found = []
+        for failure in failures:
+            own = [link for link, ends in self.names.ends.items() if failure.touches(*ends)]
+            found += sorted(own, key=lambda link: (order.get(link, len(order)), link))
+        return list(dict.fromkeys(found))
+
+    def _touched_sessions(self, failures: Sequence[happened.Failure], first: int) -> list[int]:
+        """Those whose goodput fell with a failure, in any of the runs."""
+        goodput = self.samples.filter(pl.col("metric") == "goodput_bps")
+        if goodput.is_empty() or not failures:
+            return []
+        begin = first * self.interval
+        here = [replace(one, at=one.at - begin) for one in failures if one.at >= begin]
+        found: list[int] = []
+        for run in self.runs.values():
+            own = goodput.filter(pl.col("run") == run)
+            ends = {session: end - begin for session, end in self.names.ends_of_sessions.get(run, {}).items()}
+            found += happened.fallen(here, own, ends, self.interval, self.count)
+        return list(dict.fromkeys(found))
+
+    def _values(self, rows: pl.DataFrame) -> np.ndarray:
+        """Values at all places; a sample without a row was 0."""
+        values = np.zeros(self.count)
+        values[rows["place"].to_numpy()] = rows["value"].to_numpy()
+        return values
+
+    def needed(self, picked: Mapping[str, tuple[list[int], list[int]]]) -> int:
+        """How many samples have to become one for the rows to fit into memory."""
+        rows = sum(1 + len(picked[metric.of][0]) for metric in self.metrics)
+        return max(1, math.ceil(rows * len(self.runs) * self.count / MOST_DENSE))
+
+    def strips(self, picked: Mapping[str, tuple[list[int], list[int]]], offered: int, most: int) -> list[Strip]:
+        """The rows of all links or sessions, of those that are shown, and of others as long as there is room."""
+        shown = {kind: here for kind, (here, _) in picked.items()}
+        found = {metric.key: self._of_metric(metric, shown[metric.of]) for metric in self.metrics}
+        room = most - sum(_numbers(strip) for strips in found.values() for strip in strips)
+        for place in range(offered):
+            for kind, (_, others) in picked.items():
+                more = [
+                    self._single(metric, number, shown=False)
+                    for number in others[place : place + 1]
+                    for metric in self.metrics
+                    if metric.of == kind
+                ]
+                room -= sum(map(_numbers, more))
+                if room < 0:
+                    return [strip for strips in found.values() for strip in strips]
+                for metric, strip in zip((one for one in self.metrics if one.of == kind), more, strict=False):
+                    found[metric.key].append(strip)
+        return [strip for strips in found.values() for strip in strips]
+
+    def _of_metric(self, metric: Metric, numbers: Iterable[int]) -> list[Strip]:
+        rows = self.samples.filter(pl.col("metric") == metric.key)
+        found = []
+        if metric.whole and rows["id"].n_unique() > 1:
+            title, of = metric.whole
+            joined = rows.group_by("run", "place").agg(of(max(1, len(self.names.links))).alias("value"))
+            found.append(_strip(title, metric, self._curves(metric, joined)))
+        return found + [self._single(metric, number, shown=True) for number in numbers]
+
+    def _single(self, metric: Metric, number: int, *, shown: bool) -> Strip:
+        rows = self.samples.filter((pl.col("metric") == metric.key) & (pl.col("id") == number))
+        title = f"{NAMES[metric.key]}, {self.names.of(metric.of, number)}"
+        return _strip(title, metric, self._curves(metric, rows), of=metric.of, who=number, shown=shown)
+
+    def _curves(self, metric: Metric, rows: pl.DataFrame) -> dict[str, np.ndarray]:
+        """By label of a run in which the metric was measured at all: a link or session without a row had 0."""
+        measured = set(self.samples.filter(pl.col("metric") == metric.key)["run"].unique().to_list())
+        return {
+            label: _joined(self._values(rows.filter(pl.col("run") == run)), self.coarse, metric.thinned)
+            for label, run in self.runs.items()
+            if run in measured
+        }
+
+    @staticmethod
+    def group(strips: Sequence[Strip], most: int) -> int:
+        """How many samples become one, so that there is room for all."""
+        return max(1, math.ceil(sum(_numbers(strip) for strip in strips) / max(1, most)))
+
+    @staticmethod
+    def grouped(strip: Strip, size: int) -> Strip:
+        """A row with so many samples joined to one."""
+        curves = {label: _joined(curve, size, strip.thinned) for label, curve in strip.curves.items()}
+        return replace(strip, curves=curves)
 
 
-def _strip(title: str, metric: Metric, curves: Mapping[str, np.ndarray]) -> Strip:
+def _joined(curve: np.ndarray, size: int, of: Callable[..., Any]) -> np.ndarray:
+    """Join so many neighbours to one; of the last, as many as are left."""
+    if size == 1:
+        return curve
+    whole = curve.size // size * size
+    parts: np.ndarray = of(curve[:whole].reshape(-1, size), axis=1)
+    return parts if whole == curve.size else np.append(parts, of(curve[whole:]))
+
+
+def _numbers(strip: Strip) -> float:
+    """How much room the samples of a row take."""
+    zeros = {label: int(np.count_nonzero(curve == 0)) for label, curve in strip.curves.items()}
+    return sum(curve.size - (1 - ZERO) * zeros[label] for label, curve in strip.curves.items())
+
+
+def _strip(
+    title: str,
+    metric: Metric,
+    curves: Mapping[str, np.ndarray],
+    *,
+    of: str = "",
+    who: int = -1,
+    shown: bool = True,
+) -> Strip:
     """A row in the unit that its largest value reads best in."""
     most = max((float(curve.max()) for curve in curves.values()), default=0.0)
     scale, unit = units.rate_unit(most) if metric.key == "goodput_bps" and most else (metric.scale, metric.unit)
-    return Strip(title, unit, {label: curve / scale for label, curve in curves.items()})
-
-
-def _matrix(rows: pl.DataFrame, interval: float, count: int) -> tuple[list[int], np.ndarray]:
-    """Links or sessions, and their values at all multiples of the interval: 0 where there is no row."""
-    ids = rows["id"].unique().sort().to_list()
-    places = {number: place for place, number in enumerate(ids)}
-    values = np.zeros((len(ids), count))
-    at = (rows["time_ns"].to_numpy() / interval).round().astype(int) - 1
-    who = np.array([places[number] for number in rows["id"].to_list()], dtype=int)
-    inside = (at >= 0) & (at < count)
-    values[who[inside], at[inside]] = rows["value"].to_numpy()[inside]
-    return ids, values
-
-
-def _thin(values: np.ndarray, metric: Metric) -> np.ndarray:
-    parts = np.array_split(values, min(MOMENTS, values.size))
-    return np.array([float(metric.thinned(part)) for part in parts])
-
-
-_TIME = re.compile(r"\s*([0-9.eE+]+)\s*(ns|us|µs|ms|s)\s*")
-_NANOSECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-
-
-def _nanoseconds(text: str) -> float | None:
-    """Read a scenario's time; None if it is none.
-
-    Examples
-    --------
-    >>> _nanoseconds("5ms"), _nanoseconds("soon")
-    (5000000.0, None)
-    """
-    found = _TIME.fullmatch(text)
-    try:
-        return float(found[1]) * _NANOSECONDS[found[2]] if found else None
-    except ValueError:
-        return None
-
-
-def _failures(results: Results) -> list[Mapping[str, Any]]:
-    """The failures of a scenario; none where settings or the sweep change them, which its text does not know."""
-    manifest = results.manifest
-    if any(
-        key.partition(".")[0] == "failure"
-        for part in (*manifest.overrides, *manifest.sweep)
-        for key in part.split(", ")
-    ):
-        return []
-    try:
-        found = tomllib.loads(manifest.scenario_toml).get("failure", [])
-    except tomllib.TOMLDecodeError:
-        return []
-    return [failure for failure in found if isinstance(failure, dict)] if isinstance(found, list) else []
-
-
-def _events(failures: Sequence[Mapping[str, Any]], decisions: pl.DataFrame, end: float) -> list[tuple[float, str]]:
-    """Failures and what controllers decided, in order of time; none if there are very many."""
-    found = []
-    for failure in failures:
-        time = _nanoseconds(str(failure.get("at", "")))
-        if time is not None and time <= end:
-            found.append((time, f"{failure.get('link') or failure.get('switch')} {failure.get('action')}"))
-    steps = decisions.unique(["time_ns", "metric", "value"], maintain_order=True)
-    for row in steps.to_dicts() if steps.height <= MOST_EVENTS else []:
-        name, unit, scale = SETTINGS[row["metric"]]
-        found.append((row["time_ns"], f"{name.lower()} {row['value'] / scale:g} {unit}"))
-    return sorted(found) if len(found) <= MOST_EVENTS else []
+    scaled = {label: curve / scale for label, curve in curves.items()}
+    return Strip(title, unit, scaled, of, who, metric.thinned, shown)

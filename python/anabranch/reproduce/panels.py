@@ -332,7 +332,30 @@ def _panel(
     return _finish(about, pl.DataFrame(points, schema=SCHEMA), series)
 
 
+def told_apart(series: Sequence[Series]) -> tuple[Series, ...]:
+    """Give series of one colour, which dash and marker tell apart in curves, colours of their own for bars.
+
+    Examples
+    --------
+    >>> base = transports("dctcp")
+    >>> both = told_apart((*base, variant("dctcp", "DCTCP with more", {"more": True})))
+    >>> both[0].style == base[0].style, both[0].style.colour == both[1].style.colour
+    (True, False)
+    """
+    used = {one.style.colour for one in series}
+    free = [spare.colour for spare in styles.SPARE if spare.colour not in used]
+    seen: set[str] = set()
+    told = []
+    for one in series:
+        again = one.style.colour in seen and bool(free)
+        told.append(replace(one, style=replace(one.style, colour=free.pop(0))) if again else one)
+        seen.add(one.style.colour)
+    return tuple(told)
+
+
 def _finish(about: _About, data: pl.DataFrame, series: Sequence[Series]) -> Panel:
     present = set(data["series"].to_list())
     shown = tuple(one for one in series if one.label in present)
+    if about.kind in {"bars", "stacked"}:
+        shown = told_apart(shown)
     return Panel(about.key, about.caption, about.kind, data, about.x, about.y, shown)

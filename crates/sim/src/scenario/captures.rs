@@ -1,6 +1,6 @@
 //! `measure.packets`: from names to the ports that are captured.
 
-use super::failure::{find_node, unknown};
+use super::failure::{find_node, link_of, unknown};
 use super::{BufferSize, Measure, Plan, RunPlan, Scenario, ScenarioError, TransportName};
 use crate::capture::CapturePlan;
 use crate::fabric::graph::{Graph, NodeId, PortId};
@@ -107,11 +107,12 @@ fn ports(name: &str, graph: &Graph) -> Result<Vec<PortId>, Fault> {
     }
     let mut ends = name.match_indices('-').map(|(hyphen, _)| (name[..hyphen].trim(), name[hyphen + 1..].trim()));
     if let Some((a, b)) = ends.find(|(a, b)| find_node(a, graph).is_some() && find_node(b, graph).is_some()) {
-        let first = find_node(a, graph).and_then(|node| (0..graph.ports()).find(|&p| graph.port_owner(p) == node));
-        let peer = first.map_or("", |port| &graph.nodes[graph.port_peer(port) as usize].name);
-        return Err(
-            Fault::new("packets", format!("no link joins {a} and {b}")).hint(format!("\"{a}-{peer}\" is a port"))
-        );
+        let fault = Fault::new("packets", format!("no link joins {a} and {b}"));
+        let port = find_node(a, graph).and_then(|node| link_of(node, graph));
+        return Err(match port {
+            Some(port) => fault.hint(format!("{port:?} is a port")),
+            None => fault,
+        });
     }
     let missing = name.split('-').map(str::trim).find(|part| find_node(part, graph).is_none()).unwrap_or(name);
     let fault = unknown("packets", missing, graph, 0);

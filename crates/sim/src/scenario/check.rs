@@ -346,11 +346,14 @@ impl<'s> Checker<'s> {
                 let mut names: Vec<&str> = known().collect();
                 names.dedup();
                 suggested.extend(near);
+                let hint = elsewhere(&inner)
+                    .or(near.map(|n| format!("did you mean `{n}`?")))
+                    .or_else(|| self.deeper(&entry.key, shape, path));
                 self.findings.push(Finding {
                     path: inner,
                     kind: Kind::UnknownKey,
                     message: format!("unknown key `{}`; expected one of {}", entry.key, names.join(", ")),
-                    hint: elsewhere(&path.join(entry.key.as_str())).or(near.map(|n| format!("did you mean `{n}`?"))),
+                    hint,
                 });
             }
         }
@@ -358,6 +361,35 @@ impl<'s> Checker<'s> {
             if let Some((_, schema)) = shape.properties.iter().find(|p| p.0 == key) {
                 let expected = expectation(&self.shape(schema));
                 self.find_missing(path.join(key), &expected, None);
+            }
+        }
+    }
+}
+
+/// Tables below that are searched for a key.
+const DEPTH: usize = 2;
+
+impl<'s> Checker<'s> {
+    /// Where a key is that was written too far up: `transport.tcp.rto_min` for `transport.rto_min`.
+    fn deeper(&self, key: &str, shape: &Shape<'s>, path: &Path) -> Option<String> {
+        let mut homes = Vec::new();
+        self.homes(key, shape, path, DEPTH, &mut homes);
+        homes.sort();
+        homes.dedup();
+        (!homes.is_empty()).then(|| format!("it belongs to a table: {}", homes.join(", or ")))
+    }
+
+    fn homes(&self, key: &str, shape: &Shape<'s>, path: &Path, depth: usize, homes: &mut Vec<String>) {
+        for (name, schema) in &shape.properties {
+            let (inner, here) = (self.shape(schema), path.join(*name));
+            let alternatives: Vec<Shape<'s>> = inner.alternatives.iter().map(|one| self.shape(one)).collect();
+            for table in [&inner].into_iter().chain(&alternatives) {
+                if table.properties.iter().any(|property| property.0 == key) {
+                    homes.push(here.join(key).to_string());
+                }
+                if depth > 1 {
+                    self.homes(key, table, &here, depth - 1, homes);
+                }
             }
         }
     }

@@ -125,11 +125,35 @@ fn find_link(name: &str, graph: &Graph) -> Result<u32, Fault> {
             if let Some(link) = graph.links.iter().position(joins) {
                 return Ok(link as u32);
             }
-            return Err(Fault::new("link", format!("no link joins {name:?}")));
+            return Err(like(Fault::new("link", format!("no link joins {name:?}")), a, graph));
         }
     }
     let first = name.split('-').find(|part| find_node(part.trim(), graph).is_none()).unwrap_or(name);
-    Err(unknown("link", first.trim(), graph, 0))
+    let fault = unknown("link", first.trim(), graph, 0);
+    Err(match &fault.hint {
+        Some(hint) if hint.starts_with("did you mean") => fault,
+        _ => like(fault, graph.hosts, graph),
+    })
+}
+
+/// Name of a link of a node, as an example: to a switch, if there is one.
+pub(super) fn link_of(node: NodeId, graph: &Graph) -> Option<String> {
+    let peer = |link: &Link| match (link.a == node, link.b == node) {
+        (true, _) => Some(link.b),
+        (_, true) => Some(link.a),
+        _ => None,
+    };
+    let peers: Vec<NodeId> = graph.links.iter().filter_map(peer).collect();
+    let chosen = peers.iter().find(|peer| !graph.is_host(**peer)).or(peers.first())?;
+    Some(format!("{}-{}", graph.nodes[node as usize].name, graph.nodes[*chosen as usize].name))
+}
+
+/// A fault with a link of this fabric as an example.
+fn like(fault: Fault, node: NodeId, graph: &Graph) -> Fault {
+    match link_of(node, graph) {
+        Some(name) => fault.hint(format!("links have names like {name:?}")),
+        None => fault,
+    }
 }
 
 pub(super) fn unknown(key: &str, name: &str, graph: &Graph, from: usize) -> Fault {

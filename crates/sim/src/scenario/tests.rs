@@ -612,3 +612,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_key_that_belongs_one_table_deeper_is_told_its_place() {
+    for (to, hint) in [
+        ("name = \"scdp\"\nrto_min = \"1ms\"", "hint: it belongs to a table: transport.tcp.rto_min"),
+        ("name = \"ndp\"\nincrease_factor = 1", ""),
+        ("name = \"ndp\"\nrto = \"1ms\"", "transport.ndp.rto"),
+        ("name = \"ndp\"\nquorum = 2", "hint: it belongs to a table: transport.scdp.straggler.quorum"),
+    ] {
+        let error = error(&with("name = \"scdp\"", to));
+        assert!(error.contains("unknown key"), "{error}");
+        assert!(error.lines().last().is_some_and(|line| line.contains(hint)), "{error}");
+    }
+    // On the command line, too; and a slip of the pen comes first.
+    let line = plan(MINIMAL, &["transport.rto_min=1ms"]).unwrap_err();
+    assert!(line.ends_with("transport.tcp.rto_min"), "{line}");
+    assert!(plan(MINIMAL, &["transport.nane=ndp"]).unwrap_err().ends_with("did you mean `name`?"));
+}
+
+#[test]
+fn a_failure_of_no_link_shows_one_of_this_fabric() {
+    for (fabric, link, hint) in [
+        (LEAF_SPINE, "edge0-core1", "links have names like \"leaf0-spine0\""),
+        (LEAF_SPINE, "leaf0-leaf1", "links have names like \"leaf0-spine0\""),
+        (LEAF_SPINE, "spine1-h0", "links have names like \"spine1-leaf0\""),
+        (LEAF_SPINE, "leaf0-spine7", "did you mean \"spine0\"?"),
+        ("topology = \"fat-tree\"\nk = 4", "leaf0-spine0", "links have names like \"edge0.0-agg0.0\""),
+    ] {
+        let failure = format!("\n[[failure]]\nat = \"1ms\"\nlink = \"{link}\"\naction = \"cut\"\n");
+        let error = error(&(with("topology = \"star\"\nhosts = 4", fabric) + &failure));
+        assert!(error.ends_with(&format!("hint: {hint}")), "{error}");
+    }
+}
+
+const LEAF_SPINE: &str = "topology = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2";

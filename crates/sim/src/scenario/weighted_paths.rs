@@ -1,5 +1,6 @@
 //! The file of `routing.weighted`: paths and their weights.
 
+use super::failure::link_of;
 use super::suggest::nearest;
 use crate::fabric::graph::{Graph, NodeId};
 use crate::fabric::routing::{PathRoom, WeightedPath, WeightedPaths};
@@ -145,7 +146,9 @@ fn nodes_of(fields: [&str; 3], names: &Names<'_>) -> Result<Vec<NodeId>, Wrong> 
     let fits = names.room.fits(&nodes);
     if let Some(pair) = nodes.windows(2).find(|pair| fits.is_none() && names.room.fits(pair).is_none()) {
         let message = format!("no link joins {} and {}", names.of(pair[0]), names.of(pair[1]));
-        return Err(wrong(message, "name every switch, from that of the source to that of the destination"));
+        let every = "name every switch, from that of the source to that of the destination";
+        let like = link_of(pair[0], names.graph).map(|link| format!("; {link} is a link"));
+        return Err(wrong(message, &format!("{every}{}", like.unwrap_or_default())));
     }
     if between.iter().any(|&node| names.graph.is_host(node)) && !names.graph.hosts_relay {
         return Err(wrong("passes a host, and hosts of this fabric do not relay".to_owned(), "switches only"));
@@ -197,7 +200,10 @@ mod tests {
                 "h0,h15,edge0.0 agg0.0 cor0 agg3.0 edge3.1,1",
                 "column `path`: there is no switch \"cor0\"\nhint: did you mean \"core0\"?",
             ),
-            ("h0,h15,edge0.0 agg0.0 core3 agg3.0 edge3.1,1", "column `path`: no link joins agg0.0 and core3\nhint:"),
+            (
+                "h0,h15,edge0.0 agg0.0 core3 agg3.0 edge3.1,1",
+                "agg0.0 and core3\nhint: name every switch, from that of the source to that of the destination; agg0.0-",
+            ),
             ("h0,h15,,1", "no link joins h0 and h15"),
             ("h0,h0,edge0.0,1", "h0 cannot send to itself"),
             ("h0,h1,edge0.0,0", "paths.csv:3: the weights of h0 to h1 are all 0\nhint: leave the pair out"),

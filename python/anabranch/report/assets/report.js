@@ -14,9 +14,18 @@ function draw(place) {
   if (place.dataset.drawn) return Promise.resolve();
   place.dataset.drawn = 'yes';
   const spec = specs[place.dataset.spec];
+  return spec.usermeta ? drawOverTime(place, spec, show) : show(place, spec);
+}
+
+// Returns the view, which takes the place of another.
+async function show(place, spec, instead = null) {
   // Rows below each other cannot take their width from the page.
   for (const row of spec.vconcat ?? []) row.width = Math.max(180, place.clientWidth - 78);
-  return vegaEmbed(place, spec, options).then(({view}) => { views.push(view); hide(view); });
+  instead?.finalize();
+  const {view} = await vegaEmbed(place, spec, options);
+  views.splice(instead ? views.indexOf(instead) : views.length, instead ? 1 : 0, view);
+  hide(view);
+  return view;
 }
 
 // Every chart has a parameter `hidden`: the names of series that are not drawn.
@@ -37,9 +46,10 @@ for (const button of document.querySelectorAll('.legend button')) {
 
 // A chart inside closed details has no width yet: draw it when they open.
 const charts = [...document.querySelectorAll('.chart')];
-const ready = Promise.all(charts.filter(chart => !chart.closest('details:not([open])')).map(draw));
+const seen = chart => !chart.closest('details:not([open])');
+const ready = Promise.all(charts.filter(seen).map(draw));
 for (const panel of document.querySelectorAll('details.panel')) {
-  panel.addEventListener('toggle', () => panel.open && panel.querySelectorAll('.chart').forEach(draw));
+  panel.addEventListener('toggle', () => [...panel.querySelectorAll('.chart')].filter(seen).forEach(draw));
 }
 ready.then(() => { document.documentElement.dataset.ready = 'yes'; });
 
@@ -70,7 +80,8 @@ if (fabric) {
     bounds.forEach((bound, place) => {
       bound.textContent = place ? '≥ ' + format(steps[place - 1]) : '< ' + format(steps[0]);
     });
-    const name = input => form.querySelector(`input[name=${input}]:checked`).parentElement.textContent.trim();
+    const name = input => (form.querySelector(`input[name=${input}]:checked`)?.parentElement
+      ?? form.querySelector(`select[name=${input}]`).selectedOptions[0]).textContent.trim();
     document.getElementById('fabric-title').textContent =
       `${name('view')}: ${name('metric')} (${fabric.units[metric]}), ${name('direction')}`
       + (choice.get('direction') === 'both' ? ' of the two directions' : '');

@@ -172,7 +172,8 @@ def reduction(results: Results, statistic: str, load: float) -> dict[str, dict[i
 
 def largest(results: Results, statistic: str, load: float) -> dict[int, float]:
     """`reduction` for the size for which it is largest on average: the thesis's "up to"."""
-    return max(reduction(results, statistic, load).values(), key=lambda own: float(np.mean(list(own.values()))))
+    known = [own for own in reduction(results, statistic, load).values() if own]
+    return max(known, key=lambda own: float(np.mean(list(own.values()))), default={})
 
 
 def throughput(results: Results, load: float | None = None) -> pl.DataFrame:
