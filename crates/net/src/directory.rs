@@ -65,6 +65,7 @@ pub(crate) enum Role {
 #[derive(Debug)]
 struct Receiving {
     peer: SocketAddr,
+    since: Time,
     output: Output,
     manifest: Manifest,
     bytes: u64,
@@ -217,7 +218,7 @@ impl Directory {
                 self.taken += 1;
                 let from = host.accept_rest(now, id, output.begun());
                 let signer = manifest.signer().unwrap_or(None);
-                let receiving = Receiving { peer, output: *output, manifest: named.clone(), bytes: from };
+                let receiving = Receiving { peer, since: now, output: *output, manifest: named.clone(), bytes: from };
                 self.receiving.insert(id, receiving);
                 Some(Report::Began { peer, manifest: named, from, signer })
             }

@@ -21,9 +21,10 @@ use crate::{Endpoint, NetError};
 /// receiver may have no room for all of them: then fewer.
 const FILES: usize = 16;
 
-/// Pause before a receiver that has no room is asked again, and one that receives the same object from another sender.
+/// Pause before a receiver that has no room is asked again.
 const AGAIN_AFTER: Duration = Duration::from_ms(50);
-const LATER: Duration = Duration::from_ms(500);
+/// Pause before one is asked again that receives the same object from another sender: half as long as it has been doing so, within these bounds.
+const LATER: [Duration; 2] = [Duration::from_ms(500), Duration::from_ms(4000)];
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// How long a stopped sender tries to notify its peers.
@@ -299,7 +300,9 @@ impl<'a> Sending<'a> {
                     self.most = (self.most / 2).max(1);
                 }
                 if !taken.is_empty() {
-                    self.later.push_back(Again { file, receivers: taken, at: now + LATER });
+                    let since = taken.iter().filter_map(|&index| self.taken_since.get(&(file, index))).max();
+                    let pause = since.map_or(Duration::ZERO, |&since| now.since(since) / 2).clamp(LATER[0], LATER[1]);
+                    self.later.push_back(Again { file, receivers: taken, at: now + pause });
                 }
                 self.end_if_done(file, tell);
             }

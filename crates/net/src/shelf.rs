@@ -15,13 +15,14 @@ use std::time::Duration;
 use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
 use anabranch_host::{Host, HostEvent, Manifest, ObjectName, Outcome, SessionId, SigningKey};
 use anabranch_transport::Time;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::NetError;
 use crate::clock::Clock;
 use crate::directory::{decline, open};
-use crate::files::{Done, FileHash, FileState, Hashed, Hasher, Reader, is_served};
+use crate::files::{Done, FileHash, FileState, Hashed, Hasher, Reader, is_served, refuse_others};
 use crate::report::Report;
 use crate::waker::Waker;
 use index::Index;
@@ -99,13 +100,15 @@ impl Shelf {
         for entry in self.directory.entries()? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() || kind.is_symlink() || !is_served(&name) {
+            // It may have been removed meanwhile.
+            let Ok(found) = entry.metadata() else { continue };
+            let kind = FileType::from_raw_mode(found.mode());
+            if matches!(kind, FileType::Directory | FileType::Symlink) || !is_served(&name) {
                 continue;
             }
-            match self.hasher.look_up(&name).and_then(|(state, _)| object_name(&name).map(|_| state)) {
-                Ok(state) => {
-                    bytes += state.size();
+            match refuse_others(kind).and_then(|()| object_name(&name)) {
+                Ok(_) => {
+                    bytes += found.len();
                     names.push(name);
                 }
                 Err(error) => report(Report::NotIndexed { name, why: error.to_string() }),
@@ -395,4 +398,57 @@ fn busy(why: &str) -> io::Error {
 
 fn copy(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is known of a folder's files after they were read.
+    fn indexed(shelf: &mut Shelf) -> BTreeMap<String, Manifest> {
+        let mut found = BTreeMap::new();
+        shelf.list(|report| panic!("{report:?}")).expect("listed");
+        shelf.hash_for(Duration::from_secs(60), |report| match report {
+            Report::Indexed { manifest } => _ = found.insert(manifest.name.to_string(), manifest),
+            other => panic!("{other:?}"),
+        });
+        found
+    }
+
+    #[test]
+    fn all_files_are_signed_whenever_they_are_hashed() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let put = |name: &str, content: &str| std::fs::write(folder.path().join(name), content).expect("written");
+        put("file", "first");
+        let mut shelf = Shelf::open(folder.path()).expect("opened");
+        assert_eq!(indexed(&mut shelf)["file"].signature, None);
+        let key = SigningKey::from_seed(&[1; 32]);
+        let public = key.public();
+        shelf.sign(key);
+        for content in ["second", "the third one"] {
+            put("file", content);
+            put("other", content);
+            let found = indexed(&mut shelf);
+            for name in ["file", "other"] {
+                assert_eq!(found[name].signer(), Ok(Some(public)), "{name}");
+                assert_eq!(found[name].hash, *blake3::hash(content.as_bytes()).as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_not_read_again_and_hidden_files_and_folders_are_left_out() {
+        let folder = tempfile::tempdir().expect("a directory");
+        for name in ["a", "b", ".hidden"] {
+            std::fs::write(folder.path().join(name), name).expect("written");
+        }
+        std::fs::create_dir(folder.path().join("folder")).expect("made");
+        let mut shelf = Shelf::open(folder.path()).expect("opened");
+        // Files that were just written are read once more.
+        while !indexed(&mut shelf).is_empty() {}
+        let read = shelf.hasher.read();
+        assert_eq!(shelf.list(|_| {}).expect("listed"), (2, 2));
+        shelf.hash_for(Duration::from_secs(60), |report| panic!("{report:?}"));
+        assert_eq!(shelf.hasher.read(), read);
+    }
 }

@@ -53,11 +53,13 @@ pub(crate) enum Command {
         scdp receive --dir incoming --key scdp.key --group 239.1.2.3 --interface 10.0.0.2 --once\n\n\
         A file gets its name when it is complete, its hash matches and it is on the disk. Until then it is called .NAME.ID.part.\n\
         When the transfer of a large file fails, its partial file is kept if it has 16 MiB or more, and the next transfer resumes from it. \
-        A group resumes from the least that any of its receivers has.")]
+        A group resumes from the least that any of its receivers has.\n\
+        One sender at a time sends under a name. Another one of the same file waits until that is over; of another file, it is refused.")]
     Receive(Receive),
     /// Serves the files of a folder to hosts that fetch them
     #[command(after_help = "Example:\n  scdp serve /srv/models --key scdp.key\n\n\
-        Files in subfolders and files that begin with a dot are not served.")]
+        Files in subfolders and files that begin with a dot are not served. Files are hashed while the server runs: a request for one \
+        that is not hashed yet, or has changed, waits for that.")]
     Serve(Serve),
     /// Fetches a file from all hosts that serve it, a share from each
     #[command(after_help = "Examples:\n  \

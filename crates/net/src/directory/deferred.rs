@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use anabranch_host::wire::{Reason, Refusal};
 use anabranch_host::{Failure, Host, Manifest, SessionId};
-use anabranch_transport::Time;
+use anabranch_transport::{Duration, Time};
 
 use super::{Directory, Role};
 use crate::files::{Done, Hashed, OutputError};
@@ -15,6 +15,9 @@ use crate::report::Report;
 
 /// What part of the time that a silent host is waited for a sender may be silent, before it gives way to another one.
 const SILENT: u64 = 4;
+
+/// How long a sender may take to show that it is there: longer than round trips are.
+const GRACE: Duration = Duration::from_ms(250);
 
 /// An offer that is not decided.
 #[derive(Debug)]
@@ -31,6 +34,16 @@ pub(super) enum Purpose {
     Compare,
     /// Whether its sender is there: then it takes the place of one that is not.
     Replace,
+}
+
+/// Whether the sender of a session that receives is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    There,
+    /// Nothing shows it yet.
+    New,
+    /// It has been silent for long, or nothing has shown in time that it is there.
+    Gone,
 }
 
 impl Directory {
@@ -56,10 +69,16 @@ impl Directory {
         receiving.chain(finishing).find(|(_, _, other)| other.name == manifest.name)
     }
 
-    /// Whether a session that receives has a sender that may be gone.
-    fn may_be_gone(&self, host: &Host, now: Time, id: SessionId) -> bool {
+    /// Whether the sender of a session that receives is there.
+    fn standing(&self, host: &Host, now: Time, id: SessionId) -> Standing {
+        // What is being written to the disk is complete.
+        let Some(receiving) = self.receiving.get(&id) else { return Standing::There };
         let silent = |last| now.since(last) * SILENT >= host.config().give_up_after;
-        self.receiving.contains_key(&id) && (!host.is_confirmed(id) || host.last_arrival(id).is_none_or(silent))
+        match host.is_confirmed(id) {
+            true if host.last_arrival(id).is_some_and(|last| !silent(last)) => Standing::There,
+            false if now.since(receiving.since) < GRACE => Standing::New,
+            _ => Standing::Gone,
+        }
     }
 
     /// An object is offered under a name under which another session receives.
@@ -72,7 +91,7 @@ impl Directory {
         manifest: Manifest,
     ) -> Option<Report> {
         let (first, from, object) = self.under_way(&manifest)?;
-        if self.may_be_gone(host, now, first) {
+        if self.standing(host, now, first) != Standing::There {
             self.defer(host, now, id, Deferred { peer, manifest, purpose: Purpose::Replace });
             return None;
         }
@@ -99,17 +118,22 @@ impl Directory {
             }
             Purpose::Replace => {
                 let first = self.under_way(manifest).map(|(first, ..)| first);
-                if let Some(first) = first
-                    && !self.may_be_gone(host, now, first)
-                {
-                    let Deferred { peer, manifest, .. } = self.forget_deferred(id)?;
-                    return self.offered_second(host, now, id, peer, manifest);
+                match first.map(|first| self.standing(host, now, first)) {
+                    Some(Standing::There) => {
+                        let Deferred { peer, manifest, .. } = self.forget_deferred(id)?;
+                        self.offered_second(host, now, id, peer, manifest)
+                    }
+                    Some(Standing::New) => {
+                        self.ask_again(host, now, id, "another sender has offered a file of that name")
+                    }
+                    // Its sender has been told to wait, and sends no more: it is accepted when it offers the object again.
+                    None | Some(Standing::Gone) => {
+                        self.ask_again(host, now, id, "its place has become free");
+                        let first = first?;
+                        host.cancel(now, first);
+                        self.lose(first, Failure::TimedOut)
+                    }
                 }
-                // Its sender has been told to wait, and sends no more: it is accepted when it offers the object again.
-                self.ask_again(host, now, id, "its place has become free");
-                let first = first?;
-                host.cancel(now, first);
-                self.lose(first, Failure::TimedOut)
             }
         }
     }

@@ -84,7 +84,8 @@ impl Hashing {
         // An empty file has an empty span.
         let spans = if size == 0 { vec![HashTree::span(0, 0, &[])] } else { self.spans };
         let tree = HashTree::from_spans(spans);
-        let hash = FileHash { root: tree.root(), parts: Some(Arc::new(tree)) };
+        // Of a single span nobody needs parts.
+        let hash = FileHash { root: tree.root(), parts: (size > SPAN).then(|| Arc::new(tree)) };
         Ok(Hashed { hash, state: self.state, settled: self.settled })
     }
 

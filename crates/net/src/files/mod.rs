@@ -18,7 +18,7 @@ pub(crate) use hashing::Hashed;
 pub use input::Input;
 pub(crate) use input::Reader;
 pub use output::{Output, OutputError};
-pub(crate) use regular::FileState;
+pub(crate) use regular::{FileState, refuse_others};
 
 /// Whether a file of this name is served: files whose names begin with a dot are not, some of which are incomplete.
 pub(crate) fn is_served(name: &str) -> bool {

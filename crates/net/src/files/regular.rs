@@ -117,7 +117,7 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, FileState)> {
 }
 
 /// Refuses everything but regular files, and says what it is.
-fn refuse_others(found: FileType) -> io::Result<()> {
+pub(crate) fn refuse_others(found: FileType) -> io::Result<()> {
     match kind(found) {
         None => Ok(()),
         Some("directory") => Err(invalid("is no regular file: pack a directory, with tar for example")),
