@@ -237,6 +237,8 @@ fn verdict(
         error.hint(session::silence(endpoint, "receive"))
     } else if says("exists") {
         error.hint("`scdp receive --force` replaces files; or rename this one")
+    } else if says("being received") {
+        error.hint("try again when that has ended; or rename this one")
     } else if says("packets larger") {
         error.hint("give `scdp receive` the same --mtu, or less here")
     } else if says("signed") {
