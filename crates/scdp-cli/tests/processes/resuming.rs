@@ -171,8 +171,8 @@ fn a_sender_that_was_killed_and_is_started_again_at_once_goes_on_and_leaves_noth
     sender.kill();
     let sent = run(place.path(), &format!("send rivers.bin --key k --to {to} --json"));
     assert_eq!(sent.code, Some(0), "{sent:?}");
-    let said = receiver.said().into_iter().chain([&*receiver.wait_for("\"received\"")]).map(str::to_owned);
-    let said: Vec<String> = said.collect();
+    receiver.wait_for("\"received\"");
+    let said = receiver.said();
     let last = said.iter().rfind(|line| line.contains("\"began\"")).expect("it began");
     assert!(resumed(last) >= KEPT, "{last}");
     assert!(place.has("a"), "{:?}", names(&place.file("a")));
