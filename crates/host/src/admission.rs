@@ -69,6 +69,15 @@ impl Admission {
         self.opened.insert(salt, Known::Refused(refusal));
     }
 
+    /// An opening packet has opened nothing after all: it may come again.
+    pub(crate) fn forget(&mut self, salt: Salt) {
+        self.opened.remove(&salt);
+        // It is among the last.
+        if let Some(place) = self.order.iter().rposition(|other| *other == salt) {
+            self.order.remove(place);
+        }
+    }
+
     /// What is known of an opening packet, if anything.
     pub(crate) fn known(&self, salt: Salt) -> Option<&Known> {
         self.opened.get(&salt)

@@ -34,6 +34,12 @@ pub enum HostEvent {
         /// The answer.
         refusal: Refusal,
     },
+    /// The peer of a session that was [deferred](crate::Host::defer) has shown that it is there now, at its address. From now on, work for this
+    /// session is not done for somebody who repeats a recorded packet.
+    Confirmed {
+        /// The peer.
+        peer: SocketAddr,
+    },
     /// A peer requests an object: [`Host::serve`](crate::Host::serve) it, or [`Host::refuse`](crate::Host::refuse).
     Requested {
         /// The peer.

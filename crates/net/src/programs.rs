@@ -11,7 +11,7 @@ use anabranch_host::{HostEvent, Manifest};
 pub use anabranch_host::wire::Object as Wanted;
 
 use crate::clock::Clock;
-use crate::directory::{Directory, ReceiveOptions, decline, open};
+use crate::directory::{Directory, ReceiveOptions, Role, decline, open};
 use crate::report::Report;
 use crate::shelf::Shelf;
 use crate::{Endpoint, NetError};
@@ -33,7 +33,7 @@ pub fn receive_dir(
     options: &ReceiveOptions,
     mut report: impl FnMut(Report) -> ControlFlow<()>,
 ) -> Result<(), NetError> {
-    let mut directory = Directory::new(open(directory)?, options.clone(), endpoint.waker());
+    let mut directory = Directory::new(open(directory)?, options.clone(), Role::Receives, endpoint.waker());
     let mut ticker = Ticker::new();
     let mut flow = ControlFlow::Continue(());
     while flow.is_continue() {
@@ -53,8 +53,14 @@ pub fn receive_dir(
         {
             flow = report(news);
         }
+        for news in directory.compared(endpoint.host(), now) {
+            if flow.is_continue() {
+                flow = report(news);
+            }
+        }
         let (bytes, size) = directory.progress();
         if flow.is_continue() && ticker.is_due(endpoint) {
+            directory.tend(endpoint.host(), now);
             flow = report(Report::Progress { bytes, size });
         }
     }
@@ -84,7 +90,7 @@ pub fn fetch(
     options: &ReceiveOptions,
     mut report: impl FnMut(Report) -> ControlFlow<()>,
 ) -> Result<Manifest, NetError> {
-    let mut directory = Directory::new(open(directory)?, options.clone(), endpoint.waker());
+    let mut directory = Directory::new(open(directory)?, options.clone(), Role::Fetches, endpoint.waker());
     let now = endpoint.now();
     let id = endpoint.host().fetch(now, object.clone(), from)?;
     let (mut ticker, mut said) = (Ticker::new(), Vec::new());
@@ -104,6 +110,7 @@ pub fn fetch(
         })?;
         let now = endpoint.now();
         said.extend(directory.finished(endpoint.host(), now));
+        said.extend(directory.compared(endpoint.host(), now));
         for news in said.drain(..) {
             match &news {
                 Report::Received { manifest } | Report::AlreadyThere { manifest } => {
@@ -118,11 +125,13 @@ pub fn fetch(
         }
         let (bytes, size) = directory.progress();
         if flow.is_continue() && result.is_none() && ticker.is_due(endpoint) {
+            directory.tend(endpoint.host(), now);
             flow = report(Report::Progress { bytes, size });
         }
         // What is being written to the disk will be complete.
         if flow.is_break() && result.is_none() && !directory.is_finishing() {
             let now = endpoint.now();
+            directory.cancel(endpoint.host(), now);
             endpoint.host().cancel(now, id);
             result = Some(Err(NetError::Stopped));
         }
@@ -131,7 +140,7 @@ pub fn fetch(
     result.expect("the loop ends with one")
 }
 
-/// Serves the files of a directory, until `report` stops it. [`Shelf`] can hash them beforehand.
+/// Serves the files of a directory, until `report` stops it. They are hashed meanwhile; [`Shelf::hash_for`] can do that beforehand.
 ///
 /// # Errors
 ///
@@ -141,7 +150,10 @@ pub fn serve(
     directory: &Path,
     report: impl FnMut(Report) -> ControlFlow<()>,
 ) -> Result<(), NetError> {
-    serve_shelf(endpoint, &mut Shelf::open(directory)?, report)
+    let mut shelf = Shelf::open(directory)?;
+    let listed = shelf.list(|_| {});
+    listed.map_err(|error| NetError::Open { path: directory.to_owned(), error })?;
+    serve_shelf(endpoint, &mut shelf, report)
 }
 
 /// As [`serve`], for a shelf that is already open.
@@ -154,6 +166,7 @@ pub fn serve_shelf(
     shelf: &mut Shelf,
     mut report: impl FnMut(Report) -> ControlFlow<()>,
 ) -> Result<(), NetError> {
+    shelf.set_waker(endpoint.waker());
     let mut flow = ControlFlow::Continue(());
     let mut ticker = Ticker::new();
     while flow.is_continue() {
@@ -164,8 +177,16 @@ pub fn serve_shelf(
                 flow = report(news);
             }
         })?;
-        if flow.is_continue() && ticker.is_due(endpoint) {
-            flow = report(Report::Progress { bytes: 0, size: 0 });
+        let now = endpoint.now();
+        let mut said = shelf.ready(endpoint.host(), now);
+        if ticker.is_due(endpoint) {
+            said.extend(shelf.tend(endpoint.host(), now));
+            said.push(Report::Progress { bytes: 0, size: 0 });
+        }
+        for news in said {
+            if flow.is_continue() {
+                flow = report(news);
+            }
         }
     }
     let now = endpoint.now();

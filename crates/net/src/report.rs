@@ -37,7 +37,7 @@ pub enum Report {
         peer: SocketAddr,
     },
     /// An offer was refused by the [settings](anabranch_host::HostConfig): the object or its packets are too large, or none of the permitted signers
-    /// has signed it.
+    /// has signed it. Or another object is being received under its name.
     Declined {
         /// The peer that offered it.
         peer: SocketAddr,
@@ -97,6 +97,18 @@ pub enum Report {
         /// Encoding symbols that were sent. A symbol that several receivers got as copies counts once.
         symbols: u64,
     },
+    /// The hash of a file that is served is known.
+    Indexed {
+        /// The object.
+        manifest: Manifest,
+    },
+    /// A file in the folder that is served cannot be hashed.
+    NotIndexed {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// An object is being sent to a peer that requested it.
     Serving {
         /// The peer.
@@ -142,6 +154,8 @@ impl Report {
             | Self::Withheld { .. }
             | Self::Progress { .. }
             | Self::Sending { .. }
+            | Self::Indexed { .. }
+            | Self::NotIndexed { .. }
             | Self::Serving { .. }
             | Self::NotServed { .. } => false,
         }

@@ -23,6 +23,8 @@ const FILES: usize = 16;
 
 /// Pause before a receiver that has no room is asked again.
 const AGAIN_AFTER: Duration = Duration::from_ms(50);
+/// Pause before one is asked again that receives the same object from another sender: half as long as it has been doing so, within these bounds.
+const LATER: [Duration; 2] = [Duration::from_ms(500), Duration::from_ms(4000)];
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// How long a stopped sender tries to notify its peers.
@@ -48,7 +50,8 @@ pub fn send_file(
 }
 
 /// Sends files to receivers, as [`send_file`] does one; small ones several at once. Returns the outcomes of each file, in their order. A receiver
-/// that does not answer is skipped for later files; one that has no room is asked again for as long as a silent host is waited for.
+/// that does not answer is skipped for later files; one that has no room is asked again for as long as a silent host is waited for, and one that
+/// receives the same file from another sender for [`HostConfig::stall_after`](anabranch_host::HostConfig::stall_after).
 ///
 /// # Errors
 ///
@@ -81,7 +84,9 @@ pub fn send_files(
             break;
         }
         endpoint.turn(sending.pause(TICK), |host, now, id, event| {
-            if let Some(other) = sending.handle(now, host.config().give_up_after, id, event, &mut tell) {
+            let config = host.config();
+            let limits = [config.give_up_after, config.stall_after];
+            if let Some(other) = sending.handle(now, limits, id, event, &mut tell) {
                 decline(host, now, id, &other);
             }
         })?;
@@ -116,6 +121,16 @@ struct InFlight {
     receivers: Vec<usize>,
     /// Those of them that have no room for it now.
     busy: Vec<usize>,
+    /// Those that receive it from another sender.
+    taken: Vec<usize>,
+}
+
+/// A file to be offered again to some receivers.
+#[derive(Debug)]
+struct Again {
+    file: usize,
+    receivers: Vec<usize>,
+    at: Time,
 }
 
 /// Progress of the files.
@@ -129,11 +144,14 @@ struct Sending<'a> {
     /// Maximum number of files at once: lowered when receivers had no room.
     most: usize,
     in_flight: BTreeMap<SessionId, InFlight>,
-    /// Files that some receivers had no room for, to be offered to these receivers again.
-    again: VecDeque<(usize, Vec<usize>)>,
-    /// When to offer again, and since when each receiver has had no room for anything.
-    again_at: Time,
+    /// Files that some receivers had no room for, to be offered to these receivers again: until then no other file begins.
+    again: VecDeque<Again>,
+    /// Files that some receivers receive from another sender, to be offered to them later.
+    later: VecDeque<Again>,
+    /// Since when each receiver has had no room for anything.
     busy_since: Vec<Option<Time>>,
+    /// Since when each receiver receives a file from another sender, by file and receiver.
+    taken_since: BTreeMap<(usize, usize), Time>,
     /// Receivers that did not answer: otherwise each file would wait for them again.
     silent: Vec<bool>,
     outcomes: Vec<Outcomes>,
@@ -153,8 +171,9 @@ impl<'a> Sending<'a> {
             most: FILES,
             in_flight: BTreeMap::new(),
             again: VecDeque::new(),
-            again_at: Time::ZERO,
+            later: VecDeque::new(),
             busy_since: vec![None; to.len()],
+            taken_since: BTreeMap::new(),
             silent: vec![false; to.len()],
             outcomes: vec![vec![None; to.len()]; files.len()],
             sent: vec![(0, 0); files.len()],
@@ -163,39 +182,59 @@ impl<'a> Sending<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.next == self.files.len() && self.again.is_empty() && self.in_flight.is_empty()
+        let waits = !self.again.is_empty() || !self.later.is_empty();
+        self.next == self.files.len() && !waits && self.in_flight.is_empty()
     }
 
     /// How long to wait for something to happen.
     fn pause(&self, most: std::time::Duration) -> std::time::Duration {
-        if self.again.is_empty() { most } else { most.min(PAUSE) }
+        if self.again.is_empty() && self.later.is_empty() { most } else { most.min(PAUSE) }
     }
 
-    /// Whether there is a file to begin, and room for one more.
-    fn may_begin(&self, now: Time) -> bool {
-        let waits = if self.again.is_empty() { self.next < self.files.len() } else { now >= self.again_at };
-        waits && self.in_flight.len() < self.most
+    /// The next file to begin, if there is one and room for one more.
+    fn next(&mut self, now: Time, tell: &mut impl FnMut(Report)) -> Option<(usize, Vec<usize>)> {
+        if self.in_flight.len() >= self.most {
+            return None;
+        }
+        for queue in [&mut self.again, &mut self.later] {
+            if queue.front().is_some_and(|again| now >= again.at) {
+                return queue.pop_front().map(|again| (again.file, again.receivers));
+            }
+        }
+        if !self.again.is_empty() || self.next == self.files.len() {
+            return None;
+        }
+        self.next += 1;
+        tell(Report::Sending { file: self.next - 1 });
+        Some((self.next - 1, (0..self.to.len()).collect()))
     }
 
     /// Begins the files whose turn it is.
     fn begin(&mut self, endpoint: &mut Endpoint, tell: &mut impl FnMut(Report)) -> Result<(), NetError> {
-        while self.may_begin(endpoint.now()) && self.needed(endpoint) < AHEAD {
+        while self.needed(endpoint) < AHEAD {
             let now = endpoint.now();
-            let (file, receivers) = self.again.pop_front().unwrap_or_else(|| {
-                self.next += 1;
-                tell(Report::Sending { file: self.next - 1 });
-                (self.next - 1, (0..self.to.len()).collect())
-            });
+            let Some((file, receivers)) = self.next(now, tell) else { break };
             let receivers: Vec<usize> = receivers.into_iter().filter(|&index| !self.silent[index]).collect();
             if receivers.is_empty() {
-                self.end(file, tell);
+                self.end_if_done(file, tell);
                 continue;
             }
+            let reader = match self.files[file].reader() {
+                Ok(reader) => reader,
+                Err(error) => {
+                    let failed = Outcome::Failed(Failure::Read(error.to_string()));
+                    for index in receivers {
+                        self.outcomes[file][index] = Some(failed.clone());
+                        tell(Report::Receiver { file, index, outcome: failed.clone() });
+                    }
+                    self.end_if_done(file, tell);
+                    continue;
+                }
+            };
             let addresses: Vec<SocketAddr> = receivers.iter().map(|&index| self.to[index]).collect();
-            let input = &self.files[file];
-            let manifest = input.manifest().clone();
-            let id = endpoint.host().send(now, Box::new(input.clone()), manifest, &addresses, self.group)?;
-            self.in_flight.insert(id, InFlight { file, receivers, busy: Vec::new() });
+            let manifest = self.files[file].manifest().clone();
+            let id = endpoint.host().send(now, Box::new(reader), manifest, &addresses, self.group)?;
+            self.in_flight.insert(id, InFlight { file, receivers, busy: Vec::new(), taken: Vec::new() });
         }
         Ok(())
     }
@@ -215,12 +254,12 @@ impl<'a> Sending<'a> {
         Report::Progress { bytes: self.done_bytes + in_flight - self.needed(endpoint), size }
     }
 
-    /// Handles an event of a session; returns the event if the session is none of these. A receiver that has had no room for anything for `limit`
-    /// counts as having refused.
+    /// Handles an event of a session; returns the event if the session is none of these. A receiver that has had no room for anything for the first
+    /// of the two limits counts as having refused, and one that receives the file from another sender for the second.
     fn handle(
         &mut self,
         now: Time,
-        limit: Duration,
+        limits: [Duration; 2],
         id: SessionId,
         event: HostEvent,
         tell: &mut impl FnMut(Report),
@@ -230,9 +269,17 @@ impl<'a> Sending<'a> {
         match event {
             HostEvent::Receiver { index, outcome, .. } => {
                 let index = one.receivers[index];
-                if matches!(&outcome, Outcome::Refused(refusal) if refusal.reason == Reason::Busy) {
+                let reason = if let Outcome::Refused(refusal) = &outcome { Some(refusal.reason) } else { None };
+                if reason == Some(Reason::UnderWay) {
+                    let since = *self.taken_since.entry((file, index)).or_insert(now);
+                    if now.since(since) < limits[1] {
+                        one.taken.push(index);
+                        return None;
+                    }
+                }
+                if reason == Some(Reason::Busy) {
                     let since = *self.busy_since[index].get_or_insert(now);
-                    if now.since(since) < limit {
+                    if now.since(since) < limits[0] {
                         one.busy.push(index);
                         return None;
                     }
@@ -246,22 +293,30 @@ impl<'a> Sending<'a> {
             HostEvent::Closed { stats, sent_bytes } => {
                 self.sent[file].0 += sent_bytes;
                 self.sent[file].1 += stats.data_sent;
-                let busy = std::mem::take(&mut one.busy);
+                let (busy, taken) = (std::mem::take(&mut one.busy), std::mem::take(&mut one.taken));
                 self.in_flight.remove(&id);
-                if busy.is_empty() {
-                    self.end(file, tell);
-                } else {
-                    self.again.push_back((file, busy));
-                    (self.again_at, self.most) = (now + AGAIN_AFTER, (self.most / 2).max(1));
+                if !busy.is_empty() {
+                    self.again.push_back(Again { file, receivers: busy, at: now + AGAIN_AFTER });
+                    self.most = (self.most / 2).max(1);
                 }
+                if !taken.is_empty() {
+                    let since = taken.iter().filter_map(|&index| self.taken_since.get(&(file, index))).max();
+                    let pause = since.map_or(Duration::ZERO, |&since| now.since(since) / 2).clamp(LATER[0], LATER[1]);
+                    self.later.push_back(Again { file, receivers: taken, at: now + pause });
+                }
+                self.end_if_done(file, tell);
             }
             _ => {}
         }
         None
     }
 
-    /// A file is finished.
-    fn end(&mut self, file: usize, tell: &mut impl FnMut(Report)) {
+    /// A file is finished, unless some receivers are still sent it, or are to be offered it again.
+    fn end_if_done(&mut self, file: usize, tell: &mut impl FnMut(Report)) {
+        let in_flight = self.in_flight.values().map(|one| one.file);
+        if in_flight.chain(self.again.iter().chain(&self.later).map(|again| again.file)).any(|other| other == file) {
+            return;
+        }
         self.done_bytes += self.files[file].manifest().size;
         let (outcomes, (sent_bytes, symbols)) = (self.outcomes[file].clone(), self.sent[file]);
         tell(Report::Sent { file, outcomes, sent_bytes, symbols });
@@ -270,6 +325,7 @@ impl<'a> Sending<'a> {
     fn cancel(&mut self, endpoint: &mut Endpoint) {
         let now = endpoint.now();
         self.again.clear();
+        self.later.clear();
         for &id in self.in_flight.keys() {
             endpoint.host().cancel(now, id);
         }

@@ -347,7 +347,10 @@ fn nothing_is_kept_of_what_a_rogue_sends_under_a_genuine_signature() {
         // A member that has the signature, as every receiver has, and sends something else under it.
         let rogue = directory();
         let forged = signed(rogue.path());
-        fs::write(rogue.path().join("rivers.bin"), content(31, bytes.len())).expect("written");
+        let path = rogue.path().join("rivers.bin");
+        let modified = fs::metadata(&path).expect("there").modified().expect("a time");
+        fs::write(&path, content(31, bytes.len())).expect("written");
+        fs::File::options().write(true).open(&path).expect("there").set_modified(modified).expect("set");
         let send =
             |file: &Input| send_file(&mut endpoint(), file, &to, None, |_| ControlFlow::Continue(())).expect("sent");
         assert_eq!(send(&forged), [Outcome::Failed(Failure::Hash)]);

@@ -51,13 +51,15 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
         scdp receive --dir incoming --key scdp.key\n  \
         scdp receive --dir incoming --key scdp.key --group 239.1.2.3 --interface 10.0.0.2 --once\n\n\
-        A file gets its name when it is complete, its hash matches and it is on the disk. Until then it is called .NAME.HASH.N.part.\n\
+        A file gets its name when it is complete, its hash matches and it is on the disk. Until then it is called .NAME.ID.part.\n\
         When the transfer of a large file fails, its partial file is kept if it has 16 MiB or more, and the next transfer resumes from it. \
-        A group resumes from the least that any of its receivers has.")]
+        A group resumes from the least that any of its receivers has.\n\
+        One sender at a time sends under a name. Another one of the same file waits until that is over; of another file, it is refused.")]
     Receive(Receive),
     /// Serves the files of a folder to hosts that fetch them
     #[command(after_help = "Example:\n  scdp serve /srv/models --key scdp.key\n\n\
-        Files in subfolders and files that begin with a dot are not served.")]
+        Files in subfolders and files that begin with a dot are not served. Files are hashed while the server runs: a request for one \
+        that is not hashed yet, or has changed, waits for that.")]
     Serve(Serve),
     /// Fetches a file from all hosts that serve it, a share from each
     #[command(after_help = "Examples:\n  \
@@ -177,6 +179,9 @@ pub(crate) struct Receive {
     /// Refuse larger files; the room for a file is reserved when it is offered
     #[arg(long, value_name = "SIZE", default_value = "1TB")]
     pub(crate) max_size: Bytes,
+    /// Remove partial files to which nothing was written for so many days: at the start, and once an hour
+    #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(0..=36_500))]
+    pub(crate) keep_parts: u32,
     /// Receive one file and stop: --count 1
     #[arg(long, conflicts_with = "count")]
     pub(crate) once: bool,

@@ -41,7 +41,8 @@ pub(crate) enum Event {
         #[cfg_attr(test, schemars(with = "serde_json::Value"))]
         counters: Box<anabranch_switch::Counters>,
     },
-    /// `serve`: a file is ready to be fetched.
+    /// `serve`: a file has been hashed. Files are hashed when the server starts, also while it serves, when they are requested, and again when they
+    /// have changed.
     Indexed {
         /// Its name.
         name: String,
@@ -79,7 +80,8 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         signer: Option<String>,
     },
-    /// `receive`: an offered file was refused because of `--signed-by`, `--max-size` or `--mtu`. It does not count for `--count`.
+    /// `receive`: an offered file was refused because of `--signed-by`, `--max-size` or `--mtu`, or because another file is being received under its
+    /// name. It does not count for `--count`.
     Declined {
         /// The sender.
         peer: String,

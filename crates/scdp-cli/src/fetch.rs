@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
     let from: Vec<_> = peers.iter().map(|peer| peer.address).collect();
     let signals = Signals::catch()?;
     signals.busy();
-    let options = ReceiveOptions { overwrite: arguments.force, name, limit: None };
+    let options = ReceiveOptions { overwrite: arguments.force, name, ..ReceiveOptions::default() };
     let mut watches = Watches::default();
     let fetched = fetch(&mut endpoint, &wanted, &from, &directory, &options, |report| {
         match report {

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anabranch_net::{Endpoint, HostConfig, NetError, Protection, ReceiveOptions, Report, receive_dir};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -42,7 +43,8 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     });
     let most = if arguments.once { Some(1) } else { arguments.count };
     let (mut watches, mut ended, mut failed) = (Watches::default(), 0, 0);
-    let options = ReceiveOptions { overwrite: arguments.force, name: None, limit: most };
+    let keep_parts = Duration::from_secs(u64::from(arguments.keep_parts) * 24 * 3600);
+    let options = ReceiveOptions { overwrite: arguments.force, limit: most, keep_parts, ..ReceiveOptions::default() };
     receive_dir(&mut endpoint, &arguments.dir, &options, |report| {
         let event = match report {
             Report::Progress { bytes, size } => {

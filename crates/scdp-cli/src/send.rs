@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anabranch_net::{Endpoint, Failure, HostConfig, Input, NetError, Outcome, Report, send_files};
 use anabranch_transport::Duration;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::addresses::{self, Peer};
 use crate::arguments::{Send, Stragglers};
@@ -37,7 +36,6 @@ pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliErro
     let quorum = quorum(arguments)?;
     let peers = addresses::resolve(&arguments.to, arguments.bind)?;
     let signals = Signals::catch()?;
-    raise_open_files();
     let mut files = open(arguments, &mut output)?;
     if let Some(key) = key {
         for file in &mut files {
@@ -103,14 +101,7 @@ fn stragglers(arguments: &Send, quorum: usize) -> anabranch_net::Stragglers {
     }
 }
 
-/// All files are open at once: raises the limit of open files as far as the system permits.
-fn raise_open_files() {
-    let limits = getrlimit(Resource::Nofile);
-    // If that is refused, opening the files reports it.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
-}
-
-/// Opens and hashes all files before anything is sent, so that errors are reported early.
+/// Hashes all files before anything is sent, so that errors are reported early.
 fn open(arguments: &Send, output: &mut Output) -> Result<Vec<Input>, CliError> {
     let (mut files, mut names) = (Vec::new(), HashSet::new());
     for path in &arguments.files {
@@ -246,6 +237,8 @@ fn verdict(
         error.hint(session::silence(endpoint, "receive"))
     } else if says("exists") {
         error.hint("`scdp receive --force` replaces files; or rename this one")
+    } else if says("being received") {
+        error.hint("try again when that has ended; or rename this one")
     } else if says("packets larger") {
         error.hint("give `scdp receive` the same --mtu, or less here")
     } else if says("signed") {

@@ -1,7 +1,7 @@
 //! `scdp serve`: serves the files of a folder to hosts that fetch them.
 
-use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anabranch_net::{Endpoint, NetError, Protection, Report, Shelf, serve_shelf};
 
@@ -11,6 +11,9 @@ use crate::failure::CliError;
 use crate::output::Output;
 use crate::signals::Signals;
 use crate::{figures, key, session, signing};
+
+/// So long files are hashed before anything is served: small folders are then known completely.
+const BEFORE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::new(!output.is_text());
@@ -26,7 +29,11 @@ pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliErr
     if let Some(key) = key {
         shelf.sign(key);
     }
-    let (files, bytes) = index(&mut shelf, &mut output).map_err(|error| CliError::of_path(directory, error))?;
+    output.waiting("hashing the files".to_owned());
+    let listed = shelf.list(|report| tell(&output, report));
+    let (files, bytes) = listed.map_err(|error| CliError::of_path(directory, error))?;
+    shelf.hash_for(BEFORE, |report| tell(&output, report));
+    output.end();
     let config = session::config(protection, &arguments.timeout, &arguments.packets, arguments.rate, arguments.bind);
     let mut endpoint = Endpoint::bind(arguments.bind, config)?;
     signals.busy();
@@ -42,47 +49,32 @@ pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliErr
         protected,
     });
     serve_shelf(&mut endpoint, &mut shelf, |report| {
-        match report {
-            Report::Serving { peer, manifest } => output.tell(&Event::Serving {
-                peer: peer.to_string(),
-                name: manifest.name.to_string(),
-                size_bytes: manifest.size,
-            }),
-            Report::NotServed { peer, why } => {
-                output.tell(&Event::NotServed { peer: Some(peer.to_string()), reason: why });
-            }
-            Report::Served { peer, manifest, outcome, sent_bytes, symbols } => output.tell(&Event::Served {
-                peer: peer.to_string(),
-                name: manifest.name.to_string(),
-                complete: outcome.is_success(),
-                sent_bytes,
-                symbols,
-                reason: (!outcome.is_success()).then(|| outcome.to_string()),
-            }),
-            _ => {}
-        }
+        tell(&output, report);
         signals.flow()
     })?;
     Err(signals.stopped().unwrap_or_else(|| NetError::Stopped.into()))
 }
 
-/// Hashes all files. Returns their number and their bytes.
-fn index(shelf: &mut Shelf, output: &mut Output) -> std::io::Result<(usize, u64)> {
-    let (mut files, mut total) = (0, 0);
-    output.waiting("hashing the files".to_owned());
-    let shown: &Output = output;
-    let _ = shelf.index(|name, found| {
-        match found {
-            Ok(manifest) => {
-                files += 1;
-                total += manifest.size;
-                let (hash, size_bytes) = (session::hash(manifest), manifest.size);
-                shown.tell(&Event::Indexed { name: name.to_owned(), hash, size_bytes });
-            }
-            Err(error) => shown.tell(&Event::NotServed { peer: None, reason: format!("{name}: {error}") }),
+fn tell(output: &Output, report: Report) {
+    output.tell(&match report {
+        Report::Indexed { manifest } => {
+            let (name, hash) = (manifest.name.to_string(), session::hash(&manifest));
+            Event::Indexed { name, hash, size_bytes: manifest.size }
         }
-        ControlFlow::Continue(())
-    })?;
-    output.end();
-    Ok((files, total))
+        Report::NotIndexed { name, why } => Event::NotServed { peer: None, reason: format!("{name}: {why}") },
+        Report::Serving { peer, manifest } => {
+            let (peer, name) = (peer.to_string(), manifest.name.to_string());
+            Event::Serving { peer, name, size_bytes: manifest.size }
+        }
+        Report::NotServed { peer, why } => Event::NotServed { peer: Some(peer.to_string()), reason: why },
+        Report::Served { peer, manifest, outcome, sent_bytes, symbols } => Event::Served {
+            peer: peer.to_string(),
+            name: manifest.name.to_string(),
+            complete: outcome.is_success(),
+            sent_bytes,
+            symbols,
+            reason: (!outcome.is_success()).then(|| outcome.to_string()),
+        },
+        _ => return,
+    });
 }

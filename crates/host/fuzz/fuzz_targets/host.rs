@@ -247,6 +247,14 @@ impl World {
             0 => host.refuse(now, id, Refusal::new(Reason::NotWanted, "no")),
             1 => host.have(now, id),
             2 => host.accept(now, id),
+            3 => {
+                host.defer(now, id);
+                application.waiting.push(id);
+            }
+            4 => {
+                host.working(now, id, u64::from(input.byte()));
+                application.waiting.push(id);
+            }
             _ => {
                 host.accept(now, id);
                 let object = self.objects[input.below(self.objects.len())].clone();

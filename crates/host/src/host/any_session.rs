@@ -69,6 +69,11 @@ impl AnySession {
             }
             (Self::Outgoing(outgoing), Kind::Answer) => {
                 let packet = HandshakePacket::new(bytes).ok()?;
+                if outgoing.is_kept_waiting_by(index) {
+                    let answer = outgoing.remote(index).unsealer()?.answer(bytes).ok()?;
+                    outgoing.on_later_answer(now, index, answer);
+                    return Some(());
+                }
                 let own = usize::from(packet.index()) == index && outgoing.remote(index).unsealer().is_none();
                 let (opener, salt, place) = (outgoing.opened_with()?, packet.salt(), packet.index());
                 let mut unsealer = own.then(|| Unsealer::new(protection.responder(opener, salt, place)))?;
@@ -135,6 +140,10 @@ impl AnySession {
                                 HostEvent::Offered { peer, manifest: manifest.clone() }
                             }
                             _ => continue,
+                        },
+                        News::Confirmed => match incoming.peers().next() {
+                            Some((peer, _)) => HostEvent::Confirmed { peer },
+                            None => continue,
                         },
                         News::Block { offset, bytes } => HostEvent::Block { offset, bytes },
                         News::Complete => HostEvent::Complete,

@@ -21,7 +21,7 @@ use crate::event::{HostEvent, SessionId};
 use crate::marking::{Class, Marking};
 use crate::random::Random;
 use crate::session::{Ending, Failure, Incoming};
-use crate::wire::{Kind, Object as Wanted, Prefix, Reason, Refusal};
+use crate::wire::{Answer, Kind, Object as Wanted, Prefix, Reason, Refusal};
 use crate::{Manifest, Object, Received};
 use any_session::AnySession;
 use factory::Factory;
@@ -192,6 +192,51 @@ impl Host {
         }
     }
 
+    /// The application must read a file in order to decide about what was offered or requested. The peer is asked to wait, and
+    /// [`HostEvent::Confirmed`] follows once it has shown that it is there now, at its address: only then is the work worth it. A request from an
+    /// address that is not validated is forgotten ([`HostEvent::Closed`]), and comes again with a cookie.
+    ///
+    /// An object that was offered can then be [refused](Self::refuse), or be [here](Self::have); it cannot be accepted, since its sender sends no
+    /// more. Meanwhile [`working`](Self::working) tells the progress.
+    pub fn defer(&mut self, now: Time, id: SessionId) {
+        let Some(AnySession::Pending(pending)) = self.table.get_mut(id) else {
+            return self.with_incoming(now, id, |incoming| incoming.defer(now));
+        };
+        let opener = pending.opener;
+        if pending.validated {
+            pending.defer(now, self.factory.config());
+            self.reception.answer(&mut self.factory, opener, &Answer::Wait { read: 0 });
+            self.events.push_back((id, HostEvent::Confirmed { peer: opener.peer }));
+            return self.after(now, id);
+        }
+        self.table.take_pending(id);
+        self.close_pending(id, opener);
+        self.reception.admission.forget(opener.salt);
+        self.reception.retry(now, opener);
+    }
+
+    /// The application has read more in order to decide about a [deferred](Self::defer) session: `read` bytes for this session, or for those
+    /// before it. Without progress, the session ends after [`HostConfig::stall_after`].
+    pub fn working(&mut self, now: Time, id: SessionId, read: u64) {
+        match self.table.get_mut(id) {
+            Some(AnySession::Pending(pending)) => pending.on_work(now, read, self.factory.config()),
+            _ => self.with_incoming(now, id, |incoming| incoming.on_work(now, read)),
+        }
+    }
+
+    /// Whether the remote end of a session has shown that it is there now, at its address: nobody repeats recorded packets.
+    pub fn is_confirmed(&self, id: SessionId) -> bool {
+        self.table.get(id).is_some_and(AnySession::is_proven)
+    }
+
+    /// When something authentic last arrived in a session that receives.
+    pub fn last_arrival(&self, id: SessionId) -> Option<Time> {
+        match self.table.get(id)? {
+            AnySession::Incoming(incoming) => Some(incoming.last_arrival()),
+            AnySession::Pending(_) | AnySession::Outgoing(_) => None,
+        }
+    }
+
     /// Sends an object that was [requested](HostEvent::Requested).
     ///
     /// # Errors
@@ -244,6 +289,12 @@ impl Host {
     /// Hands a datagram to its session. `None` if it is rejected.
     fn dispatch(&mut self, now: Time, route: Route, kind: Kind, arrival: Received, bytes: &mut [u8]) -> Option<()> {
         let Route { id, index } = route;
+        if let (Kind::Open, Some(AnySession::Pending(pending))) = (kind, self.table.get_mut(id)) {
+            let (opener, answer) = (pending.opener, pending.on_repeated(now, bytes, self.factory.config())?);
+            self.reception.answer(&mut self.factory, opener, &answer);
+            self.after(now, id);
+            return Some(());
+        }
         let protection = &self.factory.config().protection;
         self.table.get_mut(id)?.handle_datagram(now, index, kind, arrival, protection, bytes)?;
         if let (Kind::Answer, Some(AnySession::Outgoing(outgoing))) = (kind, self.table.get(id))
@@ -251,6 +302,9 @@ impl Host {
         {
             // The receiver learns at once that this host is there.
             self.factory.known_to.meet(now, arrival.from);
+        }
+        if let Some(AnySession::Incoming(incoming)) = self.table.get_mut(id) {
+            incoming.on_arrival(now);
         }
         self.after(now, id);
         Some(())
@@ -394,9 +448,14 @@ impl Host {
 
     /// A request that was removed from the table is refused.
     fn turn_away(&mut self, id: SessionId, opener: Opener, refusal: Refusal) {
+        self.close_pending(id, opener);
+        self.reception.refuse(&mut self.factory, opener, refusal);
+    }
+
+    /// A request that was removed from the table is forgotten.
+    fn close_pending(&mut self, id: SessionId, opener: Opener) {
         self.table.forget(id, &[(opener.peer, opener.session)]);
         self.reception.admission.leave(id);
-        self.reception.refuse(&mut self.factory, opener, refusal);
         self.events.push_back((id, HostEvent::Closed { stats: Stats::default(), sent_bytes: 0 }));
     }
 }

@@ -104,7 +104,8 @@ impl Reception {
                 if validated || self.admission.half_open_requests() < factory.config().max_unvalidated {
                     self.admission.remember(opener.salt);
                     let until = now + factory.config().give_up_after;
-                    let pending = Pending { opener, unsealer, request, bytes: bytes.len(), validated, until };
+                    let (bytes, read) = (bytes.len(), None);
+                    let pending = Pending { opener, unsealer, request, bytes, validated, until, read, stalled: until };
                     return Some(Verdict::Requested(Box::new(pending)));
                 }
                 // The same request may be repeated, with the cookie.
@@ -132,7 +133,7 @@ impl Reception {
     }
 
     /// Asks the peer at a request's address to repeat it with a cookie.
-    fn retry(&mut self, now: Time, opener: Opener) {
+    pub(super) fn retry(&mut self, now: Time, opener: Opener) {
         let Opener { peer, session, salt, .. } = opener;
         let cookie = Cookie::make(&self.cookie_secret, peer, salt, minute(now));
         let mut datagram = Vec::new();
@@ -140,8 +141,8 @@ impl Reception {
         self.push(peer, datagram);
     }
 
-    /// Answers a packet that opens nothing.
-    fn answer(&mut self, factory: &mut Factory, opener: Opener, answer: &Answer) {
+    /// Answers a packet that opens nothing, or nothing yet.
+    pub(super) fn answer(&mut self, factory: &mut Factory, opener: Opener, answer: &Answer) {
         if let Some(datagram) = factory.answer(opener, answer) {
             self.push(opener.peer, datagram);
         }

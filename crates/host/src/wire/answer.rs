@@ -24,6 +24,11 @@ pub enum Answer {
     },
     /// The session is refused.
     Refuse(Refusal),
+    /// The responder reads a file before it can decide. This answer comes again while it does, and another one follows.
+    Wait {
+        /// Bytes that it has read, for this session or for one before it in the queue: they grow as long as there is progress.
+        read: u64,
+    },
 }
 
 /// Which blocks a receiver has before anything is sent.
@@ -54,11 +59,13 @@ pub enum Reason {
     Unsupported = 6,
     /// The signature is missing, wrong, or not from a key that this end trusts.
     Untrusted = 7,
+    /// The same object is arriving from another sender; worth trying again when that has ended.
+    UnderWay = 8,
 }
 
 impl Reason {
     /// All reasons, by their number.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Other,
         Self::Busy,
         Self::NotFound,
@@ -67,6 +74,7 @@ impl Reason {
         Self::NoSpace,
         Self::Unsupported,
         Self::Untrusted,
+        Self::UnderWay,
     ];
 }
 
@@ -125,6 +133,7 @@ impl Answer {
                 }
                 Self::Refuse(Refusal { reason, text: text.to_owned() })
             }
+            4 => Self::Wait { read: body.u64()? },
             _ => return Err(WireError::Field("answer")),
         };
         body.end()?;
@@ -146,6 +155,10 @@ impl Answer {
             Self::Refuse(refusal) => {
                 out.extend_from_slice(&[3, refusal.reason as u8]);
                 put_string(out, &refusal.text);
+            }
+            Self::Wait { read } => {
+                out.push(4);
+                out.extend_from_slice(&read.to_be_bytes());
             }
         }
     }

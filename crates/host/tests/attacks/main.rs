@@ -55,7 +55,9 @@ fn the_page_on_security_names_tests_that_there_are() {
         include_str!("signers.rs"),
         include_str!("applications.rs"),
         include_str!("wrong_bytes.rs"),
+        include_str!("../deferring.rs"),
         include_str!("../../../net/tests/loopback.rs"),
+        include_str!("../../../net/tests/waiting.rs"),
     ]
     .concat();
     let is_name = |text: &&str| text.len() > 20 && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');

@@ -124,6 +124,7 @@ fn answer() -> impl Strategy<Value = Message> {
         (1200u16.., held).prop_map(|(largest_packet, held)| Answer::AcceptOffer { largest_packet, held }),
         (manifest(), parameters()).prop_map(|(manifest, parameters)| Answer::AcceptRequest { manifest, parameters }),
         (reason, any::<String>()).prop_map(|(reason, text)| Answer::Refuse(Refusal::new(reason, &text))),
+        any::<u64>().prop_map(|read| Answer::Wait { read }),
     ]
     .prop_map(Message::Answer)
 }

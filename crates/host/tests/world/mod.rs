@@ -70,6 +70,8 @@ pub enum Manner {
     Ponders,
     /// It takes them, and never tells whether the hash is right.
     Forgets,
+    /// It reads a file before it decides about offers and requests: tests say when.
+    Reads,
 }
 
 /// One host with what its application knows.
@@ -100,6 +102,8 @@ pub struct Node {
     pub declined: Vec<(SocketAddr, Refusal)>,
     /// Servers that were left out of its sessions, and why.
     pub excluded: Vec<(SocketAddr, String)>,
+    /// Sessions whose peers have shown that they are there, after they were told to wait.
+    pub confirmed: Vec<SessionId>,
     /// Servers that did not send in time what they alone were asked for.
     pub withheld: Vec<SocketAddr>,
     /// The last that was complete.
@@ -203,6 +207,7 @@ impl World {
             failures: Vec::new(),
             declined: Vec::new(),
             excluded: Vec::new(),
+            confirmed: Vec::new(),
             withheld: Vec::new(),
             checking: None,
             closed: Vec::new(),
@@ -400,7 +405,10 @@ impl World {
                     Manner::Refuses => node.host.refuse(now, id, Refusal::new(Reason::NotWanted, "not wanted here")),
                     Manner::Has => node.host.have(now, id),
                     Manner::Ponders => {}
+                    Manner::Reads => node.host.defer(now, id),
                 },
+                HostEvent::Requested { .. } if node.manner == Manner::Reads => node.host.defer(now, id),
+                HostEvent::Confirmed { .. } => node.confirmed.push(id),
                 HostEvent::Requested { object, .. } => {
                     let found = node.objects.iter().find(|(name, bytes)| match &object {
                         Wanted::Name(wanted) => wanted.as_str() == name.as_str(),

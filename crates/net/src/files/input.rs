@@ -2,72 +2,66 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anabranch_host::{HashTree, Manifest, Object, ObjectName, SPAN, SigningKey, TreeHash};
-use rayon::prelude::*;
+use anabranch_host::{HashTree, Manifest, Object, ObjectName, SigningKey};
+use cap_std::fs::Dir;
 
-/// Bytes of a file that are hashed at a time, and the part of them that a core reads at a time.
-const CHUNK: u64 = 4 << 20;
-const PIECE: usize = 1 << 20;
+use super::hash_cache::FileHash;
+use super::hashing::{Hashing, changes, read};
+use super::regular::{FileState, invalid, open, open_in};
 
-/// A file that is read at random offsets, and must not change meanwhile. Clones share it.
+/// A file that has been hashed, and can be sent. It is open only while it is sent: there may be more files than the system lets a process open.
 #[derive(Clone, Debug)]
 pub struct Input {
-    file: Arc<File>,
+    source: Source,
+    state: FileState,
     manifest: Manifest,
     /// Takes 1/4096 of the file's size.
-    hash_tree: Arc<HashTree>,
+    hash_tree: Option<Arc<HashTree>>,
+}
+
+/// Where the file is.
+#[derive(Clone, Debug)]
+enum Source {
+    Path(PathBuf),
+    Open(Arc<File>),
 }
 
 impl Input {
-    /// Opens a file, and reads it once to hash it. It is offered under its own name, or under `name`.
+    /// Reads a file once to hash it. It is offered under its own name, or under `name`.
     ///
     /// # Errors
     ///
-    /// Any error of the system, and [`io::ErrorKind::InvalidInput`] if it is not a regular file or has no valid name.
+    /// Any error of the system, [`io::ErrorKind::InvalidInput`] if it is not a regular file or has no valid name, and
+    /// [`io::ErrorKind::ResourceBusy`] if it changes meanwhile.
     pub fn open(path: &Path, name: Option<&str>) -> io::Result<Self> {
-        let file = regular(File::open(path)?)?;
+        let (file, state) = open(path)?;
         let own = || path.file_name().and_then(|name| name.to_str());
         let name = name.or_else(own).ok_or_else(|| invalid("has a name that is not UTF-8: give another"))?;
-        Self::hashed(file, name)
+        Self::hashed(file, state, name, Source::Path(path.to_owned()))
     }
 
-    /// As [`open`](Self::open), for a file that is already open.
+    /// As [`open`](Self::open), for a file that is already open and stays so.
     ///
     /// # Errors
     ///
     /// Those of [`open`](Self::open).
     pub fn from_file(file: File, name: &str) -> io::Result<Self> {
-        Self::hashed(regular(file)?, name)
+        let state = FileState::of(&file)?;
+        let source = Source::Open(Arc::new(file.try_clone()?));
+        Self::hashed(file, state, name, source)
     }
 
-    fn hashed(file: File, name: &str) -> io::Result<Self> {
+    fn hashed(file: File, state: FileState, name: &str, source: Source) -> io::Result<Self> {
         let name = ObjectName::new(name).map_err(|error| invalid(&error.to_string()))?;
-        let size = file.metadata()?.len();
-        let mut chunk = vec![0; size.min(CHUNK) as usize];
-        // An empty file has an empty span.
-        let mut spans = if size == 0 { vec![HashTree::span(0, 0, &[])] } else { Vec::new() };
-        for offset in (0..size).step_by(CHUNK as usize) {
-            let chunk = &mut chunk[..(size - offset).min(CHUNK) as usize];
-            // Both use all cores: nothing is sent before the hash is known.
-            let pieces = chunk.par_chunks_mut(PIECE).enumerate().map(|(n, piece)| {
-                let start = offset + (n * PIECE) as u64;
-                read(&file, start, piece)?;
-                let spans = piece.chunks(SPAN as usize).zip((start..).step_by(SPAN as usize));
-                Ok(spans.map(|(span, start)| HashTree::span(size, start, span)).collect())
-            });
-            let pieces: Vec<Vec<TreeHash>> = pieces.collect::<io::Result<_>>()?;
-            spans.extend(pieces.into_iter().flatten());
-        }
-        if file.read_at(&mut [0], size)? > 0 {
-            return Err(invalid("has more bytes than the system says: copy it, and send the copy"));
-        }
-        let hash_tree = Arc::new(HashTree::from_spans(spans));
-        let manifest = Manifest { hash: hash_tree.root(), size, name, signature: None };
-        Ok(Self { file: Arc::new(file), manifest, hash_tree })
+        let mut hashing = Hashing::new(file, state);
+        // On all cores: nothing is sent before the hash is known.
+        while hashing.step()? > 0 {}
+        let FileHash { root, parts } = hashing.finish()?.hash;
+        let manifest = Manifest { hash: root, size: state.size(), name, signature: None };
+        Ok(Self { source, state, manifest, hash_tree: parts })
     }
 
     /// Signs its name, size and hash: receivers may require that ([`HostConfig::signers`](anabranch_host::HostConfig::signers)).
@@ -79,45 +73,68 @@ impl Input {
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
-}
 
-fn regular(file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(invalid("is no regular file: pack a directory, with tar for example"))
+    /// Opens the file for a session.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system, and [`io::ErrorKind::ResourceBusy`] if the file is not the one that was hashed.
+    pub(crate) fn reader(&self) -> io::Result<Reader> {
+        let (file, state) = match &self.source {
+            Source::Path(path) => {
+                let (file, state) = open(path)?;
+                (Arc::new(file), state)
+            }
+            Source::Open(file) => (Arc::clone(file), FileState::of(file)?),
+        };
+        Reader::new(file, state, self.state, self.hash_tree.clone())
     }
 }
 
-fn invalid(problem: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, problem)
+/// An open file that a session sends.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    file: Arc<File>,
+    /// What is sent is the content in this state.
+    state: FileState,
+    hash_tree: Option<Arc<HashTree>>,
 }
 
-impl Object for Input {
+impl Reader {
+    /// Opens a file in a folder that was hashed in this state.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Input::reader`].
+    pub(crate) fn open(folder: &Dir, name: &str, hashed: FileState, hash: &FileHash) -> io::Result<Self> {
+        let (file, state) = open_in(folder, name)?;
+        Self::new(Arc::new(file), state, hashed, hash.parts.clone())
+    }
+
+    fn new(file: Arc<File>, found: FileState, hashed: FileState, hash_tree: Option<Arc<HashTree>>) -> io::Result<Self> {
+        if found.continues(&hashed) { Ok(Self { file, state: hashed, hash_tree }) } else { Err(changes()) }
+    }
+}
+
+impl Object for Reader {
     fn size(&self) -> u64 {
-        self.manifest.size
+        self.state.size()
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        read(&self.file, offset, bytes)
+        read(&self.file, offset, bytes)?;
+        // Other content than was announced would make receivers take this host for one that forges.
+        if FileState::of(&self.file)?.continues(&self.state) { Ok(()) } else { Err(changes()) }
     }
 
     fn hash_tree(&self) -> Option<Arc<HashTree>> {
-        Some(Arc::clone(&self.hash_tree))
+        self.hash_tree.clone()
     }
-}
-
-fn read(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-    file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            io::Error::new(error.kind(), "the file has fewer bytes than it had, or than the system says")
-        }
-        _ => error,
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::hashing::{CHUNK, PIECE};
     use super::*;
 
     #[test]
@@ -129,6 +146,9 @@ mod tests {
             std::fs::write(&path, &bytes).expect("written");
             let input = Input::open(&path, None).expect("read");
             assert_eq!((input.manifest.size, input.manifest.hash), (size as u64, *blake3::hash(&bytes).as_bytes()));
+            let mut read = vec![0; size];
+            input.reader().expect("opened").read_at(0, &mut read).expect("read");
+            assert!(read == bytes);
         }
     }
 
@@ -136,5 +156,33 @@ mod tests {
     fn a_file_of_which_the_system_does_not_tell_the_size_is_refused() {
         let error = Input::open(Path::new("/proc/version"), None).expect_err("it has bytes, and no size");
         assert!(error.to_string().contains("more bytes than the system says"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_or_rewritten_is_not_sent_and_one_that_grows_is() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("rivers.bin");
+        let write = |content: &str| std::fs::write(&path, content).expect("written");
+        let mut read = [0; 6];
+        for open in [false, true] {
+            write("before");
+            let input = if open {
+                Input::from_file(File::open(&path).expect("there"), "rivers.bin")
+            } else {
+                Input::open(&path, None)
+            };
+            let input = input.expect("hashed");
+            let reader = input.reader().expect("opened");
+            reader.read_at(0, &mut read).expect("read");
+            std::io::Write::write_all(&mut File::options().append(true).open(&path).expect("there"), b" and after")
+                .expect("written");
+            reader.read_at(0, &mut read).expect("its first bytes are the same");
+            input.reader().expect("opened").read_at(0, &mut read).expect("its first bytes are the same");
+            assert_eq!(&read, b"before");
+            write("bef");
+            for error in [reader.read_at(0, &mut read[..1]), input.reader().map(drop)] {
+                assert_eq!(error.expect_err("changed").kind(), io::ErrorKind::ResourceBusy);
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A file that is being received.
 //!
-//! It is written as `.NAME.HASH.N.part` beside its final place, and gets its name once all of it is there, its hash matches and it is on the disk.
+//! It is written as `.NAME.ID.part` beside its final place, and gets its name once all of it is there, its hash matches and it is on the disk.
 //! Bytes from a session are checked before they arrive here; the whole file is hashed if some of it was kept from an earlier session, since it may
 //! have been damaged meanwhile. So a partial file never appears under the name, and an existing file of that name is left as it is. What has been
 //! received of a large file when a session fails, or its process is killed, is kept for the next session ([`Begun`]).
@@ -10,12 +10,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use anabranch_host::Manifest;
-use cap_std::fs::{Dir, MetadataExt, OpenOptions};
-use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use cap_std::fs::{Dir, MetadataExt};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::begun::Begun;
+use super::parts::{self, is_at};
+use super::regular::kind;
 
 /// Maximum number of bytes that are read back for hashing while others arrive: some blocks.
 const CATCH_UP: u64 = 4 << 20;
@@ -38,6 +40,20 @@ pub enum OutputError {
     /// A file of that name exists.
     #[error("{name} exists; it stays as it is unless overwriting is asked for")]
     Exists {
+        /// The file's name.
+        name: String,
+    },
+    /// Something that is no regular file has that name.
+    #[error("{name} is a {kind} here: only regular files are replaced")]
+    NoFile {
+        /// The file's name.
+        name: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// The same object is being received in another session, perhaps of another process.
+    #[error("{name} is being received already")]
+    UnderWay {
         /// The file's name.
         name: String,
     },
@@ -83,18 +99,26 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// [`OutputError::Exists`] if the name is taken, unless `overwrite`, [`OutputError::Name`], and [`OutputError::Io`], for example if the disk is
-    /// full.
+    /// [`OutputError::Exists`] if the name is taken, unless `overwrite`, [`OutputError::NoFile`], [`OutputError::UnderWay`], [`OutputError::Name`],
+    /// and [`OutputError::Io`], for example if the disk is full.
     pub fn create(directory: &Dir, manifest: &Manifest, overwrite: bool) -> Result<Self, OutputError> {
         let failed = |what, error| OutputError::Io { what, name: manifest.name.to_string(), error };
-        if is_part(manifest.name.as_str()) {
-            return Err(OutputError::Name { name: manifest.name.to_string() });
+        let name = manifest.name.as_str();
+        if parts::may_be(name) {
+            return Err(OutputError::Name { name: name.to_owned() });
         }
-        if !overwrite && directory.symlink_metadata(manifest.name.as_str()).is_ok() {
-            return Err(OutputError::Exists { name: manifest.name.to_string() });
+        if let Ok(found) = directory.symlink_metadata(name) {
+            // A link is replaced like a file, wherever it leads.
+            match kind(FileType::from_raw_mode(found.mode())) {
+                None | Some("link") if overwrite => {}
+                None | Some("link") => return Err(OutputError::Exists { name: name.to_owned() }),
+                Some(kind) => return Err(OutputError::NoFile { name: name.to_owned(), kind }),
+            }
         }
         let directory = directory.try_clone().map_err(|e| failed("open the directory of", e))?;
-        let (part, file) = part(&directory, manifest).map_err(|e| failed("create", e))?;
+        let part = parts::name(manifest);
+        let file = parts::lock(&directory, &part).map_err(|e| failed("create", e))?;
+        let file = file.ok_or_else(|| OutputError::UnderWay { name: name.to_owned() })?;
         let begun = Begun::open(&file, manifest).map_err(|e| failed("read what is there of", e))?;
         let output = Self {
             directory,
@@ -230,43 +254,6 @@ impl Drop for Output {
     }
 }
 
-/// Sessions that may receive the same object under the same name at once: further ones are refused.
-const PARTS: usize = 64;
-
-/// A file for the content of an object, and its name. It is locked as long as it is open: an unlocked file was left by an earlier session.
-fn part(directory: &Dir, manifest: &Manifest) -> io::Result<(String, File)> {
-    let hash = blake3::Hash::from_bytes(manifest.hash).to_hex();
-    // The longest names leave no room for the suffix: a file system allows 255 bytes.
-    let stem: String = manifest.name.as_str().chars().take(48).collect();
-    let options = OpenOptions::new().read(true).write(true).create(true).clone();
-    for number in 0..PARTS {
-        let name = format!(".{stem}.{}.{number}.part", &hash[..12]);
-        let file = directory.open_with(&name, &options)?.into_std();
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // Its previous owner may have renamed or removed it since it was opened here.
-            Ok(()) if is_at(directory, &name, &file) => return Ok((name, file)),
-            Ok(()) | Err(Errno::WOULDBLOCK) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is being received too often at once"))
-}
-
-/// Whether files in progress may have this name.
-fn is_part(name: &str) -> bool {
-    let extension = std::path::Path::new(name).extension();
-    name.starts_with('.') && extension.is_some_and(|extension| extension.eq_ignore_ascii_case("part"))
-}
-
-/// Whether that name refers to this file.
-fn is_at(directory: &Dir, name: &str, file: &File) -> bool {
-    let found = directory.symlink_metadata(name).map(|found| (found.dev(), found.ino()));
-    let own = file
-        .metadata()
-        .map(|own| (std::os::unix::fs::MetadataExt::dev(&own), std::os::unix::fs::MetadataExt::ino(&own)));
-    matches!((found, own), (Ok(found), Ok(own)) if found == own)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,20 +319,40 @@ mod tests {
     }
 
     #[test]
-    fn two_that_receive_the_same_object_are_not_in_each_others_way() {
+    fn one_at_a_time_receives_an_object_under_a_name() {
         let (_keep, dir) = directory();
         let mut first = Output::create(&dir, &manifest(), true).expect("room");
-        first.write_at(0, CONTENT).expect("written");
-        let mut second = Output::create(&dir, &manifest(), true).expect("room");
-        second.write_at(0, &CONTENT[..5]).expect("written");
+        first.write_at(0, &CONTENT[..5]).expect("written");
+        assert!(matches!(Output::create(&dir, &manifest(), true), Err(OutputError::UnderWay { .. })));
+        let name = anabranch_host::ObjectName::new("seas.txt").expect("a name");
+        let other = Output::create(&dir, &Manifest { name, ..manifest() }, true).expect("another name");
+        first.write_at(5, &CONTENT[5..]).expect("written");
         first.finish().expect("the hash fits");
-        assert_eq!(dir.read("rivers.txt").expect("there"), CONTENT, "and not what the other has until now");
-        second.write_at(5, &CONTENT[5..]).expect("written");
+        let mut second = Output::create(&dir, &manifest(), true).expect("room again");
+        second.write_at(0, CONTENT).expect("written");
         second.finish().expect("the hash fits");
+        drop(other);
         assert_eq!(
             (dir.read("rivers.txt").expect("there"), names(&dir)),
             (CONTENT.to_vec(), vec!["rivers.txt".into()])
         );
+    }
+
+    #[test]
+    fn what_is_no_file_is_never_replaced_and_that_is_known_at_once() {
+        let (path, dir) = directory();
+        let at = path.path().join("rivers.txt");
+        for overwrite in [false, true] {
+            dir.create_dir("rivers.txt").expect("made");
+            let refused = Output::create(&dir, &manifest(), overwrite);
+            assert!(matches!(refused, Err(OutputError::NoFile { kind: "directory", .. })), "{refused:?}");
+            dir.remove_dir("rivers.txt").expect("removed");
+            rustix::fs::mkfifoat(rustix::fs::CWD, &at, Mode::RWXU).expect("made");
+            let refused = Output::create(&dir, &manifest(), overwrite);
+            assert!(matches!(refused, Err(OutputError::NoFile { kind: "named pipe", .. })), "{refused:?}");
+            assert_eq!(names(&dir), ["rivers.txt"]);
+            dir.remove_file("rivers.txt").expect("removed");
+        }
     }
 
     #[test]
@@ -355,7 +362,7 @@ mod tests {
         killed.write_at(0, b"garbage").expect("written");
         let part = killed.part.clone();
         // Its lock is released, and the file stays.
-        rustix::fs::flock(&killed.file, FlockOperation::Unlock).expect("unlocked");
+        rustix::fs::flock(&killed.file, rustix::fs::FlockOperation::Unlock).expect("unlocked");
         std::mem::forget(killed);
         let mut output = Output::create(&dir, &manifest(), false).expect("room");
         assert_eq!((&output.part, names(&dir).len()), (&part, 1));

@@ -172,3 +172,72 @@ fn a_receiver_for_ipv6_and_ipv4_takes_packets_of_both() {
     assert_eq!(receiver.end().code, Some(0));
     assert!(place.has("a"));
 }
+
+#[test]
+fn a_pipe_in_a_folder_keeps_nobody_waiting_and_the_program_ends_when_it_is_told() {
+    let place = Place::new(1000);
+    for folder in ["a", "b"] {
+        let made = Command::new("mkfifo").arg(place.file(folder).join("pipe")).status().expect("`mkfifo` is there");
+        assert!(made.success());
+    }
+    fs::write(place.file("a/good"), "content").expect("written");
+    fs::write(place.file("pipe"), "").expect("written");
+    let (mut server, from) = Program::listen(place.path(), "serve a --key k");
+    let fetch = |name: &str| run(place.path(), &format!("fetch {name} --from {from} --key k -o c")).code;
+    assert_eq!((fetch("pipe"), fetch("good")), (Some(1), Some(0)));
+    server.wait_for("asks in vain: pipe: is no regular file, but a named pipe");
+    let (receiver, to) = Program::listen(place.path(), "receive --dir b --key k");
+    let sent = run(place.path(), &format!("send pipe --key k --to {to}"));
+    assert!(sent.code == Some(1) && sent.text.contains("pipe is a named pipe here"), "{sent:?}");
+    let itself = run(place.path(), &format!("send b/pipe --key k --to {to}"));
+    assert!(itself.code == Some(2) && itself.text.contains("but a named pipe"), "{itself:?}");
+    assert_eq!(run(place.path(), &format!("send rivers.bin --key k --to {to}")).code, Some(0));
+    for program in [server, receiver] {
+        program.signal(Signal::TERM);
+        assert_eq!(program.end().code, Some(143));
+    }
+}
+
+#[test]
+fn a_folder_is_not_replaced_by_a_file_and_that_is_said_at_once() {
+    let place = Place::new(3_000_000);
+    fs::create_dir(place.file("a/rivers.bin")).expect("made");
+    let (receiver, to) = Program::listen(place.path(), "receive --dir a --key k --once --force");
+    let sent = run(place.path(), &format!("send rivers.bin --key k --to {to} --rate 1Mbps --json"));
+    assert!(sent.code == Some(1) && sent.text.contains("rivers.bin is a directory here"), "{sent:?}");
+    let sent: Vec<&str> = sent.text.lines().filter(|line| line.contains("\"sent\"")).collect();
+    let sent: serde_json::Value = serde_json::from_str(sent[0]).expect("JSON");
+    assert!(sent["sent_bytes"].as_u64().expect("a number") < 100_000, "the first window alone: {sent}");
+    assert_eq!(receiver.end().code, Some(1));
+    assert_eq!(names(&place.file("a")), ["rivers.bin"]);
+}
+
+/// A command of the program that may have few files open.
+fn with_few_descriptors(place: &Place, arguments: &str) -> Command {
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!(r#"ulimit -n 48; exec "$0" {arguments}"#), env!("CARGO_BIN_EXE_scdp")]);
+    command.current_dir(place.path());
+    command
+}
+
+#[test]
+fn there_may_be_more_files_than_a_process_may_open() {
+    let place = Place::new(1000);
+    let files: Vec<String> = (0..200).map(|n| format!("f{n:03}")).collect();
+    for (n, name) in files.iter().enumerate() {
+        fs::write(place.file("a").join(name), vec![n as u8; n]).expect("written");
+    }
+    let mut server = Program::spawn(&mut with_few_descriptors(&place, "serve a --key k --json --bind 127.0.0.1:0"));
+    let from = server.address();
+    for name in [&files[0], &files[199]] {
+        let fetched = run(place.path(), &format!("fetch {name} --from {from} --key k -o b"));
+        assert_eq!(fetched.code, Some(0), "{fetched:?}");
+    }
+    let (receiver, to) = Program::listen(place.path(), "receive --dir c --key k --count 200");
+    let sent = Program::spawn(&mut with_few_descriptors(&place, &format!("send a/f* --key k --to {to}"))).end();
+    assert_eq!((sent.code, receiver.end().code), (Some(0), Some(0)), "{sent:?}");
+    for name in &files {
+        let content = |folder: &str| fs::read(place.file(folder).join(name)).expect("there");
+        assert!(content("a") == content("c"), "{name}");
+    }
+}

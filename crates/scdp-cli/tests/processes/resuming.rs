@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
 
 use crate::program::{Place, Program, names, run};
 
@@ -159,4 +160,47 @@ fn what_is_kept_and_was_damaged_is_found_and_not_kept_again() {
     let third = fetch(&place, &from).end();
     assert_eq!((third.code, resumed(&third.text)), (Some(0), 0), "{third:?}");
     assert!(place.has("a"));
+}
+
+#[test]
+fn a_sender_that_was_killed_and_is_started_again_at_once_goes_on_and_leaves_nothing() {
+    let place = Place::new(60_000_000);
+    let (mut receiver, to) = Program::listen(place.path(), "receive --dir a --key k --json");
+    let sender = Program::start(place.path(), &format!("send rivers.bin --key k --to {to} --rate 300Mbps"));
+    wait_for_bytes(&mut receiver, KEPT + 4_000_000);
+    sender.kill();
+    let sent = run(place.path(), &format!("send rivers.bin --key k --to {to} --json"));
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    receiver.wait_for("\"received\"");
+    let said = receiver.said();
+    let last = said.iter().rfind(|line| line.contains("\"began\"")).expect("it began");
+    assert!(resumed(last) >= KEPT, "{last}");
+    assert!(place.has("a"), "{:?}", names(&place.file("a")));
+}
+
+#[test]
+fn partial_files_are_removed_after_as_many_days_as_was_said() {
+    let place = Place::new(1000);
+    let day = Duration::from_secs(24 * 3600);
+    let put = |name: &str, days: u32| {
+        let file = fs::File::create(place.file("a").join(name)).expect("made");
+        let modified = file.metadata().and_then(|found| found.modified()).expect("a time") - day * days;
+        file.set_modified(modified).expect("set");
+    };
+    for (name, days) in [
+        (".old.0123456789ab.part", 4),
+        (".of an earlier version.0123456789ab.0.part", 4),
+        (".young.0123456789ab.part", 2),
+        (".mine.part", 4),
+        ("plain.part", 4),
+    ] {
+        put(name, days);
+    }
+    let (receiver, _) = Program::listen(place.path(), "receive --dir a --key k --keep-parts 3");
+    while names(&place.file("a")).len() > 3 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    receiver.signal(rustix::process::Signal::TERM);
+    assert_eq!(receiver.end().code, Some(143));
+    assert_eq!(names(&place.file("a")), [".mine.part", ".young.0123456789ab.part", "plain.part"]);
 }

@@ -174,3 +174,26 @@ fn a_quorum_does_not_wait_for_a_receiver_that_stands_still() {
     assert!(sent.text.contains(&format!("rivers.bin: {}: too slow", to[1])), "{sent:?}");
     assert!(place.has("a") && place.has("c") && !place.has("b"));
 }
+
+#[test]
+fn of_two_that_send_under_one_name_the_second_waits_or_is_refused_at_once() {
+    let place = Place::new(3_000_000);
+    fs::create_dir(place.file("other")).expect("made");
+    fs::write(place.file("other/rivers.bin"), content(7, 3_000_000)).expect("written");
+    for force in ["", "--force"] {
+        let (mut receiver, to) = Program::listen(place.path(), &format!("receive --dir a --key k --json {force}"));
+        let first = Program::start(place.path(), &format!("send rivers.bin --key k --to {to} --rate 10Mbps"));
+        receiver.wait_for_progress();
+        let other = run(place.path(), &format!("send other/rivers.bin --key k --to {to}"));
+        assert_eq!(other.code, Some(1), "{other:?}");
+        assert!(other.text.contains("another file is being received under the name rivers.bin"), "{other:?}");
+        receiver.wait_for("\"declined\"");
+        if force.is_empty() {
+            let same = run(place.path(), &format!("send rivers.bin --key k --to {to} --json"));
+            assert!(same.code == Some(0) && same.text.contains("\"already_there\""), "{same:?}");
+        }
+        assert_eq!(first.end().code, Some(0));
+        assert!(place.has("a"), "{:?}", names(&place.file("a")));
+        fs::remove_file(place.file("a/rivers.bin")).expect("there");
+    }
+}

@@ -12,6 +12,8 @@ const NEWS: u64 = 128;
 pub(crate) enum News {
     /// The object's description has arrived: the application accepts or refuses it.
     Found,
+    /// The peer is there now: work in order to decide may begin.
+    Confirmed,
     /// Bytes and their offset.
     Block { offset: u64, bytes: Vec<u8> },
     /// All bytes have been handed over.

@@ -31,6 +31,8 @@ pub(crate) struct Lane {
     due: Option<Control>,
     answer_due: bool,
     cookie: Option<Cookie>,
+    /// Bytes that a server has read so far in order to answer, as it says.
+    read: Option<u64>,
     /// Why the sender is excluded, and the message that tells it so.
     refused: Option<(String, Control)>,
     ended: bool,
@@ -52,6 +54,7 @@ impl Lane {
             due: None,
             answer_due: false,
             cookie: None,
+            read: None,
             refused: None,
             ended: false,
         }
@@ -164,6 +167,17 @@ impl Lane {
                 self.repeat.start(now);
             }
         }
+    }
+
+    /// The server reads a file before it can answer. Returns whether it has read more since it last said so: a copy of what it has said before keeps
+    /// nobody waiting.
+    pub(super) fn on_wait(&mut self, now: Time, read: u64) -> bool {
+        let more = self.read.is_none_or(|before| read > before);
+        if more {
+            self.read = Some(read);
+            self.repeat.extend(now);
+        }
+        more
     }
 
     /// The server has answered: from now on `unsealer` opens what it sends, and `sealer` seals what it is sent.

@@ -11,6 +11,8 @@ pub(super) enum Phase {
     Asking,
     /// The application has to decide.
     Offered,
+    /// The application reads a file in order to decide.
+    Deferred,
     /// Symbols are received.
     Receiving,
     /// All bytes have been handed over, but nothing shows yet that their sender is there now.
@@ -54,8 +56,10 @@ pub(super) struct Lifetime {
     timeouts: Timeouts,
     /// When it last made progress.
     progress: Time,
-    /// When the offer last arrived; `None` if the object was asked for.
+    /// When the offer, or a question about it, last arrived; `None` if the object was asked for.
     offered_at: Option<Time>,
+    /// What the application says that it has read in order to decide.
+    read: u64,
     /// After the end: when the session is forgotten, and the latest time for that however often senders ask.
     forget_at: Option<Time>,
     forget_by: Time,
@@ -73,7 +77,7 @@ impl Lifetime {
     }
 
     fn new(now: Time, phase: Phase, timeouts: Timeouts) -> Self {
-        Self { phase, timeouts, progress: now, offered_at: None, forget_at: None, forget_by: now }
+        Self { phase, timeouts, progress: now, offered_at: None, read: 0, forget_at: None, forget_by: now }
     }
 
     pub(super) fn phase(&self) -> &Phase {
@@ -90,6 +94,7 @@ impl Lifetime {
         match &self.phase {
             Phase::Closed(Ending::Refused(refusal)) => Answer::Refuse(refusal.clone()),
             Phase::Closed(Ending::Had) => Answer::AcceptOffer { largest_packet, held: Held::All },
+            Phase::Deferred => Answer::Wait { read: self.read },
             _ => Answer::AcceptOffer { largest_packet, held: Held::None },
         }
     }
@@ -109,7 +114,14 @@ impl Lifetime {
         self.progress = now;
     }
 
-    /// The offer has arrived again.
+    /// The application has read more in order to decide.
+    pub(super) fn on_work(&mut self, now: Time, read: u64) {
+        if self.phase == Phase::Deferred && read > self.read {
+            (self.read, self.progress) = (read, now);
+        }
+    }
+
+    /// The offer has arrived again, or its sender asks what has become of it.
     pub(super) fn on_repeated_offer(&mut self, now: Time) {
         self.offered_at = self.offered_at.map(|_| now);
     }
@@ -158,7 +170,7 @@ impl Lifetime {
         let stalled = self.progress + stall_after;
         match (&self.phase, self.offered_at) {
             (Phase::Closed(_) | Phase::Failed, _) => None,
-            (Phase::Offered, Some(offered_at)) => Some(stalled.min(offered_at + give_up_after)),
+            (Phase::Offered | Phase::Deferred, Some(offered_at)) => Some(stalled.min(offered_at + give_up_after)),
             (Phase::Confirming, _) => Some(self.progress + give_up_after),
             _ => Some(stalled),
         }
@@ -204,6 +216,23 @@ mod tests {
         assert!(lifetime.is_stalled(at(19)) && !lifetime.is_forgotten(at(19)));
         lifetime.fail(at(19));
         assert!(lifetime.is_forgotten(at(19)) && !lifetime.is_stalled(at(1000)));
+    }
+
+    #[test]
+    fn who_reads_in_order_to_decide_has_time_while_it_reads_more_and_is_asked() {
+        let mut lifetime = Lifetime::offered(at(0), TIMEOUTS);
+        lifetime.enter(at(1), Phase::Deferred);
+        for second in 2..1000 {
+            lifetime.on_repeated_offer(at(second));
+            lifetime.on_work(at(second), second);
+            assert_eq!(lifetime.answer(1472), Answer::Wait { read: second });
+            assert_eq!(lifetime.poll_timeout(), Some(at(second + 10)), "nobody asks any more");
+        }
+        for second in 1000..2000 {
+            lifetime.on_repeated_offer(at(second));
+            lifetime.on_work(at(second), 999);
+            assert_eq!(lifetime.is_stalled(at(second)), second >= 999 + 300, "{second}");
+        }
     }
 
     #[test]

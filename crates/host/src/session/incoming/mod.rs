@@ -56,6 +56,10 @@ pub(crate) struct Incoming {
     checker: Option<Checker>,
     /// Servers that refused before another one described the object: the application is informed then.
     refused_early: Vec<News>,
+    /// The application knows that the peer of a deferred session is there now.
+    confirmed: bool,
+    /// The answer to the offer says how the session ended.
+    ended_by_answer: bool,
     /// All blocks have arrived.
     has_all: bool,
     /// With several senders: the last one from which a block was fetched again, and the last one that was asked for hashes.
@@ -70,8 +74,9 @@ pub(crate) struct Incoming {
     sent_bytes: u64,
     /// Bytes of the offer and of symbols.
     received_bytes: u64,
-    /// When the last symbol arrived.
+    /// When the last symbol arrived, and the last datagram of any kind.
     last_symbol: Time,
+    last_arrival: Time,
 }
 
 impl Incoming {
@@ -88,7 +93,7 @@ impl Incoming {
         config: Arc<ScdpConfig>,
     ) -> Self {
         let lifetime = Lifetime::offered(now, terms.timeouts(&config));
-        let mut incoming = Self::new(lifetime, Lanes::offering(lane), terms, config);
+        let mut incoming = Self::new(now, lifetime, Lanes::offering(lane), terms, config);
         incoming.received_bytes = bytes as u64;
         incoming.multicast = Multicast::new(grouped);
         incoming.found = Some(Found { manifest, options });
@@ -99,10 +104,10 @@ impl Incoming {
     /// Asks servers for an object.
     pub(crate) fn asking(now: Time, lanes: Vec<Lane>, wanted: Wanted, terms: &Terms, config: Arc<ScdpConfig>) -> Self {
         let lifetime = Lifetime::asking(now, terms.timeouts(&config));
-        Self::new(lifetime, Lanes::asked(now, lanes, wanted), terms, config)
+        Self::new(now, lifetime, Lanes::asked(now, lanes, wanted), terms, config)
     }
 
-    fn new(lifetime: Lifetime, lanes: Lanes, terms: &Terms, config: Arc<ScdpConfig>) -> Self {
+    fn new(now: Time, lifetime: Lifetime, lanes: Lanes, terms: &Terms, config: Arc<ScdpConfig>) -> Self {
         let &Terms { largest_packet, limits, .. } = terms;
         Self {
             lifetime,
@@ -113,6 +118,8 @@ impl Incoming {
             transport: Transport::new(config),
             checker: None,
             refused_early: Vec::new(),
+            confirmed: false,
+            ended_by_answer: false,
             has_all: false,
             asked_for_hashes: 0,
             largest_packet,
@@ -123,6 +130,7 @@ impl Incoming {
             sent_bytes: 0,
             received_bytes: 0,
             last_symbol: Time::ZERO,
+            last_arrival: now,
         }
     }
 
@@ -178,6 +186,16 @@ impl Incoming {
         self.sent_bytes
     }
 
+    /// When something authentic last arrived.
+    pub(crate) fn last_arrival(&self) -> Time {
+        self.last_arrival
+    }
+
+    /// Something authentic has arrived.
+    pub(crate) fn on_arrival(&mut self, now: Time) {
+        self.last_arrival = now;
+    }
+
     /// One of its senders.
     pub(crate) fn lane(&mut self, index: usize) -> &mut Lane {
         &mut self.lanes[index]
@@ -194,7 +212,13 @@ impl Incoming {
 
     /// The application accepts the object, of which it has the first `bytes` bytes. Returns the offset from which bytes will arrive.
     pub(crate) fn accept(&mut self, now: Time, bytes: u64) -> u64 {
-        let (Some(found), Phase::Offered) = (&self.found, self.lifetime.phase()) else { return 0 };
+        // A sender that was told to wait has stopped sending: it can only be refused, and offer the object again.
+        let is_open = match self.lifetime.phase() {
+            Phase::Offered => true,
+            Phase::Deferred => self.lanes.wanted().is_some(),
+            _ => false,
+        };
+        let Some(found) = self.found.as_ref().filter(|_| is_open) else { return 0 };
         let (first, offset) = found.first_block(bytes);
         let mut checker = Checker::new(&found.manifest, found.options, offset);
         checker.need(now, first);
@@ -213,7 +237,9 @@ impl Incoming {
             return;
         }
         // An offer is answered; later, and for servers, the decision is a message.
-        let by_answer = self.lanes.wanted().is_none() && *self.lifetime.phase() == Phase::Offered;
+        let by_answer =
+            self.lanes.wanted().is_none() && matches!(self.lifetime.phase(), Phase::Offered | Phase::Deferred);
+        self.ended_by_answer = by_answer;
         self.transport.stop();
         self.checker = None;
         self.pulls.clear();
@@ -225,8 +251,47 @@ impl Incoming {
     /// A sender continues after the end: the close was lost.
     fn on_question(&mut self, now: Time, lane: usize) {
         if let Phase::Closed(ending) = self.lifetime.phase() {
-            self.lanes[lane].tell_ending(ending);
+            if self.ended_by_answer {
+                self.lanes[lane].make_answer_due();
+            } else {
+                self.lanes[lane].tell_ending(ending);
+            }
             self.lifetime.on_question(now);
+        }
+    }
+
+    /// The application must read a file in order to decide. The senders are told to wait, and the application is told when the peer has shown that it
+    /// is there now.
+    pub(crate) fn defer(&mut self, now: Time) {
+        if *self.lifetime.phase() != Phase::Offered {
+            return;
+        }
+        self.lifetime.enter(now, Phase::Deferred);
+        if self.lanes.wanted().is_none() {
+            self.lanes[0].make_answer_due();
+        }
+        self.confirm();
+    }
+
+    /// The application has read more in order to decide.
+    pub(crate) fn on_work(&mut self, now: Time, read: u64) {
+        self.lifetime.on_work(now, read);
+    }
+
+    /// Tells the application, once, that the peer of a deferred session is there now.
+    fn confirm(&mut self) {
+        let is_there = self.lanes.wanted().is_some() || self.is_proven();
+        if is_there && !self.confirmed && *self.lifetime.phase() == Phase::Deferred {
+            self.confirmed = true;
+            self.backlog.push(News::Confirmed);
+        }
+    }
+
+    /// A server must read a file before it can answer.
+    fn on_wait(&mut self, now: Time, index: usize, read: u64) {
+        let waits = self.lanes.wanted().is_some() && !self.lanes[index].has_answered();
+        if waits && self.lanes[index].on_wait(now, read) && *self.lifetime.phase() == Phase::Asking {
+            self.lifetime.on_progress(now);
         }
     }
 
@@ -240,6 +305,9 @@ impl Incoming {
 
     /// The server has answered, perhaps for the first time: from now on `unsealer` opens what it sends, and `sealer` seals what it is sent.
     pub(crate) fn on_answer(&mut self, now: Time, index: usize, answer: Answer, unsealer: Unsealer, sealer: Sealer) {
+        if let Answer::Wait { read } = answer {
+            return self.on_wait(now, index, read);
+        }
         let wanted = self.lanes.wanted().filter(|_| !self.lanes[index].has_answered());
         let Some(wanted) = wanted.cloned() else { return };
         match self.lifetime.phase() {
@@ -285,7 +353,7 @@ impl Incoming {
             Answer::Refuse(refusal) => {
                 self.refuse_lane(now, index, refusal.text());
             }
-            Answer::AcceptOffer { .. } => self.end_lane(now, index),
+            Answer::AcceptOffer { .. } | Answer::Wait { .. } => self.end_lane(now, index),
         }
     }
 
@@ -373,6 +441,7 @@ impl Incoming {
         if *self.lifetime.phase() == Phase::Confirming && self.lanes[index].is_proven() {
             self.complete(now);
         }
+        self.confirm();
         match control {
             Control::Cancel => self.end_lane(now, index),
             Control::GivenUp => {
@@ -382,6 +451,14 @@ impl Incoming {
             Control::Detached => {
                 if self.multicast.on_detached() {
                     self.backlog.push(News::Detached);
+                }
+            }
+            // The sender asks what has become of its offer.
+            Control::KeepAlive if *self.lifetime.phase() == Phase::Deferred => {
+                self.lifetime.on_repeated_offer(now);
+                match self.lanes.wanted() {
+                    None => self.lanes[index].make_answer_due(),
+                    Some(_) => self.lanes[index].tell_keep_alive(),
                 }
             }
             // The sender asks how the session ended.

@@ -122,6 +122,11 @@ impl Outgoing {
         self.remotes.get(index).phase() == Phase::Active
     }
 
+    /// Whether a receiver reads a file in order to answer, and has asked this end to wait.
+    pub(crate) fn is_kept_waiting_by(&self, index: usize) -> bool {
+        self.remotes.get(index).phase() == Phase::Waiting
+    }
+
     pub(crate) fn peers(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.remotes.iter().map(Remote::peer)
     }
@@ -193,16 +198,38 @@ impl Outgoing {
                 self.remotes.set_outcome(index, Outcome::Refused(refusal));
                 self.sender.drop_receiver(now, index as Peer);
             }
-            // The receiver was not asked for anything.
-            Answer::AcceptRequest { .. } => {
-                self.remotes.set_outcome(
-                    index,
-                    Outcome::Failed(Failure::Unacceptable("it answers an offer as if it were a request".to_owned())),
-                );
+            // It has a file of that name and size. Whatever it finds, it needs no symbols of this session.
+            Answer::Wait { read } => {
+                self.remotes.change(index).wait(now, read);
                 self.sender.drop_receiver(now, index as Peer);
             }
+            // The receiver was not asked for anything.
+            Answer::AcceptRequest { .. } => self.on_nonsense(now, index),
         }
         self.drain(now);
+    }
+
+    /// A receiver that has asked this end to wait says more.
+    pub(crate) fn on_later_answer(&mut self, now: Time, index: usize, answer: Answer) {
+        match answer {
+            Answer::Wait { read } => {
+                if self.remotes.change(index).keep_waiting(now, read) {
+                    self.progress.restart(now);
+                }
+            }
+            Answer::AcceptOffer { held: Held::All, .. } => self.remotes.set_outcome(index, Outcome::AlreadyThere),
+            Answer::Refuse(refusal) => self.remotes.set_outcome(index, Outcome::Refused(refusal)),
+            Answer::AcceptOffer { held: Held::None, .. } | Answer::AcceptRequest { .. } => {
+                self.on_nonsense(now, index);
+            }
+        }
+    }
+
+    /// A receiver answers what nobody has asked it.
+    fn on_nonsense(&mut self, now: Time, index: usize) {
+        let problem = Failure::Unacceptable("its answer makes no sense".to_owned());
+        self.remotes.set_outcome(index, Outcome::Failed(problem));
+        self.sender.drop_receiver(now, index as Peer);
     }
 
     /// The receiver's request has arrived again: the answer to it was lost.
@@ -270,9 +297,9 @@ impl Outgoing {
                 Event::PeerCompleted(peer) => self.remotes.change(usize::from(peer)).on_complete(now),
                 Event::PeerDropped(peer) => {
                     let failure = if self.drops_stragglers { Failure::GivenUp } else { Failure::TimedOut };
-                    self.remotes.set_outcome(usize::from(peer), Outcome::Failed(failure));
+                    self.remotes.lose(usize::from(peer), failure);
                 }
-                Event::Failed(_) => self.remotes.fail(&Failure::TimedOut),
+                Event::Failed(_) => (0..self.remotes.len()).for_each(|peer| self.remotes.lose(peer, Failure::TimedOut)),
                 Event::PeerDetached(peer) => self.remotes.change(usize::from(peer)).detach(),
                 Event::Closed | Event::Connected | Event::Completed { .. } | Event::BlockReady(_) => {}
             }

@@ -16,6 +16,8 @@ pub(super) enum Phase {
     Opening,
     /// It pulls.
     Active,
+    /// It has a file of that name and size, and reads it in order to answer.
+    Waiting,
     /// It has all symbols that it needs, and has not yet reported whether the object is right.
     Complete,
     /// It needs nothing more.
@@ -57,6 +59,8 @@ pub(crate) struct Remote {
     delivery: Delivery,
     /// The receiver knows that this host is at its address, unless it has been restarted.
     knows: bool,
+    /// Bytes that it has read in order to answer, as it says.
+    read: u64,
 }
 
 impl Remote {
@@ -84,6 +88,7 @@ impl Remote {
             answer_due: false,
             delivery: Delivery::Group,
             knows: false,
+            read: 0,
         }
     }
 
@@ -102,7 +107,7 @@ impl Remote {
 
     /// Whether it needs no more symbols.
     pub(super) fn has_all(&self) -> bool {
-        matches!(self.phase, Phase::Complete | Phase::Over)
+        matches!(self.phase, Phase::Waiting | Phase::Complete | Phase::Over)
     }
 
     /// Whether it needs the symbols that are sent to all.
@@ -141,6 +146,22 @@ impl Remote {
         self.repeat.stop();
         self.phase = Phase::Active;
         self.repeat.is_repeated()
+    }
+
+    /// It reads a file in order to answer. It is shown that this end is there, and asked now and then: each question gets an answer.
+    pub(super) fn wait(&mut self, now: Time, read: u64) {
+        (self.phase, self.read) = (Phase::Waiting, read);
+        self.repeat.start(now);
+    }
+
+    /// It has not decided yet. Returns whether it has read more since it last said so.
+    pub(super) fn keep_waiting(&mut self, now: Time, read: u64) -> bool {
+        let more = read > self.read;
+        if more {
+            self.read = read;
+            self.repeat.extend(now);
+        }
+        more
     }
 
     /// An authentic datagram has arrived from it.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anabranch_transport::{Duration, GROUP, Peer, Time};
 
-use super::remote::Remote;
+use super::remote::{Phase, Remote};
 use crate::session::{Failure, Outcome};
 use crate::wire::Control;
 
@@ -120,6 +120,13 @@ impl Remotes {
             remote.end();
             self.changed = true;
             self.outcomes.push((index, outcome));
+        }
+    }
+
+    /// The transport has lost a receiver: it will not get the object, unless it said that it needs nothing and is deciding.
+    pub(super) fn lose(&mut self, index: usize, failure: Failure) {
+        if self.all[index].phase() != Phase::Waiting {
+            self.set_outcome(index, Outcome::Failed(failure));
         }
     }
 
