@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::discrete::DiscretePowerLaw;
 use crate::fit::{Inconclusive, PowerLaw, XMin};
 use crate::random::Random;
 use crate::sample::Sample;
@@ -43,19 +44,82 @@ pub struct Goodness {
     pub replicates: usize,
 }
 
+/// A model with a tail, as the bootstrap needs it.
+trait Model: Copy + Send + Sync {
+    fn fit(sample: &Sample, x_min: XMin) -> Result<Self, Inconclusive>;
+    fn summary(&self) -> Summary;
+    /// The number that the model exceeds, or reaches, with a probability.
+    fn quantile_above(&self, share: f64) -> f64;
+}
+
+/// What models have in common.
+#[derive(Debug, Clone, Copy)]
+struct Summary {
+    alpha: f64,
+    x_min: f64,
+    distance: f64,
+    n_tail: usize,
+}
+
+impl Model for PowerLaw {
+    fn fit(sample: &Sample, x_min: XMin) -> Result<Self, Inconclusive> {
+        sample.fit(x_min)
+    }
+
+    fn summary(&self) -> Summary {
+        let Self { alpha, x_min, distance, n_tail } = *self;
+        Summary { alpha, x_min, distance, n_tail }
+    }
+
+    fn quantile_above(&self, share: f64) -> f64 {
+        Self::quantile_above(self, share)
+    }
+}
+
+impl Model for DiscretePowerLaw {
+    fn fit(sample: &Sample, x_min: XMin) -> Result<Self, Inconclusive> {
+        sample.fit_whole(x_min)
+    }
+
+    fn summary(&self) -> Summary {
+        let Self { alpha, x_min, distance, n_tail } = *self;
+        Summary { alpha, x_min, distance, n_tail }
+    }
+
+    fn quantile_above(&self, share: f64) -> f64 {
+        Self::quantile_above(self, share)
+    }
+}
+
 /// Refits resampled data (the non-parametric bootstrap of section 3.3, drawn with replacement from the whole sample).
 ///
 /// With [`XMin::Fitted`] the bound is fitted anew in each replicate, so that its spread is in that of alpha.
 pub fn uncertainty(sample: &Sample, x_min: XMin, effort: Effort) -> Uncertainty {
+    refitted::<PowerLaw>(sample, x_min, effort)
+}
+
+/// The same with the power law of whole numbers, [`Sample::fit_discrete`].
+///
+/// # Errors
+///
+/// [`Inconclusive::NotWhole`] if the sample has other numbers.
+pub fn uncertainty_discrete(sample: &Sample, x_min: XMin, effort: Effort) -> Result<Uncertainty, Inconclusive> {
+    match sample.fit_discrete(x_min) {
+        Err(Inconclusive::NotWhole) => Err(Inconclusive::NotWhole),
+        _ => Ok(refitted::<DiscretePowerLaw>(sample, x_min, effort)),
+    }
+}
+
+fn refitted<M: Model>(sample: &Sample, x_min: XMin, effort: Effort) -> Uncertainty {
     let data = sample.sorted();
     let fits = parallel(effort, |random| {
         if data.is_empty() {
             return Err(Inconclusive::NoValues);
         }
         let drawn = (0..data.len()).map(|_| data[random.below(data.len())]).collect();
-        Sample::from_positive(drawn).fit(x_min)
+        M::fit(&Sample::from_positive(drawn), x_min).map(|fit| fit.summary())
     });
-    let good: Vec<PowerLaw> = fits.iter().copied().flatten().collect();
+    let good: Vec<Summary> = fits.iter().copied().flatten().collect();
     Uncertainty {
         alpha: good.iter().map(|f| f.alpha).collect(),
         x_min: good.iter().map(|f| f.x_min).collect(),
@@ -73,9 +137,22 @@ pub fn uncertainty(sample: &Sample, x_min: XMin, effort: Effort) -> Uncertainty 
 ///
 /// [`Inconclusive::NoValues`] if no synthetic sample had a fit, or there were none.
 pub fn goodness(sample: &Sample, x_min: XMin, effort: Effort) -> Result<Goodness, Inconclusive> {
-    let fit = sample.fit(x_min)?;
+    tested(sample, sample.fit(x_min)?, x_min, effort)
+}
+
+/// The same for the power law of whole numbers, [`Sample::fit_discrete`].
+///
+/// # Errors
+///
+/// As [`goodness`], and [`Inconclusive::NotWhole`] if the sample has other numbers.
+pub fn goodness_discrete(sample: &Sample, x_min: XMin, effort: Effort) -> Result<Goodness, Inconclusive> {
+    tested(sample, sample.fit_discrete(x_min)?, x_min, effort)
+}
+
+fn tested<M: Model>(sample: &Sample, fit: M, x_min: XMin, effort: Effort) -> Result<Goodness, Inconclusive> {
     let data = sample.sorted();
-    let body = &data[..data.len() - fit.n_tail];
+    let Summary { distance, n_tail, .. } = fit.summary();
+    let body = &data[..data.len() - n_tail];
     let farther = parallel(effort, |random| {
         let drawn = (0..data.len())
             .map(|_| match random.below(data.len()) {
@@ -84,7 +161,7 @@ pub fn goodness(sample: &Sample, x_min: XMin, effort: Effort) -> Result<Goodness
             })
             .filter(|x| x.is_finite())
             .collect();
-        Sample::from_positive(drawn).fit(x_min).map(|f| f.distance >= fit.distance)
+        M::fit(&Sample::from_positive(drawn), x_min).map(|f| f.summary().distance >= distance)
     });
     let verdicts: Vec<bool> = farther.into_iter().flatten().collect();
     if verdicts.is_empty() {
@@ -161,6 +238,30 @@ mod tests {
         let numbers: Vec<f64> = (0..1000).map(|_| 1.0 - random.open().ln()).collect();
         let p = goodness(&Sample::new(&numbers).unwrap(), XMin::At(1.0), effort).unwrap().p;
         assert!(p < 0.01, "{p}");
+    }
+
+    #[test]
+    fn of_whole_numbers_the_zeta_passes_and_a_geometric_does_not() {
+        let effort = Effort { replicates: 100, seed: 9, threads: 0 };
+        let model = DiscretePowerLaw { alpha: 2.2, x_min: 3.0, distance: 0.0, n_tail: 1 };
+        let mut random = Random::new(5, 0);
+        let zeta: Vec<f64> = (0..800).map(|_| model.quantile_above(random.open())).collect();
+        let zeta = Sample::new(&zeta).unwrap();
+        let p = goodness_discrete(&zeta, XMin::At(3.0), effort).unwrap().p;
+        assert!(p > 0.1, "{p}");
+        // To the continuous law the ties alone rule it out.
+        assert!(goodness(&zeta, XMin::At(3.0), effort).unwrap().p < 0.05);
+        let geometric: Vec<f64> = (0..800).map(|_| 1.0 + (-4.0 * random.open().ln()).floor()).collect();
+        let geometric = Sample::new(&geometric).unwrap();
+        assert!(goodness_discrete(&geometric, XMin::At(1.0), effort).unwrap().p < 0.05);
+        let spread = uncertainty_discrete(&zeta, XMin::At(3.0), effort).unwrap();
+        let sigma = zeta.fit_discrete(XMin::At(3.0)).unwrap().sigma();
+        let mean = spread.alpha.iter().sum::<f64>() / 100.0;
+        let sd = (spread.alpha.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / 99.0).sqrt();
+        assert!((sd / sigma - 1.0).abs() < 0.3, "{sd} {sigma}");
+        let fractions = Sample::new(&[1.5, 2.0, 7.0]).unwrap();
+        assert_eq!(goodness_discrete(&fractions, XMin::Fitted, effort), Err(Inconclusive::NotWhole));
+        assert_eq!(uncertainty_discrete(&fractions, XMin::Fitted, effort).err(), Some(Inconclusive::NotWhole));
     }
 
     #[test]

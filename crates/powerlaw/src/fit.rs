@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::sample::{Sample, ln_ratio};
-use crate::scan::{Candidate, Scan};
+use crate::scan::{Candidate, Law as _, Pareto, Scan, distance};
 
 /// How `x_min` is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,9 +21,12 @@ pub enum Inconclusive {
     /// A power law needs two different values in its tail.
     #[error("fewer than two different values in the tail")]
     TooFewValues,
-    /// The lower bound is not a positive number.
-    #[error("the lower bound is not a positive, finite number")]
+    /// The lower bound is not a positive number, or, of whole numbers, not a whole one.
+    #[error("the lower bound is not a positive, finite number, and whole for whole numbers")]
     NotABound,
+    /// The power law of whole numbers was asked for, and there are others, or some of 2^53 or more, which floats do not tell apart.
+    #[error("not all values are whole numbers below 2^53")]
+    NotWhole,
     /// The best parameters of the alternative are those of which a power law is the limit: the two cannot be told apart.
     #[error("the alternative is best where it becomes a power law: they cannot be told apart")]
     SameAsPowerLaw,
@@ -51,8 +54,9 @@ pub struct PowerLaw {
     pub alpha: f64,
     /// Lower bound of the tail.
     pub x_min: f64,
-    /// Kolmogorov-Smirnov distance: the largest difference between the model's distribution function and the share of the tail
-    /// *below* the value, over the tail's distinct values; the definition of `powerlaw` 1.5.
+    /// Kolmogorov-Smirnov distance, eq. 3.9: the largest difference between the distribution functions of the model and of the tail at
+    /// any number. At a value of the sample, where that of the tail has a step, both of its ends count: where many are equal, a
+    /// distance that looks at one side only misses most of it.
     pub distance: f64,
     /// Values in the tail.
     pub n_tail: usize,
@@ -89,7 +93,7 @@ impl Sample {
     pub fn fit(&self, x_min: XMin) -> Result<PowerLaw, Inconclusive> {
         match x_min {
             XMin::Fitted => {
-                let Candidate { place, alpha, distance } = Scan::new(self).best().ok_or(Inconclusive::TooFewValues)?;
+                let Candidate { place, alpha, distance } = Scan::new(self).best::<Pareto>().ok_or(Inconclusive::TooFewValues)?;
                 let n_tail = self.len() - self.below[place] as usize;
                 Ok(PowerLaw { alpha, x_min: self.values[place], distance, n_tail })
             }
@@ -103,26 +107,11 @@ impl Sample {
         }
         let tail = self.tail(bound);
         let place = self.values.partition_point(|x| *x < bound);
-        let count = tail.len() as f64;
-        // A bound below the smallest value of the tail shifts every logarithm by the same amount.
         let (Some(&first), true) = (tail.first(), tail.len() >= 2) else { return Err(Inconclusive::TooFewValues) };
-        let shift = ln_ratio(first, bound);
-        let sum = count.mul_add(shift, self.log_sums[place]);
-        if sum <= 0.0 {
-            return Err(Inconclusive::TooFewValues);
-        }
-        let exponent = count / sum;
-        if !exponent.is_finite() {
-            return Err(Inconclusive::TooFewValues);
-        }
-        let distance = (place..self.distinct())
-            .map(|k| {
-                let log = self.logs[k] - self.logs[place] + shift;
-                let share = (self.below[k] - self.below[place]) / count;
-                (1.0 - (-exponent * log).exp() - share).abs()
-            })
-            .fold(0.0, f64::max);
-        Ok(PowerLaw { alpha: 1.0 + exponent, x_min: bound, distance, n_tail: tail.len() })
+        // A bound below the smallest value of the tail shifts every logarithm by the same amount.
+        let law = Pareto::before(self, place, ln_ratio(first, bound)).ok_or(Inconclusive::TooFewValues)?;
+        let distance = distance(self, place, law);
+        Ok(PowerLaw { alpha: law.alpha(), x_min: bound, distance, n_tail: tail.len() })
     }
 }
 
@@ -132,11 +121,27 @@ mod tests {
 
     #[test]
     fn two_values_by_hand() {
-        // ln(4 / 1) over two values: alpha = 1 + 2 / ln 4; the model's share below 4 is 1 - 4^(-2 / ln 4) = 1 - e^-2.
+        // ln(4 / 1) over two values: alpha = 1 + 2 / ln 4; the model's share below 4 is 1 - 4^(-2 / ln 4) = 1 - e^-2. The model has
+        // nothing up to 1, where half of the tail is; next to 4 they differ by less.
         let fit = Sample::new(&[1.0, 4.0]).unwrap().fit(XMin::Fitted).unwrap();
         assert!((fit.alpha - (1.0 + 2.0 / 4.0_f64.ln())).abs() < 1e-15);
-        assert!((fit.distance - (0.5 - (-2.0_f64).exp())).abs() < 1e-15);
+        assert!((fit.distance - 0.5).abs() < 1e-15);
         assert_eq!((fit.x_min, fit.n_tail), (1.0, 2));
+    }
+
+    #[test]
+    fn ties_by_hand() {
+        // Six ones, a two, a four: their logarithms sum to 3 ln 2, alpha - 1 = 8 / (3 ln 2), and
+        // the model's share up to 2^k is 1 - e^(-8 k / 3). From the left the distance is 1 - e^(-8/3) - 6/8 = 0.18; at 1 it is 6/8.
+        let numbers = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 4.0];
+        let sample = Sample::new(&numbers).unwrap();
+        let whole = sample.fit(XMin::At(1.0)).unwrap();
+        assert!((whole.alpha - (1.0 + 8.0 / (3.0 * 2.0_f64.ln()))).abs() < 1e-14);
+        assert!((whole.distance - 0.75).abs() < 1e-15, "{whole:?}");
+        // The tail from 2 on is two values, half of which are at the bound.
+        let fitted = sample.fit(XMin::Fitted).unwrap();
+        assert_eq!((fitted.x_min, fitted.n_tail), (2.0, 2));
+        assert!((fitted.distance - 0.5).abs() < 1e-15);
     }
 
     #[test]

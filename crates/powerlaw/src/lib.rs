@@ -3,6 +3,7 @@
 mod alternative;
 mod bootstrap;
 mod compare;
+mod discrete;
 mod fit;
 mod quadrature;
 mod random;
@@ -10,9 +11,13 @@ mod sample;
 mod scan;
 mod tilted;
 mod weibull;
+mod zeta;
 
 pub use alternative::{Alternative, Parameters};
-pub use bootstrap::{Effort, Goodness, Uncertainty, goodness, uncertainty};
+pub use bootstrap::{
+    Effort, Goodness, Uncertainty, goodness, goodness_discrete, uncertainty, uncertainty_discrete,
+};
 pub use compare::{Comparison, likelihood_ratio};
+pub use discrete::DiscretePowerLaw;
 pub use fit::{Inconclusive, PowerLaw, XMin};
 pub use sample::{Sample, SampleError};

@@ -23,7 +23,8 @@ pub struct Sample {
     sorted: Vec<f64>,
     /// Distinct values, ascending.
     pub(crate) values: Vec<f64>,
-    /// For each distinct value, how many of the sample are smaller. A whole number, kept as the float it is used as.
+    /// For each distinct value, how many of the sample are smaller; then, for what is beyond the largest, how many there are. Whole
+    /// numbers, kept as the floats they are used as.
     pub(crate) below: Vec<f64>,
     /// For each distinct value, the logarithm of its ratio to the smallest.
     pub(crate) logs: Vec<f64>,
@@ -47,13 +48,14 @@ impl Sample {
     /// As [`Sample::new`], for numbers that are known to be positive and finite.
     pub(crate) fn from_positive(mut sorted: Vec<f64>) -> Self {
         sorted.sort_unstable_by(f64::total_cmp);
-        let (mut values, mut below) = (Vec::with_capacity(sorted.len()), Vec::with_capacity(sorted.len()));
+        let (mut values, mut below) = (Vec::with_capacity(sorted.len()), Vec::with_capacity(sorted.len() + 1));
         for (rank, &x) in sorted.iter().enumerate() {
             if values.last() != Some(&x) {
                 values.push(x);
                 below.push(rank as f64);
             }
         }
+        below.push(sorted.len() as f64);
         let logs = values.iter().map(|x| ln_ratio(*x, values[0])).collect();
         // From the largest value down: every term is positive, so that no digits cancel, however narrow the data.
         let n = sorted.len() as f64;
@@ -84,9 +86,29 @@ impl Sample {
         self.values.len()
     }
 
+    /// Of the tail that begins with a distinct value, the shares that lie below the distinct value `k`, and up to it.
+    pub(crate) fn shares(&self, place: usize, k: usize) -> Shares {
+        let count = self.sorted.len() as f64 - self.below[place];
+        Shares { below: (self.below[k] - self.below[place]) / count, up_to: (self.below[k + 1] - self.below[place]) / count }
+    }
+
     /// The numbers that are at least `x_min`, in ascending order.
     pub fn tail(&self, x_min: f64) -> &[f64] {
         &self.sorted[self.sorted.partition_point(|x| *x < x_min)..]
+    }
+}
+
+/// A distribution function on both sides of a value: of a sample it has a step there, of whole numbers the model's has, too.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shares {
+    pub(crate) below: f64,
+    pub(crate) up_to: f64,
+}
+
+impl Shares {
+    /// How far two distribution functions are apart at a value, on the side where they are farther.
+    pub(crate) fn apart(self, other: Self) -> f64 {
+        (self.below - other.below).abs().max((self.up_to - other.up_to).abs())
     }
 }
 
@@ -113,7 +135,7 @@ mod tests {
     fn ties_are_counted_once_and_weigh_in_the_sums() {
         let sample = Sample::new(&[4.0, 1.0, 2.0, 2.0, 4.0, 4.0]).unwrap();
         assert_eq!(sample.values, [1.0, 2.0, 4.0]);
-        assert_eq!(sample.below, [0.0, 1.0, 3.0]);
+        assert_eq!(sample.below, [0.0, 1.0, 3.0, 6.0]);
         let ln2 = 2.0_f64.ln();
         for (sum, expected) in sample.log_sums.iter().zip([8.0 * ln2, 3.0 * ln2, 0.0]) {
             assert!((sum - expected).abs() < 1e-14, "{sum} {expected}");

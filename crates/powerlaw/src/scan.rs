@@ -1,12 +1,66 @@
 //! The scan for `x_min`: exact, but without looking at most of what the full scan looks at.
 
-use crate::sample::Sample;
+use crate::sample::{Sample, Shares};
 
 /// Candidates tried before the others, spread over the sample, so that there is a good distance to beat early.
 const PILOTS: usize = 64;
 
-/// Room for rounding when a stretch is skipped: far above an error of the exponential, far below any distance.
-const SLACK: f64 = 1e-15;
+/// A power law of a tail that begins with one of the sample's values.
+pub(crate) trait Law: Copy {
+    /// Room for rounding when a stretch is skipped: far above an error of [`Law::shares`], far below any distance.
+    const SLACK: f64;
+
+    /// The maximum-likelihood fit to the tail that begins with a distinct value; none if its exponent is not finite.
+    fn of(sample: &Sample, place: usize) -> Option<Self>;
+
+    /// Its exponent.
+    fn alpha(self) -> f64;
+
+    /// Shares of the model below the distinct value `k`, and up to it. They do not fall as `k` grows, and those below a value are at
+    /// least those up to the value before.
+    fn shares(self, sample: &Sample, k: usize) -> Shares;
+}
+
+/// The power law of continuous data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pareto {
+    alpha: f64,
+    /// Where the tail begins, as [`Sample::logs`] counts.
+    log: f64,
+}
+
+impl Pareto {
+    /// One whose tail begins `shift` before a distinct value, on the scale of logarithms.
+    pub(crate) fn before(sample: &Sample, place: usize, shift: f64) -> Option<Self> {
+        let count = sample.len() as f64 - sample.below[place];
+        let alpha = 1.0 + count / count.mul_add(shift, sample.log_sums[place]);
+        (alpha.is_finite() && alpha > 1.0).then(|| Self { alpha, log: sample.logs[place] - shift })
+    }
+}
+
+impl Law for Pareto {
+    const SLACK: f64 = 1e-15;
+
+    fn of(sample: &Sample, place: usize) -> Option<Self> {
+        Self::before(sample, place, 0.0)
+    }
+
+    fn alpha(self) -> f64 {
+        self.alpha
+    }
+
+    fn shares(self, sample: &Sample, k: usize) -> Shares {
+        let share = 1.0 - (-(self.alpha - 1.0) * (sample.logs[k] - self.log)).exp();
+        Shares { below: share, up_to: share }
+    }
+}
+
+/// The Kolmogorov-Smirnov distance over a tail: the largest difference of the two distribution functions, at any number. Between two
+/// values of the sample that of the sample is constant, so that it is next to one of them, on either side.
+pub(crate) fn distance<L: Law>(sample: &Sample, place: usize, law: L) -> f64 {
+    let apart = |k| law.shares(sample, k).apart(sample.shares(place, k));
+    (place..sample.distinct()).map(apart).fold(0.0, f64::max)
+}
 
 /// A lower bound and how well it does.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +71,7 @@ pub(crate) struct Candidate {
     pub(crate) distance: f64,
 }
 
-/// Values `low < k < high` not looked at yet, and the model's share below either end.
+/// Values `low < k < high` not looked at yet, and the model's shares next to them: up to the lower end and below the upper.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     low: usize,
@@ -40,47 +94,39 @@ impl<'a> Scan<'a> {
     }
 
     /// The candidate of least distance, the smallest of several; none for fewer than two distinct values.
-    pub(crate) fn best(mut self) -> Option<Candidate> {
+    pub(crate) fn best<L: Law>(mut self) -> Option<Candidate> {
         let candidates = self.sample.distinct().checked_sub(1)?;
         let mut best: Option<Candidate> = None;
         for place in (0..candidates).step_by((candidates / PILOTS).max(1)).chain(0..candidates) {
             let bound = best.map_or(f64::INFINITY, |b| b.distance);
-            let Some(alpha) = self.alpha(place) else { continue };
-            let Some(distance) = self.distance(place, alpha, bound) else { continue };
+            let Some(law) = L::of(self.sample, place) else { continue };
+            let Some(distance) = self.distance(place, law, bound) else { continue };
             let better = |b: Candidate| distance < b.distance || (distance <= b.distance && place < b.place);
             if best.is_none_or(better) {
-                best = Some(Candidate { place, alpha, distance });
+                best = Some(Candidate { place, alpha: law.alpha(), distance });
             }
         }
         best
     }
 
-    /// Maximum-likelihood exponent of the tail that begins with a distinct value; none if it is not finite.
-    fn alpha(&self, place: usize) -> Option<f64> {
-        let count = self.sample.len() as f64 - self.sample.below[place];
-        let alpha = 1.0 + count / self.sample.log_sums[place];
-        (alpha.is_finite() && alpha > 1.0).then_some(alpha)
-    }
-
     /// Largest deviation over the tail, or none as soon as it is known to be above `bound`.
-    fn distance(&mut self, place: usize, alpha: f64, bound: f64) -> Option<f64> {
-        let Sample { below, logs, .. } = self.sample;
-        let count = self.sample.len() as f64 - below[place];
-        let exponent = alpha - 1.0;
-        let model = |k: usize| 1.0 - (-exponent * (logs[k] - logs[place])).exp();
-        let share = |k: usize| (below[k] - below[place]) / count;
-        if self.witness > place && (model(self.witness) - share(self.witness)).abs() > bound {
-            return None;
-        }
-        let last = self.sample.distinct() - 1;
-        let model_high = model(last);
-        let mut worst = (model_high - share(last)).abs();
-        if worst > bound {
-            self.witness = last;
-            return None;
+    fn distance<L: Law>(&mut self, place: usize, law: L, bound: f64) -> Option<f64> {
+        let sample = self.sample;
+        let last = sample.distinct() - 1;
+        let mut worst = 0.0_f64;
+        for k in [self.witness, place, last] {
+            if k < place {
+                continue;
+            }
+            worst = worst.max(law.shares(sample, k).apart(sample.shares(place, k)));
+            if worst > bound {
+                self.witness = k;
+                return None;
+            }
         }
         self.now.clear();
-        self.now.push(Stretch { low: place, high: last, model_low: 0.0, model_high });
+        let (first, end) = (law.shares(sample, place), law.shares(sample, last));
+        self.now.push(Stretch { low: place, high: last, model_low: first.up_to, model_high: end.below });
         // From coarse to fine, so that a large deviation is met early.
         while !self.now.is_empty() {
             self.next.clear();
@@ -89,13 +135,14 @@ impl<'a> Scan<'a> {
                     continue;
                 }
                 // Neither function can leave the values that it has at the ends.
-                let possible = (model_high - share(low + 1)).max(share(high - 1) - model_low);
-                if possible + SLACK <= worst {
+                let (data_low, data_high) = (sample.shares(place, low).up_to, sample.shares(place, high).below);
+                let possible = (model_high - data_low).max(data_high - model_low);
+                if possible + L::SLACK <= worst {
                     continue;
                 }
                 let middle = low.midpoint(high);
-                let model_middle = model(middle);
-                let deviation = (model_middle - share(middle)).abs();
+                let model = law.shares(sample, middle);
+                let deviation = model.apart(sample.shares(place, middle));
                 if deviation > worst {
                     worst = deviation;
                     if worst > bound {
@@ -103,8 +150,8 @@ impl<'a> Scan<'a> {
                         return None;
                     }
                 }
-                self.next.push(Stretch { low, high: middle, model_low, model_high: model_middle });
-                self.next.push(Stretch { low: middle, high, model_low: model_middle, model_high });
+                self.next.push(Stretch { low, high: middle, model_low, model_high: model.below });
+                self.next.push(Stretch { low: middle, high, model_low: model.up_to, model_high });
             }
             std::mem::swap(&mut self.now, &mut self.next);
         }
@@ -116,52 +163,69 @@ impl<'a> Scan<'a> {
 mod tests {
     use super::*;
     use crate::random::Random;
+    use crate::zeta::Zeta;
     use proptest::prelude::*;
 
     /// Every candidate, every value.
-    fn full(sample: &Sample) -> Option<(usize, f64)> {
-        let Sample { values, below, logs, log_sums, .. } = sample;
+    fn full<L: Law>(sample: &Sample) -> Option<(usize, f64)> {
         let mut best: Option<(usize, f64)> = None;
-        for i in 0..values.len().saturating_sub(1) {
-            let count = sample.len() as f64 - below[i];
-            // As the code under test: the exponent goes by way of alpha.
-            let alpha = 1.0 + count / log_sums[i];
-            if !(alpha.is_finite() && alpha > 1.0) {
-                continue;
-            }
-            let distance = (i..values.len())
-                .map(|k| (1.0 - (-(alpha - 1.0) * (logs[k] - logs[i])).exp() - (below[k] - below[i]) / count).abs())
-                .fold(0.0, f64::max);
+        for place in 0..sample.distinct().saturating_sub(1) {
+            let Some(law) = L::of(sample, place) else { continue };
+            let distance = distance(sample, place, law);
             if best.is_none_or(|b| distance < b.1) {
-                best = Some((i, distance));
+                best = Some((place, distance));
             }
         }
         best
     }
 
-    fn check(numbers: &[f64]) -> Result<(), TestCaseError> {
+    fn check<L: Law>(numbers: &[f64]) -> Result<(), TestCaseError> {
         let sample = Sample::new(numbers).unwrap();
-        let found = Scan::new(&sample).best().map(|c| (c.place, c.distance));
-        prop_assert_eq!(found, full(&sample));
+        let found = Scan::new(&sample).best::<L>().map(|c| (c.place, c.distance));
+        prop_assert_eq!(found, full::<L>(&sample));
         Ok(())
+    }
+
+    /// The distance by its definition: the supremum over all numbers, here over a fine grid and just beside every value.
+    #[test]
+    fn the_distance_is_the_largest_difference_anywhere() {
+        let numbers = [1.0, 1.0, 1.0, 2.0, 2.0, 3.0, 5.0, 5.0, 5.0, 9.0];
+        let sample = Sample::new(&numbers).unwrap();
+        for place in 0..sample.distinct() - 1 {
+            let law = Pareto::of(&sample, place).unwrap();
+            let x_min = sample.values[place];
+            let tail = sample.tail(x_min);
+            let apart = |x: f64| {
+                let model = 1.0 - (x / x_min).powf(1.0 - law.alpha());
+                (model - tail.iter().filter(|y| **y <= x).count() as f64 / tail.len() as f64).abs()
+            };
+            let beside = numbers.iter().flat_map(|x| [*x, x - 1e-12]).filter(|x| *x >= x_min);
+            let grid = (0..9000).map(|i| f64::from(i).mul_add(1e-3, x_min)).filter(|x| *x < 10.0);
+            let expected = grid.chain(beside).map(apart).fold(0.0, f64::max);
+            assert!((distance(&sample, place, law) - expected).abs() < 1e-9, "{place}");
+        }
     }
 
     proptest! {
         #[test]
         fn the_scan_equals_the_full_scan_to_the_last_bit(numbers in prop::collection::vec(1e-3..1e12_f64, 0..400)) {
-            check(&numbers)?;
+            check::<Pareto>(&numbers)?;
         }
 
         #[test]
         fn with_many_ties_too(numbers in prop::collection::vec(1_u32..30, 0..300)) {
-            check(&numbers.into_iter().map(f64::from).collect::<Vec<_>>())?;
+            let numbers: Vec<f64> = numbers.into_iter().map(f64::from).collect();
+            check::<Pareto>(&numbers)?;
+            check::<Zeta>(&numbers)?;
         }
 
         #[test]
         fn and_on_tails_heavy_light_and_narrow(seed: u64, n in 2_usize..600, shape in 0.02..20.0_f64) {
             let mut random = Random::new(seed, 0);
-            check(&(0..n).map(|_| (-random.open().ln() * shape).exp() * 1e6).collect::<Vec<_>>())?;
-            check(&(0..n).map(|_| (-random.open().ln()).powf(shape) + 1e-9).collect::<Vec<_>>())?;
+            check::<Pareto>(&(0..n).map(|_| (-random.open().ln() * shape).exp() * 1e6).collect::<Vec<_>>())?;
+            check::<Pareto>(&(0..n).map(|_| (-random.open().ln()).powf(shape) + 1e-9).collect::<Vec<_>>())?;
+            check::<Zeta>(&(0..n).map(|_| (-random.open().ln() * shape).exp().min(1e15).floor()).collect::<Vec<_>>())?;
+            check::<Zeta>(&(0..n).map(|_| (1e6 + random.open() * 1e3 * shape).floor()).collect::<Vec<_>>())?;
         }
     }
 }

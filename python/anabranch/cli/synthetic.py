@@ -82,6 +82,7 @@ def generate_command(
         if fitted.ks > KS_WARN:
             what = f"the {fitted.model.label} fits badly (KS {fitted.ks:.2f})"
             stderr().print(f"note: {what}: the series is not like {measured.name}", markup=False)
+        _tell_cycle(measured, kept=keep_order)
         drawn = synthetic.generate(
             fitted,
             bins or measured.known().size,
@@ -100,13 +101,29 @@ def generate_command(
         stderr().print(f"volumes: {out}", markup=False)
 
 
+def _tell_cycle(measured: Volumes, *, kept: bool) -> None:
+    """Say what becomes of a cycle that the traffic follows."""
+    from anabranch.traffic.cycle import daily_cycle  # noqa: PLC0415
+
+    found = daily_cycle(measured)
+    if found is None or not found.present:
+        return
+    cycle = "daily cycle" if found.is_day else f"cycle of {units.time(found.period_ns)}"
+    if kept:
+        text = f"the {cycle} of {measured.name} is kept with its order"
+    else:
+        why = "its bins are drawn independently; --keep-order keeps it"
+        text = f"{measured.name} has a {cycle}, and the series has none: {why}"
+    stderr().print(f"note: {text}", markup=False)
+
+
 def _series(file: Path, width: str | None, reader: Reader) -> Volumes:
     """The one series of a file, at a width."""
     from anabranch.traffic import quantities  # noqa: PLC0415
     from anabranch.traffic.series import SECOND  # noqa: PLC0415
 
     asked = None if width is None else quantities.seconds(width, "--bin")
-    traces = reader.traces([file], () if asked is None else [asked])
+    traces = reader.traces([file], exact=() if asked is None else [asked])
     if len(traces) > 1:
         names = [trace[0].name for trace in traces]
         shown = ", ".join(map(repr, names[:5])) + (" ..." if len(names) > 5 else "")  # noqa: PLR2004 - as many as fit

@@ -135,6 +135,8 @@ def _lines(one: Verdict, more: dict[str, Any]) -> list[str]:
             f"{tests.reading}: ADF p {_p(tests.adf.p)} ({tests.adf.lags} lags), KPSS p {_p(tests.kpss.p)}{beyond} "
             f"({tests.kpss.lags} lags{joined}): {tests.meaning}{season}"
         )
+    if one.multimodal:
+        lines.append(one.multimodal)
     lines += [f"{anomaly.kind}: {anomaly.explanation}" for anomaly in one.anomalies]
     return lines
 

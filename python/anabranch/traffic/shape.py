@@ -1,20 +1,18 @@
-"""What a single distribution cannot say of a series: that its density has several modes, that it follows the day."""
+"""What a single distribution cannot say of a series: that its density has several modes.
+
+`anabranch.traffic.cycle` looks for what repeats every day.
+"""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import ndimage
 
-from anabranch.traffic.stationarity import DAY_NS, correlation, seasonal
-
 if TYPE_CHECKING:
-    from anabranch.traffic.series import Floats, Volumes
-
-HOUR_NS = DAY_NS // 24
+    from anabranch.traffic.series import Floats
 
 GRID = 512
 """Cells of the histogram that is smoothed."""
@@ -25,6 +23,10 @@ INDEPENDENT = 200
 VALLEY = 0.5
 """Two peaks are two modes if the density between them falls below this share of the lower one ..."""
 
+NARROW = (0.5, 0.25)
+"""... or, with half of the bandwidth, below a quarter of it. Many modes make the spread so wide, and with it the usual
+bandwidth, that they melt into each other; half of it follows chance more, and chance digs no valleys so deep ..."""
+
 HOLDS = 0.05
 """... and on either side of the valley lies at least this share of the bins ..."""
 
@@ -32,10 +34,13 @@ FEWEST = 20
 """... and so many of them."""
 
 DISTINCT = 0.2
-"""Different rates, as a share of the bins, below which steps of a few packets would pass for modes: none are told."""
+"""Different rates, as a share of the bins, below which their steps would pass for modes. Whole multiples of the
+smallest step, as rounded rates are, are spread evenly over it; of others, such as sums of a few packets, no modes are
+told."""
 
-DAYS = 3
-"""Days that a series must last to show a daily cycle."""
+
+ROUNDED = 1e-3
+"""Part of a step by which a multiple of it may be off."""
 
 
 def modes(rates: Floats) -> tuple[float, ...]:
@@ -55,25 +60,45 @@ def modes(rates: Floats) -> tuple[float, ...]:
         The modes in ascending order; one for most series, none without traffic. Where few rates are different, the
         median instead.
     """
-    used = rates[rates > 0]
-    logs = np.log10(used)
-    if logs.size == 0:
+    used = np.sort(rates[rates > 0])
+    if used.size == 0:
         return ()
     if np.unique(used).size < DISTINCT * used.size:
-        return (float(np.median(used)),)
+        spread_out = _spread(used)
+        if spread_out is None:
+            return (float(np.median(used)),)
+        used = spread_out
+    logs = np.log10(used)
     low, high = np.quantile(logs, [0.25, 0.75])
     spread = min(float(logs.std()), float(high - low) / 1.34) or float(logs.std())
     if spread == 0:
-        return (float(rates[rates > 0][0]),)
-    bandwidth = 0.9 * spread * min(logs.size, INDEPENDENT) ** -0.2
+        return (float(used[0]),)
+    usual = 0.9 * spread * min(logs.size, INDEPENDENT) ** -0.2
+    found = _modes(logs, usual, VALLEY)
+    return found if len(found) > 1 else _modes(logs, NARROW[0] * usual, NARROW[1])
+
+
+def _spread(ordered: Floats) -> Floats | None:
+    """Rounded rates, equal ones spread evenly over the step that they were rounded to; None without such a step."""
+    values, counts = np.unique(ordered, return_counts=True)
+    step = float(np.diff(values).min()) if values.size > 1 else 0.0
+    places = values / step if step > 0 else values
+    if step <= 0 or np.abs(places - np.round(places)).max() > ROUNDED:
+        return None
+    ranks = np.arange(ordered.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ordered + step * ((ranks + 0.5) / np.repeat(counts, counts) - 0.5)
+
+
+def _modes(logs: Floats, bandwidth: float, valley: float) -> tuple[float, ...]:
+    """Modes of the density with a bandwidth, apart by valleys of a depth."""
     edges = np.linspace(logs.min() - 4 * bandwidth, logs.max() + 4 * bandwidth, GRID + 1)
     counts, _ = np.histogram(logs, edges)
     density = ndimage.gaussian_filter1d(counts.astype(float), bandwidth / (edges[1] - edges[0]), mode="constant")
-    peaks = _peaks(density, counts)
+    peaks = _peaks(density, counts, valley)
     return tuple(float(10 ** ((edges[peak] + edges[peak + 1]) / 2)) for peak in peaks)
 
 
-def _peaks(density: Floats, counts: np.ndarray) -> list[int]:
+def _peaks(density: Floats, counts: np.ndarray, deep: float) -> list[int]:
     """Peaks with valleys between them that are deep, and parts beside these that hold enough."""
     inner = (density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])
     peaks = [int(place) + 1 for place in np.flatnonzero(inner)]
@@ -86,60 +111,12 @@ def _peaks(density: Floats, counts: np.ndarray) -> list[int]:
             for valley, a, b in zip(valleys, peaks, peaks[1:], strict=False)
         ]
         held = [later - earlier for earlier, later in itertools.pairwise(bounds)]
-        if max(depth) <= VALLEY and min(held) >= max(HOLDS, FEWEST / counts.sum()):
+        if max(depth) <= deep and min(held) >= max(HOLDS, FEWEST / counts.sum()):
             break
         # The least of all: the lower peak at the shallowest valley, or the peak that holds fewest.
-        if max(depth) > VALLEY:
+        if max(depth) > deep:
             at = int(np.argmax(depth))
             peaks.pop(at if density[peaks[at]] < density[peaks[at + 1]] else at + 1)
         else:
             peaks.pop(int(np.argmin(held)))
     return peaks or [int(np.argmax(density))]
-
-
-@dataclass(frozen=True, slots=True)
-class DailyCycle:
-    """How a series follows the day.
-
-    Attributes
-    ----------
-    correlation
-        Autocorrelation of the rates at one day.
-    present
-        Whether that is a daily cycle.
-    peak_h, trough_h
-        Hours of the day, counted as the series counts time, with the largest and the smallest mean rate.
-    ratio
-        The largest over the smallest; infinite where the smallest is zero.
-    """
-
-    correlation: float
-    present: bool
-    peak_h: int
-    trough_h: int
-    ratio: float
-
-
-def daily_cycle(volumes: Volumes) -> DailyCycle | None:
-    """Look for a daily cycle; None where the series is shorter than `DAYS` or its bins are longer than an hour.
-
-    Parameters
-    ----------
-    volumes
-        A series; unknown bins are left out.
-    """
-    if volumes.bin_ns > HOUR_NS or len(volumes) * volumes.bin_ns < DAYS * DAY_NS:
-        return None
-    day, half = (correlation(volumes, lag) for lag in (DAY_NS, DAY_NS // 2))
-    if day is None or half is None:
-        return None
-    hours = (volumes.starts_ns() // HOUR_NS % 24).astype(int)
-    known = volumes.is_known
-    values = np.full(len(volumes), np.nan)
-    values[known] = volumes.rates()
-    means = np.array(
-        [values[known & (hours == hour)].mean() if (known & (hours == hour)).any() else np.nan for hour in range(24)]
-    )
-    peak, trough = int(np.nanargmax(means)), int(np.nanargmin(means))
-    ratio = float(means[peak] / means[trough]) if means[trough] > 0 else float("inf")
-    return DailyCycle(day, seasonal(day, half), peak, trough, ratio)

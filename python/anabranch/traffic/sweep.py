@@ -11,6 +11,7 @@ from anabranch.traffic.anomalies import anomalies
 from anabranch.traffic.fit import Fitted, fit, variation
 from anabranch.traffic.outcome import Inconclusive
 from anabranch.traffic.series import SECOND, Volumes
+from anabranch.traffic.shape import modes
 from anabranch.traffic.stationarity import stationarity
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Verdict:
         ADF and KPSS, or why not.
     missing
         Bins of which nothing is known; they are no part of anything else.
+    modes
+        Rates at which the density has its modes, in bits per second: several are no single model's.
     """
 
     bin_s: float
@@ -54,6 +57,16 @@ class Verdict:
     anomalies: Sequence[Anomaly]
     stationarity: Stationarity | Inconclusive
     missing: int
+    modes: tuple[float, ...]
+
+    @property
+    def multimodal(self) -> str:
+        """A clause about several modes; empty if there is one."""
+        if len(self.modes) <= 1:
+            return ""
+        *others, last = (units.rate(mode) for mode in self.modes)
+        where = f"{', '.join(others)} and {last}"
+        return f"the density has {len(self.modes)} modes, at {where}, which no single model describes"
 
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON values."""
@@ -64,6 +77,7 @@ class Verdict:
         return {
             "bin_s": self.bin_s,
             "missing": self.missing,
+            "modes": list(self.modes),
             **self.study.as_json(),
             "tails": {rule: shown(tail) for rule, tail in self.tails.items()},
             "anomalies": [anomaly.as_json() for anomaly in self.anomalies],
@@ -117,6 +131,7 @@ def verdict(volumes: Volumes, *, capacity_bps: float | None = None) -> Verdict:
         anomalies=anomalies(volumes, capacity_bps=capacity_bps),
         stationarity=stationarity(volumes),
         missing=int(volumes.missing.sum()),
+        modes=modes(volumes.rates()),
     )
 
 

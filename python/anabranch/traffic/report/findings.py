@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from anabranch import units
 from anabranch.errors import AnabranchError
 from anabranch.traffic.bill import INTERVAL_NS, intervals, quantile
+from anabranch.traffic.cycle import DAYS, HOUR_NS, daily_cycle
 from anabranch.traffic.fit import KS_WARN
 from anabranch.traffic.report.frames import label
 from anabranch.traffic.report.single import DATED_NS
 from anabranch.traffic.report.study import PERCENTILE, width
-from anabranch.traffic.shape import DAYS, HOUR_NS, daily_cycle, modes
 from anabranch.traffic.stationarity import DAY_NS
 
 if TYPE_CHECKING:
@@ -56,14 +56,11 @@ def findings(traces: Sequence[Trace], epsilon: float = EPSILON) -> list[str]:
 def _of_one(trace: Trace, epsilon: float) -> list[str]:
     found = [_capacity(trace, epsilon), _bill(trace), _cycle(trace)]
     for verdict in trace.sweep.verdicts:
-        peaks = modes(trace.volumes[verdict.bin_s].rates())
         text = f"Distribution at T = {width(verdict.bin_s)}: {verdict.study.verdict}"
         if verdict.study.fitted and verdict.study.fitted[0].ks <= KS_WARN:
             text += f" (KS {verdict.study.fitted[0].ks:.3f})"
-        if len(peaks) > 1:
-            *others, last = (units.rate(peak) for peak in peaks)
-            where = f"{', '.join(others)} and {last}"
-            text += f". The density has {len(peaks)} modes, at {where}, which no single model describes"
+        if verdict.multimodal:
+            text += f". {verdict.multimodal[0].upper()}{verdict.multimodal[1:]}"
         found.append(f"{text}.")
     found += [f"{a.kind} at T = {width(v.bin_s)}: {a.explanation}." for v in trace.sweep.verdicts for a in v.anomalies]
     return [text for text in found if text]
@@ -128,6 +125,13 @@ def _cycle(trace: Trace) -> str:
         return f"Daily cycle: not to be told ({why})."
     if not found.present:
         return f"Daily cycle: none (autocorrelation at one day {found.correlation:.2f})."
+    if not found.is_day:
+        swing = "nothing comes at its lowest" if math.isinf(found.ratio) else f"a swing of {found.ratio:.3g} times"
+        return (
+            f"Daily cycle: of {found.period_ns / HOUR_NS:.3g} h, which is no day: {swing} (autocorrelation at that lag "
+            f"{found.correlation:.2f}). Its busy hours move through the clock: check the time stamps, or the interval "
+            "between rows (--interval); dimension for the busy hours."
+        )
     clock = "UTC" if volumes.start_ns >= DATED_NS else "after the beginning of a day of the series"
     busy, quiet = (f"{hour:02}:00 to {hour + 1:02}:00" for hour in (found.peak_h, found.trough_h))
     text = f"busiest at {busy}, quietest at {quiet} {clock}"
@@ -144,7 +148,7 @@ def _of_several(traces: Sequence[Trace]) -> list[str]:
     text = [f"Best model by AIC: {leaders} (of {n})."]
     if badly:
         text.append(f"Even the best model is off by more than {KS_WARN:g} (KS distance) on {len(badly)} of {n}.")
-    several = [trace for trace in traces if len(modes(trace.main_volumes.rates())) > 1]
+    several = [trace for trace in traces if trace.main.multimodal]
     if several:
         text.append(f"The density has more than one mode on {len(several)} of {n}: no single model describes them.")
     odd = [trace for trace in traces if trace.anomalous]
