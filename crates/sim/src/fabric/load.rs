@@ -300,7 +300,7 @@ mod tests {
         matrix.add(2, 0, 7.0);
         let loads = matrix.loads(&graph, &Routes::build(&graph, |link| link != cut));
         let found = ["leaf1-spine0", "spine0-leaf0", "leaf2-spine0"].map(|port| of(&graph, &loads, port));
-        assert_eq!(found, [0.0, 7.0, 7.0]);
+        assert!(found.iter().zip([0.0, 7.0, 7.0]).all(|(load, right)| (load - right).abs() < 1e-9), "{found:?}");
     }
 
     #[test]
