@@ -67,7 +67,7 @@ fn the_share_follows_packets_rates_and_delays() {
     let of = |overrides: &[&str]| remarks(&one_flow(), overrides).concat();
     assert!(of(&["transport.ndp.packet=9000B"]).contains("12 packets fills 79 % of the longest path (needs 16: "));
     assert!(of(&["transport.ndp.packet=512B"]).contains("12 packets fills 6 % of the longest path (needs 200: "));
-    assert!(of(&["fabric.delay=100us"]).contains("fills 0.18 % of the longest path (needs 6671: 800us at 100Gbps)"));
+    assert!(of(&["fabric.delay=100us"]).contains("fills 0.18 % of the longest path (needs 6671: 801us at 100Gbps)"));
     assert!(of(&["fabric.rate=400Gbps", "transport.ndp.initial_window=100"]).contains("100 packets fills 37 %"));
     assert_eq!(of(&["fabric.rate=1Gbps"]), "", "12 packets are more than 58 us at 1 Gbps");
     assert_eq!(of(&["transport.ndp.initial_window=71"]), "");
@@ -177,7 +177,7 @@ fn a_permutation_is_known_exactly() {
 fn the_receiver_of_an_incast_is_told() {
     let incast = |load: f64| poisson(load, 1.0, "{ pattern = \"incast\", senders = 8, receiver = 3 }");
     let found = remarks(&incast(0.3), &[]).concat();
-    assert!(found.starts_with("web: the load asks for 960 % of what leaf0-h3 carries"), "{found}");
+    assert!(found.starts_with("web: the load asks for about 960 % of what leaf0-h3 carries"), "{found}");
     assert_eq!(remarks(&incast(0.03), &[]), [""; 0]);
     let anyone = poisson(0.8, 1.0, "{ pattern = \"incast\", senders = 8 }");
     assert_eq!(remarks(&anyone, &[]), [""; 0], "some receive more in a sample, none in the long run");

@@ -94,12 +94,16 @@ impl Matrix {
         let count = self.zones.count();
         let weigh = |hosts: &[u32]| {
             let mut weights = vec![0.0; count];
-            hosts.iter().for_each(|&host| weights[self.zones.of[host as usize] as usize] += 1.0);
+            for &host in hosts {
+                weights[self.zones.of[host as usize] as usize] += 1.0;
+            }
             weights
         };
         let (senders, receivers) = (weigh(from), weigh(to));
         let mut receives = vec![false; self.zones.of.len()];
-        to.iter().for_each(|&host| receives[host as usize] = true);
+        for &host in to {
+            receives[host as usize] = true;
+        }
         let both: Vec<u32> = from.iter().copied().filter(|&host| receives[host as usize]).collect();
         let themselves = weigh(&both);
         let pairs = from.len() as f64 * to.len() as f64 - both.len() as f64;
@@ -108,7 +112,9 @@ impl Matrix {
         }
         let each = amount / pairs;
         let mut sends = vec![false; self.zones.of.len()];
-        from.iter().for_each(|&host| sends[host as usize] = true);
+        for &host in from {
+            sends[host as usize] = true;
+        }
         let others = |hosts: &[u32], is_one: bool| hosts.len() as f64 - f64::from(u8::from(is_one));
         for &host in from {
             self.sends[host as usize] += each * others(to, receives[host as usize]);
@@ -294,7 +300,7 @@ mod tests {
         matrix.add(2, 0, 7.0);
         let loads = matrix.loads(&graph, &Routes::build(&graph, |link| link != cut));
         let found = ["leaf1-spine0", "spine0-leaf0", "leaf2-spine0"].map(|port| of(&graph, &loads, port));
-        assert_eq!(found, [0.0, 7.0, 7.0]);
+        assert!(found.iter().zip([0.0, 7.0, 7.0]).all(|(load, right)| (load - right).abs() < 1e-9), "{found:?}");
     }
 
     #[test]
@@ -313,7 +319,11 @@ mod tests {
         #[test]
         fn nothing_is_lost(graph in any_fabric(), pairs in prop::collection::vec((0..100_u32, 0..100_u32, 1..9_u32), 1..20)) {
             let pairs: Vec<_> = pairs.into_iter().map(|(a, b, n)| (a % graph.hosts, b % graph.hosts, f64::from(n))).filter(|(a, b, _)| a != b).collect();
-            let loads = loads(&graph, |m| pairs.iter().for_each(|&(a, b, n)| m.add(a, b, n)));
+            let loads = loads(&graph, |m| {
+                for &(a, b, n) in &pairs {
+                    m.add(a, b, n);
+                }
+            });
             for node in 0..graph.nodes.len() as NodeId {
                 let at = |port: PortId| loads[port as usize];
                 let out: f64 = (0..graph.ports()).filter(|&p| graph.port_owner(p) == node).map(at).sum();

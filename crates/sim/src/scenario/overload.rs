@@ -42,7 +42,23 @@ struct Part {
     cuts: Vec<f64>,
 }
 
+/// The loads while the same links work.
+struct Known {
+    alive: Vec<bool>,
+    parts: Vec<Part>,
+    /// The uplinks of each rack.
+    cuts: Vec<Vec<PortId>>,
+}
+
 impl Part {
+    /// The share of the load there.
+    fn at(&self, place: Place) -> f64 {
+        match place {
+            Place::Port(port) => self.ports[port as usize],
+            Place::Uplinks(rack) => self.cuts[rack],
+        }
+    }
+
     /// Whether the sessions that were looked at stand for others.
     fn is_sampled(&self) -> bool {
         matches!(self.offered.who, Who::Sessions { drawn: Some(_), .. })
@@ -97,9 +113,9 @@ impl Scenario {
         let (graph, zones) = (&paths.graph, Zones::of(&paths.graph));
         let matrix = |one: &Offered| (one.clone(), self.matrix(one, &zones, &context));
         let matrices: Vec<(Offered, Matrix)> = offered.iter().map(matrix).collect();
-        let mut known: Option<(Vec<bool>, Vec<Part>, Vec<Vec<PortId>>)> = None;
+        let mut known: Option<Known> = None;
         for state in self.states(graph)? {
-            if known.as_ref().is_none_or(|(alive, ..)| *alive != state.alive) {
+            if known.as_ref().is_none_or(|known| known.alive != state.alive) {
                 let routes = if state.alive.iter().all(|alive| *alive) {
                     Arc::clone(&paths.routes)
                 } else {
@@ -107,10 +123,10 @@ impl Scenario {
                 };
                 let parts = matrices.iter().map(|(offered, matrix)| self.part(offered, matrix, graph, &routes));
                 let together = matrices.first().map(|(_, matrix)| matrix.cuts(graph)).unwrap_or_default();
-                let ports = together.into_iter().map(|(_, ports)| ports).collect();
-                known = Some((state.alive.clone(), parts.collect(), ports));
+                let cuts = together.into_iter().map(|(_, ports)| ports).collect();
+                known = Some(Known { alive: state.alive.clone(), parts: parts.collect(), cuts });
             }
-            let Some((_, parts, cuts)) = &known else { continue };
+            let Some(Known { parts, cuts, .. }) = &known else { continue };
             if let Some(remark) = self.worst(&state, parts, cuts, graph) {
                 return Some(remark);
             }
@@ -156,12 +172,16 @@ impl Scenario {
         let mut matrix = Matrix::new(zones.clone());
         match &offered.who {
             Who::Groups(groups) => {
-                groups.iter().for_each(|group| matrix.add_uniform(&group.from, &group.to, group.share));
+                for group in groups {
+                    matrix.add_uniform(&group.from, &group.to, group.share);
+                }
             }
             Who::Sessions { ends, .. } => {
                 let (workload, share) = (&self.workload[offered.workload], 1.0 / ends.len().max(1) as f64);
                 let transport = self.transport.transport(self.transport_of(workload));
-                ends.iter().for_each(|ends| carry(&mut matrix, ends, share, workload.fallback, &transport, context));
+                for ends in ends {
+                    carry(&mut matrix, ends, share, workload.fallback, &transport, context);
+                }
             }
         }
         matrix
@@ -202,10 +222,10 @@ impl Scenario {
             let link = (port / 2) as usize;
             if state.alive[link] { state.rates[link].bps() as f64 } else { 0.0 }
         };
-        let load = |share: &dyn Fn(&Part) -> f64, capacity: f64| {
+        let load = |place: Place, capacity: f64| {
             let mut load = Load { payload: 0.0, wire: 0.0 };
             for part in parts {
-                let mean = part.bps(share(part)) / capacity;
+                let mean = part.bps(part.at(place)) / capacity;
                 load.payload += mean;
                 load.wire += mean * part.headers;
             }
@@ -213,7 +233,8 @@ impl Scenario {
         };
         let mut excess = 0;
         let mut worst: Option<(Load, Place)> = None;
-        let mut consider = |found: Load, place: Place| {
+        let mut consider = |place: Place, capacity: f64| {
+            let found = load(place, capacity);
             let more = worst.as_ref().is_none_or(|(known, _)| found.wire > known.wire + 1e-9);
             // What is asked for just as much as it carries is not too much, whatever the last digit says.
             if found.wire > 1.0 + 1e-9 {
@@ -224,12 +245,12 @@ impl Scenario {
             }
         };
         for port in (0..graph.ports()).filter(|&port| carried(port) > 0.0) {
-            consider(load(&|part| part.ports[port as usize], carried(port)), Place::Port(port));
+            consider(Place::Port(port), carried(port));
         }
         for (rack, ports) in cuts.iter().enumerate() {
             let capacity: f64 = ports.iter().map(|&port| carried(port)).sum();
             if capacity > 0.0 {
-                consider(load(&|part| part.cuts[rack], capacity), Place::Uplinks(rack));
+                consider(Place::Uplinks(rack), capacity);
             }
         }
         let (load, place) = worst?;
@@ -251,20 +272,20 @@ impl Scenario {
             let node = |node: u32| graph.nodes[node as usize].name.as_str();
             (node(graph.port_owner(port)), node(graph.port_peer(port)))
         };
-        let (share, what): (Box<dyn Fn(&Part) -> f64>, String) = match place {
+        let what = match place {
             Place::Port(port) => {
                 let (owner, peer) = name(port);
-                (Box::new(move |part| part.ports[port as usize]), format!("{owner}-{peer}"))
+                format!("{owner}-{peer}")
             }
             Place::Uplinks(rack) => {
                 let switch = cuts[rack].first().map_or("a rack", |&port| name(port).0);
-                (Box::new(move |part| part.cuts[rack]), format!("the uplinks of {switch}"))
+                format!("the uplinks of {switch}")
             }
         };
-        let heaviest = parts.iter().max_by(|a, b| a.bps(share(a)).total_cmp(&b.bps(share(b))));
+        let heaviest = parts.iter().max_by(|a, b| a.bps(a.at(place)).total_cmp(&b.bps(b.at(place))));
         let index = heaviest.map_or(0, |part| part.offered.workload);
         let workload = &self.workload[index];
-        let sampled = parts.iter().any(|part| part.is_sampled() && share(part) > 0.0);
+        let sampled = parts.iter().any(|part| part.is_sampled() && part.at(place) > 0.0);
         let percent =
             |share: f64| if sampled { format!("about {}", percent(two_digits(share))) } else { percent(share) };
         let headers =
@@ -337,7 +358,9 @@ fn carry(
         (&[source], &[sink]) => matrix.add(source, sink, share),
         (&[source], sinks) if transport.has_group_sessions() => {
             matrix.add_sent(source, share);
-            sinks.iter().for_each(|&sink| matrix.add_received(sink, share));
+            for &sink in sinks {
+                matrix.add_received(sink, share);
+            }
         }
         (&[source], sinks) if fallback == Some(Fallback::DaisyChain) => {
             let mut before = source;
@@ -345,13 +368,21 @@ fn carry(
                 matrix.add(std::mem::replace(&mut before, sink), sink, share);
             }
         }
-        (&[source], sinks) => sinks.iter().for_each(|&sink| matrix.add(source, sink, share)),
+        (&[source], sinks) => {
+            for &sink in sinks {
+                matrix.add(source, sink, share);
+            }
+        }
         (sources, &[sink]) => {
             let parts = transport.has_group_sessions() || fallback == Some(Fallback::Partition);
             let near = sources.iter().find(|&&source| !parts && context.rack(source) == context.rack(sink));
             match near {
                 Some(&near) => matrix.add(near, sink, share),
-                None => sources.iter().for_each(|&source| matrix.add(source, sink, share / sources.len() as f64)),
+                None => {
+                    for &source in sources {
+                        matrix.add(source, sink, share / sources.len() as f64);
+                    }
+                }
             }
         }
         _ => {}

@@ -193,7 +193,7 @@ fn slow_decoder(config: &ScdpConfig, transport: &Transport, path: LongestPath) -
         path.rate,
         rounded(latency)
     );
-    let hint = "transport.scdp.decode_rate = \"100Gbps\", or decode_table = \"measured\" for this project's own codec";
+    let hint = "transport.scdp.decode_table = \"measured\" is this project's codec, decode_polynomial = [0.0] none";
     Some(Remark::new("transport.scdp.decode_rate", text, hint, true))
 }
 
