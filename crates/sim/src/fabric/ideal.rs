@@ -121,7 +121,7 @@ impl IdealPath {
 }
 
 /// A path by itself.
-fn alone(path: &Links) -> Ways {
+fn alone(path: &[(Rate, Duration)]) -> Ways {
     Ways { layers: path.iter().map(|&(rate, delay)| Layer::one(rate, delay)).collect(), ..Ways::default() }
 }
 

@@ -296,7 +296,7 @@ impl LayerOf {
     }
 }
 
-fn delay_of(path: &Links) -> Duration {
+fn delay_of(path: &[(Rate, Duration)]) -> Duration {
     path.iter().fold(Duration::ZERO, |sum, link| sum + link.1)
 }
 
