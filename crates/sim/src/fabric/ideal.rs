@@ -89,6 +89,9 @@ pub struct Ways {
     pub paths: Vec<Links>,
     /// All of it, from the senders to the receiver.
     pub layers: Vec<Layer>,
+    /// Where all links are alike: how many paths there are at most that share no link. So many links, not all of the same layer
+    /// perhaps, are in the way of every packet.
+    pub disjoint: Option<u32>,
 }
 
 /// What an ideal completion time depends on, besides the packets.
@@ -110,16 +113,16 @@ impl IdealPath {
     pub fn completion_time(&self, packets: &Packets) -> Duration {
         let one = |path: &Links| match self.pieces {
             Pieces::InOrder => completion_time(path, packets),
-            _ => over_layers(&alone(path), 1, self.pieces, packets),
+            _ => alone(path).completion_time(1, self.pieces, packets),
         };
         let best = self.ways.paths.iter().map(one).min().filter(|_| self.lanes <= 1);
-        best.unwrap_or_else(|| over_layers(&self.ways.layers, self.lanes, self.pieces, packets))
+        best.unwrap_or_else(|| self.ways.completion_time(self.lanes, self.pieces, packets))
     }
 }
 
-/// The layers of a path.
-fn alone(path: &Links) -> Vec<Layer> {
-    path.iter().map(|&(rate, delay)| Layer::one(rate, delay)).collect()
+/// A path by itself.
+fn alone(path: &[(Rate, Duration)]) -> Ways {
+    Ways { layers: path.iter().map(|&(rate, delay)| Layer::one(rate, delay)).collect(), ..Ways::default() }
 }
 
 /// The ideal paths of many flows, each kept once: most flows of a fabric have one of a few.
@@ -179,49 +182,60 @@ pub fn completion_time(path: &[(Rate, Duration)], packets: &Packets) -> Duration
     last
 }
 
-/// The time below which no object arrives over these layers, of each of which `lanes` links can be used at once.
-///
-/// Every packet crosses every layer. So, for each layer: no packet is there before the fastest way has brought it, then all of
-/// them have to cross, and the last to do so has the rest of the way before it. Which packet is first and which is last is up to
-/// chance where packets take different ways: the shorter one may overtake the others. The best of these bounds holds.
-fn over_layers(layers: &[Layer], lanes: u32, pieces: Pieces, packets: &Packets) -> Duration {
-    let &Packets { count, full, last, least } = packets;
-    // When a packet alone arrives at each layer, and then at the receiver.
-    let arrivals = |bytes: u64| -> Vec<Duration> {
+impl Ways {
+    /// The time below which no object arrives by these ways, of which `lanes` can be used at once.
+    ///
+    /// Every packet crosses every layer. So, for each layer: no packet is there before the fastest way has brought it, then all
+    /// of them have to cross, and the last to do so has the rest of the way before it. Which packet is first and which is last
+    /// is up to chance where packets take different ways: the shorter one may overtake the others. The best of these bounds
+    /// holds; and the least of those that hold if only `disjoint` links of a layer can be used, as such links are in the way
+    /// somewhere.
+    fn completion_time(&self, lanes: u32, pieces: Pieces, packets: &Packets) -> Duration {
+        let layers = &self.layers;
+        let (&Packets { count, full, last, least }, before) = (packets, packets.count - 1);
+        let one_packet = |bytes: u64| self.arrivals(bytes).pop().unwrap_or_default();
+        let (of_full, of_last, of_least) = (self.arrivals(full), self.arrivals(last), self.arrivals(least));
+        // A sender with one link has sent the others when it begins with the last.
+        let waits = match layers.first() {
+            Some(first) if pieces == Pieces::InOrder && first.links.min(lanes) == 1 => {
+                first.carries(1, before, full, None)
+            }
+            _ => Duration::ZERO,
+        };
+        let in_pieces = |j: usize, lanes: u32| {
+            let bytes = u128::from(before) * u128::from(full) + u128::from(last);
+            of_least[j] + layers[j].carries_bytes(lanes, bytes) + self.rest(&of_least, j, least)
+        };
+        let in_packets = |j: usize, lanes: u32| {
+            let without = of_full[j] + layers[j].carries(lanes, before, full, None) + self.rest(&of_full, j, full);
+            let first = if j == 0 { Duration::ZERO } else { of_full[j].min(waits + of_last[j]) };
+            let with = first + layers[j].carries(lanes, before, full, Some(last)) + self.rest(&of_last, j, last);
+            without.max(with)
+        };
+        let (one, crossing): (Duration, &dyn Fn(usize, u32) -> Duration) = match pieces {
+            Pieces::Any => (one_packet(least), &in_pieces),
+            _ if count <= 1 => return one_packet(last),
+            _ => (one_packet(full), &in_packets),
+        };
+        let bounds = |lanes: u32| (0..layers.len()).map(move |layer| crossing(layer, lanes));
+        let somewhere = self.disjoint.and_then(|disjoint| bounds(lanes.min(disjoint.max(1))).min());
+        bounds(lanes).chain(somewhere).fold(one, Duration::max)
+    }
+
+    /// When a packet alone arrives at each layer, and then at the receiver.
+    fn arrivals(&self, bytes: u64) -> Vec<Duration> {
         let hop = |at: &mut Duration, layer: &Layer| {
             *at = *at + layer.fastest.transmit_time(bytes) + layer.delay;
             Some(*at)
         };
-        std::iter::once(Duration::ZERO).chain(layers.iter().scan(Duration::ZERO, hop)).collect()
-    };
-    let whole = |of: &[Duration]| of.last().copied().unwrap_or_default();
-    // What the packet that crosses last still needs: its transmission on the layer counts as crossing.
-    let rest =
-        |of: &[Duration], layer: usize, bytes: u64| whole(of) - of[layer] - layers[layer].fastest.transmit_time(bytes);
-    let bound = |one: Duration, of: &dyn Fn(usize) -> Duration| (0..layers.len()).map(of).fold(one, Duration::max);
-    if pieces == Pieces::Any {
-        let bytes = u128::from(count - 1) * u128::from(full) + u128::from(last);
-        let of = arrivals(least);
-        return bound(whole(&of), &|j| of[j] + layers[j].carries_bytes(lanes, bytes) + rest(&of, j, least));
+        std::iter::once(Duration::ZERO).chain(self.layers.iter().scan(Duration::ZERO, hop)).collect()
     }
-    let of_last = arrivals(last);
-    if count <= 1 {
-        return whole(&of_last);
+
+    /// What a packet with these arrivals still needs when it has crossed a layer.
+    fn rest(&self, arrivals: &[Duration], layer: usize, bytes: u64) -> Duration {
+        let whole = arrivals.last().copied().unwrap_or_default();
+        whole - arrivals[layer] - self.layers[layer].fastest.transmit_time(bytes)
     }
-    let (of_full, before) = (arrivals(full), count - 1);
-    // A sender with one link has sent the others when it begins with the last.
-    let waits = match layers.first() {
-        Some(first) if pieces == Pieces::InOrder && first.links.min(lanes) == 1 => {
-            first.carries(lanes, before, full, None)
-        }
-        _ => Duration::ZERO,
-    };
-    bound(whole(&of_full), &|j| {
-        let without = of_full[j] + layers[j].carries(lanes, before, full, None) + rest(&of_full, j, full);
-        let first = if j == 0 { Duration::ZERO } else { of_full[j].min(waits + of_last[j]) };
-        let with = first + layers[j].carries(lanes, before, full, Some(last)) + rest(&of_last, j, last);
-        without.max(with)
-    })
 }
 
 #[cfg(test)]
@@ -241,6 +255,10 @@ mod tests {
         let path = [(GBPS, US(10)), (GBPS, US(10))];
         assert_eq!(completion_time(&path, &packets(1, 1500)), US(2 * 22));
         assert_eq!(completion_time(&path, &packets(10, 1500)), US(2 * 22 + 9 * 12));
+    }
+
+    fn over_layers(layers: &[Layer], lanes: u32, pieces: Pieces, packets: &Packets) -> Duration {
+        Ways { layers: layers.to_vec(), ..Ways::default() }.completion_time(lanes, pieces, packets)
     }
 
     fn layers(links: u32, length: usize) -> Vec<Layer> {
@@ -267,6 +285,18 @@ mod tests {
         }
         let lanes = |lanes| over_layers(&layers(4, 2), lanes, Pieces::InOrder, &packets(12, 1500));
         assert_eq!([1, 2, 3, 9].map(lanes), [12, 6, 4, 3].map(|most| one_path(most, 1500)));
+    }
+
+    /// Two paths at the ends that share a link in the middle: the shorter packet may use the other last link.
+    #[test]
+    fn a_shared_link_is_in_the_way_somewhere() {
+        let ways = |disjoint| Ways { layers: layers(2, 5), disjoint, ..Ways::default() };
+        let time = |disjoint, count, last| {
+            ways(disjoint).completion_time(u32::MAX, Pieces::InOrder, &packets(count, last)) - US(50)
+        };
+        assert_eq!([time(None, 9, 1500), time(Some(2), 9, 1500)], [US(4 * 12 + 5 * 12); 2]);
+        assert_eq!(time(Some(1), 9, 1500), US(4 * 12 + 9 * 12));
+        assert_eq!(time(Some(1), 2, 900), US(5 * 12), "the first packet's way is the longer one");
     }
 
     #[test]
@@ -318,9 +348,10 @@ mod tests {
             prop_assert_eq!(completion_time(&path, &packets), end);
             // Links one after the other are layers of one link: never more, and less by what the last packet may overtake.
             for pieces in [Pieces::InOrder, Pieces::AnyOrder, Pieces::Any] {
-                prop_assert!(over_layers(&alone(&path), 1, pieces, &packets) <= end);
+                prop_assert!(alone(&path).completion_time(1, pieces, &packets) <= end);
             }
-            prop_assert_eq!(over_layers(&alone(&path), 9, Pieces::InOrder, &Packets { count: 1, ..packets }), completion_time(&path, &Packets { count: 1, ..packets }));
+            let one = Packets { count: 1, ..packets };
+            prop_assert_eq!(alone(&path).completion_time(9, Pieces::InOrder, &one), completion_time(&path, &one));
         }
 
         /// Paths of equal links, as in most fabrics: what may take several ways is bounded as what takes one.

@@ -65,13 +65,6 @@ fn widest(graph: &Graph, from: u32, to: u32) -> Rate {
     let mut links: Vec<_> = graph.links.iter().collect();
     links.sort_by_key(|link| Reverse(link.rate));
     let mut parts: Vec<NodeId> = (0..graph.nodes.len() as NodeId).collect();
-    fn part(parts: &mut [NodeId], mut node: NodeId) -> NodeId {
-        while parts[node as usize] != node {
-            parts[node as usize] = parts[parts[node as usize] as usize];
-            node = parts[node as usize];
-        }
-        node
-    }
     for link in links {
         let (a, b) = (part(&mut parts, link.a), part(&mut parts, link.b));
         parts[a as usize] = b;
@@ -80,6 +73,15 @@ fn widest(graph: &Graph, from: u32, to: u32) -> Rate {
         }
     }
     Rate(1)
+}
+
+/// The node that stands for the part of the fabric that a node is in (Tarjan's disjoint sets, with path halving).
+fn part(parts: &mut [NodeId], mut node: NodeId) -> NodeId {
+    while parts[node as usize] != node {
+        parts[node as usize] = parts[parts[node as usize] as usize];
+        node = parts[node as usize];
+    }
+    node
 }
 
 #[cfg(test)]

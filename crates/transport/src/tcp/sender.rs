@@ -532,14 +532,18 @@ impl Sender {
         self.sent_at = now;
         if retransmission {
             self.retransmitted += 1;
-            self.sent_times.iter_mut().for_each(|sent| sent.forget());
+            if let Some(sent) = &mut self.sent_times {
+                sent.forget();
+            }
         } else if self.mode == Mode::Open && self.dup_acks == 0 {
             // Not while a hole is open: the ACK would wait for its repair.
             if self.timed_end == 0 {
                 self.timed_end = end;
                 self.timed_at = now;
             }
-            self.sent_times.iter_mut().for_each(|sent| sent.on_sent(end, now));
+            if let Some(sent) = &mut self.sent_times {
+                sent.on_sent(end, now);
+            }
         }
         if let Some(prr) = &mut self.prr {
             prr.on_sent(end - seq);

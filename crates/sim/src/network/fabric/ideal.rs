@@ -160,9 +160,9 @@ impl Within<'_> {
         let hops = |&source: &u32| u32::from(self.routes.hop_count(source, sink));
         let sources: Vec<u32> = sources.iter().copied().filter(|s| *s != sink && hops(s) > 0).collect();
         if !shortest {
-            return Ways { paths: Vec::new(), layers: self.layers_of_all(&sources, sink) };
+            return Ways { layers: self.layers_of_all(&sources, sink), ..Ways::default() };
         }
-        let mut layers = self.layers_of_shortest(&sources, sink);
+        let layers = self.layers_of_shortest(&sources, sink);
         let alike = |layer: &LayerOf| layer.alike;
         let paths = match sources.as_slice() {
             [_] if layers.iter().all(alike) => {
@@ -172,15 +172,10 @@ impl Within<'_> {
             _ => Vec::new(),
         };
         let first = layers.first().map(|layer| layer.of.fastest);
-        // Where all links are the same, the largest number of paths that share no link is what counts.
-        if self.fabric.multi_homed && layers.iter().all(|layer| layer.alike && Some(layer.of.fastest) == first) {
-            let disjoint = disjoint_paths(&self.fabric.graph, &sources, sink, |node| self.routes.ways(node, sink));
-            for LayerOf { of, .. } in &mut layers {
-                of.links = of.links.min(disjoint.max(1));
-                of.total = of.fastest.bps().saturating_mul(u64::from(of.links));
-            }
-        }
-        Ways { paths, layers: layers.into_iter().map(|layer| layer.of).collect() }
+        let same = layers.iter().all(|layer| layer.alike && Some(layer.of.fastest) == first);
+        let disjoint = (self.fabric.multi_homed && same)
+            .then(|| disjoint_paths(&self.fabric.graph, &sources, sink, |node| self.routes.ways(node, sink)));
+        Ways { paths, layers: layers.into_iter().map(|layer| layer.of).collect(), disjoint }
     }
 
     fn ends(&self, sources: &[u32], sink: u32, shortest: Option<bool>) -> Ends {
@@ -301,7 +296,7 @@ impl LayerOf {
     }
 }
 
-fn delay_of(path: &Links) -> Duration {
+fn delay_of(path: &[(Rate, Duration)]) -> Duration {
     path.iter().fold(Duration::ZERO, |sum, link| sum + link.1)
 }
 

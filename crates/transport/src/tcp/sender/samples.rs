@@ -35,7 +35,7 @@ mod tests {
 
     const MSS: u64 = 1460;
 
-    /// A sender, its timer, and the samples that its control has seen, in microseconds.
+    /// A sender and its timer.
     struct Bench {
         sender: Sender,
         timer: RetransmissionTimer,
@@ -58,6 +58,7 @@ mod tests {
             self.sender.on_ack(&mut self.timer, at(us), &segment);
         }
 
+        /// What its control has seen, in microseconds.
         fn samples(&self) -> Vec<u64> {
             let Controller::Timed(control) = &self.sender.control else { panic!("another control") };
             control.0.iter().map(|rtt| rtt.0 / 1_000_000).collect()
