@@ -188,7 +188,7 @@ def _legend(panels: Sequence[Panel], results: Results) -> str:
     if any(cell.best for cell in cells):
         parts.append("* best of the row")
     if any(cell.tied for cell in cells):
-        parts.append(f"~ no significant difference from the best, seed by seed{paired.over(len(panels))}")
+        parts.append(f"~ no significant difference{paired.over(len(panels))}")
     if any(cell.unfinished for cell in cells):
         parts.append("! unfinished flows are missing from the number")
     return "; ".join(parts)

@@ -270,7 +270,8 @@ def _loads(loads: pl.DataFrame, comparison: Comparison) -> str:
         f"Of what the hosts' links carry in the measured window, {'; '.join(parts)}. Asked for: the payload of all "
         "objects that were requested in the window, whenever they were delivered. Sent: the share of the window during "
         "which the hosts' own links were sending, headers and repetitions included. Less is sent than was asked for "
-        "where large objects are still under way when the window ends: they drain after it."
+        "where large objects are still under way when the window ends: they drain after it. More is sent where packets "
+        "are repeated."
     )
 
 
