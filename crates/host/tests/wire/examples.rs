@@ -61,6 +61,7 @@ pub(crate) fn examples() -> Vec<(&'static str, Message)> {
             "hashes",
             Message::Hashes(HashesRepr { page: Page { level: 1, index: 2 }, hashes: vec![[0x1a; 32], [0x1b; 32]] }),
         ),
+        ("answer-wait", Message::Answer(Answer::Wait { read: 0x0123_4567_89ab })),
         ("answer-refuse", Message::Answer(Answer::Refuse(Refusal::new(Reason::NotFound, "no such object")))),
     ]
 }

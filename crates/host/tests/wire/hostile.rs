@@ -289,7 +289,7 @@ fn impossible_fields_are_errors() {
 
     let answer = plain("answer-offer").split_off(44);
     for (at, value, field) in
-        [(0, &[4][..], "answer"), (1, &[0x04, 0xaf], "largest packet"), (3, &[2], "neither yes nor no")]
+        [(0, &[5][..], "answer"), (1, &[0x04, 0xaf], "largest packet"), (3, &[2], "neither yes nor no")]
     {
         assert_eq!(Answer::parse(&changed(answer.clone(), at, value)), Err(error(field)));
     }
