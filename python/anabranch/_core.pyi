@@ -156,13 +156,21 @@ def powerlaw_fit(numbers: bytes, x_min: float | None, /) -> str:
     numbers that are not positive.
     """
 
-def powerlaw_uncertainty(numbers: bytes, x_min: float | None, replicates: int, seed: int, threads: int, /) -> str:
+def powerlaw_fit_discrete(numbers: bytes, x_min: float | None, /) -> str:
+    """Fit a power law to whole numbers; as `powerlaw_fit`, without comparisons."""
+
+def powerlaw_uncertainty(
+    numbers: bytes, x_min: float | None, replicates: int, seed: int, threads: int, discrete: bool, /
+) -> str:
     """Refit resampled numbers; returns JSON ``{"alpha": [..], "x_min": [..], "n_tail": [..], "failed"}``.
 
-    `threads` 0 means one per core; the answer does not depend on it.
+    `threads` 0 means one per core; the answer does not depend on it. `discrete` is for whole numbers; if some are not,
+    that is ``{"inconclusive": reason}``.
     """
 
-def powerlaw_goodness(numbers: bytes, x_min: float | None, replicates: int, seed: int, threads: int, /) -> str:
+def powerlaw_goodness(
+    numbers: bytes, x_min: float | None, replicates: int, seed: int, threads: int, discrete: bool, /
+) -> str:
     """Bootstrap the goodness of fit; returns JSON ``{"p", "standard_error", "replicates"}`` or ``{"inconclusive"}``."""
 
 class TrafficError(Exception):

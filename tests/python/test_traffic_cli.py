@@ -134,7 +134,7 @@ def test_bill_of_csv_ports(tmp_path: Path) -> None:
         (("fit", "none.csv"), "none.csv: no such file"),
         (("fit", "MONTH", "--bin", "5"), "bin width '5': expected a number above zero and a unit"),
         (("dimension", "MONTH", "--epsilon", "2"), "epsilon 2.0: expected a share"),
-        (("dimension", "MONTH", "--bin", "1s"), "do not make bins of 1.00 s"),
+        (("dimension", "MONTH", "--bin", "1s"), "bins of 1.00 s are finer than what is known: its bins are of 300 s"),
         (("bill", "MONTH", "--commit", "fast"), "--commit 'fast': expected"),
         (("bill", "MONTH", "--out", "MONTH", "--out", "MONTH"), "1 inbound files and 2 outbound"),
         (("bill", "MONTH", "--every", "7min"), "do not make intervals of"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import traces
+from scipy import stats
 
 from anabranch.traffic import tails
 from anabranch.traffic.outcome import Inconclusive
@@ -15,7 +16,9 @@ from anabranch.traffic.series import Volumes
 from anabranch.traffic.tails import Against, Goodness, Tail, Uncertainty
 
 GOLDEN = json.loads((Path(__file__).parent / "data" / "powerlaw.json").read_text(encoding="utf-8"))
-"""What ``powerlaw`` 1.5 finds in shared series; tools/powerlaw-golden writes it."""
+"""What SciPy and ``powerlaw`` 1.5 find in shared series; tools/powerlaw-golden writes it."""
+
+SURNAMES = traces.SHARED.parent / "cases" / "ks-ties" / "surnames.txt"
 
 KEYS = {
     "bellcore 100 ms": ("bellcore_pAug89_first100k", "100 ms"),
@@ -98,9 +101,65 @@ def test_a_body_is_no_power_law() -> None:
     assert test.p == 0
 
 
+def distance(x: np.ndarray, x_min: float) -> float:
+    """SciPy's Kolmogorov-Smirnov distance of a tail from the power law fitted to it."""
+    tail = x[x >= x_min]
+    excess = 1 / np.log(tail / x_min).mean()
+    return float(stats.ks_1samp(tail, lambda value: 1 - (value / x_min) ** -excess).statistic)
+
+
+@pytest.mark.parametrize("unit", [1.0, 3000.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_distance_is_scipy_s_where_many_volumes_are_equal(unit: float, seed: int) -> None:
+    x = np.ceil(pareto(400, 2.2, 1.0 + 3 * seed, seed)) * unit
+    assert np.unique(x).size < x.size / 3
+    fitted, whole = tails.clauset(x), tails.clauset(x, "whole")
+    assert isinstance(fitted, Tail)
+    assert isinstance(whole, Tail)
+    assert whole.distance == pytest.approx(distance(x, x.min()), rel=1e-12)
+    assert fitted.distance == pytest.approx(distance(x, fitted.x_min), rel=1e-12)
+    assert fitted.distance == pytest.approx(min(distance(x, bound) for bound in np.unique(x)[:-1]), rel=1e-12)
+
+
+def test_whole_numbers_have_a_power_law_of_their_own() -> None:
+    # Of p(x) = x^-2.5 / zeta(2.5): the continuous law takes the many ones for a steep start.
+    x = stats.zipf.rvs(2.5, size=4000, random_state=np.random.default_rng(7)).astype(float)
+    whole, wrong = tails.clauset(x, "whole", discrete=True), tails.clauset(x, "whole")
+    assert isinstance(whole, Tail)
+    assert isinstance(wrong, Tail)
+    assert abs(whole.alpha - 2.5) < 4 * whole.sigma
+    assert abs(wrong.alpha - 2.5) > 10 * wrong.sigma
+    assert whole.distance < 0.02
+    assert all(isinstance(test, Inconclusive) for test in whole.against.values())
+    good = tails.goodness(x, "whole", replicates=100, discrete=True)
+    assert isinstance(good, Goodness)
+    assert good.plausible
+    spread = tails.uncertainty(x, "whole", replicates=100, discrete=True)
+    assert isinstance(spread, Uncertainty)
+    assert spread.interval("alpha")[0] < whole.alpha < spread.interval("alpha")[1]
+    # A series is fitted in whole bytes and told in bits per second.
+    series = tails.clauset(Volumes.of([*x, 0, None], bin_s=0.1), "whole", discrete=True)
+    assert isinstance(series, Tail)
+    assert (series.n, series.x_min) == (4000, pytest.approx(80.0))
+    assert series.alpha == pytest.approx(whole.alpha, rel=1e-12)
+    for function in (tails.clauset, tails.goodness, tails.uncertainty):
+        refused = function(x + 0.5, discrete=True)
+        assert isinstance(refused, Inconclusive)
+        assert "whole" in refused.reason
+
+
+@pytest.mark.skipif(not SURNAMES.is_file(), reason=f"no {SURNAMES}: the paper's data are not part of the project")
+def test_surnames_are_those_of_the_paper() -> None:
+    tail = tails.clauset(np.genfromtxt(SURNAMES))
+    assert isinstance(tail, Tail)
+    assert (tail.x_min, tail.n_tail, tail.n) == (111_919, 239, 2753)
+    assert tail.alpha == pytest.approx(2.4932, abs=5e-5)
+    assert tail.distance == pytest.approx(0.0408, abs=5e-5)
+
+
 @pytest.mark.skipif(not traces.TRACES.is_dir(), reason=traces.MISSING)
 @pytest.mark.parametrize("entry", GOLDEN, ids=lambda entry: str(entry["name"]))
-def test_real_series_equal_powerlaw_1_5(entry: dict[str, object]) -> None:
+def test_real_series_equal_scipy_and_powerlaw_1_5(entry: dict[str, object]) -> None:
     known = traces.SERIES[KEYS[str(entry["name"])]]()
     # The package was given other units; the tail scales with them.
     unit = {"abilene total": 1e6, "abilene in_NYCMng": 1e6}.get(str(entry["name"]), 8 / known.bin_s)

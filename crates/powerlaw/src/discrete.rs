@@ -167,7 +167,10 @@ mod tests {
         for x in [4.0, 5.0, 17.0, 1000.0, 123_456.0] {
             let share = model.share_from(x);
             assert!((model.quantile_above(share * (1.0 - 1e-9)) - x).abs() < 0.5, "{x}");
-            assert!((model.quantile_above(share * (1.0 + 1e-9)).max(4.0) - (x - 1.0).max(4.0)).abs() < 0.5 || x < 4.5, "{x}");
+            assert!(
+                (model.quantile_above(share * (1.0 + 1e-9)).max(4.0) - (x - 1.0).max(4.0)).abs() < 0.5 || x < 4.5,
+                "{x}"
+            );
         }
         assert!((model.quantile_above(1.0) - 4.0).abs() < 0.5);
     }

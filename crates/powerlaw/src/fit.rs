@@ -93,7 +93,8 @@ impl Sample {
     pub fn fit(&self, x_min: XMin) -> Result<PowerLaw, Inconclusive> {
         match x_min {
             XMin::Fitted => {
-                let Candidate { place, alpha, distance } = Scan::new(self).best::<Pareto>().ok_or(Inconclusive::TooFewValues)?;
+                let Candidate { place, alpha, distance } =
+                    Scan::new(self).best::<Pareto>().ok_or(Inconclusive::TooFewValues)?;
                 let n_tail = self.len() - self.below[place] as usize;
                 Ok(PowerLaw { alpha, x_min: self.values[place], distance, n_tail })
             }

@@ -14,9 +14,7 @@ mod weibull;
 mod zeta;
 
 pub use alternative::{Alternative, Parameters};
-pub use bootstrap::{
-    Effort, Goodness, Uncertainty, goodness, goodness_discrete, uncertainty, uncertainty_discrete,
-};
+pub use bootstrap::{Effort, Goodness, Uncertainty, goodness, goodness_discrete, uncertainty, uncertainty_discrete};
 pub use compare::{Comparison, likelihood_ratio};
 pub use discrete::DiscretePowerLaw;
 pub use fit::{Inconclusive, PowerLaw, XMin};

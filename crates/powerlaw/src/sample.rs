@@ -89,7 +89,10 @@ impl Sample {
     /// Of the tail that begins with a distinct value, the shares that lie below the distinct value `k`, and up to it.
     pub(crate) fn shares(&self, place: usize, k: usize) -> Shares {
         let count = self.sorted.len() as f64 - self.below[place];
-        Shares { below: (self.below[k] - self.below[place]) / count, up_to: (self.below[k + 1] - self.below[place]) / count }
+        Shares {
+            below: (self.below[k] - self.below[place]) / count,
+            up_to: (self.below[k + 1] - self.below[place]) / count,
+        }
     }
 
     /// The numbers that are at least `x_min`, in ascending order.

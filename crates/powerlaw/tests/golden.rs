@@ -77,7 +77,8 @@ fn of_whole_numbers_too() {
             let DiscretePowerLaw { alpha, x_min, distance, n_tail } = sample.fit_discrete(x_min).unwrap();
             let expected = &entry["discrete"][rule];
             // The reference takes the derivative of the zeta function by differences.
-            for (key, value, digits) in [("alpha", alpha, 1e-6), ("x_min", x_min, 1e-12), ("distance", distance, 1e-6)] {
+            for (key, value, digits) in [("alpha", alpha, 1e-6), ("x_min", x_min, 1e-12), ("distance", distance, 1e-6)]
+            {
                 let expected = expected[key].as_f64().unwrap();
                 assert!((value / expected - 1.0).abs() < digits, "{entry}: {key} {value}, expected {expected}");
             }

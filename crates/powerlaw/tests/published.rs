@@ -55,7 +55,11 @@ fn exponents_bounds_and_tails_are_those_of_the_paper() {
             (fit.alpha, fit.x_min, fit.n_tail)
         };
         assert_eq!((sample.len(), n_tail), (row.n, row.n_tail), "{}", row.name);
-        assert!((x_min - row.x_min).abs() < 0.5 && (alpha - row.alpha).abs() <= row.digit, "{}: {x_min} {alpha}", row.name);
+        assert!(
+            (x_min - row.x_min).abs() < 0.5 && (alpha - row.alpha).abs() <= row.digit,
+            "{}: {x_min} {alpha}",
+            row.name
+        );
     }
 }
 

@@ -47,7 +47,7 @@ mod _core {
         codec_read, codec_source_symbols,
     };
     #[pymodule_export]
-    use super::powerlaw::{powerlaw_fit, powerlaw_goodness, powerlaw_uncertainty};
+    use super::powerlaw::{powerlaw_fit, powerlaw_fit_discrete, powerlaw_goodness, powerlaw_uncertainty};
     #[pymodule_export]
     use super::routing::{RoutingError, routing};
     #[pymodule_export]

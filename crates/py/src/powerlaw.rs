@@ -1,7 +1,8 @@
 //! `anabranch.traffic.tails`: power laws. Numbers come as the bytes of a little-endian float64 array, results as JSON.
 
 use anabranch_powerlaw::{
-    Alternative, Comparison, Effort, Inconclusive, PowerLaw, Sample, XMin, goodness, uncertainty,
+    Alternative, Comparison, DiscretePowerLaw, Effort, Inconclusive, PowerLaw, Sample, Uncertainty, XMin, goodness,
+    goodness_discrete, uncertainty, uncertainty_discrete,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -52,6 +53,19 @@ pub(crate) fn powerlaw_fit(py: Python<'_>, numbers: &[u8], x_min: Option<f64>) -
     Ok(result.to_string())
 }
 
+/// Fits the power law of whole numbers.
+#[pyfunction]
+pub(crate) fn powerlaw_fit_discrete(py: Python<'_>, numbers: &[u8], x_min: Option<f64>) -> PyResult<String> {
+    let sample = sample(numbers)?;
+    let result = py.detach(|| sample.fit_discrete(rule(x_min)));
+    let show = |fit: DiscretePowerLaw| {
+        json!({
+            "alpha": fit.alpha, "x_min": fit.x_min, "distance": fit.distance, "n_tail": fit.n_tail, "sigma": fit.sigma(),
+        })
+    };
+    Ok(outcome(result, show).to_string())
+}
+
 /// Refits resampled data.
 #[pyfunction]
 pub(crate) fn powerlaw_uncertainty(
@@ -61,10 +75,19 @@ pub(crate) fn powerlaw_uncertainty(
     replicates: usize,
     seed: u64,
     threads: usize,
+    discrete: bool,
 ) -> PyResult<String> {
     let sample = sample(numbers)?;
-    let found = py.detach(|| uncertainty(&sample, rule(x_min), Effort { replicates, seed, threads }));
-    Ok(json!({"alpha": found.alpha, "x_min": found.x_min, "n_tail": found.n_tail, "failed": found.failed}).to_string())
+    let effort = Effort { replicates, seed, threads };
+    let found = py.detach(|| {
+        if discrete {
+            uncertainty_discrete(&sample, rule(x_min), effort)
+        } else {
+            Ok(uncertainty(&sample, rule(x_min), effort))
+        }
+    });
+    let show = |u: Uncertainty| json!({"alpha": u.alpha, "x_min": u.x_min, "n_tail": u.n_tail, "failed": u.failed});
+    Ok(outcome(found, show).to_string())
 }
 
 /// Tests whether a power law is plausible.
@@ -76,9 +99,11 @@ pub(crate) fn powerlaw_goodness(
     replicates: usize,
     seed: u64,
     threads: usize,
+    discrete: bool,
 ) -> PyResult<String> {
     let sample = sample(numbers)?;
-    let result = py.detach(|| goodness(&sample, rule(x_min), Effort { replicates, seed, threads }));
+    let test = if discrete { goodness_discrete } else { goodness };
+    let result = py.detach(|| test(&sample, rule(x_min), Effort { replicates, seed, threads }));
     let show = |g: anabranch_powerlaw::Goodness| json!({"p": g.p, "standard_error": g.standard_error, "replicates": g.replicates});
     Ok(outcome(result, show).to_string())
 }

@@ -4,11 +4,32 @@ use crate::bins::{Bins, Cell};
 use crate::error::Refused;
 use crate::filter::{Field, Fields, Frame, Way};
 use crate::order::Order;
-use crate::outcome::Gap;
+use crate::outcome::{Gap, Least};
 use crate::request::{Align, DEFAULT_BINS_NS, Request, Settings, Want};
 
 /// Gaps kept with their reason.
 const GAPS: usize = 10_000;
+
+/// Times of which stamps may be whole multiples: nothing shorter is known of what they stamp. Of times below a second, traffic that is
+/// sent by a clock has many, too.
+const GRAINS: [i64; 3] = [3_600_000_000_000, 60_000_000_000, 1_000_000_000];
+
+/// Records that tell a grain: fewer may be whole by chance, or because somebody typed them.
+const GRAINED: u64 = 10;
+
+/// The coarsest grain of stamps so far.
+#[derive(Clone, Copy, Debug)]
+struct Grain(i64);
+
+impl Grain {
+    /// Sees another stamp.
+    #[cold]
+    fn see(&mut self, at: i64) {
+        if at % self.0 != 0 {
+            self.0 = GRAINS.into_iter().find(|grain| *grain < self.0 && at % grain == 0).unwrap_or(0);
+        }
+    }
+}
 
 /// What the records of a track are, which decides when a bin is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +55,13 @@ pub(crate) struct Track {
     pub(crate) covered: Vec<Bins>,
     pub(crate) has_packets: bool,
     pub(crate) gaps: Vec<Gap>,
+    pub(crate) least: Least,
+}
+
+/// The usual widths that records can fill, of which the least is given; that one if there are none.
+fn usual_widths(least: i64) -> Vec<i64> {
+    let usual: Vec<i64> = DEFAULT_BINS_NS.into_iter().filter(|width| *width >= least).collect();
+    if usual.is_empty() { vec![least] } else { usual }
 }
 
 /// The widths that are no multiple of another one: the rest are sums of these.
@@ -57,7 +85,16 @@ impl Track {
             Kind::Intervals => (make(widths), make(widths)),
             Kind::Packets | Kind::Flows => (make(&bases(widths)), Vec::new()),
         };
-        Self { name, kind, widths: widths.to_vec(), bins, covered, has_packets: true, gaps: Vec::new() }
+        Self {
+            name,
+            kind,
+            widths: widths.to_vec(),
+            bins,
+            covered,
+            has_packets: true,
+            gaps: Vec::new(),
+            least: Least::default(),
+        }
     }
 
     pub(crate) fn gap(&mut self, from_ns: i64, to_ns: i64, why: &str) {
@@ -108,6 +145,10 @@ pub(crate) struct Collector<'s> {
     overhead: i64,
     /// Nanoseconds that the bins allowed span at the finest width.
     reach: u64,
+    /// Of the stamps of packets, or of the beginnings and the ends of flows; 0 once there is none.
+    grains: [Grain; 2],
+    /// The grain of the first stamps, where they were looked at before.
+    foreseen: i64,
     pub(crate) order: Order,
     pub(crate) tracks: Vec<Track>,
     pub(crate) records: u64,
@@ -131,6 +172,8 @@ impl<'s> Collector<'s> {
             selective: settings.filter.is_some() || request.direction.is_some(),
             overhead: if request.overhead { Request::OVERHEAD_BYTES } else { 0 },
             reach: u64::MAX,
+            grains: [Grain(GRAINS[0]); 2],
+            foreseen: 0,
             order: Order::new(request.gap_ns),
             tracks: Vec::new(),
             records: 0,
@@ -158,6 +201,37 @@ impl<'s> Collector<'s> {
     pub(crate) fn begin(&mut self, at: i64) -> Result<i64, Refused> {
         self.peeked = self.peeked.or(Some(at));
         if self.peek { Err(Refused::Peeked) } else { Ok(*self.origin.get_or_insert(at)) }
+    }
+
+    /// The shortest bins that packets or flows can fill, by their stamps; intervals say themselves what they can.
+    pub(crate) fn least(&self) -> Least {
+        let grain = self.grains.iter().map(|grain| grain.0).max().unwrap_or_default();
+        let stamped = self.tracks.iter().any(|track| track.kind != Kind::Intervals);
+        let name = match grain {
+            0 => return Least::default(),
+            _ if !stamped || self.records < GRAINED => return Least::default(),
+            1_000_000_000 => "seconds",
+            60_000_000_000 => "minutes",
+            _ => "hours",
+        };
+        Least { bin_ns: grain, why: format!("the time stamps are whole {name}") }
+    }
+
+    /// Looks at the first stamps of packets, so that no bins are begun that they cannot fill: there may be too many of them. Several
+    /// files of one series need the same.
+    pub(crate) fn foresee(&mut self, stamps: impl ExactSizeIterator<Item = i64>) {
+        let alone = self.settings.request.each || self.settings.request.files.len() == 1;
+        if !alone || (stamps.len() as u64) < GRAINED {
+            return;
+        }
+        let mut grain = Grain(GRAINS[0]);
+        for at in stamps {
+            if grain.0 == 0 {
+                break;
+            }
+            grain.see(at);
+        }
+        self.foreseen = grain.0;
     }
 
     /// The widths asked for, or else what the format proposes.
@@ -196,6 +270,10 @@ impl<'s> Collector<'s> {
         if !self.order.calm(at) {
             self.unusual(at)?;
         }
+        if self.grains[0].0 != 0 {
+            self.grains[0].see(at);
+            self.grains[1] = self.grains[0];
+        }
         let bytes = i64::from(wire);
         self.records += 1;
         self.bytes += bytes;
@@ -214,7 +292,8 @@ impl<'s> Collector<'s> {
     #[inline(never)]
     fn unusual(&mut self, at: i64) -> Result<(), Refused> {
         if !self.order.started() {
-            self.begin_records(at, Kind::Packets, &DEFAULT_BINS_NS)?;
+            let usual = usual_widths(self.foreseen);
+            self.begin_records(at, Kind::Packets, &usual)?;
         }
         self.within_reach(at)?;
         self.order.note(at);
@@ -290,6 +369,9 @@ impl<'s> Collector<'s> {
             self.order.note(from);
         }
         self.within_reach(from)?;
+        for (grain, at) in self.grains.iter_mut().zip([from, to]).filter(|(grain, _)| grain.0 != 0) {
+            grain.see(at);
+        }
         self.order.first = self.order.first.min(from);
         self.within_reach(to)?;
         self.order.last = self.order.last.max(to);

@@ -201,8 +201,23 @@ fn read(path: &str, mut input: Input<'_>, settings: &Settings, origin: Option<i6
     if settings.request.direction.is_some() && report.undecided > 0 && report.undecided == report.records {
         return Err(IngestError::request(
             format!("{path}: no record says which way it went"),
-            "name the prefixes that are inside: --inside 10.0.0.0/8",
+            if settings.inside.is_empty() {
+                "name the prefixes that are inside: --inside 10.0.0.0/8"
+            } else {
+                "the headers with the addresses were not captured, are encrypted, or are of a kind not known here"
+            },
         ));
+    }
+    let least = collector.least();
+    if let Some(asked) = settings.request.bins_ns.iter().find(|width| !least.allows(**width)) {
+        let [asked, own] = [*asked, least.bin_ns].map(|width| stamp::duration(width.unsigned_abs()));
+        return Err(IngestError::request(
+            format!("{path}: bins of {asked} are finer than what is known: {}", least.why),
+            format!("choose bins of {own} or wider"),
+        ));
+    }
+    for track in collector.tracks.iter_mut().filter(|track| track.kind != Kind::Intervals) {
+        track.least = least.clone();
     }
     let mut report = report;
     if let Some(note) = leap(&report, &collector) {
@@ -279,6 +294,9 @@ fn join(there: &mut Track, track: Track, path: &str) -> Result<(), IngestError> 
         return differ("has another interval", "choose the bins: --bin 5min");
     }
     there.has_packets &= track.has_packets;
+    if track.least.bin_ns > there.least.bin_ns {
+        there.least = track.least;
+    }
     there.gaps.extend(track.gaps);
     there.gaps.sort_by_key(|gap| gap.from_ns);
     let mine = there.bins.iter_mut().chain(&mut there.covered);

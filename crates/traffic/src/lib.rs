@@ -29,7 +29,7 @@ pub use error::{IngestError, Place};
 pub use filter::Filter;
 pub use format::names as formats;
 pub use ingest::{ingest, ingest_bytes};
-pub use outcome::{FileReport, Gap, Outcome};
+pub use outcome::{FileReport, Gap, Least, Outcome};
 pub use request::{Align, Request, Want};
 pub use series::Series;
 pub use watch::Watch;

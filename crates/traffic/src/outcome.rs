@@ -23,6 +23,22 @@ pub struct Gap {
     pub why: String,
 }
 
+/// The shortest bins that records can fill, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Least {
+    /// Width in nanoseconds; 0 where any will do.
+    pub bin_ns: i64,
+    /// A clause: "polls come about every 5 min".
+    pub why: String,
+}
+
+impl Least {
+    /// Whether bins of a width are wide enough. Pollers are late by some per cent, and their bins are asked for by what was meant.
+    pub fn allows(&self, width_ns: i64) -> bool {
+        width_ns >= self.bin_ns - self.bin_ns / 10
+    }
+}
+
 /// What was in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileReport {

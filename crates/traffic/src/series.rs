@@ -2,7 +2,7 @@
 
 use crate::bins::Bins;
 use crate::collect::{Kind, Track};
-use crate::outcome::Gap;
+use crate::outcome::{Gap, Least};
 use crate::request::{Align, Settings};
 use serde::Serialize;
 
@@ -33,6 +33,8 @@ pub struct Series {
     pub gaps: Vec<Gap>,
     /// Bins that more than one row of the same table claims.
     pub claimed_twice: u64,
+    /// The shortest bins that its records can fill.
+    pub least: Least,
     /// The files it was made from, by their place in [`Outcome::files`](crate::Outcome::files).
     pub files: Vec<usize>,
 }
@@ -50,6 +52,13 @@ pub(crate) struct Span {
 pub(crate) fn finish(name: &str, mut track: Track, spans: &[Span], settings: &Settings) -> Vec<Series> {
     for bins in track.bins.iter_mut().chain(&mut track.covered) {
         bins.close();
+    }
+    if settings.request.bins_ns.is_empty() && track.kind == Kind::Packets {
+        let least = track.least.bin_ns;
+        track.widths.retain(|width| *width >= least);
+        if track.widths.is_empty() {
+            track.widths.push(least);
+        }
     }
     let name = if track.name.is_empty() { name.to_owned() } else { format!("{name} {}", track.name) };
     match track.kind {
@@ -131,6 +140,7 @@ fn of_records(name: &str, track: &Track, width: i64, view: &Observed) -> Option<
         packets: track.has_packets.then_some(packets),
         missing,
         complete: view.last + 1 >= start(to + 1),
+        least: track.least.clone(),
         gaps: view.gaps.iter().take(10_000).cloned().collect(),
         claimed_twice: 0,
         files: Vec::new(),
@@ -180,6 +190,7 @@ fn of_intervals(name: &str, track: &Track, i: usize) -> Option<Series> {
         packets: track.has_packets.then_some(packets),
         missing,
         complete: covered.get(to).bytes >= width,
+        least: track.least.clone(),
         gaps,
         claimed_twice: twice,
         files: Vec::new(),

@@ -191,17 +191,30 @@ class Reader:
     link: str | None = None
     tell: Callable[[str], object] | None = None
 
-    def traces(self, files: Sequence[Path], widths: Sequence[float] = ()) -> list[list[Volumes]]:
+    def traces(
+        self, files: Sequence[Path], widths: Sequence[float] = (), *, exact: Sequence[float] | None = None
+    ) -> list[list[Volumes]]:
         """The series of files, those of one name together: the same trace at several widths."""
-        return list(self.by_file(files, widths).values())
+        return list(self.by_file(files, widths, exact=exact).values())
 
-    def by_file(self, files: Sequence[Path], widths: Sequence[float] = ()) -> dict[tuple[Path, str], list[Volumes]]:
+    def by_file(
+        self, files: Sequence[Path], widths: Sequence[float] = (), *, exact: Sequence[float] | None = None
+    ) -> dict[tuple[Path, str], list[Volumes]]:
         """The same by file and name.
+
+        Parameters
+        ----------
+        files
+            Files to read.
+        widths
+            Bin widths in seconds that are of use where a file can fill them.
+        exact
+            Those that somebody asked for: a file that cannot fill one of them is an error.
 
         Raises
         ------
         AnabranchError
-            If a file or a trace is there twice.
+            If a file or a trace is there twice, or a width is finer than what a file tells.
         """
         from anabranch.traffic import reading  # noqa: PLC0415
 
@@ -213,7 +226,7 @@ class Reader:
             if (first := same.setdefault(file.resolve(), file)) is not file:
                 raise AnabranchError(f"{file} and {first} are one file", hint="name each file once")
             with progress.reading(stderr()) as shown:
-                found = reading.read(file, widths=widths, told=told, tell=tell, progress=shown)
+                found = reading.read(file, widths=widths, exact=exact or (), told=told, tell=tell, progress=shown)
             for one in found:
                 trace = traces.setdefault((file, one.name), [])
                 if any(other.bin_ns == one.bin_ns for other in trace):

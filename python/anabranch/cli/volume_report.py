@@ -73,7 +73,8 @@ def report_command(
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         said: list[str] = []
         reader = Reader(reading, link, said.append)
-        traces = reader.by_file(files, (*chosen, *report.DIMENSION_WIDTHS))
+        asked = None if widths is None else chosen
+        traces = reader.by_file(files, (*chosen, *report.DIMENSION_WIDTHS), exact=asked)
         if show is not None:
             report.chosen([name for _, name in traces], show)
         with stderr().status("", spinner="dots") as status:

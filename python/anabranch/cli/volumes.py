@@ -85,7 +85,7 @@ def fit_command(
         chosen = sweep.WIDTHS if widths is None else quantities.widths(widths)
         full = None if capacity is None else quantities.bps(capacity, "--capacity")
         sweeps = []
-        for traces in Reader(reading, link).traces(files, chosen):
+        for traces in Reader(reading, link).traces(files, chosen, exact=None if widths is None else chosen):
             made = sweep.sweep(traces, widths=chosen, capacity_bps=full)
             if not made.verdicts:
                 reasons = "; ".join(f"at {units.time(width * 1e9)} {reason}" for width, reason in made.skipped)
@@ -133,7 +133,7 @@ def dimension_command(
 
         results: list[tuple[Volumes, Dimensioning]] = []
         wanted = () if widths is None else quantities.widths(widths)
-        for traces in Reader(reading, link).traces(files, wanted):
+        for traces in Reader(reading, link).traces(files, exact=wanted):
             for width in wanted or [one.bin_s for one in traces]:
                 one = _at(traces, width)
                 _enough(one)

@@ -29,6 +29,26 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Least:
+    """The shortest bins that the records of a series can fill.
+
+    Attributes
+    ----------
+    bin_ns
+        Width in nanoseconds; 0 where any will do.
+    why
+        A clause, such as ``"polls come about every 5 min"``.
+    """
+
+    bin_ns: int = 0
+    why: str = ""
+
+    def allows(self, width_ns: int) -> bool:
+        """Whether bins of a width are wide enough; pollers that are late by a tenth are taken for what was meant."""
+        return width_ns >= self.bin_ns - self.bin_ns // 10
+
+
+@dataclass(frozen=True, slots=True)
 class FileReport:
     """What was in a file.
 
@@ -87,7 +107,8 @@ class FileReport:
             said.append(f"damaged, read up to there: {self.damaged}")
         if self.undecided:
             share = f"{self.undecided} of {self.records} records"
-            said.append(f"{share} have headers that do not say whether they match, and are left out")
+            why = "cut, encrypted, or of a kind not known here"
+            said.append(f"{share} have headers that do not say whether they match ({why}), and are left out")
         if self.records and self.left_out == self.records:
             said.append("no record matches")
         if self.unstamped:
@@ -116,6 +137,9 @@ class Binned:
         One report for each file, in the order they were given.
     sources
         For each series, the places of its files in `files`.
+    least
+        For each series, the shortest bins that it can have: of polls those of the interval between them, of a table its
+        rows', of whole-second time stamps one second. Shorter ones are refused.
     """
 
     volumes: tuple[Volumes, ...]
@@ -123,6 +147,7 @@ class Binned:
     claimed_twice: tuple[int, ...]
     files: tuple[FileReport, ...]
     sources: tuple[tuple[int, ...], ...]
+    least: tuple[Least, ...]
 
     def __len__(self) -> int:
         return len(self.volumes)
@@ -174,8 +199,9 @@ def bin_files(
     files
         Files to read. Together they make one series, in order of time, unless `each` is set.
     bins
-        Bin widths, such as ``"100ms"``. Default: 5 ms, 100 ms, 1 s and 5 s for packets, the file's own interval for
-        volumes and counters, 5 minutes for flow records.
+        Bin widths, such as ``"100ms"``; less than the file tells (`Binned.least`) is refused. Default: those of 5 ms,
+        100 ms, 1 s and 5 s that are not less for packets, the file's own interval for volumes and counters, 5 minutes
+        for flow records.
     align
         ``"first"``: the first bin begins with the first record. ``"clock"``: bins begin at multiples of their width
         since 1970 UTC, and the first, usually partial, is missing.
@@ -297,4 +323,5 @@ def _binned(header: Mapping[str, Any], buffers: Sequence[tuple[bytes, bytes | No
         tuple(one["claimed_twice"] for one in found),
         files,
         tuple(tuple(one["files"]) for one in found),
+        tuple(Least(**one["least"]) for one in found),
     )

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from anabranch import units
 from anabranch.errors import TrafficError
 from anabranch.traffic import series, simulated
-from anabranch.traffic.bin import Binned, Progress, bin_files
+from anabranch.traffic.bin import Binned, Least, Progress, bin_files
 from anabranch.traffic.series import SECOND, VolumesError
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def read(
     file: str | Path,
     *,
     widths: Sequence[float] = (),
+    exact: Sequence[float] = (),
     told: Told = Told(),
     tell: Tell | None = None,
     progress: Progress | None = None,
@@ -89,7 +91,9 @@ def read(
         standard input, as a file may have to be read twice.
     widths
         Bin widths in seconds that will be wanted: a capture, flow records and counters are binned to those that its
-        usual widths do not make. Volumes have the width that the file has.
+        usual widths do not make, and that it has the records for. Volumes have the width that the file has.
+    exact
+        Widths that somebody asked for, likewise: one that is finer than what the file tells is refused.
     told
         What the file does not tell itself.
     tell
@@ -107,8 +111,40 @@ def read(
     VolumesError
         If a Parquet file or a results folder cannot be read.
     TrafficError
-        If another file cannot be read, or holds nothing; the message names the file and the place.
+        If another file cannot be read, or holds nothing, or a width of `exact` is finer than what it tells; the message
+        names the file and the place.
     """
+    found = _read(file, Wanted(widths, exact), told, tell, progress)
+    _fine_enough(found, exact, file)
+    return found
+
+
+def _fine_enough(found: Sequence[Volumes], widths: Sequence[float], file: str | Path) -> None:
+    """Refuse widths below those of the series: what lies within a bin nobody knows."""
+    finest: dict[str, int] = {}
+    for one in found:
+        finest[one.name] = min(one.bin_ns, finest.get(one.name, one.bin_ns))
+    for width in widths:
+        for name, bin_ns in finest.items():
+            if round(width * SECOND) < bin_ns:
+                what = f"{file}: {name}" if len(finest) > 1 else str(file)
+                raise _too_fine(what, width, Least(bin_ns, f"its bins are of {units.time(bin_ns)}"))
+
+
+def _too_fine(what: str, width: float, least: Least) -> TrafficError:
+    finer = f"bins of {units.time(round(width * SECOND))} are finer than what is known"
+    return TrafficError(f"{what}: {finer}: {least.why}", hint=f"choose bins of {units.time(least.bin_ns)} or wider")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Widths in seconds: those of use where a file can fill them, and those that it must."""
+
+    useful: Sequence[float]
+    exact: Sequence[float]
+
+
+def _read(file: str | Path, wanted: Wanted, told: Told, tell: Tell | None, progress: Progress | None) -> list[Volumes]:
     path = Path(file)
     say = tell or (lambda _: None)
     if path.is_dir():
@@ -131,10 +167,10 @@ def read(
             f"{path}: a pipe can be read once, and a file may have to be read twice",
             hint=f"anabranch traffic bin {path} -o volumes.parquet",
         )
-    return _measured(path, widths, told, say, progress)
+    return _measured(path, wanted, told, say, progress)
 
 
-def _measured(path: Path, widths: Sequence[float], told: Told, say: Tell, progress: Progress | None) -> list[Volumes]:
+def _measured(path: Path, wanted: Wanted, told: Told, say: Tell, progress: Progress | None) -> list[Volumes]:
     """What `bin_files` reads."""
 
     def binned(bins: Sequence[float], parts: int = 1) -> Binned:
@@ -180,7 +216,15 @@ def _measured(path: Path, widths: Sequence[float], told: Told, say: Tell, progre
     if report.format != VOLUMES and (told.bin_s is not None or told.unit is not None):
         say(f"{path}: {report.format} has a unit and any width: what was said of them has no effect")
     made = list(usual)
-    others = [width for width in widths if all(round(width * SECOND) % one.bin_ns for one in made)]
+    least = max(usual.least, key=lambda one: one.bin_ns)
+    for width in wanted.exact:
+        if not least.allows(round(width * SECOND)):
+            raise _too_fine(str(path), width, least)
+    others = [
+        width
+        for width in dict.fromkeys((*wanted.exact, *wanted.useful))
+        if least.allows(round(width * SECOND)) and all(round(width * SECOND) % one.bin_ns for one in made)
+    ]
     if others and report.format != VOLUMES:
         made += binned(others)
     return made

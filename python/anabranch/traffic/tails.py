@@ -3,6 +3,9 @@
 The answer hangs on where the tail begins. Fitted by the method, `x_min` often leaves a tail of a few bins, on which no
 test decides; at the smallest value the power law is asked to describe everything, which it never does.
 The paper does not say which it used. Here both are given, always with the size of the tail.
+
+Volumes are taken for continuous numbers, which those of many bytes are. Numbers of packets, sizes of packets and rates
+rounded to a coarse unit are not: many are equal, which the continuous law rules out. For them there is `discrete`.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ import numpy as np
 from anabranch import core
 from anabranch.traffic.fit import Data
 from anabranch.traffic.outcome import LEVEL, Inconclusive
+from anabranch.traffic.series import Volumes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from anabranch.traffic.series import Floats, Volumes
+    from anabranch.traffic.series import Floats
 
 Rule = Literal["fitted", "whole"]
 """Where the tail begins: at the value that minimises the Kolmogorov-Smirnov distance, or at the smallest."""
@@ -73,7 +77,8 @@ class Tail:
     x_min
         Where the tail begins, in bits per second.
     distance
-        Kolmogorov-Smirnov distance, as ``powerlaw`` 1.5 defines it.
+        Kolmogorov-Smirnov distance: the largest difference between the distribution functions of the model and of the
+        tail at any rate, as everywhere in this package; where rates are equal both sides of the step count.
     n_tail, n
         Bins in the tail, and with traffic at all.
     against
@@ -139,7 +144,11 @@ def same(outcome: Inconclusive) -> bool:
     return outcome.reason.endswith(SAME)
 
 
-def clauset(volumes: Volumes | Floats, rule: Rule = "fitted") -> Tail | Inconclusive:
+CONTINUOUS = Inconclusive("the alternatives are of continuous numbers, and these are whole")
+"""Why a power law of whole numbers is compared with none."""
+
+
+def clauset(volumes: Volumes | Floats, rule: Rule = "fitted", *, discrete: bool = False) -> Tail | Inconclusive:
     """Fit a power law to the bins with traffic and compare it with the alternatives.
 
     Parameters
@@ -148,53 +157,93 @@ def clauset(volumes: Volumes | Floats, rule: Rule = "fitted") -> Tail | Inconclu
         A series, or positive numbers; zeros are left out, as a power law has none.
     rule
         Where the tail begins.
+    discrete
+        Whether to fit the power law of whole numbers, p(x) = x^-alpha / zeta(alpha, x_min): to the bytes of the bins of
+        a series, or to numbers, which must be whole. It is compared with nothing.
 
     Returns
     -------
     Tail or Inconclusive
         The fit, or why there is none.
+
+    Examples
+    --------
+    >>> sizes = np.repeat([1.0, 2.0, 3.0, 4.0, 6.0, 9.0], [70, 15, 6, 4, 3, 2])
+    >>> tail = clauset(sizes, "whole", discrete=True)
+    >>> round(tail.alpha, 2), tail.n_tail
+    (2.21, 100)
     """
-    x = Data.of(volumes).positive
+    x, unit = _numbers(volumes, discrete=discrete)
     if not x.size:
         return Inconclusive("no bin has traffic")
-    found = json.loads(core.call("powerlaw_fit", _bytes(x), _x_min(x, rule)))
+    function = "powerlaw_fit_discrete" if discrete else "powerlaw_fit"
+    found = json.loads(core.call(function, _bytes(x), _x_min(x, rule)))
     if "inconclusive" in found:
         return Inconclusive(found["inconclusive"])
+    compared = found.get("against")
+    against = {name: CONTINUOUS if compared is None else _against(compared[name]) for name in ALTERNATIVES}
     return Tail(
         rule=rule,
         n=x.size,
-        against={name: _against(test) for name, test in found["against"].items()},
-        **{name: found[name] for name in ("alpha", "sigma", "x_min", "distance", "n_tail")},
+        x_min=found["x_min"] * unit,
+        against=against,
+        **{name: found[name] for name in ("alpha", "sigma", "distance", "n_tail")},
     )
 
 
 def uncertainty(
-    volumes: Volumes | Floats, rule: Rule = "fitted", *, replicates: int = REPLICATES, seed: int = 1, threads: int = 0
+    volumes: Volumes | Floats,
+    rule: Rule = "fitted",
+    *,
+    replicates: int = REPLICATES,
+    seed: int = 1,
+    threads: int = 0,
+    discrete: bool = False,
 ) -> Uncertainty | Inconclusive:
     """Bootstrap the parameters: fits to data drawn with replacement, `x_min` and all.
 
     Bins that depend on each other make the intervals too narrow. `threads` 0 means one for each core; the answer
-    depends on the seed alone.
+    depends on the seed alone. `discrete` is as for `clauset`.
     """
-    x = Data.of(volumes).positive
+    x, unit = _numbers(volumes, discrete=discrete)
     if not x.size:
         return Inconclusive("no bin has traffic")
-    found = json.loads(core.call("powerlaw_uncertainty", _bytes(x), _x_min(x, rule), replicates, seed, threads))
+    made = core.call("powerlaw_uncertainty", _bytes(x), _x_min(x, rule), replicates, seed, threads, discrete)
+    found = json.loads(made)
+    if "inconclusive" in found:
+        return Inconclusive(found["inconclusive"])
     if not found["alpha"]:
         return Inconclusive("no replicate had a fit")
     alpha, x_min, n_tail = (np.asarray(found[name], dtype=float) for name in ("alpha", "x_min", "n_tail"))
-    return Uncertainty(alpha, x_min, n_tail, found["failed"])
+    return Uncertainty(alpha, x_min * unit, n_tail, found["failed"])
 
 
 def goodness(
-    volumes: Volumes | Floats, rule: Rule = "fitted", *, replicates: int = REPLICATES, seed: int = 1, threads: int = 0
+    volumes: Volumes | Floats,
+    rule: Rule = "fitted",
+    *,
+    replicates: int = REPLICATES,
+    seed: int = 1,
+    threads: int = 0,
+    discrete: bool = False,
 ) -> Goodness | Inconclusive:
-    """Test whether a power law is plausible: the semi-parametric bootstrap of Clauset et al., section 4.1."""
-    x = Data.of(volumes).positive
+    """Test whether a power law is plausible: the semi-parametric bootstrap of Clauset et al., section 4.1.
+
+    `threads` and `discrete` are as for `uncertainty`.
+    """
+    x, _ = _numbers(volumes, discrete=discrete)
     if not x.size:
         return Inconclusive("no bin has traffic")
-    found = json.loads(core.call("powerlaw_goodness", _bytes(x), _x_min(x, rule), replicates, seed, threads))
+    made = core.call("powerlaw_goodness", _bytes(x), _x_min(x, rule), replicates, seed, threads, discrete)
+    found = json.loads(made)
     return Inconclusive(found["inconclusive"]) if "inconclusive" in found else Goodness(**found)
+
+
+def _numbers(volumes: Volumes | Floats, *, discrete: bool) -> tuple[Floats, float]:
+    """What is fitted, and the unit of it that results are told in: of a series bits per second."""
+    if discrete and isinstance(volumes, Volumes):
+        return Data.of(volumes.known()).positive, 8 / volumes.bin_s
+    return Data.of(volumes).positive, 1.0
 
 
 def _bytes(x: Floats) -> bytes:

@@ -3,6 +3,7 @@
 //! A packet whose headers were cut by the snap length, or are of a kind not known here, may leave an expression
 //! undecided. Such a packet is left out and counted, never guessed.
 
+mod encapsulation;
 mod expression;
 mod headers;
 mod prefix;

@@ -12,6 +12,7 @@ use crate::bins::Cell;
 use crate::collect::{Collector, Interval, Kind};
 use crate::error::ReadError;
 use crate::input::Input;
+use crate::outcome::Least;
 use crate::stamp::{self, SECOND};
 use std::collections::BTreeMap;
 
@@ -25,6 +26,11 @@ const POLLS: usize = 64;
 
 /// Usual intervals in one that has lost none.
 const LOST: i64 = 3;
+
+/// A time span for a message.
+fn show(ns: i64) -> String {
+    stamp::duration(ns.unsigned_abs())
+}
 
 impl Format for Counters {
     fn name(&self) -> &'static str {
@@ -195,15 +201,20 @@ impl Reader {
         // Whole seconds from one second on: 11.6 s becomes 12 s.
         let proposal = if usual > SECOND { (usual + SECOND - 1) / SECOND * SECOND } else { usual };
         let widths = out.widths(&[proposal]);
-        if widths.iter().any(|width| *width < usual) {
-            let usual = stamp::duration(usual.unsigned_abs());
-            out.remark(format!("bins narrower than the polls (about {usual}) only repeat the mean between two polls"));
+        // Bins narrower than the polls only repeat the mean between two of them.
+        let least = Least { bin_ns: proposal, why: format!("polls come about every {}", show(usual)) };
+        if let Some(asked) = widths.iter().find(|width| !least.allows(**width)) {
+            return Err(ReadError::Request {
+                message: format!("bins of {} are finer than what is known: {}", show(*asked), least.why),
+                hint: format!("choose bins of {} or wider", show(proposal)),
+            });
         }
         for value in &self.values {
             let name = series_name(key, value.name.as_deref());
             let track = out.track(name, Kind::Intervals, &widths, self.origin);
             if let Some(there) = out.tracks.get_mut(track) {
                 there.has_packets = value.packets.is_some();
+                there.least = least.clone();
             }
             group.tracks.push(track);
         }

@@ -5,7 +5,7 @@ use super::columns;
 use super::table::{Preview, show};
 use super::{Format, Start};
 use crate::collect::Collector;
-use crate::error::ReadError;
+use crate::error::{Place, ReadError};
 use crate::filter::{Frame, Link};
 use crate::input::Input;
 
@@ -48,7 +48,7 @@ impl Format for CsvPackets {
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
         let (mut lines, columns, first) = columns::open(input, out)?;
         let wanted = out.settings.request.columns.first().cloned();
-        let place = crate::error::Place::Line { line: 1, offset: 0 };
+        let place = Place::Line { line: 1, offset: 0 };
         let length = match wanted {
             Some(name) => columns.find(&name, place)?,
             None if columns.first_is_row() => 1,
@@ -57,17 +57,57 @@ impl Format for CsvPackets {
                 ReadError::hinted(place, message, "name it: --column NAME")
             })?,
         };
-        columns.rows(first.as_ref(), &mut lines, |row| {
+        let mut packets = Packets::default();
+        let result = columns.rows(first.as_ref(), &mut lines, |row| {
             let bytes = columns.count(row, length)?;
             let bytes = u32::try_from(bytes).map_err(|_| {
                 let text = row.fields.get(length).copied().unwrap_or_default();
                 ReadError::data(row.place, format!("{:?} is not the length of a packet", show(text)))
             })?;
-            let frame = Frame { link: Link::Unknown, data: &[], mark: None, checksum: 0 };
-            out.packet(row.at, bytes, frame).map_err(|refused| refused.at(row.place))?;
+            packets.take(Packet { place: row.place, at: row.at, bytes }, out)?;
             Ok(true)
-        })
+        });
+        // What was read before damage is worth keeping.
+        result.and(packets.release(out))
     }
+}
+
+/// A row.
+struct Packet {
+    place: Place,
+    at: i64,
+    bytes: u32,
+}
+
+/// Rows that tell how fine the stamps are before the bins are chosen.
+const WAITING: usize = 64;
+
+/// The first rows, until there are enough of them.
+#[derive(Default)]
+struct Packets {
+    waiting: Vec<Packet>,
+    released: bool,
+}
+
+impl Packets {
+    fn take(&mut self, packet: Packet, out: &mut Collector<'_>) -> Result<(), ReadError> {
+        if self.released {
+            return count(&packet, out);
+        }
+        self.waiting.push(packet);
+        if self.waiting.len() < WAITING { Ok(()) } else { self.release(out) }
+    }
+
+    fn release(&mut self, out: &mut Collector<'_>) -> Result<(), ReadError> {
+        self.released = true;
+        out.foresee(self.waiting.iter().map(|packet| packet.at));
+        self.waiting.drain(..).try_for_each(|packet| count(&packet, out))
+    }
+}
+
+fn count(packet: &Packet, out: &mut Collector<'_>) -> Result<(), ReadError> {
+    let frame = Frame { link: Link::Unknown, data: &[], mark: None, checksum: 0 };
+    out.packet(packet.at, packet.bytes, frame).map_err(|refused| refused.at(packet.place))
 }
 
 /// Whether the second column can be lengths of packets: the steps of time differ, and no value is too large.

@@ -12,6 +12,7 @@ use crate::bins::Cell;
 use crate::collect::{Collector, Interval, Kind};
 use crate::error::{Place, ReadError};
 use crate::input::Input;
+use crate::outcome::Least;
 use crate::request::Request;
 use crate::stamp::{self, SECOND};
 use std::collections::{BTreeMap, BTreeSet};
@@ -257,6 +258,8 @@ impl Volumes {
             let track = out.track(name, Kind::Intervals, &widths, origin);
             if let Some(there) = out.tracks.get_mut(track) {
                 there.has_packets = value.packets.is_some();
+                let row = stamp::duration(native.unsigned_abs());
+                there.least = Least { bin_ns: native, why: format!("there is one row for every {row}") };
             }
             group.tracks.push(track);
         }
