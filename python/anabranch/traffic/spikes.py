@@ -44,8 +44,10 @@ def spikes(volumes: Volumes) -> list[tuple[int, float, float]]:
     if busy.size < SAMPLES:
         return []
     median = float(np.median(busy))
-    starts = volumes.starts_ns()[volumes.is_known]
     found = np.flatnonzero(rates > TIMES * median)
+    if not found.size:
+        return []
+    starts = volumes.starts_ns()[volumes.is_known]
     return [(int(starts[i]), float(rates[i]), float(rates[i]) / median) for i in found]
 
 

@@ -196,11 +196,13 @@ impl Course {
 
     /// Tells the intervals up to the last pending poll.
     fn tell(&mut self, limits: &Limits, facts: &mut Vec<Fact>) {
-        for poll in std::mem::take(&mut self.pending) {
+        let mut pending = std::mem::take(&mut self.pending);
+        for poll in pending.drain(..) {
             if let Some(before) = self.before.replace(poll) {
                 self.interval(before, poll, limits, facts);
             }
         }
+        self.pending = pending;
     }
 
     fn interval(&mut self, before: Poll, poll: Poll, limits: &Limits, facts: &mut Vec<Fact>) {
