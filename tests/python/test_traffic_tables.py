@@ -194,15 +194,11 @@ def test_a_fragment_is_a_month_that_is_hardly_there() -> None:
 
 
 def test_ports_polled_at_other_moments_are_put_onto_one_clock(tmp_path: Path) -> None:
-    files = [
-        table(
-            tmp_path / f"{late}.csv",
-            "ifHCInOctets",
-            (str(i * STEP) for i in range(300)),
-            lambda i, late=late: JUNE + late + i * 300,
-        )
-        for late in (0, 47)
-    ]
+    def polled(late: int) -> Path:
+        polls = (str(i * STEP) for i in range(300))
+        return table(tmp_path / f"{late}.csv", "ifHCInOctets", polls, lambda i: JUNE + late + i * 300)
+
+    files = [polled(0), polled(47)]
     result = invoke("bill", *files)
     assert result.exit_code == 2
     assert "hint: put the intervals of all ports onto one clock: --align clock" in result.stderr
