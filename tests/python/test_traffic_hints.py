@@ -20,6 +20,7 @@ OWN = {
     "--bin": {"bin", "fit", "dimension", "generate", "report"},
     "--every": {"bill"},
     "--forecast-days": {"bill"},
+    "--month": {"bill"},
     "--month-days": {"bill"},
     "--out": {"bill", "bin", "generate", "report"},
     "--epsilon": {"dimension", "report"},

@@ -159,6 +159,10 @@ pub(crate) struct Collector<'s> {
     pub(crate) unstamped: u64,
     pub(crate) rounded: u64,
     pub(crate) notes: Vec<String>,
+    /// How a table was read: what its columns were taken for.
+    pub(crate) assumed: Option<String>,
+    /// The format as whose table a document was read.
+    pub(crate) reader: Option<&'static str>,
 }
 
 impl<'s> Collector<'s> {
@@ -184,6 +188,8 @@ impl<'s> Collector<'s> {
             unstamped: 0,
             rounded: 0,
             notes: Vec::new(),
+            assumed: None,
+            reader: None,
         }
     }
 
@@ -410,6 +416,11 @@ impl<'s> Collector<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Says what the columns of a table were taken for.
+    pub(crate) fn assume(&mut self, what: String) {
+        self.assumed = Some(what);
     }
 
     /// Notes something worth knowing, once.

@@ -180,7 +180,9 @@ fn read(path: &str, mut input: Input<'_>, settings: &Settings, origin: Option<i6
     let report = FileReport {
         path: path.to_owned(),
         format,
+        reader: collector.reader.unwrap_or(format),
         compression: input.compression(),
+        assumed: collector.assumed.take(),
         records: collector.records,
         bytes: collector.bytes,
         packets: if packets { collector.records as i64 } else { collector.packets },
@@ -197,6 +199,8 @@ fn read(path: &str, mut input: Input<'_>, settings: &Settings, origin: Option<i6
         damaged,
         notes: std::mem::take(&mut collector.notes),
     };
+    only_tables(&report, settings)
+        .map_err(|(message, hint)| IngestError::request(format!("{path}: {message}"), hint))?;
     let nothing = report.records == 0 && report.damaged.is_none();
     if settings.request.direction.is_some() && report.undecided > 0 && report.undecided == report.records {
         return Err(IngestError::request(
@@ -227,6 +231,23 @@ fn read(path: &str, mut input: Input<'_>, settings: &Settings, origin: Option<i6
         report.notes.push("the file holds no records".to_owned());
     }
     Ok((report, span, collector.tracks))
+}
+
+/// Refuses options of tables for what is none.
+fn only_tables(report: &FileReport, settings: &Settings) -> Result<(), (String, &'static str)> {
+    let request = &settings.request;
+    let volumes = ["csv-volumes", "counters"].contains(&report.reader);
+    let text = volumes || ["csv-packets", "nfdump"].contains(&report.reader);
+    for (given, applies, option) in [
+        (request.line_rate_bps.is_some(), volumes, "--line-rate"),
+        (request.time_format.is_some(), text, "--time-format"),
+        (request.decimal.is_some(), text, "--decimal"),
+    ] {
+        if given && !applies {
+            return Err((format!("{option} does not apply to {}", report.format), "leave it out for this file"));
+        }
+    }
+    Ok(())
 }
 
 /// Says when one step takes nearly all the time of a capture, as a damaged stamp makes it.

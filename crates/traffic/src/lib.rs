@@ -30,6 +30,6 @@ pub use filter::Filter;
 pub use format::names as formats;
 pub use ingest::{ingest, ingest_bytes};
 pub use outcome::{FileReport, Gap, Least, Outcome};
-pub use request::{Align, Request, Want};
+pub use request::{Align, DecimalMark, Request, Want};
 pub use series::Series;
 pub use watch::Watch;

@@ -46,8 +46,12 @@ pub struct FileReport {
     pub path: String,
     /// Its format, as [`formats`](crate::formats) names it.
     pub format: &'static str,
+    /// The same, but for documents such as those of `RRDtool`: as what their table was read, `csv-volumes` or `counters`.
+    pub reader: &'static str,
     /// `gzip`, `xz`, `zstd`, or none.
     pub compression: Option<&'static str>,
+    /// What the columns of a table were taken for.
+    pub assumed: Option<String>,
     /// Packets, flows, polls or rows.
     pub records: u64,
     /// Bytes of all of them, matching or not; original lengths, without overhead. Of counters: of all intervals.

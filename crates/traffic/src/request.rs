@@ -31,6 +31,16 @@ pub enum Want {
     Split,
 }
 
+/// How fractions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DecimalMark {
+    /// `1.5`
+    Point,
+    /// `1,5`, with points between thousands.
+    Comma,
+}
+
 /// What to read, and what to make of it. Every field but `files` has a default, in JSON too.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -82,6 +92,14 @@ pub struct Request {
     pub interval_ns: Option<i64>,
     /// Counters: their width, 32 or 64; found out if not given.
     pub counter_bits: Option<u8>,
+    /// Tables: the zone of times that do not say theirs, by its name in the IANA database; without it, UTC.
+    pub time_zone: Option<String>,
+    /// Tables: how times are written, as `strptime` has it: `%d.%m.%Y %H:%M`.
+    pub time_format: Option<String>,
+    /// Tables: how fractions are written; found out if not given.
+    pub decimal: Option<DecimalMark>,
+    /// Tables of volumes and counters: what the line carries, bits per second. Larger values are unknown.
+    pub line_rate_bps: Option<f64>,
 }
 
 /// Formats of tables that may look like one another.
@@ -145,6 +163,21 @@ impl Request {
         }
         if self.counter_bits.is_some_and(|bits| bits != 32 && bits != 64) {
             return Err(IngestError::request("counters have 32 or 64 bits", "--counter-bits 64"));
+        }
+        if let Some(zone) = self.time_zone.as_deref().filter(|zone| crate::format::zone(zone).is_none()) {
+            return Err(IngestError::request(
+                format!("time zone {zone:?} is not known"),
+                "a name of the IANA database: --time-zone Europe/Berlin, America/New_York or UTC",
+            ));
+        }
+        if let Some(format) = self.time_format.as_deref().filter(|format| !format.contains('%')) {
+            return Err(IngestError::request(
+                format!("time format {format:?} has no field"),
+                "as strptime has it: --time-format '%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M:%S %p'",
+            ));
+        }
+        if self.line_rate_bps.is_some_and(|bps| !(bps > 0.0 && bps.is_finite())) {
+            return Err(IngestError::request("the rate of a line is above 0", "--line-rate 1Gbps"));
         }
         let filter = self.filter.as_deref().map(Filter::parse).transpose()?;
         let inside = self.inside.iter().map(|text| Prefix::parse(text)).collect::<Result<_, _>>()?;

@@ -93,16 +93,21 @@ pub(crate) fn zoned(text: &[u8]) -> Option<(i64, bool)> {
         [b' ' | b'T' | b't', time @ ..] => time,
         _ => return None,
     };
-    let (clock, zone) =
-        time.split_at(time.iter().position(|b| matches!(b, b'Z' | b'z' | b'+' | b'-')).unwrap_or(time.len()));
+    let zone = time.iter().position(|b| matches!(b, b'Z' | b'z' | b'+' | b'-' | b'U' | b'G'));
+    let (clock, zone) = time.split_at(zone.unwrap_or(time.len()));
+    let clock = clock.strip_suffix(b" ").unwrap_or(clock);
     let (hour, minute, second) = match clock {
         [h1, h2, b':', m1, m2] => (two(&[*h1, *h2])?, two(&[*m1, *m2])?, 0),
         [h1, h2, b':', m1, m2, b':', second @ ..] => (two(&[*h1, *h2])?, two(&[*m1, *m2])?, decimal(second, SECOND)?),
         _ => return None,
     };
     let ahead = match zone {
-        [] | [b'Z' | b'z'] => 0,
-        [sign, h1, h2, b':', m1, m2] | [sign, h1, h2, m1, m2] => {
+        [] | [b'Z' | b'z'] | [b'U', b'T', b'C'] | [b'G', b'M', b'T'] => 0,
+        [sign @ (b'+' | b'-'), h1, h2] => {
+            let minutes = two(&[*h1, *h2])? * 60;
+            if *sign == b'-' { -minutes } else { minutes }
+        }
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] | [sign @ (b'+' | b'-'), h1, h2, m1, m2] => {
             let minutes = two(&[*h1, *h2])? * 60 + two(&[*m1, *m2])?;
             if *sign == b'-' { -minutes } else { minutes }
         }
@@ -182,6 +187,11 @@ mod tests {
         assert_eq!(calendar(b"2019-05-19T07:03:12.402"), Some(1_558_249_392_402_000_000));
         assert_eq!(calendar(b"2019-05-19T09:03:12.402+02:00"), Some(1_558_249_392_402_000_000));
         assert_eq!(calendar(b"2004-03-01 00:00"), Some(1_078_099_200 * SECOND));
+        for zone in ["02:00+02", "02:00:00 +0200", "01:00 +01:00", "00:00 UTC", "00:00:00 GMT", "1:00-01"] {
+            let text = format!("2004-03-01 {zone}");
+            let expected = (!zone.starts_with("1:")).then_some((1_078_099_200 * SECOND, true));
+            assert_eq!(zoned(text.as_bytes()), expected, "{text}");
+        }
         assert_eq!(calendar(b"2000-02-29 12:00:00Z"), Some(951_825_600 * SECOND));
         for bad in [
             &b"2014-13-10"[..],

@@ -37,6 +37,16 @@ fn seeds() -> Vec<Vec<u8>> {
         "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n\
          2024-06-28 23:17:41.000,2024-06-28 23:17:44.000,3.0,1.2.3.4,10.0.0.1,443,10693,UDP,.,6,2,9,9000,1,60\nSummary\n1\n",
         "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets,bytes,flows\n2024-06-28 23:17:41.000,00:00:03.0,TCP,::1,1,::2,2,9,9000,1\n",
+        "Zeit;time;in_Mbps;ifSpeed\nx;2024-10-27 02:55;1,5;9\nx;2024-10-27 03:00;NULL;9\nx;2024-10-27 03:05;2,5;4294967295\n",
+        "\"Time\",\"in\"\n2024-05-01 00:00:00,12.5 Mb/s\n2024-05-01 00:01:00,850 kb/s\n2024-05-01 00:02:00,1 Gb/s\n",
+        "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":{\"__name__\":\"rx_bytes_total\"},\
+         \"values\":[[0,\"5\"],[60.5,\"9\"],[120,\"4294967299\"]]}]}}",
+        "      traffic_in    traffic_out\n\n300: 1.5e+02 -nan\n600: 2.5e+02 7\n900: 1 1\n",
+        "<?xml version=\"1.0\"?><xport><meta><start>300</start><step>300</step><legend><entry>a&amp;b</entry></legend></meta>\
+         <data><row><v>1e2</v></row><row><t>600</t><v>NaN</v></row><row><v>3</v></row></data></xport>",
+        "{ \"meta\": { \"start\": 300, \"end\": 900, \"step\": 300, \"legend\": [\"a\"] }, \"data\": [ [1.5], [null], [3] ] }",
+        "1714521617 5 6\n1714521617 1 1 2 2\n1714521600 3 4 5 6\n1714521300 2 4 5 6\n1714521000 2 4 5 6\n",
+        "\"Title:\",\"x\"\n\"Vertical Label:\",\"bits per second\"\n\n\"Date\",\"in\"\n2024-05-01 00:00,80\n2024-05-01 00:05,90\n2024-05-01 00:10,70\n",
     ];
     let mut all = vec![
         plain,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +15,7 @@ from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.cli.help import App
 from anabranch.cli.volume_files import Reading, reads
 from anabranch.errors import AnabranchError
+from anabranch.moments import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,9 +37,6 @@ ROWS = 500
 SHOWN = 5
 """Gaps of a series that are written out."""
 
-EPOCH_NS = 100_000_000 * 1_000_000_000
-"""Time stamps below this are taken as time since the start of a trace, not since 1970."""
-
 
 @traffic_app.callback()
 def traffic_options() -> None:
@@ -52,8 +49,8 @@ def bin_command(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="pcap, pcapng, ERF, nfdump CSV, tables of packets, volumes or counters; as they are, or compressed by "
-            "gzip, xz or zstd. - is standard input.",
+            help="pcap, pcapng, ERF, nfdump CSV, tables of packets, volumes or counters, exports of Prometheus, "
+            "RRDtool, MRTG and Cacti; as they are, or compressed by gzip, xz or zstd. - is standard input.",
             metavar="FILE...",
         ),
     ],
@@ -138,9 +135,13 @@ def warn(binned: Binned, console: Console) -> None:
     if not binned.volumes:
         reasons = (f"{file.path}: {'; '.join(file.notes) or 'no records'}" for file in binned.files)
         raise AnabranchError("nothing to count: " + "; ".join(reasons))
+    from anabranch.traffic import spikes  # noqa: PLC0415 - NumPy, which `--help` can do without
+
     for file in binned.files:
         for text in file.remarks:
             console.print(f"{file.path}: {text}", markup=False)
+    for text in spikes.remarks(binned):
+        console.print(text, markup=False)
     for volumes, twice in zip(binned.volumes, binned.claimed_twice, strict=True):
         if twice:
             width = units.time(volumes.bin_ns)
@@ -166,20 +167,6 @@ def gap_lines(binned: Binned) -> list[str]:
         if len(gaps) > SHOWN:
             lines.append(f"{name}: {len(gaps) - SHOWN} more gaps")
     return lines
-
-
-def moment(ns: int) -> str:
-    """Write a time stamp: a date if it can be one, else seconds.
-
-    Examples
-    --------
-    >>> moment(1_558_249_392_402_000_000), moment(2_500_000_000)
-    ('2019-05-19 07:03:12.402 UTC', '2.500 s')
-    """
-    if abs(ns) < EPOCH_NS:
-        return f"{ns / 1e9:.3f} s"
-    stamp = datetime.fromtimestamp(ns // 1_000_000_000, tz=UTC)
-    return f"{stamp:%Y-%m-%d %H:%M:%S}.{ns // 1_000_000 % 1000:03} UTC"
 
 
 def rows(binned: Binned, most: int | None = None) -> list[dict[str, Any]]:

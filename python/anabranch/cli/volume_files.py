@@ -62,12 +62,28 @@ class Reading:
     time_unit: Annotated[
         Literal["s", "ms", "us", "ns"] | None, typer.Option(help="Tables: unit of times that are numbers.")
     ] = None
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            help="Tables: zone of times that do not say theirs. Bills: where months begin.",
+            metavar="ZONE",
+            show_default="UTC",
+        ),
+    ] = None
+    time_format: Annotated[
+        str | None,
+        typer.Option(help="Tables: how times are written, such as '%d.%m.%Y %H:%M'.", metavar="FORMAT"),
+    ] = None
+    decimal: Annotated[
+        Literal["point", "comma"] | None,
+        typer.Option(help="Tables: how fractions are written.", show_default="as the first rows write them"),
+    ] = None
     unit: Annotated[
         str | None,
         typer.Option(
             help="Tables of volumes: unit of the values, such as B, kbit, MB/s, Gbps.",
             metavar="UNIT",
-            show_default="as the column's name ends, or bytes",
+            show_default="as the column's name says, or bytes",
         ),
     ] = None
     interval: Annotated[
@@ -79,11 +95,20 @@ class Reading:
         ),
     ] = None
     counter_bits: Annotated[int | None, typer.Option(help="Counters: their width in bits.", metavar="32|64")] = None
+    line_rate: Annotated[
+        str | None,
+        typer.Option(
+            help="Tables of volumes and counters: what the line carries; larger values are unknown.",
+            metavar="RATE",
+            show_default="as a column ifSpeed says",
+        ),
+    ] = None
     file_format: Annotated[
         str | None,
         typer.Option(
             "--format",
-            help="What the files are: pcap, pcapng, erf, nfdump, csv-packets, csv-volumes, counters.",
+            help="What the files are: pcap, pcapng, erf, nfdump, csv-packets, csv-volumes, counters, prometheus, "
+            "rrd-fetch, rrd-xport, mrtg, cacti.",
             metavar="NAME",
             show_default="what they look like",
         ),
@@ -114,6 +139,13 @@ class Reading:
         typer.Option(min=1, max=MOST_BINS, help="Bins of one width at most, 16 bytes each.", show_default="20 million"),
     ] = None
 
+    @property
+    def line_bps(self) -> float | None:
+        """What the line carries, in bits per second."""
+        from anabranch.traffic import quantities  # noqa: PLC0415
+
+        return None if self.line_rate is None else quantities.bps(self.line_rate, "--line-rate")
+
     def told(self, *, link: str | None) -> Told:
         """The same for `anabranch.traffic.reading.read`."""
         from anabranch.traffic import quantities, reading  # noqa: PLC0415
@@ -127,6 +159,10 @@ class Reading:
             link=link,
             time=self.time,
             time_unit=self.time_unit,
+            time_zone=self.time_zone,
+            time_format=self.time_format,
+            decimal=self.decimal,
+            line_rate_bps=self.line_bps,
             by=self.by,
             counter_bits=_bits(self.counter_bits),
             gap=self.gap,
@@ -145,6 +181,10 @@ class Reading:
             "by": self.by,
             "time": self.time,
             "time_unit": self.time_unit,
+            "time_zone": self.time_zone,
+            "time_format": self.time_format,
+            "decimal": self.decimal,
+            "line_rate_bps": self.line_bps,
             "unit": self.unit,
             "interval": self.interval,
             "counter_bits": _bits(self.counter_bits),

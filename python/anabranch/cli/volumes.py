@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import units
+from anabranch import moments, units
 from anabranch.cli.common import errors, stderr, stdout
 from anabranch.cli.volume_files import Files, Json, Link, Reader, Reading, reads, widest
 from anabranch.errors import AnabranchError
@@ -181,7 +182,7 @@ def bill_command(
     ] = None,
     month: Annotated[
         str | None,
-        typer.Option(help="Bill a calendar month (UTC) only.", metavar="YYYY-MM", show_default="every month"),
+        typer.Option(help="Bill a calendar month of --time-zone only.", metavar="YYYY-MM", show_default="every month"),
     ] = None,
     audit: Annotated[bool, typer.Option("--audit", help="List every discarded sample.")] = False,
     link: Link = None,
@@ -198,13 +199,14 @@ def bill_command(
         from anabranch.traffic import forecast, months, quantities  # noqa: PLC0415
         from anabranch.traffic.stationarity import DAY_NS  # noqa: PLC0415
 
+        zone = moments.zone(reading.time_zone)
         interval_ns = quantities.nanoseconds(every, "--every")
         commit_bps = 0.0 if commit is None else quantities.bps(commit, "--commit")
         tariff = billing.Tariff(commit_bps, price, overage)
         ports = _ports(files, outbound or [], Reader(reading, link), interval_ns)
         days = month_days or 30
         if month is not None:
-            begin, end = billing.calendar_month(month)
+            begin, end = billing.calendar_month(month, zone)
             ports = [_in_month(port, begin, end) for port in ports]
             days = month_days or (end - begin) // DAY_NS
         made = months.bills(
@@ -215,6 +217,7 @@ def bill_command(
             method=method.value,
             interval_ns=interval_ns,
             month_days=month_days,
+            zone=zone,
         )
         bills = [one.bill for one in made if isinstance(one.bill, billing.Bill)]
         forecasts: dict[str, list[Forecast | Inconclusive]] = {}
@@ -236,7 +239,7 @@ def bill_command(
             several = {"months": [each.as_json() for each in made], "charge": sum(one.charge for one in bills)}
             _echo((one_month or several) | ({"forecast": shown, "forecast_days": forecast_days} if forecasts else {}))
         else:
-            stdout().print(tables.bills(made, audit=audit))
+            stdout().print(tables.bills(made, audit=audit, zone=zone))
             missing = sum(max(one.missing for one in found.percentiles) for found in bills)
             if missing:
                 stderr().print(
@@ -279,12 +282,22 @@ def _at(traces: Sequence[Volumes], width: float) -> Volumes:
     return widest(traces, round(width * SECOND)).at(width)
 
 
-IN_OUT = ({"in", "rx", "received", "inbound", "ingress"}, {"out", "tx", "sent", "outbound", "egress"})
+IN_OUT = (
+    {"in", "rx", "received", "receive", "recv", "inbound", "ingress", "input", "download"},
+    {"out", "tx", "sent", "transmit", "transmitted", "outbound", "egress", "output", "upload"},
+)
 """Words by which the names of series tell a direction."""
+
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""A word of a name: ``ifHCInOctets`` has four, as the reader of tables sees them."""
+
+ENDINGS = ("octets", "bytes", "bits", "bps")
+"""What may follow a direction without a border: ``INOCTETS``, ``rxbytes``."""
 
 
 def _direction(name: str) -> int | None:
-    words = set(name.lower().replace("_", " ").replace("-", " ").split())
+    words = {word.lower() for word in WORD.findall(name)}
+    words |= {word.removesuffix(ending) for word in words for ending in ENDINGS}
     return next((place for place, known in enumerate(IN_OUT) if words & known), None)
 
 
@@ -307,7 +320,8 @@ def _ports(files: Sequence[Path], outbound: Sequence[Path], reader: Reader, inte
         if outbound:
             ports.append(Port(_only(found, file), _only(series(outbound[place]), file)))
             continue
-        ways = [_direction(one.name) for one in found]
+        # The name of the file says nothing: it may be that of an inbound port.
+        ways = [_direction(one.name.removeprefix(file.name)) for one in found]
         if sorted(way for way in ways if way is not None) == [0, 1] and len(found) == 2:  # noqa: PLR2004 - in and out
             ports.append(Port(found[ways.index(0)], found[ways.index(1)]))
         else:

@@ -165,14 +165,14 @@ def _shares(capacity: Capacity) -> tuple[str, str]:
     return first, later
 
 
-def _when(start_ns: int) -> str:
+def _when(start_ns: int, zone: dt.tzinfo) -> str:
     """A time of the real world as such, and one of a trace in seconds."""
     if start_ns < 10**17:  # before 1973: no time of the real world
         return f"{start_ns / 1e9:.0f} s"
-    return f"{dt.datetime.fromtimestamp(start_ns / 1e9, tz=dt.UTC):%Y-%m-%d %H:%M}"
+    return f"{dt.datetime.fromtimestamp(start_ns / 1e9, tz=zone):%Y-%m-%d %H:%M}"
 
 
-def bills(months: Sequence[Month], *, audit: bool) -> RenderableType:
+def bills(months: Sequence[Month], *, audit: bool, zone: dt.tzinfo = dt.UTC) -> RenderableType:
     """The bill of every month, and what they come to together."""
     parts: list[RenderableType] = []
     for month in months:
@@ -180,7 +180,7 @@ def bills(months: Sequence[Month], *, audit: bool) -> RenderableType:
             parts.append(Text(f"{month.name}: not billed: {month.bill.reason}"))
             continue
         about = "" if month.whole else f"partial month: {month.measured_days:.1f} of {month.days:g} days"
-        parts.append(_bill(month.bill, audit=audit, about=about))
+        parts.append(_bill(month.bill, audit=audit, about=about, zone=zone))
     charged = [month.bill for month in months if not isinstance(month.bill, Inconclusive)]
     if len(months) > 1 and any(one.tariff.price or one.tariff.overage for one in charged):
         total = sum(one.charge for one in charged)
@@ -188,9 +188,11 @@ def bills(months: Sequence[Month], *, audit: bool) -> RenderableType:
     return Group(*parts)
 
 
-def _bill(found: Bill, *, audit: bool, about: str) -> RenderableType:
+def _bill(found: Bill, *, audit: bool, about: str, zone: dt.tzinfo) -> RenderableType:
     """The bill of a month, and the samples it discards."""
-    title = f"{_when(found.first_ns)} to {_when(found.last_ns)}, {found.ports} port{'s' if found.ports > 1 else ''}"
+    span = f"{_when(found.first_ns, zone)} to {_when(found.last_ns, zone)}"
+    where = "" if zone is dt.UTC else f" {zone}"
+    title = f"{span}{where}, {found.ports} port{'s' if found.ports > 1 else ''}"
     columns = (f"{found.percentile:g}th percentile", "rate", "rank", "samples", "discarded", "missing")
     table = _table(title, columns)
     for one in found.percentiles:
@@ -207,11 +209,11 @@ def _bill(found: Bill, *, audit: bool, about: str) -> RenderableType:
     if found.tariff.price or found.tariff.overage:
         lines.append(f"charge: {found.charge:.2f}")
     parts: list[RenderableType] = [narrowing(table), *(Text(line) for line in lines)]
-    parts += [_show_audit(one, everything=audit) for one in found.percentiles if one.discarded]
+    parts += [_show_audit(one, everything=audit, zone=zone) for one in found.percentiles if one.discarded]
     return Group(*parts)
 
 
-def _show_audit(one: Percentile, *, everything: bool) -> RenderableType:
+def _show_audit(one: Percentile, *, everything: bool, zone: dt.tzinfo) -> RenderableType:
     shown = list(one.discarded)
     if not everything:
         shown = sorted(sorted(shown, key=lambda s: -s.bps)[:AUDIT], key=lambda s: s.start_ns)
@@ -220,7 +222,7 @@ def _show_audit(one: Percentile, *, everything: bool) -> RenderableType:
     )
     table = _table(f"{one.name}: {what}", ("interval", "rate"))
     for sample in shown:
-        table.add_row(_when(sample.start_ns), units.rate(sample.bps, 6))
+        table.add_row(_when(sample.start_ns, zone), units.rate(sample.bps, 6))
     return narrowing(table)
 
 

@@ -238,14 +238,18 @@ def bill(
     )
 
 
-def calendar_month(text: str) -> tuple[int, int]:
-    """Begin and end of a calendar month, in nanoseconds of Unix time (UTC).
+def calendar_month(text: str, zone: dt.tzinfo = dt.UTC) -> tuple[int, int]:
+    """Begin and end of a calendar month of a time zone, in nanoseconds of Unix time.
 
     Examples
     --------
     >>> begin, end = calendar_month("2024-02")
     >>> (end - begin) // (86_400 * SECOND)
     29
+    >>> import zoneinfo
+    >>> begin, end = calendar_month("2024-10", zoneinfo.ZoneInfo("Europe/Berlin"))  # an hour of its last Sunday twice
+    >>> (end - begin) // (3_600 * SECOND) - 31 * 24
+    1
 
     Raises
     ------
@@ -253,7 +257,7 @@ def calendar_month(text: str) -> tuple[int, int]:
         If the text is no month.
     """
     try:
-        begin = dt.datetime.strptime(text, "%Y-%m").replace(tzinfo=dt.UTC)
+        begin = dt.datetime.strptime(text, "%Y-%m").replace(tzinfo=zone)
     except ValueError as error:
         raise AnabranchError(f"month {text!r}: expected a year and a month", hint="2024-05") from error
     end = (begin + dt.timedelta(days=31)).replace(day=1)
@@ -299,7 +303,7 @@ def total(series: Sequence[Volumes], interval_ns: int = INTERVAL_NS) -> Volumes:
         if rest:
             raise AnabranchError(
                 f"{part.name} begins {units.time(rest)} into an interval of {parts[0].name}",
-                hint="bin the ports with one clock: intervals that begin on whole multiples of their width",
+                hint="put the intervals of all ports onto one clock: --align clock",
             )
         here = np.zeros(count, dtype=bool)
         here[offset : offset + len(part)] = part.is_known

@@ -56,6 +56,10 @@ class FileReport:
     ----------
     path, format, compression
         The file, what it is, and how it is compressed.
+    reader
+        The same as `format`; of a document, such as those of RRDtool, as what its table was read.
+    assumed
+        Of a table: what its columns were taken for.
     records
         Packets, flows, polls or rows; all of them, matching or not.
     bytes, packets
@@ -63,7 +67,8 @@ class FileReport:
     first_ns, last_ns
         Time of the first and the last record; None if there is none.
     out_of_order, largest_step_back_ns
-        Records earlier than one before them in the file, and by how much at most. They are in the right bins.
+        Records earlier than one before them in the file, and by how much at most. They are in the right bins, but for
+        polls of counters, which are left out.
     longest_silence_ns, longest_silence_at_ns
         The longest time without a record, and where it began.
     left_out
@@ -82,7 +87,9 @@ class FileReport:
 
     path: str
     format: str
+    reader: str
     compression: str | None
+    assumed: str | None
     records: int
     bytes: int
     packets: int
@@ -102,7 +109,8 @@ class FileReport:
     @property
     def remarks(self) -> list[str]:
         """What is unusual about the file, a line each."""
-        said = list(self.notes)
+        said = [f"read as {self.format}: {self.assumed}"] if self.assumed else []
+        said += self.notes
         if self.damaged:
             said.append(f"damaged, read up to there: {self.damaged}")
         if self.undecided:
@@ -117,7 +125,10 @@ class FileReport:
             said.append(f"{self.rounded} volumes were rounded to whole bytes")
         if self.out_of_order:
             back = units.time(self.largest_step_back_ns)
-            said.append(f"{self.out_of_order} records out of order, by up to {back}; they are in the right bins")
+            where = (
+                "left out, the polls around them count" if self.reader == "counters" else "they are in the right bins"
+            )
+            said.append(f"{self.out_of_order} records out of order, by up to {back}; {where}")
         return said
 
 
@@ -186,6 +197,10 @@ def bin_files(
     time_unit: Literal["s", "ms", "us", "ns"] | None = None,
     interval: str | None = None,
     counter_bits: Literal[32, 64] | None = None,
+    time_zone: str | None = None,
+    time_format: str | None = None,
+    decimal: Literal["point", "comma"] | None = None,
+    line_rate_bps: float | None = None,
     max_bins: int | None = None,
     threads: int = 0,
     progress: Progress | None = None,
@@ -222,7 +237,7 @@ def bin_files(
         than every silence in the files; for counters, intervals of more than three polls.
     format
         What the files are, if they do not look it: ``pcap``, ``pcapng``, ``erf``, ``nfdump``, ``csv-packets``,
-        ``csv-volumes`` or ``counters``.
+        ``csv-volumes``, ``counters``, ``prometheus``, ``rrd-fetch``, ``rrd-xport``, ``mrtg`` or ``cacti``.
     if_unclear
         What a table is taken for if it does not tell. Default: that is an error.
     parts
@@ -238,7 +253,17 @@ def bin_files(
     interval
         Tables of volumes: what a row stands for. Default: the usual step between rows.
     counter_bits
-        Counters: their width. Default: 64 bits from the first value on that needs more than 32.
+        Counters: their width. Default: 64 bits if the name says so, or any value needs more than 32.
+    time_zone
+        Tables: zone of times that do not say theirs, by its name in the IANA database. Default: UTC; then a step back
+        as clocks make it when summer time ends is an error.
+    time_format
+        Tables: how times are written, as ``strptime`` has it: ``"%d.%m.%Y %H:%M"``.
+    decimal
+        Tables: how fractions are written. Default: as the first rows write them.
+    line_rate_bps
+        Tables of volumes and counters: what the line carries, in bits per second; larger values are missing. Default:
+        as a column ``ifSpeed`` or ``ifHighSpeed`` says.
     max_bins
         Bins of one width at most; default: 20 million.
     threads
@@ -290,6 +315,10 @@ def bin_files(
         "time_unit": time_unit,
         "interval_ns": None if interval is None else nanoseconds(interval, "interval"),
         "counter_bits": counter_bits,
+        "time_zone": time_zone,
+        "time_format": time_format,
+        "decimal": decimal,
+        "line_rate_bps": line_rate_bps,
     }
     told = None if progress is None else lambda text: bool(progress(json.loads(text)))
     header, buffers = core.traffic_bin(json.dumps(request), told)

@@ -1,7 +1,9 @@
 """A bill for each month: charges are monthly, so a file that spans several months has several charges.
 
-Times of the real world are divided at calendar months (UTC), which is what contracts say; a trace that begins at
-zero has no calendar and is divided every so many days.
+Times of the real world are divided at calendar months of a time zone, UTC unless another is said, which is what
+contracts say; a trace that begins at zero has no calendar and is divided every so many days. A month of which less than
+a day was measured, beside others, is a fragment that only the time zone makes, or a poll too many: it has no charge
+unless it is asked for.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ DATED_NS = 10**17
 
 DAYS = 30
 """Days of a month where there is no calendar."""
+
+FRAGMENT_NS = DAY_NS
+"""Of a fragment less than this was measured: time zones differ by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,7 @@ def bills(
     method: Method = "nearest-rank",
     interval_ns: int = billing.INTERVAL_NS,
     month_days: int | None = None,
+    zone: dt.tzinfo = dt.UTC,
 ) -> list[Month]:
     """Compute the bill of every month in which a port was measured.
 
@@ -113,6 +119,8 @@ def bills(
         As for `anabranch.traffic.bill.bill`.
     month_days
         Days of a month of traces without a calendar; default: 30.
+    zone
+        Where months begin.
 
     Returns
     -------
@@ -130,7 +138,8 @@ def bills(
     first = min(one.start_ns for one in series)
     last = max(one.start_ns + len(one) * one.bin_ns for one in series)
     made = []
-    for name, begin, end in _periods(first, last, month_days or DAYS):
+    periods = _periods(first, last, month_days or DAYS, zone)
+    for name, begin, end in periods:
         parts = [_Part(*(_between(one, begin, end) for one in (port.inbound, port.outbound))) for port in ports]
         pairs = zip(ports, parts, strict=True)
         if any(p.inbound is None or (given.outbound is not None and p.outbound is None) for given, p in pairs):
@@ -144,6 +153,12 @@ def bills(
                 percentile=percentile,
                 method=method,
                 interval_ns=interval_ns,
+            )
+        if len(periods) > 1 and first >= DATED_NS and isinstance(found, Bill) and samples * interval_ns < FRAGMENT_NS:
+            hours = samples * interval_ns / DAY_NS * 24
+            found = Inconclusive(
+                f"a fragment of {hours:.1f} h: --month {name} bills it, "
+                f"--time-zone says where months begin ({zone} now)"
             )
         made.append(Month(name, begin, end, found, samples * interval_ns))
     if all(isinstance(month.bill, Inconclusive) for month in made):
@@ -185,7 +200,7 @@ def _between(volumes: Volumes | None, begin_ns: int, end_ns: int) -> Volumes | N
     return part if len(part) else None
 
 
-def _periods(first_ns: int, last_ns: int, days: int) -> list[tuple[str, int, int]]:
+def _periods(first_ns: int, last_ns: int, days: int, zone: dt.tzinfo) -> list[tuple[str, int, int]]:
     """The months, or periods of so many days, that a time touches: name, begin and end."""
     if first_ns < DATED_NS:
         # Whole periods from the beginning of the trace on.
@@ -194,11 +209,11 @@ def _periods(first_ns: int, last_ns: int, days: int) -> list[tuple[str, int, int
         starts = [(k * days, first_ns + k * width) for k in range(count)]
         return [(f"days {day} to {day + days}", begin, begin + width) for day, begin in starts]
     found: list[tuple[str, int, int]] = []
-    month = dt.datetime.fromtimestamp(first_ns // SECOND, tz=dt.UTC)
+    month = dt.datetime.fromtimestamp(first_ns // SECOND, tz=zone)
     while True:
         name = f"{month:%Y-%m}"
-        begin, end = billing.calendar_month(name)
+        begin, end = billing.calendar_month(name, zone)
         if begin >= last_ns:
             return found
         found.append((name, begin, end))
-        month = dt.datetime.fromtimestamp(end // SECOND, tz=dt.UTC)
+        month = dt.datetime.fromtimestamp(end // SECOND, tz=zone)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from anabranch import units
 from anabranch.errors import TrafficError
-from anabranch.traffic import series, simulated
+from anabranch.traffic import series, simulated, spikes
 from anabranch.traffic.bin import Binned, Least, Progress, bin_files
 from anabranch.traffic.series import SECOND, VolumesError
 
@@ -51,7 +51,9 @@ class Told:
         Of a table: the columns and the rows to read, as for `bin_files`.
     link
         Of a results folder: the link (`anabranch.traffic.simulated.link_volumes`); default: all that sent anything.
-    time, time_unit, by, counter_bits, gap, keep_partial, max_bins, filter, overhead, align
+    time, time_unit, time_zone, time_format, decimal
+        As for `bin_files`.
+    by, counter_bits, line_rate_bps, gap, keep_partial, max_bins, filter, overhead, align
         As for `bin_files`.
     """
 
@@ -63,8 +65,12 @@ class Told:
     link: str | None = None
     time: str | None = None
     time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    time_zone: str | None = None
+    time_format: str | None = None
+    decimal: Literal["point", "comma"] | None = None
     by: str | None = None
     counter_bits: Literal[32, 64] | None = None
+    line_rate_bps: float | None = None
     gap: str | None = None
     keep_partial: bool = False
     max_bins: int | None = None
@@ -148,7 +154,7 @@ def _read(file: str | Path, wanted: Wanted, told: Told, tell: Tell | None, progr
     path = Path(file)
     say = tell or (lambda _: None)
     if path.is_dir():
-        if replace(told, link=None) != Told():
+        if replace(told, link=None, time_zone=None) != Told():
             say(f"{path}: a results folder tells its format, unit and width itself: how to read it has no effect")
         return simulated.link_volumes(path, link=told.link)
     if told.link is not None:
@@ -157,7 +163,7 @@ def _read(file: str | Path, wanted: Wanted, told: Told, tell: Tell | None, progr
         found = series.read(path)
         if not found:
             raise VolumesError(f"{path}: no series in it")
-        if replace(told, link=None) != Told():
+        if replace(told, link=None, time_zone=None) != Told():
             say(f"{path}: Parquet tells its format, unit, width and series itself: how to read it has no effect")
         return found
     if str(file) == "-":
@@ -186,8 +192,12 @@ def _measured(path: Path, wanted: Wanted, told: Told, say: Tell, progress: Progr
             rows=told.rows,
             time=told.time,
             time_unit=told.time_unit,
+            time_zone=told.time_zone,
+            time_format=told.time_format,
+            decimal=told.decimal,
             by=told.by,
             counter_bits=told.counter_bits,
+            line_rate_bps=told.line_rate_bps,
             gap=told.gap,
             keep_partial=told.keep_partial,
             max_bins=told.max_bins,
@@ -210,10 +220,10 @@ def _measured(path: Path, wanted: Wanted, told: Told, say: Tell, progress: Progr
         largest = max(float(one.bytes.max()) for one in usual)
         usual = binned((), 10 ** min(DIGITS, int(math.log10(LARGEST / max(largest, 1.0)))))
     report = usual.files[0]
-    for line in report.remarks:
+    for line in [*report.remarks, *spikes.remarks(usual)]:
         say(f"{path}: {line}")
     _once(usual, path)
-    if report.format != VOLUMES and (told.bin_s is not None or told.unit is not None):
+    if report.reader != VOLUMES and (told.bin_s is not None or told.unit is not None):
         say(f"{path}: {report.format} has a unit and any width: what was said of them has no effect")
     made = list(usual)
     least = max(usual.least, key=lambda one: one.bin_ns)
@@ -225,7 +235,7 @@ def _measured(path: Path, wanted: Wanted, told: Told, say: Tell, progress: Progr
         for width in dict.fromkeys((*wanted.exact, *wanted.useful))
         if least.allows(round(width * SECOND)) and all(round(width * SECOND) % one.bin_ns for one in made)
     ]
-    if others and report.format != VOLUMES:
+    if others and report.reader != VOLUMES:
         made += binned(others)
     return made
 

@@ -1,11 +1,13 @@
 //! Which column of a table is what: as the request says, or by the names that tools give them.
 
-use super::table::{Layout, Line, Lines, is_ambiguous_date, show};
+use super::cell;
+use super::clock::Clock;
+use super::table::{self, Layout, Line, Lines, is_ambiguous_date, show};
 use crate::collect::Collector;
 use crate::error::{Place, ReadError};
-use crate::request::Request;
+use crate::request::{DecimalMark, Request};
 use crate::stamp::{self, SECOND};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 /// Names of columns of time stamps, in lower case.
@@ -36,8 +38,8 @@ const TIME: [&str; 23] = [
 ];
 
 /// Names of columns that say to which series a row belongs.
-const KEYS: [&str; 11] =
-    ["interface", "ifname", "ifdescr", "ifindex", "port", "name", "device", "host", "vm", "link", "instance"];
+const KEYS: [&str; 12] =
+    ["interface", "ifname", "ifdescr", "ifindex", "port", "name", "device", "host", "vm", "link", "instance", "series"];
 
 /// Names of columns that number the bins instead of telling the time, in lower case.
 const NUMBERS: [&str; 4] = ["bin", "index", "interval", "id_time"];
@@ -49,7 +51,7 @@ pub(super) struct Roles {
     pub(super) key: Option<usize>,
     /// The columns asked for by name; none if the request leaves the choice open.
     pub(super) asked: Option<Vec<usize>>,
-    conditions: Vec<usize>,
+    conditions: Vec<(usize, Vec<u8>)>,
 }
 
 impl Roles {
@@ -57,8 +59,10 @@ impl Roles {
         let names = layout.names.as_deref().unwrap_or_default();
         let known = |wanted: &str| find(names, wanted);
         let time = request.time.as_deref().and_then(known).or_else(|| time_of(names));
-        let conditions: Vec<usize> = request.rows.iter().filter_map(|(column, _)| known(column)).collect();
-        let by_name = || names.iter().position(|name| is_key(name)).filter(|key| !conditions.contains(key));
+        let condition = |(column, value): &(String, String)| Some((known(column)?, value.clone().into_bytes()));
+        let conditions: Vec<(usize, Vec<u8>)> = request.rows.iter().filter_map(condition).collect();
+        let fixed = |key: &usize| conditions.iter().any(|(column, _)| column == key);
+        let by_name = || names.iter().position(|name| is_key(name)).filter(|key| !fixed(key));
         let key = request.by.as_deref().map_or_else(by_name, known);
         let asked = (!request.columns.is_empty()).then(|| request.columns.iter().filter_map(|c| known(c)).collect());
         Self { time: time.unwrap_or(0), key, asked, conditions }
@@ -70,10 +74,15 @@ impl Roles {
             let name = layout.names.as_deref().and_then(|names| names.get(*column));
             *column != self.time
                 && self.key != Some(*column)
-                && !self.conditions.contains(column)
+                && !self.conditions.iter().any(|(taken, _)| taken == column)
                 && !name.is_some_and(|name| is_identifier(name))
         };
         self.asked.clone().unwrap_or_else(|| (0..width).filter(free).collect())
+    }
+
+    /// Whether a row is one of those asked for.
+    pub(super) fn wants(&self, row: &[Vec<u8>]) -> bool {
+        self.conditions.iter().all(|(column, value)| row.get(*column).is_some_and(|field| field == value))
     }
 }
 
@@ -137,6 +146,10 @@ pub(super) struct Columns {
     rows: Vec<(usize, Vec<u8>)>,
     /// Whether the dates so far have a time zone.
     zone: Cell<Option<bool>>,
+    /// Reads the dates that have none.
+    clock: RefCell<Clock>,
+    /// How fractions are written.
+    pub(super) mark: DecimalMark,
     /// Columns by their names in lower case, and the first of each.
     places: HashMap<String, usize>,
 }
@@ -144,7 +157,8 @@ pub(super) struct Columns {
 impl Columns {
     /// Finds the time, the key and the selected rows.
     pub(super) fn of(first: Line<'_>, request: &Request) -> Result<Self, ReadError> {
-        let layout = Layout::of(first.text);
+        let clock = Clock::new(request.time_zone.as_deref(), request.time_format.as_deref());
+        let layout = Layout::of(first.text, &clock);
         let mut places = HashMap::new();
         for (place, name) in layout.names.iter().flatten().enumerate() {
             places.entry(name.to_ascii_lowercase()).or_insert(place);
@@ -157,6 +171,8 @@ impl Columns {
             key: None,
             rows: Vec::new(),
             zone: Cell::new(None),
+            clock: RefCell::new(clock),
+            mark: request.decimal.unwrap_or(DecimalMark::Point),
             places,
         };
         let mut name = None;
@@ -271,20 +287,38 @@ impl Columns {
             return Ok(true);
         }
         let text = *fields.get(self.time).ok_or_else(|| self.missing(self.time, fields.len(), line.place))?;
-        let at = if let Some(at) = stamp::decimal(text, self.unit).and_then(stamp::checked) {
-            at
-        } else {
-            let (at, zoned) = stamp::zoned(text).ok_or_else(|| self.no_time(text, line.place))?;
-            self.same_zone(zoned, text, line.place)?;
-            at
-        };
         let key = self.key.and_then(|key| fields.get(key).copied()).unwrap_or_default();
+        let at = self.stamp(text, key, line.place)?;
         each(&Row { place: line.place, at, key, fields })
     }
 
-    /// A time, in the unit of the table if it is a number.
-    pub(super) fn stamp(&self, text: &[u8]) -> Option<i64> {
-        stamp::decimal(text, self.unit).and_then(stamp::checked).or_else(|| stamp::calendar(text))
+    /// A time, in the unit of the table if it is a number; of the series of a key.
+    pub(super) fn stamp(&self, text: &[u8], key: &[u8], place: Place) -> Result<i64, ReadError> {
+        let mut clock = self.clock.borrow_mut();
+        let (at, zoned) = if clock.has_format() {
+            clock.parse(text).ok_or_else(|| self.no_time(text, place))?
+        } else if let Some(at) = stamp::decimal(text, self.unit).and_then(stamp::checked) {
+            return Ok(at);
+        } else {
+            stamp::zoned(text).ok_or_else(|| self.no_time(text, place))?
+        };
+        self.same_zone(zoned, text, place)?;
+        if zoned { Ok(at) } else { clock.moment(at, key, text, place) }
+    }
+
+    /// Whether times so far have no zone, and nobody has said of which they are.
+    pub(super) fn is_naive(&self) -> bool {
+        self.zone.get() == Some(false) && !self.clock.borrow().has_zone()
+    }
+
+    /// What was assumed of the times, for the line that says what was assumed.
+    pub(super) fn of_times(&self) -> &'static str {
+        if self.is_naive() { "; times as UTC, without a --time-zone" } else { "" }
+    }
+
+    /// Says that rows come in any order.
+    pub(super) fn unordered(&self) {
+        self.clock.borrow_mut().unordered();
     }
 
     /// Of dates with and without a time zone nobody knows how they relate.
@@ -310,8 +344,9 @@ impl Columns {
                 "these look like microseconds since 1970: --time-unit us"
             }
             Some(100_000_000_000_000_000..) => "these look like nanoseconds since 1970: --time-unit ns",
+            _ if self.clock.try_borrow().is_ok_and(|clock| clock.has_format()) => "--time-format does not describe it",
             None if is_ambiguous_date(text) => {
-                "is that day or month first? Write dates as 2024-05-01 12:00:00, the year first"
+                "is that day or month first? --time-format '%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p', or dates with the year first"
             }
             _ => "expected a number (seconds, or as --time-unit says) or a date such as 2024-05-01 12:00:00.5",
         };
@@ -334,9 +369,32 @@ impl Columns {
     /// A count: a number that is whole and not negative.
     pub(super) fn count(&self, row: &Row<'_>, column: usize) -> Result<u64, ReadError> {
         let text = self.field(row, column)?;
-        let number = stamp::decimal(text, 1).and_then(|number| u64::try_from(number).ok());
+        let fraction =
+            || cell::number(text, self.mark).filter(|number| number.fract() == 0.0).map(|number| number as i128);
+        let number = stamp::decimal(text, 1).or_else(fraction).and_then(|number| u64::try_from(number).ok());
         number.ok_or_else(|| {
             ReadError::data(row.place, format!("{:?} is not a count: expected a whole number from 0", show(text)))
+        })
+    }
+
+    /// A count; none if the field says that it is not known.
+    pub(super) fn known_count(&self, row: &Row<'_>, column: usize) -> Result<Option<u64>, ReadError> {
+        if cell::is_unknown(self.field(row, column)?) { Ok(None) } else { self.count(row, column).map(Some) }
+    }
+
+    /// A value of some unit.
+    pub(super) fn value(&self, row: &Row<'_>, column: usize) -> Result<cell::Value, ReadError> {
+        let text = self.field(row, column)?;
+        let found = cell::value(text, self.mark).filter(|value| match value {
+            cell::Value::Unknown => true,
+            cell::Value::Number(number) | cell::Value::With(number, _) => (0.0..1e18).contains(number),
+        });
+        found.ok_or_else(|| {
+            let message = format!("{:?} is not a volume: expected a number from 0, or nothing if unknown", show(text));
+            if self.mark == DecimalMark::Point && cell::number(text, DecimalMark::Comma).is_some() {
+                return ReadError::hinted(row.place, message, "if that is a decimal comma: --decimal comma");
+            }
+            ReadError::data(row.place, message)
         })
     }
 }
@@ -378,12 +436,16 @@ pub(super) fn open<'i, 'a>(
     input: &'i mut crate::input::Input<'a>,
     out: &Collector<'_>,
 ) -> Result<(Lines<'i, 'a>, Columns, Option<(Place, Vec<u8>)>), ReadError> {
+    // Damage this early is told when the reader gets to it.
+    let whole = input.fill(table::PREVIEW).is_ok_and(|filled| !filled);
+    let mark = table::decimal_mark(input.window(), whole, &out.settings.request);
     let mut lines = Lines::new(input)?;
     let Some(first) = lines.next()? else {
         let place = Place::Line { line: 1, offset: 0 };
         return Err(ReadError::data(place, "the table is empty"));
     };
-    let columns = Columns::of(first, &out.settings.request)?;
+    let mut columns = Columns::of(first, &out.settings.request)?;
+    columns.mark = mark?;
     let row = columns.first_is_row().then(|| (first.place, first.text.to_vec()));
     Ok((lines, columns, row))
 }

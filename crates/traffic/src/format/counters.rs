@@ -1,25 +1,25 @@
 //! Raw interface counters: a time and the counters in every row, polled irregularly.
 //!
 //! A counter's increase between two polls is the volume of that interval, spread evenly over it; a bin gets its exact
-//! share, so that no averages are averaged. A decrease is a wrap if the increase modulo 2^32 or 2^64 is at most half of
-//! that, and a reset otherwise: what was carried around a reset is unknown. An interval longer than three usual ones has
-//! lost polls: its volume is known, but not where in it, so it counts only in bins that hold the interval whole.
+//! share, so that no averages are averaged. [`Course`] tells wraps, resets and polls that failed apart; what was carried
+//! around a reset is unknown. An interval longer than three usual ones, or around a poll that failed, has a volume of
+//! which nobody knows where in it: it counts only in bins that hold the interval whole.
 
+use super::Format;
+use super::choose::{self, Choice};
 use super::columns::{self, Columns, Row, number_of, series_name};
-use super::csv_volumes::{growing, leap, packets_of, watch};
-use super::{Format, Start};
+use super::course::{Course, Fact, Limits, Reading, Tally};
+use super::csv_volumes::{leap, watch};
+use super::table::show;
 use crate::bins::Cell;
 use crate::collect::{Collector, Interval, Kind};
-use crate::error::ReadError;
+use crate::error::{Place, ReadError};
 use crate::input::Input;
 use crate::outcome::Least;
 use crate::stamp::{self, SECOND};
 use std::collections::BTreeMap;
 
 pub(super) struct Counters;
-
-/// Parts of names of columns of counters, in lower case.
-const COUNTER: [&str; 4] = ["octets", "counter", "bytes", "volume"];
 
 /// Polls whose steps tell the usual interval.
 const POLLS: usize = 64;
@@ -37,58 +37,55 @@ impl Format for Counters {
         "counters"
     }
 
-    /// A column that is named as those of counters are, and whose own values only grow.
-    fn recognises(&self, start: &Start<'_>) -> bool {
-        let Some(table) = &start.table else { return false };
-        let counted = |column: usize| {
-            let name =
-                table.layout.names.as_deref().and_then(|names| names.get(column)).map(|n| n.to_ascii_lowercase());
-            name.is_some_and(|n| n != "bytes" && n != "volume" && COUNTER.iter().any(|part| n.contains(part)))
-        };
-        growing(table, counted)
-    }
-
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
-        let (mut lines, columns, first) = columns::open(input, out)?;
-        let mut reader: Option<Reader> = None;
-        let result = columns.rows(first.as_ref(), &mut lines, |row| {
-            let reader = match &mut reader {
-                Some(reader) => reader,
-                None => reader.insert(Reader::of(&columns, row, out)?),
-            };
-            reader.take(&columns, row, out)?;
-            Ok(true)
-        });
-        let rest = reader.map_or(Ok(()), |mut reader| reader.finish(&columns, out));
-        result.and(rest)
+        read(input, out)
     }
+}
+
+/// Reads a table.
+pub(super) fn read(input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
+    let (mut lines, columns, first) = columns::open(input, out)?;
+    let mut reader: Option<Reader> = None;
+    let result = columns.rows(first.as_ref(), &mut lines, |row| {
+        let reader = match &mut reader {
+            Some(reader) => reader,
+            None => reader.insert(Reader::of(&columns, row, out)?),
+        };
+        reader.take(&columns, row, out)?;
+        Ok(true)
+    });
+    let rest = reader.map_or(Ok(()), |mut reader| reader.finish(&columns, out));
+    // What is no counter is none, however far the table was read.
+    if matches!(rest, Err(ReadError::Request { .. })) { rest } else { result.and(rest) }
 }
 
 /// Resets that any counter may have, and those of one that has more: one in so many intervals.
 const RESETS: u64 = 2;
 const RARE: u64 = 20;
 
+/// What clocks go forward by when summer time begins, ns.
+const SUMMER: i64 = 3600 * SECOND;
+
+/// Wraps of a 32-bit counter, one in so many intervals, from which on it may have wrapped more than once in one.
+const WRAPS: u64 = 20;
+
 /// A column of bytes, and that of packets that goes with it.
 struct Value {
     bytes: usize,
     packets: Option<usize>,
     name: Option<String>,
-    /// Intervals, and those of them in which the counter was reset.
-    steps: u64,
-    resets: u64,
-}
-
-/// What a poll read from one pair of columns.
-#[derive(Clone, Copy)]
-struct Reading {
-    bytes: u64,
-    packets: u64,
+    /// Of the counter, if somebody says.
+    bits: Option<u8>,
+    tally: Tally,
 }
 
 struct Poll {
     at: i64,
-    place: crate::error::Place,
-    readings: Vec<Reading>,
+    place: Place,
+    /// What it read from each pair of columns; none where it failed.
+    readings: Vec<Option<Reading>>,
+    /// What the line carries, bits per second.
+    line: Option<f64>,
 }
 
 #[derive(Default)]
@@ -97,91 +94,85 @@ struct Group {
     /// The usual interval, once known.
     usual: Option<i64>,
     tracks: Vec<usize>,
-    before: Option<Poll>,
+    courses: Vec<Course>,
+    /// The last poll: when it was, and where it stands.
+    last: Option<(i64, Place)>,
+    line: Option<f64>,
     /// Polls counted.
     polls: u64,
-    /// For each pair of columns, whether a value of bytes, and of packets, was 2^32 or more: then it has 64 bits.
-    wide: Vec<[bool; 2]>,
 }
 
 struct Reader {
     values: Vec<Value>,
     groups: BTreeMap<Vec<u8>, Group>,
-    bits: Option<u8>,
+    line: Option<(usize, f64)>,
     origin: i64,
-    wraps: u64,
-    lost: u64,
-}
-
-/// How a counter moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Move {
-    By(u64),
-    Wrapped(u64),
-    Reset,
-}
-
-/// The increase of a counter of 32 or 64 bits.
-fn step(before: u64, now: u64, wide: bool) -> Move {
-    if now >= before {
-        return Move::By(now - before);
-    }
-    let increase = if wide { now.wrapping_sub(before) } else { (1 << 32) - before.min(1 << 32) + now };
-    let half = if wide { 1 << 63 } else { 1 << 31 };
-    if increase <= half { Move::Wrapped(increase) } else { Move::Reset }
+    facts: Vec<Fact>,
+    /// Times are as a clock on the wall shows them, nobody knows where.
+    naive: bool,
 }
 
 impl Reader {
     fn of(columns: &Columns, row: &Row<'_>, out: &mut Collector<'_>) -> Result<Self, ReadError> {
         let request = &out.settings.request;
-        let chosen: Vec<usize> = if !request.columns.is_empty() {
-            request.columns.iter().map(|name| columns.find(name, row.place)).collect::<Result<_, _>>()?
-        } else if columns.first_is_row() {
-            vec![1]
-        } else {
-            let named = |column: &usize| {
-                let name = columns.names().get(*column).map(|name| name.to_ascii_lowercase()).unwrap_or_default();
-                !columns.is_taken(*column)
-                    && COUNTER.iter().any(|part| name.contains(part))
-                    && !name.contains("packets")
-            };
-            (0..columns.names().len()).filter(named).collect()
-        };
-        if chosen.is_empty() {
-            let message = format!("no column looks like a counter of bytes: {}", columns::listed(columns.names()));
-            return Err(ReadError::hinted(row.place, message, "name it: --column NAME"));
+        if let Some(unit) = &request.unit {
+            return Err(ReadError::Request {
+                message: format!("counters count bytes: --unit {unit} does not apply"),
+                hint: "if each row holds what was carried in it: --format csv-volumes".to_owned(),
+            });
         }
+        let Choice { chosen, notes } = choose::counters(columns, row, request)?;
         let several = chosen.len() > 1;
-        let value = |&bytes: &usize| Value {
+        let value = |bytes: usize| Value {
             bytes,
-            packets: packets_of(columns, bytes).filter(|packets| *packets != bytes),
+            packets: choose::packets_of(columns, bytes),
             name: if several { columns.names().get(bytes).cloned() } else { None },
-            steps: 0,
-            resets: 0,
+            bits: request.counter_bits.or_else(|| choose::bits_of(columns, bytes)),
+            tally: Tally::default(),
         };
-        let values = chosen.iter().map(value).collect();
-        let bits = request.counter_bits;
+        let values = chosen.into_iter().map(|chosen| value(chosen.column)).collect();
+        for note in notes {
+            out.remark(note);
+        }
         let origin = out.begin(row.at).map_err(|refused| refused.at(row.place))?;
-        Ok(Self { values, groups: BTreeMap::new(), bits, origin, wraps: 0, lost: 0 })
+        Ok(Self {
+            values,
+            groups: BTreeMap::new(),
+            line: choose::line_of(columns),
+            origin,
+            facts: Vec::new(),
+            naive: false,
+        })
     }
 
     fn take(&mut self, columns: &Columns, row: &Row<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
         out.records += 1;
         let mut readings = Vec::with_capacity(self.values.len());
         for value in &self.values {
-            let packets = value.packets.map_or(Ok(0), |packets| columns.count(row, packets))?;
-            readings.push(Reading { bytes: columns.count(row, value.bytes)?, packets });
+            let packets = value.packets.map_or(Ok(Some(0)), |packets| columns.known_count(row, packets))?;
+            let bytes = columns.known_count(row, value.bytes)?;
+            if let Some(bytes) = bytes.filter(|bytes| value.bits == Some(32) && *bytes > u64::from(u32::MAX)) {
+                return Err(ReadError::hinted(
+                    row.place,
+                    format!("{bytes} is more than a counter of 32 bits can hold"),
+                    "without --counter-bits 32, or with --counter-bits 64",
+                ));
+            }
+            readings.push(bytes.zip(packets).map(|(bytes, packets)| Reading { bytes, packets }));
         }
-        let poll = Poll { at: row.at, place: row.place, readings };
+        let line = choose::line_rate(columns, row, self.line, out.settings.request.line_rate_bps);
+        let poll = Poll { at: row.at, place: row.place, readings, line };
         let group = number_of(&mut self.groups, row, self.values.len(), Group::default)?;
         if group.usual.is_none() {
             group.waiting.push(poll);
+            self.naive = columns.is_naive();
             if group.waiting.len() > POLLS {
                 self.start(row.key, out)?;
             }
             return Ok(());
         }
-        self.count(row.key, poll, out)
+        self.naive = columns.is_naive();
+        self.count(row.key, &poll, out)
     }
 
     /// Learns the usual interval from the polls that wait, and counts them.
@@ -197,7 +188,6 @@ impl Reader {
             return Ok(());
         };
         group.usual = Some(usual);
-        group.wide = vec![[false; 2]; self.values.len()];
         // Whole seconds from one second on: 11.6 s becomes 12 s.
         let proposal = if usual > SECOND { (usual + SECOND - 1) / SECOND * SECOND } else { usual };
         let widths = out.widths(&[proposal]);
@@ -217,82 +207,62 @@ impl Reader {
                 there.least = least.clone();
             }
             group.tracks.push(track);
+            group.courses.push(Course::new(value.bits));
         }
         for poll in waiting {
-            self.count(key, poll, out)?;
+            self.count(key, &poll, out)?;
         }
         Ok(())
     }
 
-    /// Counts what was carried since the poll before.
-    fn count(&mut self, key: &[u8], poll: Poll, out: &mut Collector<'_>) -> Result<(), ReadError> {
+    /// Counts what a poll tells.
+    fn count(&mut self, key: &[u8], poll: &Poll, out: &mut Collector<'_>) -> Result<(), ReadError> {
         let Some(group) = self.groups.get_mut(key) else { return Ok(()) };
-        let Some(before) = &group.before else {
-            watch(out, poll.at, false, 0);
-            group.before = Some(poll);
-            return Ok(());
-        };
-        if poll.at <= before.at {
-            // What it counted is in the interval around it already.
-            watch(out, poll.at, true, before.at.abs_diff(poll.at));
-            return Ok(());
-        }
-        watch(out, poll.at, false, 0);
-        let (from, to) = (before.at, poll.at);
         let usual = group.usual.unwrap_or(1).max(1);
-        leap((to - from) / usual, usual, group.polls, (poll.place, to), from, out)?;
-        group.polls += 1;
-        let limit = out.settings.request.gap_ns.unwrap_or_else(|| group.usual.unwrap_or(1).saturating_mul(LOST));
-        let long = to - from > limit;
-        let pairs = before.readings.iter().zip(&poll.readings).zip(&mut group.wide);
-        for ((track, value), ((old, new), wide)) in group.tracks.iter().zip(&mut self.values).zip(pairs) {
-            value.steps += 1;
-            let wider = |old: u64, new: u64| old.max(new) > u64::from(u32::MAX);
-            *wide = [wide[0] || wider(old.bytes, new.bytes), wide[1] || wider(old.packets, new.packets)];
-            let [bytes_wide, packets_wide] = match self.bits {
-                Some(bits) => [bits == 64; 2],
-                None => *wide,
-            };
-            let bytes = step(old.bytes, new.bytes, bytes_wide);
-            let packets = step(old.packets, new.packets, packets_wide);
-            let (Move::By(b) | Move::Wrapped(b), Move::By(p) | Move::Wrapped(p)) = (bytes, packets) else {
-                value.resets += 1;
-                if let Some(track) = out.tracks.get_mut(*track) {
-                    track.gap(from, to, "counter reset");
-                }
-                continue;
-            };
-            self.wraps += u64::from(matches!(bytes, Move::Wrapped(_)));
-            if long {
-                self.lost += 1;
-                if let Some(track) = out.tracks.get_mut(*track) {
-                    track.gap(from, to, "missing poll");
-                }
+        if let Some((last, _)) = group.last {
+            let late = poll.at <= last;
+            watch(out, poll.at, late, if late { last.abs_diff(poll.at) } else { 0 });
+            if late {
+                // What it counted is in the interval around it already.
+                return Ok(());
             }
-            let packets = if value.packets.is_some() { p.min(i64::MAX as u64) as i64 } else { 0 };
-            let cell = Cell { bytes: b.min(i64::MAX as u64) as i64, packets };
-            let interval = Interval { from, to, cell, long };
-            out.interval(*track, interval).map_err(|refused| refused.at(poll.place))?;
+            leap((poll.at - last) / usual, usual, group.polls, (poll.place, poll.at), last, out)?;
+            group.polls += 1;
+            // Of polls every hour, one may be lost here, or the clock have gone forward: then it was an hour, not two.
+            if self.naive
+                && usual >= SUMMER / 2
+                && (poll.at - last - usual).rem_euclid(SUMMER / 2) == 0
+                && poll.at - last > usual
+            {
+                group.courses.iter_mut().for_each(Course::lose);
+            }
+        } else {
+            watch(out, poll.at, false, 0);
         }
-        group.before = Some(poll);
+        group.last = Some((poll.at, poll.place));
+        group.line = poll.line.or(group.line);
+        let limits = group.limits(out);
+        for ((course, reading), track) in group.courses.iter_mut().zip(&poll.readings).zip(&group.tracks) {
+            course.poll(poll.at, *reading, &limits, &mut self.facts);
+            put(*track, &mut self.facts, poll.place, out)?;
+        }
         Ok(())
     }
 
     /// A column that goes down every now and then counts nothing: its differences would be taken for traffic.
     fn check(&self, columns: &Columns) -> Result<(), ReadError> {
         for value in &self.values {
-            if value.resets > RESETS && value.resets * RARE > value.steps {
+            let Tally { steps, resets, wrong, .. } = value.tally;
+            let (downs, steps) = (resets + wrong, steps + wrong);
+            if downs > RESETS && downs * RARE > steps {
                 let name = columns.names().get(value.bytes).map_or_else(
                     || format!("column {}", value.bytes + 1),
-                    |name| format!("column {:?}", super::table::show(name.as_bytes())),
+                    |name| format!("column {:?}", show(name.as_bytes())),
                 );
                 return Err(ReadError::Request {
-                    message: format!(
-                        "{name} goes down in {} of {} intervals: it is no counter",
-                        value.resets, value.steps
-                    ),
+                    message: format!("{name} goes down in {downs} of {steps} intervals: it is no counter"),
                     hint: "--format csv-volumes if a row holds what was carried in its interval; --column NAME for \
-                           another column"
+                           another column; --by COLUMN if the table holds several series"
                         .to_owned(),
                 });
             }
@@ -306,33 +276,83 @@ impl Reader {
         for key in waiting {
             self.start(&key, out)?;
         }
+        for group in self.groups.values_mut() {
+            let limits = group.limits(out);
+            let place = group.last.map_or(Place::Line { line: 1, offset: 0 }, |(_, place)| place);
+            for ((course, value), track) in group.courses.iter_mut().zip(&mut self.values).zip(&group.tracks) {
+                course.finish(&limits, &mut self.facts);
+                put(*track, &mut self.facts, place, out)?;
+                value.tally.add(course.tally);
+            }
+        }
         self.check(columns)?;
-        let resets: u64 = self.values.iter().map(|value| value.resets).sum();
+        self.assume(columns, out);
+        let mut all = Tally::default();
+        for value in &self.values {
+            all.add(value.tally);
+        }
         for (count, what) in [
-            (self.wraps, "counters wrapped"),
-            (resets, "counters were reset: what was carried meanwhile is unknown"),
-            (self.lost, "intervals have lost polls: they count only in bins that hold them whole"),
+            (all.wraps, "times counters wrapped"),
+            (all.resets, "times counters were reset: what was carried meanwhile is unknown"),
+            (all.failed, "polls have no value: unknown, not zero"),
+            (all.wrong, "polls are below or above both of their neighbours: read wrongly, and left out"),
+            (all.impossible, "increases are more than the line carries: unknown"),
+            (all.lost, "intervals have lost polls: they count only in bins that hold them whole"),
         ] {
             if count > 0 {
-                out.remark(format!("{count} times {what}").replace("times intervals have", "intervals have"));
+                out.remark(format!("{count} {what}"));
             }
+        }
+        let often = |value: &&Value| value.tally.wraps * WRAPS > value.tally.steps && value.tally.wraps > RESETS;
+        if self.values.iter().any(|value| often(&value)) {
+            out.remark(
+                "a counter of 32 bits wraps in more than one of 20 intervals: it may wrap more than once in one, which \
+                 nobody can see. Poll counters of 64 bits (ifHCInOctets), or poll more often"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
+
+    /// Says how the columns were read.
+    fn assume(&self, columns: &Columns, out: &mut Collector<'_>) {
+        let Some(usual) = self.groups.values().find_map(|group| group.usual) else { return };
+        let name = |value: &Value| {
+            let name = columns.names().get(value.bytes).cloned();
+            name.unwrap_or_else(|| format!("column {}", value.bytes + 1))
+        };
+        let names: Vec<String> = self.values.iter().map(name).collect();
+        let every = stamp::duration(usual.unsigned_abs());
+        out.assume(format!(
+            "{}: counters of bytes, polled every {every}{}",
+            columns::listed(&names),
+            columns.of_times()
+        ));
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wraps_and_resets_are_told_apart() {
-        assert_eq!(step(5, 9, false), Move::By(4));
-        assert_eq!(step(u64::from(u32::MAX), 0, false), Move::Wrapped(1));
-        assert_eq!(step(3_000_000_000, 100_000_000, false), Move::Wrapped(1_394_967_296));
-        assert_eq!(step(1_000_000, 500, false), Move::Reset);
-        assert_eq!(step(u64::MAX - 1, 3, true), Move::Wrapped(5));
-        assert_eq!(step(1 << 40, 3, true), Move::Reset);
-        assert_eq!(step(1 << 40, 3, false), Move::Wrapped(3));
+impl Group {
+    fn limits(&self, out: &Collector<'_>) -> Limits {
+        let usual = self.usual.unwrap_or(1).saturating_mul(LOST);
+        Limits { gap: out.settings.request.gap_ns.unwrap_or(usual), line: self.line }
     }
+}
+
+/// Puts facts of a track into its bins.
+fn put(track: usize, facts: &mut Vec<Fact>, place: Place, out: &mut Collector<'_>) -> Result<(), ReadError> {
+    for fact in facts.drain(..) {
+        match fact {
+            Fact::Unknown { from, to, why } => {
+                if let Some(track) = out.tracks.get_mut(track) {
+                    track.gap(from, to, why);
+                }
+            }
+            Fact::Carried { from, to, bytes, packets, long } => {
+                let most = |count: u64| count.min(i64::MAX as u64) as i64;
+                let cell = Cell { bytes: most(bytes), packets: most(packets) };
+                out.interval(track, Interval { from, to, cell, long }).map_err(|refused| refused.at(place))?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! Tables of packets: a time and a length in every row, as `tshark -T fields -e frame.time_epoch -e frame.len` and the
 //! traces of the Internet Traffic Archive have them.
 
+use super::Format;
 use super::columns;
 use super::table::{Preview, show};
-use super::{Format, Start};
 use crate::collect::Collector;
 use crate::error::{Place, ReadError};
 use crate::filter::{Frame, Link};
@@ -32,17 +32,6 @@ const PACKET_MAX: f64 = 65_549.0;
 impl Format for CsvPackets {
     fn name(&self) -> &'static str {
         "csv-packets"
-    }
-
-    /// A column that can only be a length; or bytes that come at irregular times and are small enough.
-    fn recognises(&self, start: &Start<'_>) -> bool {
-        let Some(table) = &start.table else { return false };
-        let has = |known: &[&str]| {
-            let names = table.layout.names.iter().flatten().enumerate();
-            let asked = |column: usize| table.roles.asked.as_ref().is_none_or(|asked| asked.contains(&column));
-            names.into_iter().any(|(column, name)| asked(column) && known.contains(&name.to_ascii_lowercase().as_str()))
-        };
-        has(&LENGTH) || ((has(&AMBIGUOUS) || table.layout.names.is_none()) && irregular(table))
     }
 
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
@@ -108,6 +97,22 @@ impl Packets {
 fn count(packet: &Packet, out: &mut Collector<'_>) -> Result<(), ReadError> {
     let frame = Frame { link: Link::Unknown, data: &[], mark: None, checksum: 0 };
     out.packet(packet.at, packet.bytes, frame).map_err(|refused| refused.at(packet.place))
+}
+
+fn has(table: &Preview, known: &[&str]) -> bool {
+    let names = table.layout.names.iter().flatten().enumerate();
+    let asked = |column: usize| table.roles.asked.as_ref().is_none_or(|asked| asked.contains(&column));
+    names.into_iter().any(|(column, name)| asked(column) && known.contains(&name.to_ascii_lowercase().as_str()))
+}
+
+/// Whether a column can only be of lengths, by its name.
+pub(super) fn has_length(table: &Preview) -> bool {
+    has(table, &LENGTH)
+}
+
+/// Whether there are bytes that come at irregular times and are small enough for packets.
+pub(super) fn looks_irregular(table: &Preview) -> bool {
+    (has(table, &AMBIGUOUS) || table.layout.names.is_none()) && irregular(table)
 }
 
 /// Whether the second column can be lengths of packets: the steps of time differ, and no value is too large.

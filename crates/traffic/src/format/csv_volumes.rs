@@ -3,11 +3,14 @@
 //! The stamp of a row is the start of its bin. The width is the middle step between the first rows, unless it is given.
 //! Stamps that stray a little from the grid are put onto it; missing rows are unknown bins.
 
+use super::Format;
+use super::cell;
+use super::choose::{self, Choice, Chosen};
 use super::columns::{self, Columns, Row, number_of, series_name};
 use super::csv_packets::regular;
+use super::guess::{Trend, two_readings};
 use super::table::{Preview, show};
 use super::unit::{BYTES, Unit};
-use super::{Format, Start};
 use crate::bins::Cell;
 use crate::collect::{Collector, Interval, Kind};
 use crate::error::{Place, ReadError};
@@ -19,9 +22,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) struct CsvVolumes;
 
-/// Names of columns of volumes, in lower case, if there is no other choice.
-const VOLUME: [&str; 3] = ["bytes", "volume", "octets"];
-
 /// Rows whose steps tell the width of a bin.
 const ROWS: usize = 64;
 
@@ -30,26 +30,31 @@ impl Format for CsvVolumes {
         "csv-volumes"
     }
 
-    /// Rows at regular times whose values do not only grow: those could be counters.
-    fn recognises(&self, start: &Start<'_>) -> bool {
-        start.table.as_ref().is_some_and(|table| steady(table) && !growing(table, candidates(table)))
-    }
-
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
-        let (mut lines, columns, first) = columns::open(input, out)?;
-        let mut reader: Option<Volumes> = None;
-        let result = columns.rows(first.as_ref(), &mut lines, |row| {
-            let reader = match &mut reader {
-                Some(reader) => reader,
-                None => reader.insert(Volumes::of(&columns, row, out)?),
-            };
-            reader.take(&columns, row, out)?;
-            Ok(true)
-        });
-        // What was read before damage is worth keeping.
-        let rest = reader.map_or(Ok(()), |mut reader| reader.finish(out));
-        result.and(rest)
+        read(input, out, None)
     }
+}
+
+/// Reads a table, whose columns may have a unit that the file tells elsewhere.
+pub(super) fn read(
+    input: &mut Input<'_>,
+    out: &mut Collector<'_>,
+    unit: Option<(Unit, &str)>,
+) -> Result<(), ReadError> {
+    let (mut lines, columns, first) = columns::open(input, out)?;
+    let mut reader: Option<Volumes> = None;
+    let result = columns.rows(first.as_ref(), &mut lines, |row| {
+        let reader = match &mut reader {
+            Some(reader) => reader,
+            None => reader.insert(Volumes::of(&columns, row, out, unit)?),
+        };
+        reader.take(&columns, row, out)?;
+        Ok(true)
+    });
+    // What was read before damage is worth keeping.
+    let rest = reader.map_or(Ok(()), |mut reader| reader.finish(&columns, out));
+    // Two readings are two, however far the table was read.
+    if matches!(rest, Err(ReadError::Request { .. })) { rest } else { result.and(rest) }
 }
 
 /// Whether the rows of a preview, those of one series, come at regular times.
@@ -63,40 +68,16 @@ pub(super) fn steady(table: &Preview) -> bool {
     times.is_some_and(|times| times.len() >= 2 && regular(&times))
 }
 
-/// Whether most columns of a preview that change only grow, as counters do, among those that may hold the values and of
-/// which `counts` holds. Of many columns with few rows one or the other grows by chance.
-pub(super) fn growing(table: &Preview, counts: impl Fn(usize) -> bool) -> bool {
-    let rows = table.of_one_series();
-    let number =
-        |row: &Vec<Vec<u8>>, column: usize| -> Option<f64> { std::str::from_utf8(row.get(column)?).ok()?.parse().ok() };
-    let width = rows.first().map_or(0, |row| row.len());
-    let (mut grow, mut change) = (0, 0);
-    for column in table.roles.values(&table.layout, width).into_iter().filter(|column| counts(*column)) {
-        let values: Option<Vec<f64>> = rows.iter().map(|row| number(row, column)).collect();
-        let Some(values) = values.filter(|values| values.len() >= 4) else { continue };
-        if values.windows(2).any(|pair| pair[0] < pair[1]) {
-            grow += u32::from(values.windows(2).all(|pair| pair[0] <= pair[1]));
-        }
-        change += u32::from(values.windows(2).any(|pair| (pair[0] - pair[1]).abs() > 0.0));
-    }
-    grow > 0 && grow * 2 >= change
-}
-
-/// The columns of a preview that are read as volumes: those asked for, or one with the name of volumes, or any.
-fn candidates(table: &Preview) -> impl Fn(usize) -> bool {
-    let named = VOLUME
-        .iter()
-        .find_map(|known| table.layout.names.as_deref()?.iter().position(|name| name.eq_ignore_ascii_case(known)));
-    let only = if table.roles.asked.is_some() { None } else { named };
-    move |column| only.is_none_or(|only| only == column)
-}
-
 /// A column of volumes.
 struct Value {
     column: usize,
     packets: Option<usize>,
     name: Option<String>,
     unit: Unit,
+    /// How request, name or cells write the unit; empty if they do not.
+    text: String,
+    /// Whether the unit is in the cells.
+    in_cells: bool,
 }
 
 /// A row: its time, and bytes and packets of each column, where known.
@@ -119,58 +100,54 @@ struct Group {
     last: i64,
     placed: u64,
     strayed: i64,
+    /// Of each column, how it moves.
+    trends: Vec<Trend>,
 }
 
 struct Volumes {
     values: Vec<Value>,
     groups: BTreeMap<Vec<u8>, Group>,
     interval: Option<i64>,
+    /// The column with the speed of the line.
+    line: Option<(usize, f64)>,
+    /// Whether somebody has said that the table holds volumes.
+    said: bool,
     /// Rows that are for a bin that has one already.
     repeated: u64,
     unknown: u64,
+    /// Values beyond what the line carries.
+    impossible: u64,
 }
 
 impl Volumes {
     /// Decides, at the first row, which columns are volumes.
-    fn of(columns: &Columns, row: &Row<'_>, out: &Collector<'_>) -> Result<Self, ReadError> {
+    fn of(
+        columns: &Columns,
+        row: &Row<'_>,
+        out: &mut Collector<'_>,
+        unit: Option<(Unit, &str)>,
+    ) -> Result<Self, ReadError> {
         let request = &out.settings.request;
-        let asked = request.unit.as_deref();
-        let unit = asked.map(|text| {
-            Unit::parse(text).ok_or_else(|| ReadError::Request {
-                message: format!("{text:?} is not a unit of volume"),
-                hint: "for example B, kbit, MB/s or Gbps".to_owned(),
-            })
-        });
-        let unit = unit.transpose()?;
-        let numeric = |column: usize| row.fields.get(column).is_some_and(|field| value(field).is_ok());
-        let chosen: Vec<usize> = if !request.columns.is_empty() {
-            request.columns.iter().map(|name| columns.find(name, row.place)).collect::<Result<_, _>>()?
-        } else if let Some(column) = columns.named(&VOLUME) {
-            vec![column]
-        } else {
-            let name = |column: usize| columns.names().get(column);
-            let identifier = |column: usize| name(column).is_some_and(|name| columns::is_identifier(name));
-            (0..row.fields.len())
-                .filter(|&column| !columns.is_taken(column) && !identifier(column) && numeric(column))
-                .collect()
-        };
-        if chosen.is_empty() {
-            return Err(ReadError::hinted(row.place, "no column holds volumes", "name it: --column NAME"));
-        }
+        let Choice { chosen, notes } = choose::volumes(columns, row, request)?;
         let name = |column: usize| columns.names().get(column).cloned();
-        let partner = |column: usize| packets_of(columns, column).filter(|packets| *packets != column);
-        let partners: BTreeSet<usize> = chosen.iter().filter_map(|&column| partner(column)).collect();
-        let volumes = chosen.iter().copied().filter(|column| !partners.contains(column));
+        let partners: BTreeSet<usize> =
+            chosen.iter().filter_map(|chosen| choose::packets_of(columns, chosen.column)).collect();
+        let volumes: Vec<Chosen> = chosen.into_iter().filter(|chosen| !partners.contains(&chosen.column)).collect();
+        let several = volumes.len() > 1 || request.columns.len() > 1;
         let values = volumes
-            .map(|column| Value {
-                column,
-                packets: partner(column),
-                name: if chosen.len() - partners.len().min(chosen.len()) > 1 || request.columns.len() > 1 {
-                    name(column)
-                } else {
-                    None
-                },
-                unit: unit.or_else(|| name(column).and_then(|name| Unit::of_column(&name))).unwrap_or(BYTES),
+            .into_iter()
+            .map(|chosen| {
+                let told = unit.map(|(unit, text)| (unit, text.to_owned()));
+                let known = chosen.unit.or(told);
+                let (unit, text) = choose::shown(known.as_ref());
+                Value {
+                    column: chosen.column,
+                    packets: choose::packets_of(columns, chosen.column),
+                    name: if several { name(chosen.column) } else { None },
+                    unit,
+                    text: text.to_owned(),
+                    in_cells: false,
+                }
             })
             .collect();
         let interval = request.interval_ns;
@@ -181,7 +158,20 @@ impl Volumes {
                 "say it: --interval 10ms",
             ));
         }
-        Ok(Self { values, groups: BTreeMap::new(), interval, repeated: 0, unknown: 0 })
+        let said = request.format.is_some() || unit.is_some();
+        for note in notes {
+            out.remark(note);
+        }
+        Ok(Self {
+            values,
+            groups: BTreeMap::new(),
+            interval,
+            line: choose::line_of(columns),
+            said,
+            repeated: 0,
+            unknown: 0,
+            impossible: 0,
+        })
     }
 
     fn take(&mut self, columns: &Columns, row: &Row<'_>, out: &mut Collector<'_>) -> Result<(), ReadError> {
@@ -195,25 +185,38 @@ impl Volumes {
         out.begin(at).map_err(|refused| refused.at(row.place))?;
         out.records += 1;
         let mut sample = Sample { place: row.place, at, values: Vec::with_capacity(self.values.len()) };
-        for Value { column, packets, unit, .. } in &self.values {
-            let text = columns.field(row, *column)?;
-            let number = value(text).map_err(|()| {
-                let message =
-                    format!("{:?} is not a volume: expected a number from 0, or nothing if unknown", show(text));
-                ReadError::data(row.place, message)
-            })?;
-            let packets = match packets {
-                Some(packets) => columns.count(row, *packets)?.min(i64::MAX as u64) as i64,
+        let line = choose::line_rate(columns, row, self.line, out.settings.request.line_rate_bps);
+        for value in &mut self.values {
+            let number = match columns.value(row, value.column)? {
+                cell::Value::Unknown => None,
+                cell::Value::Number(number) => Some(number * value.unit.bytes),
+                cell::Value::With(number, unit) => {
+                    value.cell_unit(unit, columns, row)?;
+                    Some(number * unit.bytes)
+                }
+            };
+            let packets = match value.packets {
+                Some(packets) => columns.known_count(row, packets)?.unwrap_or(0).min(i64::MAX as u64) as i64,
                 None => 0,
             };
             self.unknown += u64::from(number.is_none());
-            sample.values.push(number.map(|number| (number * unit.bytes, packets)));
+            let too_much = |bytes: &f64| value.unit.per_second && line.is_some_and(|line| bytes * 8.0 > line * 1.1);
+            let possible = number.filter(|bytes| !too_much(bytes));
+            self.impossible += u64::from(possible.is_none() && number.is_some());
+            sample.values.push(possible.map(|bytes| (bytes, packets)));
         }
         let interval = self.interval;
-        let group = number_of(&mut self.groups, row, self.values.len(), || Group {
+        let width = self.values.len();
+        let group = number_of(&mut self.groups, row, width, || Group {
             key: row.key.to_vec(),
+            trends: vec![Trend::default(); width],
             ..Group::default()
         })?;
+        for (trend, value) in group.trends.iter_mut().zip(&sample.values) {
+            if let Some((bytes, _)) = value {
+                trend.add(*bytes);
+            }
+        }
         if group.native.is_none() {
             group.waiting.push(sample);
             if interval.is_some() || group.waiting.len() > ROWS {
@@ -269,11 +272,16 @@ impl Volumes {
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Collector<'_>) -> Result<(), ReadError> {
+    fn finish(&mut self, columns: &Columns, out: &mut Collector<'_>) -> Result<(), ReadError> {
         let keys: Vec<Vec<u8>> =
             self.groups.iter().filter(|(_, group)| group.native.is_none()).map(|(k, _)| k.clone()).collect();
         for key in keys {
             self.start(&key, out)?;
+        }
+        self.check(columns)?;
+        self.assume(columns, out);
+        if self.impossible > 0 {
+            out.remark(format!("{} values are more than the line carries: unknown", self.impossible));
         }
         if self.repeated > 0 {
             out.remark(format!("{} rows are for a bin that has one already, and are left out", self.repeated));
@@ -294,21 +302,77 @@ impl Volumes {
     }
 }
 
-/// The column of packets that goes with a column of bytes: `packets` in place of `bytes` or `octets` in its name.
-pub(super) fn packets_of(columns: &Columns, column: usize) -> Option<usize> {
-    let name = columns.names().get(column)?.to_ascii_lowercase();
-    let wanted = ["bytes", "octets"].iter().find(|word| name.contains(**word))?;
-    columns.place(&name.replacen(*wanted, "packets", 1))
+impl Value {
+    /// Takes the unit of a cell: all cells of a column have one, of bytes or bits, and all are rates or none is.
+    fn cell_unit(&mut self, unit: Unit, columns: &Columns, row: &Row<'_>) -> Result<(), ReadError> {
+        let text = show(row.fields.get(self.column).copied().unwrap_or_default());
+        if !self.in_cells && self.text.is_empty() {
+            (self.in_cells, self.unit) = (true, Unit { per_second: unit.per_second, ..BYTES });
+            "as each cell says".clone_into(&mut self.text);
+        }
+        let name = || {
+            columns.names().get(self.column).map_or_else(String::new, |name| format!(" of {:?}", show(name.as_bytes())))
+        };
+        if !self.in_cells {
+            let message = format!("{text:?} has a unit, and the column{} is in {}", name(), self.text);
+            return Err(ReadError::hinted(row.place, message, "let the cells say it: without --unit"));
+        }
+        if self.unit.per_second != unit.per_second {
+            let message = format!("{text:?}{}: some cells are rates, and others volumes", name());
+            return Err(ReadError::data(row.place, message));
+        }
+        Ok(())
+    }
 }
 
-/// A volume; none if it is unknown.
-fn value(text: &[u8]) -> Result<Option<f64>, ()> {
-    let text = std::str::from_utf8(text).map_err(|_| ())?;
-    if matches!(text.to_ascii_lowercase().as_str(), "" | "-" | "nan" | "null" | "none" | "na" | "u") {
-        return Ok(None);
+impl Volumes {
+    /// Refuses columns that may be counters, as far as all of their rows show.
+    fn check(&self, columns: &Columns) -> Result<(), ReadError> {
+        if self.said {
+            return Ok(());
+        }
+        let open: Vec<usize> = (0..self.values.len()).filter(|&place| !self.values[place].unit.per_second).collect();
+        let trends =
+            || self.groups.values().flat_map(|group| open.iter().filter_map(|&i| Some((i, group.trends.get(i)?))));
+        let change = trends().filter(|(_, trend)| trend.changes()).count();
+        let grow = trends().filter(|(_, trend)| trend.grows()).count();
+        let found = if grow > 0 && grow * 2 >= change {
+            trends().find(|(_, trend)| trend.grows())
+        } else if change == 0 {
+            trends().find(|(_, trend)| trend.stands())
+        } else {
+            None
+        };
+        let Some((place, trend)) = found else { return Ok(()) };
+        let column = self.values[place].column;
+        let name = columns
+            .names()
+            .get(column)
+            .map_or_else(|| format!("column {}", column + 1), |name| format!("column {:?}", show(name.as_bytes())));
+        Err(two_readings(&name, &trend.doubt().unwrap_or_default()))
     }
-    let number: f64 = text.parse().map_err(|_| ())?;
-    if (0.0..1e18).contains(&number) { Ok(Some(number)) } else { Err(()) }
+
+    /// Says how the columns were read.
+    fn assume(&self, columns: &Columns, out: &mut Collector<'_>) {
+        let Some(native) = self.groups.values().find_map(|group| group.native) else { return };
+        let row = stamp::duration(native.unsigned_abs());
+        let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
+        for value in &self.values {
+            let name =
+                columns.names().get(value.column).cloned().unwrap_or_else(|| format!("column {}", value.column + 1));
+            let kind = match (value.unit.per_second, value.text.as_str()) {
+                (true, unit) => format!("mean rates of {row} in {unit}"),
+                (false, "") => format!("bytes in each row of {row}, as no name and no --unit says otherwise"),
+                (false, unit) => format!("volumes of {row} in {unit}"),
+            };
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, names)) => names.push(name),
+                None => kinds.push((kind, vec![name])),
+            }
+        }
+        let said = kinds.into_iter().map(|(kind, names)| format!("{}: {kind}", columns::listed(&names)));
+        out.assume(format!("{}{}", said.collect::<Vec<_>>().join("; "), columns.of_times()));
+    }
 }
 
 /// The middle of the steps forward, the smaller of two: rows that are missing only make steps longer.

@@ -1,23 +1,29 @@
 //! The formats: one file each, and one line in [`FORMATS`]. What a file is, is found by looking into it, not by its name.
 
+mod cell;
+mod choose;
+mod clock;
 mod columns;
 mod counters;
+mod course;
 mod csv_packets;
 mod csv_volumes;
+mod document;
 mod erf;
+mod guess;
 mod nfdump;
 mod pcap;
 mod pcapng;
+mod quantity;
 mod table;
 mod unit;
 
 use crate::collect::Collector;
 use crate::error::ReadError;
 use crate::input::Input;
-use table::Preview;
-
-/// Bytes looked at to recognise a format.
-const PREVIEW: usize = 64 << 10;
+pub(crate) use clock::zone;
+use guess::Guess;
+use table::{PREVIEW, Preview};
 
 /// The start of a file.
 pub(crate) struct Start<'a> {
@@ -33,8 +39,10 @@ pub(crate) trait Format: Sync {
     /// Its name in options and reports.
     fn name(&self) -> &'static str;
 
-    /// Whether a file that begins so is of this kind.
-    fn recognises(&self, start: &Start<'_>) -> bool;
+    /// Whether a file that begins so is of this kind. Tables are told apart by [`guess`].
+    fn recognises(&self, _start: &Start<'_>) -> bool {
+        false
+    }
 
     /// Reads all records. Errors say where; what was collected before one stays.
     fn read(&self, input: &mut Input<'_>, out: &mut Collector<'_>) -> Result<(), ReadError>;
@@ -45,6 +53,11 @@ const FORMATS: &[&dyn Format] = &[
     &pcap::Pcap,
     &pcapng::Pcapng,
     &nfdump::Nfdump,
+    &document::Prometheus,
+    &document::Fetch,
+    &document::Xport,
+    &document::Mrtg,
+    &document::Cacti,
     &csv_packets::CsvPackets,
     &csv_volumes::CsvVolumes,
     &counters::Counters,
@@ -84,10 +97,22 @@ fn recognise(input: &mut Input<'_>, out: &Collector<'_>) -> Result<&'static dyn 
         return Err(ReadError::data(input.place(input.offset()), "the file is empty"));
     }
     let start = Start { bytes, whole, table: Preview::of(bytes, whole, &out.settings.request) };
-    let unclear = start.table.as_ref().and(out.settings.request.if_unclear.as_deref());
-    let recognised = FORMATS.iter().find(|format| format.recognises(&start));
-    if let Some(format) = recognised.or_else(|| FORMATS.iter().find(|format| unclear == Some(format.name()))) {
+    if let Some(format) = FORMATS.iter().find(|format| format.recognises(&start)) {
         return Ok(*format);
+    }
+    let named = |name: &str| FORMATS.iter().copied().find(|format| format.name() == name);
+    if let Some(error) = unknown_document(&start, input) {
+        return Err(error);
+    }
+    if let Some(table) = &start.table {
+        let request = &out.settings.request;
+        let found = match guess::guess(table, request)? {
+            Guess::Is(name) => named(name),
+            Guess::Unclear => request.if_unclear.as_deref().and_then(named),
+        };
+        if let Some(format) = found {
+            return Ok(format);
+        }
     }
     let place = input.place(input.offset());
     Err(match &start.table {
@@ -107,6 +132,23 @@ fn recognise(input: &mut Input<'_>, out: &Collector<'_>) -> Result<&'static dyn 
             )
         }),
     })
+}
+
+/// JSON or XML that no format knows: it is no table, whatever its first line looks like.
+fn unknown_document(start: &Start<'_>, input: &Input<'_>) -> Option<ReadError> {
+    let text = start.bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(start.bytes).trim_ascii_start();
+    let next = text.get(1..).map(<[u8]>::trim_ascii_start).and_then(<[u8]>::first);
+    let what = match (text.first(), next) {
+        (Some(b'{'), Some(b'"' | b'}')) | (Some(b'['), Some(b'{' | b'[' | b'"' | b']')) => "JSON",
+        (Some(b'<'), Some(b'?' | b'!' | b'a'..=b'z' | b'A'..=b'Z')) => "XML or HTML",
+        _ => return None,
+    };
+    start.table.as_ref()?;
+    Some(ReadError::hinted(
+        input.place(input.offset()),
+        format!("{what} that is not known here"),
+        "known are answers of Prometheus to query_range (JSON) and of rrdtool xport (XML or JSON); or export a table (CSV)",
+    ))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -45,7 +45,8 @@ impl Format for Nfdump {
         let place = crate::error::Place::Line { line: 1, offset: 0 };
         let Some(first) = lines.next()? else { return Err(ReadError::data(place, "the table is empty")) };
         // The time is what nfdump calls it, whatever else there is.
-        let layout = super::table::Layout::of(first.text);
+        let clock = super::clock::Clock::new(None, out.settings.request.time_format.as_deref());
+        let layout = super::table::Layout::of(first.text, &clock);
         let names = layout.names.as_deref().unwrap_or_default();
         let time = names.iter().find(|name| START.iter().any(|known| name.eq_ignore_ascii_case(known))).cloned();
         let Some(time) = out.settings.request.time.clone().or(time) else {
@@ -53,6 +54,7 @@ impl Format for Nfdump {
         };
         let request = crate::request::Request { time: Some(time), by: None, ..out.settings.request.clone() };
         let columns = columns::Columns::of(first, &request)?;
+        columns.unordered();
         let column = |known: &[&str]| columns.named(known);
         let (end, duration) = (column(&END), column(&DURATION));
         let Some(bytes) = column(&BYTES) else {
@@ -77,10 +79,7 @@ impl Format for Nfdump {
             let field = |column: usize| columns.field(row, column);
             let unreadable = |text: &[u8]| ReadError::data(row.place, format!("{:?} is not a time", show(text)));
             let last = match (end, duration) {
-                (Some(end), _) => {
-                    let text = field(end)?;
-                    columns.stamp(text).ok_or_else(|| columns.no_time(text, row.place))?
-                }
+                (Some(end), _) => columns.stamp(field(end)?, row.key, row.place)?,
                 (None, Some(duration)) => {
                     let text = field(duration)?;
                     row.at.saturating_add(stamp::span(text).ok_or_else(|| unreadable(text))?)

@@ -3,15 +3,20 @@
 //! Fields are separated by commas, semicolons, tabs or spaces; lines that begin with `#` are comments; the first other
 //! line names the columns, unless it begins with a number or a date. A field may be quoted.
 
+use super::cell;
+use super::clock::Clock;
 use super::columns::{self, Roles};
 use crate::error::{Place, ReadError};
 use crate::input::{CAPACITY, Input, More};
-use crate::request::Request;
+use crate::request::{DecimalMark, Request};
 use crate::stamp;
 use std::borrow::Cow;
 
 /// Rows of a preview.
 const ROWS: usize = 64;
+
+/// Bytes of a preview.
+pub(super) const PREVIEW: usize = 64 << 10;
 
 /// Bytes of a line at most.
 const LINE_MAX: usize = CAPACITY - 1;
@@ -80,7 +85,7 @@ impl<'i, 'a> Lines<'i, 'a> {
             if self.until.is_some_and(|until| trimmed.starts_with(until)) {
                 return Ok(None);
             }
-            if !trimmed.is_empty() && trimmed[0] != b'#' {
+            if !is_comment(trimmed) {
                 let place = Place::Line { line: self.number, offset: self.input.offset() };
                 let from = text.len() - text.trim_ascii_start().len();
                 break (place, from, from + trimmed.len());
@@ -88,6 +93,11 @@ impl<'i, 'a> Lines<'i, 'a> {
         };
         Ok(Some(Line { place, text: self.input.window().get(from..to).unwrap_or_default() }))
     }
+}
+
+/// Whether a line holds nothing: empty, a comment, or the separator for spreadsheets (`sep=;`).
+fn is_comment(line: &[u8]) -> bool {
+    line.is_empty() || line[0] == b'#' || (line.starts_with(b"sep=") && line.len() <= 5)
 }
 
 /// How a table is laid out.
@@ -100,12 +110,11 @@ pub(super) struct Layout {
 
 impl Layout {
     /// From the first line that is no comment.
-    pub(super) fn of(line: &[u8]) -> Self {
-        let delimiter = [b',', b';', b'\t'].into_iter().find(|delimiter| line.contains(delimiter)).unwrap_or(b' ');
-        let mut layout = Self { delimiter, names: None };
+    pub(super) fn of(line: &[u8], clock: &Clock) -> Self {
+        let mut layout = Self { delimiter: delimiter(line), names: None };
         let mut fields = Vec::new();
         layout.split(line, &mut fields);
-        if fields.first().is_some_and(|first| !is_stamp(first)) {
+        if fields.first().is_some_and(|first| !is_stamp(first) && clock.parse(first).is_none()) {
             layout.names = Some(fields.iter().map(|field| String::from_utf8_lossy(field).trim().to_owned()).collect());
         }
         layout
@@ -137,6 +146,53 @@ impl Layout {
             rest = behind;
         }
     }
+}
+
+/// What separates the fields of a line. Commas between digits may be decimal ones, if there is something else.
+fn delimiter(line: &[u8]) -> u8 {
+    let (mut quoted, mut comma, mut decimal) = (false, false, true);
+    let mut others = [false; 2];
+    for (place, byte) in line.iter().enumerate() {
+        match byte {
+            b'"' => quoted = !quoted,
+            b';' if !quoted => others[0] = true,
+            b'\t' if !quoted => others[1] = true,
+            b',' if !quoted => {
+                let digit = |place: Option<usize>| place.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
+                comma = true;
+                decimal &= digit(place.checked_sub(1)) && digit(place.checked_add(1));
+            }
+            _ => {}
+        }
+    }
+    match (comma && !(decimal && (others[0] || others[1])), others) {
+        (true, _) => b',',
+        (false, [true, _]) => b';',
+        (false, [_, true]) => b'\t',
+        _ => b' ',
+    }
+}
+
+/// How the fractions of a table are written: as the request says, or as its first rows do.
+pub(super) fn decimal_mark(bytes: &[u8], whole: bool, request: &Request) -> Result<DecimalMark, ReadError> {
+    if let Some(mark) = request.decimal {
+        return Ok(mark);
+    }
+    let Some(preview) = Preview::of(bytes, whole, request) else { return Ok(DecimalMark::Point) };
+    if preview.layout.delimiter == b',' {
+        return Ok(DecimalMark::Point);
+    }
+    let values = preview.rows.iter().flat_map(|row| {
+        let columns = preview.roles.values(&preview.layout, row.len());
+        columns.into_iter().filter_map(|column| row.get(column).map(Vec::as_slice))
+    });
+    cell::mark_of(values).ok_or_else(|| {
+        ReadError::hinted(
+            Place::Line { line: 1, offset: 0 },
+            "the values have a comma before three digits: of a fraction, or of thousands?",
+            "--decimal comma if 1,234 is less than 2, or --decimal point and numbers without commas",
+        )
+    })
 }
 
 /// Whether a field can be a time stamp: the first line of a table has names if its first field cannot.
@@ -228,18 +284,18 @@ impl Preview {
         if !whole && lines.len() > 1 {
             lines.pop();
         }
-        let mut lines = lines.into_iter().filter(|line| !line.is_empty() && line[0] != b'#').take(ROWS + 1).peekable();
-        let layout = Layout::of(lines.peek()?);
+        let mut lines = lines.into_iter().filter(|line| !is_comment(line)).peekable();
+        let layout = Layout::of(lines.peek()?, &Clock::new(None, request.time_format.as_deref()));
         if layout.names.is_some() {
             lines.next();
         }
         let split = |line| {
             let mut fields = Vec::new();
             layout.split(line, &mut fields);
-            fields.into_iter().map(<[u8]>::to_vec).collect()
+            fields.into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
-        let rows = lines.map(split).collect();
         let roles = Roles::of(&layout, request);
+        let rows = lines.map(split).filter(|row: &Vec<Vec<u8>>| roles.wants(row)).take(ROWS).collect();
         Some(Self { layout, roles, rows })
     }
 
@@ -264,9 +320,13 @@ impl Preview {
 mod tests {
     use super::*;
 
+    fn layout(line: &[u8]) -> Layout {
+        Layout::of(line, &Clock::new(None, None))
+    }
+
     fn split(line: &str) -> Vec<String> {
         let mut fields = Vec::new();
-        Layout::of(line.as_bytes()).split(line.as_bytes(), &mut fields);
+        layout(line.as_bytes()).split(line.as_bytes(), &mut fields);
         fields.into_iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect()
     }
 
@@ -279,12 +339,14 @@ mod tests {
         assert_eq!(split("\"2014-04-10 00:04:00\",\"a,b\",7"), ["2014-04-10 00:04:00", "a,b", "7"]);
         assert_eq!(split("1,2,"), ["1", "2", ""]);
         assert_eq!(split("1,\"open"), ["1", "open"]);
+        assert_eq!(split("01.05.2024 00:00;12,5;3"), ["01.05.2024 00:00", "12,5", "3"]);
+        assert_eq!(split("time,a;b"), ["time", "a;b"]);
     }
 
     #[test]
     fn a_first_line_of_words_names_the_columns() {
-        assert_eq!(Layout::of(b"time,bytes").names, Some(vec!["time".to_owned(), "bytes".to_owned()]));
-        assert_eq!(Layout::of(b"0.5,60").names, None);
-        assert_eq!(Layout::of(b"2014-04-10 00:04:00,60").names, None);
+        assert_eq!(layout(b"time,bytes").names, Some(vec!["time".to_owned(), "bytes".to_owned()]));
+        assert_eq!(layout(b"0.5,60").names, None);
+        assert_eq!(layout(b"2014-04-10 00:04:00,60").names, None);
     }
 }

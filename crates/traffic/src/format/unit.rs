@@ -9,41 +9,54 @@ pub(super) struct Unit {
 
 pub(super) const BYTES: Unit = Unit { bytes: 1.0, per_second: false };
 
+/// Bytes per second.
+pub(super) const BYTES_PER_SECOND: Unit = Unit { bytes: 1.0, per_second: true };
+
+/// How units say "per second".
+const PER_SECOND: [&str; 8] = ["/s", "/sec", "/second", " per second", " per sec", "_per_second", "_per_sec", "ps"];
+
 impl Unit {
-    /// Reads a unit: `B`, `kbit`, `MB/s`, `Gbps`, `KiB`, ... A single `b` is a bit and a single `B` a byte.
+    /// Reads a unit: `B`, `kbit`, `MB/s`, `Gbps`, `KiB`, `bits/sec`, ... A single `b` is a bit and a single `B` a byte.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let (text, per_second) = match text.strip_suffix("/s").or_else(|| text.strip_suffix("ps")) {
+        let text = text.trim();
+        let (text, per_second) = match PER_SECOND.iter().find_map(|ending| text.strip_suffix(ending)) {
             Some(rest) => (rest, true),
             None => (text, false),
         };
         let lower = text.to_ascii_lowercase();
-        let (prefix, bytes) = if let Some(prefix) = ["bytes", "byte"].iter().find_map(|unit| lower.strip_suffix(unit)) {
+        let ending = |known: &[&str]| known.iter().find_map(|unit| lower.strip_suffix(unit));
+        let (prefix, bytes) = if let Some(prefix) = ending(&["bytes", "byte", "octets", "octet"]) {
             (prefix, 1.0)
-        } else if let Some(prefix) = ["bits", "bit"].iter().find_map(|unit| lower.strip_suffix(unit)) {
+        } else if let Some(prefix) = ending(&["bits", "bit"]) {
             (prefix, 0.125)
         } else if text.ends_with('B') {
             (lower.strip_suffix('b')?, 1.0)
         } else {
             (lower.strip_suffix('b')?, 0.125)
         };
+        // `MIB` is a word for something else.
+        let binary = prefix.ends_with('i');
+        if binary && text.as_bytes().get(1) != Some(&b'i') {
+            return None;
+        }
         let scale = match prefix {
             "" => 1.0,
-            "k" => 1e3,
-            "m" => 1e6,
-            "g" => 1e9,
-            "t" => 1e12,
+            "k" | "kilo" => 1e3,
+            "m" | "mega" => 1e6,
+            "g" | "giga" => 1e9,
+            "t" | "tera" => 1e12,
             "ki" => 1024.0,
             "mi" => 1024.0 * 1024.0,
             "gi" => 1024.0 * 1024.0 * 1024.0,
+            "ti" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
             _ => return None,
         };
         Some(Self { bytes: bytes * scale, per_second })
     }
 
-    /// The unit that the name of a column ends with, such as `rx_KBps` or `gbit`.
-    pub(super) fn of_column(name: &str) -> Option<Self> {
-        let suffix = name.rsplit('_').next().unwrap_or(name);
-        if suffix.len() > 1 { Self::parse(suffix) } else { None }
+    /// Whether a word could mean bits or bytes: `MBPS` in capitals.
+    pub(super) fn is_ambiguous(word: &str) -> bool {
+        word.ends_with("BPS") && matches!(word.len(), 3 | 4)
     }
 }
 
@@ -64,15 +77,17 @@ mod tests {
             ("KBps", 1e3, true),
             ("bps", 0.125, true),
             ("KiB", 1024.0, false),
+            ("bits/sec", 0.125, true),
+            ("bits per second", 0.125, true),
+            ("Mbit/s", 0.125e6, true),
+            ("octets/s", 1.0, true),
+            ("kilobits/second", 125.0, true),
         ] {
             assert_eq!(Unit::parse(text), Some(Unit { bytes, per_second }), "{text}");
         }
-        for bad in ["", "x", "packets", "zB", "s", "ps", "/s"] {
+        for bad in ["", "x", "packets", "MIB", "zB", "s", "ps", "/s"] {
             assert_eq!(Unit::parse(bad), None, "{bad}");
         }
-        assert_eq!(Unit::of_column("rx_KBps"), Unit::parse("KBps"));
-        assert_eq!(Unit::of_column("gbit"), Unit::parse("Gbit"));
-        assert_eq!(Unit::of_column("src_b"), None);
-        assert_eq!(Unit::of_column("od_WASHng"), None);
+        assert!(Unit::is_ambiguous("MBPS") && Unit::is_ambiguous("BPS") && !Unit::is_ambiguous("Mbps"));
     }
 }
