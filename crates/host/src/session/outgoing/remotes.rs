@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anabranch_transport::{Duration, GROUP, Peer, Time};
 
-use super::remote::Remote;
+use super::remote::{Phase, Remote};
 use crate::session::{Failure, Outcome};
 use crate::wire::Control;
 
@@ -121,6 +121,15 @@ impl Remotes {
             self.changed = true;
             self.outcomes.push((index, outcome));
         }
+    }
+
+    /// A receiver is given up, and told so if it has ever answered.
+    pub(super) fn give_up(&mut self, index: usize, failure: Failure) {
+        let remote = &mut self.all[index];
+        if !remote.is_over() && remote.phase() != Phase::Opening {
+            remote.tell(Control::GivenUp);
+        }
+        self.set_outcome(index, Outcome::Failed(failure));
     }
 
     /// Sets this outcome for all receivers that have none yet.
