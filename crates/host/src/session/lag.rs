@@ -135,7 +135,8 @@ impl Lag {
                 member.catches_up = None;
                 member.averages(passed, self.time, (lacks as f64 / self.window as f64).min(1.0))
             };
-            let never_completes = member.holds_for(now, completes_least || asks_least, demand.complete) > self.completes_within;
+            let never_completes =
+                member.holds_for(now, completes_least || asks_least, demand.complete) > self.completes_within;
             if (is_late || never_completes || demand.exhausted) && straggler.is_none() {
                 straggler = Some(index);
                 *member = Member::default();

@@ -4,9 +4,9 @@ use anabranch_host::{Failure, HostConfig, Outcome, Stragglers};
 use anabranch_transport::scdp::Pull;
 use anabranch_transport::{Duration, Time};
 
+use crate::stranger;
 use crate::world::rogue::{Records, Responder};
 use crate::world::{self, Faults, World, address, bytes, group, psk};
-use crate::stranger;
 
 /// Symbols of a block: few, so that a small object has more blocks than may be in progress.
 const K: u32 = 20;

@@ -249,7 +249,8 @@ fn probed_after(steady_before: u64, steady_after: u64) -> Duration {
     let mut upto = 12;
     let mut pull = |sender: &mut Sender, ms| {
         upto += 1;
-        let pull = Pull { block: upto / 100, upto: upto % 100 + 1, base: upto / 100, fin: false, retry: false, done: false };
+        let pull =
+            Pull { block: upto / 100, upto: upto % 100 + 1, base: upto / 100, fin: false, retry: false, done: false };
         let (header, from) = (Header::Pull(pull), 0);
         sender.handle_packet(at(ms), &Arrival { header, from, trimmed: false, ce: false, returned: false });
         while sender.poll_transmit(at(ms)).is_some() {}
