@@ -15,9 +15,11 @@ const OFFLOAD: u32 = 65_536;
 /// What a sender does about receivers that hold the others of a group back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stragglers {
-    /// It waits for them: all proceed at the pace of the slowest.
+    /// It waits for them: all proceed at the pace of the slowest. One that holds others back and completes no block within
+    /// [`HostConfig::give_up_after`], or asks for much and completes nothing, leaves the group all the same.
     Wait,
-    /// A receiver whose mean lag over this time is too large leaves the group, and continues with symbols of its own.
+    /// A receiver whose mean lag over this time is too large leaves the group, and continues with symbols of its own. So does one that holds others
+    /// back and completes no block within ten times this time, or asks for much and completes nothing.
     Detach {
         /// The averaging time.
         after: Duration,

@@ -53,6 +53,9 @@ pub enum Failure {
     /// The other receivers have the object, and this one was too slow to wait for.
     #[error("too slow: the others went on without it")]
     GivenUp,
+    /// The receiver asked for many times what it needs, and completed nothing.
+    #[error("asked for many times what it needs, and completed nothing")]
+    Insatiable,
     /// The peer ended the session.
     #[error("cancelled by the other side")]
     Cancelled,

@@ -15,7 +15,7 @@ use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Symbol};
 use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
 
 use super::blocks::Blocks;
-use super::lag::Lag;
+use super::lag::{Lag, Rule};
 use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
 use crate::config::{HostConfig, Stragglers};
@@ -69,7 +69,7 @@ pub(crate) struct Outgoing {
     turn_of_group: bool,
     progress: Progress,
     drops_stragglers: bool,
-    /// For a group whose stragglers are detached.
+    /// For a group that some receivers may have to leave.
     lag: Option<Lag>,
     /// The symbol that was sealed last.
     symbol: Vec<u8>,
@@ -84,7 +84,6 @@ impl Outgoing {
         let group = origin.group();
         let under_way = LIVE_BLOCKS * u64::from(options.block_symbols) * u64::from(options.symbol_bytes);
         let pages = Pages::new(now, remotes.len(), manifest.size, under_way);
-        let lag = config.stragglers.detach_after().filter(|_| remotes.len() > 1);
         Self {
             session,
             origin,
@@ -94,7 +93,7 @@ impl Outgoing {
             lane,
             blocks: Blocks::new(object, layout, options.object_bytes, usize::from(options.symbol_bytes)),
             sealer,
-            lag: lag.map(|time| Lag::new(now, u32::from(options.window), time, remotes.len())),
+            lag: lag(now, &options, remotes.len(), config),
             remotes: Remotes::new(remotes, group),
             pages,
             pace: config.rate.map(Pace::new),
@@ -253,8 +252,8 @@ impl Outgoing {
             self.sender.handle_packet(now, &Arrival { header, from, trimmed: false, ce: false, returned: false });
         }
         if let Some(lag) = &mut self.lag {
-            let asked = (0..self.remotes.len()).map(|peer| self.sender.asked(peer as Peer));
-            if let Some(straggler) = lag.observe(now, asked) {
+            let demands = (0..self.remotes.len()).map(|peer| self.sender.demand(peer as Peer));
+            if let Some(straggler) = lag.observe(now, demands) {
                 self.sender.detach_receiver(straggler as Peer);
             }
         }
@@ -296,15 +295,27 @@ impl Outgoing {
             match event {
                 Event::PeerCompleted(peer) => self.remotes.change(usize::from(peer)).on_complete(now),
                 Event::PeerDropped(peer) => {
-                    let failure = if self.drops_stragglers { Failure::GivenUp } else { Failure::TimedOut };
-                    self.remotes.lose(usize::from(peer), failure);
+                    let failure = self.why_given_up(peer);
+                    self.remotes.give_up(usize::from(peer), failure);
                 }
-                Event::Failed(_) => (0..self.remotes.len()).for_each(|peer| self.remotes.lose(peer, Failure::TimedOut)),
+                Event::Failed(_) => {
+                    let failure = self.why_given_up(0);
+                    (0..self.remotes.len()).for_each(|peer| self.remotes.lose(peer, failure.clone()));
+                }
                 Event::PeerDetached(peer) => self.remotes.change(usize::from(peer)).detach(),
                 Event::Closed | Event::Connected | Event::Completed { .. } | Event::BlockReady(_) => {}
             }
         }
-        self.progress.on_step(now, (self.sender.base(), self.remotes.complete()));
+        self.progress.on_step(now, (self.sender.completed_blocks(), self.remotes.complete()));
+    }
+
+    /// Why the transport has given a receiver up.
+    fn why_given_up(&self, peer: Peer) -> Failure {
+        match (self.sender.is_exhausted(peer), self.drops_stragglers) {
+            (true, _) => Failure::Insatiable,
+            (false, true) => Failure::GivenUp,
+            (false, false) => Failure::TimedOut,
+        }
     }
 
     /// When the session ends, or the slowest receiver is given up, if there is no progress.
@@ -529,6 +540,18 @@ impl Outgoing {
         let header = SymbolRepr::new(symbol, self.lane);
         self.sealer.symbol(self.session, &header, &self.symbol, out).map_err(failure)
     }
+}
+
+/// Which receivers are to leave the group, if there is one whose receivers may.
+fn lag(now: Time, options: &Options, receivers: usize, config: &HostConfig) -> Option<Lag> {
+    let rule = Rule {
+        slow_for: config.stragglers.detach_after(),
+        patience: config.give_up_after,
+        window: u32::from(options.window),
+        block: u32::from(options.block_symbols),
+    };
+    let is_watched = receivers > 1 && !matches!(config.stragglers, Stragglers::Drop { .. });
+    is_watched.then(|| Lag::new(now, rule, receivers))
 }
 
 fn failure(error: SealError) -> Failure {

@@ -130,6 +130,15 @@ impl Remotes {
         }
     }
 
+    /// As [`lose`](Self::lose); a receiver that has ever answered is told that it is given up.
+    pub(super) fn give_up(&mut self, index: usize, failure: Failure) {
+        let remote = &mut self.all[index];
+        if !remote.is_over() && !matches!(remote.phase(), Phase::Opening | Phase::Waiting) {
+            remote.tell(Control::GivenUp);
+        }
+        self.lose(index, failure);
+    }
+
     /// Sets this outcome for all receivers that have none yet.
     pub(super) fn fail(&mut self, failure: &Failure) {
         for index in 0..self.all.len() {
