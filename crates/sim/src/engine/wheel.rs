@@ -500,7 +500,7 @@ impl Wheel {
     /// How many lists of level 2 are empty from the next one on: time passes over them at once.
     fn empty_lists(&self, turn: u64) -> u64 {
         let base = self.level_base(2);
-        let next = ((turn >> COARSE_BITS) + 1 & (COARSE - 1)) as usize;
+        let next = (((turn >> COARSE_BITS) + 1) & (COARSE - 1)) as usize;
         let onwards = self.next_occupied(base + next, base + COARSE as usize).map(|place| place - base - next);
         let wrapped = || self.next_occupied(base, base + next).map(|place| place + COARSE as usize - base - next);
         onwards.or_else(wrapped).unwrap_or(0) as u64

@@ -37,6 +37,11 @@ impl ReceiverRow {
     fn is_open(&self) -> bool {
         self.completed.is_none() && self.straggler != Some(Straggler::Dropped)
     }
+
+    /// How often the fabric had changed when its ideal path was noted.
+    pub(super) fn changes_before(&self) -> u32 {
+        self.changes
+    }
 }
 
 /// What became of a receiver that held a one-to-many session back.
@@ -228,11 +233,6 @@ impl Ledger {
     /// The ideal path of a receiver's flow on the fabric as it was when its session began.
     pub(super) fn ideal_path(&self, receiver: &ReceiverRow) -> &IdealPath {
         self.ideal_paths.get(receiver.ideal_path)
-    }
-
-    /// How often the fabric had changed by then.
-    pub(super) fn changes_before(&self, receiver: &ReceiverRow) -> u32 {
-        receiver.changes
     }
 
     /// The endpoints of a session; none before it is opened.

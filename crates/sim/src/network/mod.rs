@@ -491,7 +491,7 @@ impl Network {
         let seen = &row.receivers[receiver];
         let noted = self.ledger.ideal_path(seen);
         let until = seen.completed.unwrap_or(self.measured_until());
-        let changes = self.fabric.changes_until(self.ledger.changes_before(seen), until.ps());
+        let changes = self.fabric.changes_until(seen.changes_before(), until.ps());
         if changes == 0 {
             return (noted.completion_time(packets), noted.hops);
         }
