@@ -28,7 +28,7 @@ const POLLS: usize = 64;
 const LOST: i64 = 3;
 
 /// A time span for a message.
-fn show(ns: i64) -> String {
+fn span(ns: i64) -> String {
     stamp::duration(ns.unsigned_abs())
 }
 
@@ -192,11 +192,11 @@ impl Reader {
         let proposal = if usual > SECOND { (usual + SECOND - 1) / SECOND * SECOND } else { usual };
         let widths = out.widths(&[proposal]);
         // Bins narrower than the polls only repeat the mean between two of them.
-        let least = Least { bin_ns: proposal, why: format!("polls come about every {}", show(usual)) };
+        let least = Least { bin_ns: proposal, why: format!("polls come about every {}", span(usual)) };
         if let Some(asked) = widths.iter().find(|width| !least.allows(**width)) {
             return Err(ReadError::Request {
-                message: format!("bins of {} are finer than what is known: {}", show(*asked), least.why),
-                hint: format!("choose bins of {} or wider", show(proposal)),
+                message: format!("bins of {} are finer than what is known: {}", span(*asked), least.why),
+                hint: format!("choose bins of {} or wider", span(proposal)),
             });
         }
         for value in &self.values {
