@@ -219,6 +219,22 @@ fn a_server_that_reads_does_not_keep_the_others_from_sending() {
 }
 
 #[test]
+fn a_server_that_must_read_first_is_not_taken_for_one_of_another_object() {
+    let faults = Faults { rate_mbps: 20, ..Faults::default() };
+    let mut world = reading(14, 3, &[0], faults);
+    let object = bytes(14, 2_000_000);
+    world.nodes[1].objects.insert("object".to_owned(), object.clone());
+    world.fetch(2, &[0, 1], "object");
+    world.run_until(world.now + Duration::from_ms(100));
+    let (id, now, manifest) = (confirmed(&world, 0), world.now, world::manifest("object", &object));
+    world.nodes[0].host.serve(now, id, Box::new(object.clone()), manifest).expect("not too large");
+    assert!(world.run_for(60));
+    assert!(world.nodes[2].failures.is_empty() && world.nodes[2].excluded.is_empty());
+    assert!(world.nodes[2].received.len() == 1 && world.nodes[2].received[0].1 == object);
+    assert!(world.nodes[0].bytes_sent > 300_000, "it sends its share: {}", world.nodes[0].bytes_sent);
+}
+
+#[test]
 fn a_recorded_request_is_not_worth_any_work() {
     let mut genuine = reading(9, 2, &[0], Faults::default());
     let records = Records::of(&mut genuine);

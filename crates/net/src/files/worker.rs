@@ -21,11 +21,11 @@ const OF_ALL: usize = 256;
 pub(crate) type Owner = Option<IpAddr>;
 
 /// The owner of what a peer asks for: its address, or its 64-bit subnet of IPv6 (RFC 4291 §2.5.4), which one peer is likely to control.
-pub(crate) fn owner(peer: SocketAddr) -> Owner {
-    Some(match peer.ip().to_canonical() {
+pub(crate) fn network(peer: SocketAddr) -> IpAddr {
+    match peer.ip().to_canonical() {
         IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),
         v4 @ IpAddr::V4(_) => v4,
-    })
+    }
 }
 
 /// Work that is done in pieces.
@@ -109,11 +109,14 @@ impl<W> Shared<W> {
     }
 }
 
+/// Both ends of the channel for what comes of work.
+type Results<T> = (Sender<(WorkId, T)>, Receiver<(WorkId, T)>);
+
 /// Does work on a thread of its own. On drop, the thread ends after its current piece, and nobody waits for it: a disk may not answer.
 #[derive(Debug)]
 pub(crate) struct Worker<W: Work> {
     shared: Arc<Shared<W>>,
-    results: (Sender<(WorkId, W::Output)>, Receiver<(WorkId, W::Output)>),
+    results: Results<W::Output>,
     is_running: bool,
     next: u64,
 }
