@@ -14,7 +14,9 @@ const LONG: u64 = 600;
 /// Hosts of which these read before they decide.
 fn reading(seed: u64, hosts: usize, who: &[usize], faults: Faults) -> World {
     let mut world = World::new(seed, hosts, faults);
-    who.iter().for_each(|&n| world.nodes[n].manner = Manner::Reads);
+    for &n in who {
+        world.nodes[n].manner = Manner::Reads;
+    }
     world
 }
 
@@ -55,9 +57,9 @@ fn who_reads_what_it_has_is_waited_for_and_tells_the_end() {
         assert!(world.nodes[0].outcomes.is_empty() && world.nodes[1].failures.is_empty());
         let (now, host) = (world.now, &mut world.nodes[1].host);
         if has {
-            host.have(now, theirs)
+            host.have(now, theirs);
         } else {
-            host.refuse(now, theirs, refusal())
+            host.refuse(now, theirs, refusal());
         }
         assert!(world.run_for(60));
         let expected = if has { Outcome::AlreadyThere } else { Outcome::Refused(refusal()) };

@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn peer(n: u8) -> Owner {
-        Some(Ipv4Addr::new(10, 0, 0, n).into())
+        Owner::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, n)))
     }
 
     impl Scene {
@@ -331,7 +331,9 @@ mod tests {
         let mut scene = scene();
         let first = scene.start(peer(1), "first", u64::MAX);
         let others: Vec<WorkId> = (1..OF_ONE).map(|_| scene.start(peer(1), "others", 1)).collect();
-        others.iter().for_each(|&id| scene.worker.withdraw(id));
+        for &id in &others {
+            scene.worker.withdraw(id);
+        }
         assert!(scene.worker.has_room(peer(1)));
         scene.worker.withdraw(first);
         scene.start(peer(1), "last", 2);
