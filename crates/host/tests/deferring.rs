@@ -14,7 +14,9 @@ const LONG: u64 = 600;
 /// Hosts of which these read before they decide.
 fn reading(seed: u64, hosts: usize, who: &[usize], faults: Faults) -> World {
     let mut world = World::new(seed, hosts, faults);
-    who.iter().for_each(|&n| world.nodes[n].manner = Manner::Reads);
+    for &n in who {
+        world.nodes[n].manner = Manner::Reads;
+    }
     world
 }
 
@@ -55,9 +57,9 @@ fn who_reads_what_it_has_is_waited_for_and_tells_the_end() {
         assert!(world.nodes[0].outcomes.is_empty() && world.nodes[1].failures.is_empty());
         let (now, host) = (world.now, &mut world.nodes[1].host);
         if has {
-            host.have(now, theirs)
+            host.have(now, theirs);
         } else {
-            host.refuse(now, theirs, refusal())
+            host.refuse(now, theirs, refusal());
         }
         assert!(world.run_for(60));
         let expected = if has { Outcome::AlreadyThere } else { Outcome::Refused(refusal()) };
@@ -216,6 +218,22 @@ fn a_server_that_reads_does_not_keep_the_others_from_sending() {
     // Its session ends, since nobody asks any more.
     assert!(world.run_for(LONG));
     no_session_is_left(&world);
+}
+
+#[test]
+fn a_server_that_must_read_first_is_not_taken_for_one_of_another_object() {
+    let faults = Faults { rate_mbps: 20, ..Faults::default() };
+    let mut world = reading(14, 3, &[0], faults);
+    let object = bytes(14, 2_000_000);
+    world.nodes[1].objects.insert("object".to_owned(), object.clone());
+    world.fetch(2, &[0, 1], "object");
+    world.run_until(world.now + Duration::from_ms(100));
+    let (id, now, manifest) = (confirmed(&world, 0), world.now, world::manifest("object", &object));
+    world.nodes[0].host.serve(now, id, Box::new(object.clone()), manifest).expect("not too large");
+    assert!(world.run_for(60));
+    assert!(world.nodes[2].failures.is_empty() && world.nodes[2].excluded.is_empty());
+    assert!(world.nodes[2].received.len() == 1 && world.nodes[2].received[0].1 == object);
+    assert!(world.nodes[0].bytes_sent > 300_000, "it sends its share: {}", world.nodes[0].bytes_sent);
 }
 
 #[test]

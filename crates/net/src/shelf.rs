@@ -116,7 +116,7 @@ impl Shelf {
         }
         names.sort_unstable();
         let files = names.len();
-        names.into_iter().for_each(|name| self.index.push(name));
+        self.index.extend(names);
         Ok((files, bytes))
     }
 
@@ -131,7 +131,7 @@ impl Shelf {
             }
             match self.hasher.wait(left) {
                 Some(Done::Hashed { name, result, .. }) => {
-                    self.hashed(&name, &result).into_iter().for_each(&mut report)
+                    self.hashed(&name, &result).into_iter().for_each(&mut report);
                 }
                 Some(_) => {}
                 None => return,
@@ -278,11 +278,10 @@ impl Shelf {
                     let answers: Vec<SessionId> = waiting.collect();
                     reports.extend(answers.into_iter().filter_map(|id| self.answer(host, now, id, &name, &result)));
                 }
-                Done::Listed(names) => names.into_iter().for_each(|name| {
-                    if matches!(self.hasher.look_up(&name), Ok((_, None))) {
-                        self.index.push(name);
-                    }
-                }),
+                Done::Listed(names) => {
+                    let hasher = &mut self.hasher;
+                    self.index.extend(names.into_iter().filter(|name| matches!(hasher.look_up(name), Ok((_, None)))));
+                }
                 Done::AllListed => self.index.end(now),
             }
         }

@@ -137,13 +137,13 @@ fn receiving<'a>(
 /// Fetches an object, unless it is stopped.
 fn get(
     endpoint: &mut Endpoint,
-    object: Wanted,
+    object: &Wanted,
     from: SocketAddr,
     into: &Path,
     stop: &AtomicBool,
 ) -> Result<Manifest, NetError> {
     let options = ReceiveOptions { overwrite: true, ..ReceiveOptions::default() };
-    fetch(endpoint, &object, &[from], into, &options, |_| {
+    fetch(endpoint, object, &[from], into, &options, |_| {
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
 }
@@ -221,13 +221,14 @@ fn whoever_asks_for_a_large_file_waits_and_nobody_else_does() {
             let (never, enough) = (AtomicBool::new(false), AtomicBool::new(false));
             thread::scope(|scope| {
                 let large = scope.spawn(|| {
-                    get(&mut endpoint(), Wanted::Name(name("large")), from, into.path(), &enough).expect_err("it waits")
+                    get(&mut endpoint(), &Wanted::Name(name("large")), from, into.path(), &enough)
+                        .expect_err("it waits")
                 });
                 for _ in 0..3 {
-                    get(&mut patient(), Wanted::Name(name("small")), from, into.path(), &never).expect("at once");
+                    get(&mut patient(), &Wanted::Name(name("small")), from, into.path(), &never).expect("at once");
                     thread::sleep(Duration::from_millis(SILENCE_MS / 2));
                 }
-                let none = get(&mut patient(), by_hash, from, into.path(), &never).expect_err("nobody has it");
+                let none = get(&mut patient(), &by_hash, from, into.path(), &never).expect_err("nobody has it");
                 assert!(none.to_string().contains("no such object"), "{none}");
                 assert!(!large.is_finished(), "it waits, since the server says that it reads");
                 enough.store(true, Ordering::Relaxed);
@@ -235,7 +236,7 @@ fn whoever_asks_for_a_large_file_waits_and_nobody_else_does() {
             });
             fs::remove_file(shelf.path().join("large")).expect("removed");
             let none =
-                get(&mut patient(), Wanted::Name(name("large")), from, into.path(), &never).expect_err("it is gone");
+                get(&mut patient(), &Wanted::Name(name("large")), from, into.path(), &never).expect_err("it is gone");
             assert!(none.to_string().contains("no such object"), "{none}");
             // The file is closed after the piece that was being read.
             let is_open = || {
@@ -301,12 +302,12 @@ fn a_sender_that_has_not_shown_that_it_is_there_keeps_no_name_from_others() {
         while !reports.lock().expect("no panic").iter().any(|report| matches!(report, Report::Began { .. })) {
             thread::sleep(Duration::from_millis(5));
         }
-        let file = file(from.path(), "file", &[5; 300_000]);
+        let file = file(from.path(), "file", &vec![5; 300_000]);
         assert_eq!(send_file(&mut patient(), &file, &[to], None, go_on).expect("sent"), [Outcome::Verified]);
     });
     let lost = |report: &Report| matches!(report, Report::NotReceived { why: Failure::TimedOut, .. });
     assert_eq!(reports.iter().filter(|report| lost(report)).count(), 1);
-    assert!(fs::read(into.path().join("file")).expect("there") == [5; 300_000]);
+    assert!(fs::read(into.path().join("file")).expect("there") == vec![5; 300_000]);
 }
 
 #[test]

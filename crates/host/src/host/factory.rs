@@ -15,8 +15,9 @@ use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Remot
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer, trust};
 
-/// Symbols that are sent to an address that is not validated: with the answer they are less than three times the request.
-const UNVALIDATED_WINDOW: u32 = 2;
+/// Symbols that follow the answer to a request. With it they are less than three times the request, whose address may not be validated. All servers of
+/// an object send as many, whether they have asked for a cookie or not: the receiver knows how many are on their way to it.
+const PUSHED: u32 = 2;
 
 /// Creates sessions.
 #[derive(Debug)]
@@ -109,12 +110,11 @@ impl Factory {
         manifest: Manifest,
     ) -> Result<Outgoing, Failure> {
         let Pending { opener, unsealer, request, bytes, validated, .. } = pending;
-        // Packets that fit the path at both ends, and no more symbols at once than an address that is not validated may be sent.
+        // Packets that fit the path at both ends.
         let largest = self.config.largest_packet.min(request.largest_packet);
         let symbol_bytes = symbol_bytes(largest);
         let window = u32::from(request.window).min(self.config.initial_window);
-        let pushed = if validated { window } else { window.min(UNVALIDATED_WINDOW) };
-        let config = self.transport(symbol_bytes, pushed, manifest.size, Mode::ManyToOne);
+        let config = self.transport(symbol_bytes, window.min(PUSHED), manifest.size, Mode::ManyToOne);
         let size = check_size(manifest.size, &config)?;
         let sender = Sender::many_to_one(Arc::clone(&config), Some(size), request.lane, request.lanes);
         let salt = self.salt();

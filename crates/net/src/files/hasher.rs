@@ -14,7 +14,7 @@ use super::hash_cache::{FileHash, HashCache};
 use super::hashing::{Hashed, Hashing};
 use super::parts;
 use super::regular::{FileState, open_in, state_in};
-use super::worker::{Owner, Work, WorkId, Worker, owner};
+use super::worker::{Owner, Work, WorkId, Worker, network};
 use crate::waker::Waker;
 
 /// Names of a folder that are looked at in one piece of work.
@@ -71,7 +71,9 @@ impl Work for Errand {
             }
             Self::Clean { folder, entries, keep } => {
                 let names = next_names(folder, entries, parts::is_ours)?;
-                names.iter().for_each(|name| parts::remove_if_old(folder, name, *keep));
+                for name in names {
+                    parts::remove_if_old(folder, &name, *keep);
+                }
                 Some(0)
             }
         }
@@ -187,9 +189,10 @@ impl Hasher {
             job.waiting.insert(id);
             return true;
         }
-        let has_room = self.worker.has_room(owner(peer));
+        let owner = Some(network(peer));
+        let has_room = self.worker.has_room(owner);
         if has_room {
-            self.start(owner(peer), name, BTreeSet::from([id]), false);
+            self.start(owner, name, BTreeSet::from([id]), false);
         }
         has_room
     }

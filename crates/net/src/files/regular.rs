@@ -42,6 +42,7 @@ impl FileState {
         Self::from_stat(&fstat(file)?)
     }
 
+    #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
     fn from_stat(stat: &Stat) -> io::Result<Self> {
         refuse_others(FileType::from_raw_mode(stat.st_mode))?;
         Ok(Self {

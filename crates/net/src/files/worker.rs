@@ -21,11 +21,11 @@ const OF_ALL: usize = 256;
 pub(crate) type Owner = Option<IpAddr>;
 
 /// The owner of what a peer asks for: its address, or its 64-bit subnet of IPv6 (RFC 4291 §2.5.4), which one peer is likely to control.
-pub(crate) fn owner(peer: SocketAddr) -> Owner {
-    Some(match peer.ip().to_canonical() {
+pub(crate) fn network(peer: SocketAddr) -> IpAddr {
+    match peer.ip().to_canonical() {
         IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),
         v4 @ IpAddr::V4(_) => v4,
-    })
+    }
 }
 
 /// Work that is done in pieces.
@@ -109,11 +109,14 @@ impl<W> Shared<W> {
     }
 }
 
+/// Both ends of the channel for what comes of work.
+type Results<T> = (Sender<(WorkId, T)>, Receiver<(WorkId, T)>);
+
 /// Does work on a thread of its own. On drop, the thread ends after its current piece, and nobody waits for it: a disk may not answer.
 #[derive(Debug)]
 pub(crate) struct Worker<W: Work> {
     shared: Arc<Shared<W>>,
-    results: (Sender<(WorkId, W::Output)>, Receiver<(WorkId, W::Output)>),
+    results: Results<W::Output>,
     is_running: bool,
     next: u64,
 }
@@ -268,7 +271,7 @@ mod tests {
     }
 
     fn peer(n: u8) -> Owner {
-        Some(Ipv4Addr::new(10, 0, 0, n).into())
+        Owner::from(IpAddr::V4(Ipv4Addr::new(10, 0, 0, n)))
     }
 
     impl Scene {
@@ -328,7 +331,9 @@ mod tests {
         let mut scene = scene();
         let first = scene.start(peer(1), "first", u64::MAX);
         let others: Vec<WorkId> = (1..OF_ONE).map(|_| scene.start(peer(1), "others", 1)).collect();
-        others.iter().for_each(|&id| scene.worker.withdraw(id));
+        for &id in &others {
+            scene.worker.withdraw(id);
+        }
         assert!(scene.worker.has_room(peer(1)));
         scene.worker.withdraw(first);
         scene.start(peer(1), "last", 2);

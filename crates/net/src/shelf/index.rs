@@ -20,9 +20,9 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// A file may have to be hashed.
-    pub(super) fn push(&mut self, name: String) {
-        self.waiting.push_back(name);
+    /// Files may have to be hashed.
+    pub(super) fn extend(&mut self, names: impl IntoIterator<Item = String>) {
+        self.waiting.extend(names);
     }
 
     /// The next file that may have to be hashed.
@@ -62,7 +62,7 @@ mod tests {
         let mut index = Index::default();
         assert!(!index.is_complete(at(0)), "nothing has been listed");
         assert!(index.begin(at(5), at(5)) && !index.begin(at(6), at(6)));
-        index.push("a".to_owned());
+        index.extend(["a".to_owned()]);
         index.end(at(305));
         assert!(!index.is_complete(at(5)), "a file waits");
         assert_eq!((index.pop().as_deref(), index.pop()), (Some("a"), None));

@@ -65,9 +65,10 @@ fn the_others_make_up_for_a_server_that_is_killed() {
 
 #[test]
 fn replicas_that_differ_are_not_mixed() {
-    let place = Place::new(200_000);
-    let first = servers(&place, "");
-    fs::write(place.file("b/rivers.bin"), content(99, 200_000)).expect("written");
+    // Time enough for the one that has to read its file again.
+    let place = Place::new(2_000_000);
+    let first = servers(&place, "--rate 1Mbps");
+    fs::write(place.file("b/rivers.bin"), content(99, 2_000_000)).expect("written");
     fs::create_dir(place.file("d")).expect("made");
     let fetched = run(place.path(), &format!("fetch rivers.bin --from {} --key k -o d", list(&first)));
     assert_eq!(fetched.code, Some(1), "{fetched:?}");
