@@ -77,7 +77,7 @@ def test_bins_finer_than_the_polls_are_refused(tmp_path: Path, command: str, ask
         asked = "1s"
     more = ("-o", tmp_path / "made") if command in {"generate", "report"} else ()
     result = invoke(command, file, "--bin", asked, *more)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "finer than what is known: polls come about every 300 s" in result.stderr
     assert "hint: choose bins of 300 s or wider" in result.stderr
     assert list(tmp_path.iterdir()) == [file]
@@ -88,7 +88,7 @@ def test_bins_finer_than_whole_seconds_are_refused(tmp_path: Path, command: str)
     file = flows(tmp_path / "flows.csv")
     more = ("-o", tmp_path / "made.csv") if command in {"generate", "report"} else ()
     refused = invoke(command, file, "--bin", "100ms", *more)
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "finer than what is known: the time stamps are whole seconds" in refused.stderr
     assert "hint: choose bins of 1" in refused.stderr
     assert invoke(command, file, "--bin", "1s", *more).exit_code == 0
@@ -107,7 +107,7 @@ def test_a_series_is_no_finer_than_its_own_bins(tmp_path: Path, command: str) ->
     binned.write(tmp_path / "day.parquet")
     more = ("-o", tmp_path / "page.html") if command == "report" else ()
     result = invoke(command, tmp_path / "day.parquet", "--bin", "1s", *more)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "bins of 1.00 s are finer than what is known: its bins are of 300 s" in result.stderr
 
 
