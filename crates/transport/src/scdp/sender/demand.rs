@@ -16,7 +16,7 @@ const TIMES_ALONE: u32 = 64;
 /// How far a receiver is, in symbols of the object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Those it has asked for in order: up to the first block of which it has not asked for all source symbols.
+    /// Those it has asked for in order, repair symbols included: up to the first block of which it has not asked for as many as it has source symbols.
     pub in_order: u64,
     /// Those of the blocks that it has completed in order.
     pub complete: u64,
@@ -71,7 +71,7 @@ impl Sender {
         for (block, &upto) in (member.base..).zip(&member.upto) {
             let k = self.layout.source_symbols(block);
             if is_ordered {
-                in_order += u64::from(upto.min(k));
+                in_order += u64::from(upto);
                 is_ordered = upto >= k;
             }
             open += u64::from(upto);
