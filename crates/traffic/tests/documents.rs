@@ -1,4 +1,4 @@
-//! Exports of Prometheus, RRDtool, MRTG and Cacti.
+//! Exports of Prometheus, `RRDtool`, MRTG and Cacti.
 
 #![allow(clippy::format_collect, reason = "small documents, written as text")]
 
@@ -153,12 +153,9 @@ fn rrdtool_xport_is_read_as_xml_and_json() {
 fn mrtg_logs_are_read_as_far_as_they_have_five_minutes() {
     let last = MAY + 40 * 300 + 17;
     let mut text = format!("{last} 123456789 987654321\n{last} 80 90 80 90\n");
-    for i in (1..=40).rev() {
-        text += &format!("{} {} 5 {} 9\n", MAY + i * 300, 100 + i % 3, 200 + i);
-    }
-    for i in 0..5 {
-        text += &format!("{} 70 5 900 9\n", MAY - i * 1800);
-    }
+    let fine = (1..=40).rev().map(|i| format!("{} {} 5 {} 9\n", MAY + i * 300, 100 + i % 3, 200 + i));
+    let coarse = (0..5).map(|i| format!("{} 70 5 900 9\n", MAY - i * 1800));
+    text.extend(fine.chain(coarse));
     let outcome = good(&Request::default(), &text);
     assert_eq!((outcome.files[0].format, outcome.series.len()), ("mrtg", 2));
     let inbound = known(&outcome, 0);
