@@ -93,7 +93,7 @@ impl Sample {
             }
             XMin::At(bound) => bound,
         };
-        if !(bound >= 1.0 && bound < WHOLE && bound.fract() == 0.0) {
+        if !(1.0..WHOLE).contains(&bound) || bound.fract() != 0.0 {
             return Err(Inconclusive::NotABound);
         }
         let tail = self.tail(bound);

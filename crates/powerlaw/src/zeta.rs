@@ -1,4 +1,4 @@
-//! The power law of whole numbers: p(x) = x^-alpha / zeta(alpha, x_min), with Hurwitz's zeta function.
+//! The power law of whole numbers: p(x) = x^-alpha / zeta(alpha, `x_min`), with Hurwitz's zeta function.
 
 use crate::sample::{Sample, Shares, ln_ratio};
 use crate::scan::Law;

@@ -1,4 +1,4 @@
-//! SciPy finds the same distances, and so the same `x_min`; the Python package `powerlaw` 1.5 the same exponents and comparisons.
+//! `SciPy` finds the same distances, and so the same `x_min`; the Python package `powerlaw` 1.5 the same exponents and comparisons.
 //! `golden.json` is written by `tools/powerlaw-golden`.
 
 use anabranch_powerlaw::{Alternative, DiscretePowerLaw, Inconclusive, PowerLaw, Sample, XMin};
