@@ -50,7 +50,8 @@ mod tests {
 
         /// Sends what it may, a segment each microsecond; returns how many.
         fn send(&mut self, us: u64) -> u64 {
-            (0..u64::MAX).take_while(|i| self.sender.poll_transmit(&mut self.timer, at(us + i)).is_some()).count() as u64
+            (0..u64::MAX).take_while(|i| self.sender.poll_transmit(&mut self.timer, at(us + i)).is_some()).count()
+                as u64
         }
 
         fn ack(&mut self, us: u64, segments: u64) {
