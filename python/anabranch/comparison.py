@@ -312,7 +312,7 @@ class _Summary:
         for place, (value, ci) in enumerate(pairs):
             tied = place in seeds and place != best and self._alike(seeds[place], theirs)
             count, samples = (int(records[place].get(name) or 0) for name in ("seeds", "samples"))
-            text = _text(value, ci, scale)
+            text = _text(value, ci, scale, most_decimals=2 if metric.kind == "share" else None)
             if value is not None and samples < count:
                 text += f" ({samples} run{'' if samples == 1 else 's'})"
             cells.append(Cell(value, ci, text, unfinished[place], place == best, tied, count, samples))
@@ -344,5 +344,5 @@ def _unit(kind: str, numbers: Sequence[float]) -> tuple[float, str]:
     return (0.01, "%") if kind == "share" else (1.0, "")
 
 
-def _text(value: float | None, ci: float | None, scale: float) -> str:
-    return "–" if value is None else units.with_interval(value, ci, scale)
+def _text(value: float | None, ci: float | None, scale: float, *, most_decimals: int | None) -> str:
+    return "–" if value is None else units.with_interval(value, ci, scale, most_decimals=most_decimals)

@@ -39,7 +39,9 @@ def digits(value: float, significant: int = 3) -> str:
     return f"{value:.{min(places, 9)}f}"
 
 
-def with_interval(value: float, half_width: float | None, scale: float = 1.0) -> str:
+def with_interval(
+    value: float, half_width: float | None, scale: float = 1.0, *, most_decimals: int | None = None
+) -> str:
     """Write a number and its interval, both with as many decimals; an interval that is not zero does not read as zero.
 
     Parameters
@@ -48,13 +50,19 @@ def with_interval(value: float, half_width: float | None, scale: float = 1.0) ->
         The number, and half the width of its interval; None, or not finite: there is none.
     scale
         Unit to divide both by.
+    most_decimals
+        Decimals of the number at most: of a share that was counted, more of them say nothing.
 
     Examples
     --------
     >>> with_interval(13.42, 0.318), with_interval(0.25, None), with_interval(0.951142, 0.000428)
     ('13.4 ± 0.3', '0.250', '0.951 ± 0.0004')
+    >>> with_interval(0.02541, 0.07051, most_decimals=2), with_interval(25.31, None, most_decimals=2)
+    ('0.03 ± 0.07', '25.3')
     """
     text = digits(value / scale)
+    if most_decimals is not None and len(text.partition(".")[2]) > most_decimals:
+        text = f"{value / scale:.{most_decimals}f}"
     if half_width is None or not math.isfinite(half_width):
         return text
     wide = f"{half_width / scale:.{len(text.partition('.')[2])}f}"

@@ -141,6 +141,11 @@ impl Scenario {
         self.uses(TransportName::Cubic)
     }
 
+    /// Whether SCDP carries anything.
+    pub(crate) fn has_scdp(&self) -> bool {
+        self.uses(TransportName::Scdp)
+    }
+
     /// Whether UDP carries anything.
     pub(crate) fn has_udp(&self) -> bool {
         self.uses(TransportName::Udp)

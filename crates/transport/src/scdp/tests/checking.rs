@@ -2,7 +2,7 @@
 
 use super::codec::{PLANS, Symbols, object, short};
 use super::*;
-use crate::scdp::RaptorQDecoder;
+use crate::scdp::{RaptorQDecoder, Symbol};
 use crate::{Arrival, Peer};
 
 /// A receiver and its senders, some of which send wrong symbols, on a network without delay that loses each `loss`-th symbol.
@@ -17,6 +17,9 @@ struct Fetch {
     /// The senders that withhold blocks requested from them alone, the part of the symbols that they send (one in `n`; 0: none), and whether
     /// they send the headers of the rest.
     withholds: Option<(Vec<usize>, u64, bool)>,
+    /// The last header that a withholding sender has sent of a symbol that it withheld, and the sender. It repeats it with other symbols' numbers,
+    /// however few symbols its receiver is granted.
+    header: Option<(Peer, Symbol)>,
     loss: u64,
     sent: u64,
     now: Time,
@@ -41,6 +44,7 @@ impl Fetch {
             wrong: wrong.to_vec(),
             dead: vec![false; wrong.len()],
             withholds: None,
+            header: None,
             loss,
             sent: 0,
             now: Time::ZERO,
@@ -74,12 +78,28 @@ impl Fetch {
                     continue;
                 }
                 let trimmed = withholds.is_some();
+                if trimmed {
+                    self.header = Some((n as Peer, symbol));
+                }
                 let arrival = Arrival { header: t.header, from: n as Peer, trimmed, ce: false, returned: false };
                 self.receiver.handle_payload(self.now, &arrival, if trimmed { &[] } else { &bytes });
                 self.check();
             }
         }
+        if !moved {
+            self.repeat_header();
+        }
         moved
+    }
+
+    fn repeat_header(&mut self) {
+        let Some((from, symbol)) = &mut self.header else { return };
+        if self.receiver.sole_sender(symbol.block) == Some(*from) {
+            (symbol.esi, symbol.index) = (symbol.esi + 1, symbol.index + 1);
+            let arrival =
+                Arrival { header: Header::Symbol(*symbol), from: *from, trimmed: true, ce: false, returned: false };
+            self.receiver.handle_payload(self.now, &arrival, &[]);
+        }
     }
 
     fn check(&mut self) {
