@@ -140,6 +140,8 @@ fn the_ideal_time_is_that_of_the_fabric_at_the_start() {
     assert!(slowed > 8 * undisturbed, "{slowed} ps against {undisturbed}");
     assert_eq!(ideal_with(vec![slow(500, 100), slow(100_000, 1000)]), slowed);
     assert_eq!(ideal_with(vec![slow(100, 100), slow(500, 1000)]), undisturbed);
-    // Nothing leads to the receiver at the start: its way in the fabric as it was built.
-    assert_eq!(ideal_with(vec![cut(500), restore(1100)]), undisturbed);
+    // Nothing leads to the receiver at the start, and the fabric changes before the flow is over: the bound for the fabric at its best, which is less
+    // than the time on one path by up to a packet a link (12 us at 1 Gbps).
+    let restored = ideal_with(vec![cut(500), restore(1100)]);
+    assert!(restored <= undisturbed && undisturbed - restored < 12_000_000, "{restored} ps against {undisturbed}");
 }
