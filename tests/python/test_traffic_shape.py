@@ -10,9 +10,10 @@ from typer.testing import CliRunner, Result
 
 from anabranch.cli import app
 from anabranch.traffic import reading, series
-from anabranch.traffic.cycle import DAY_NS, HOUR_NS, daily_cycle
+from anabranch.traffic.cycle import HOUR_NS, daily_cycle
 from anabranch.traffic.series import Volumes
 from anabranch.traffic.shape import modes
+from anabranch.traffic.stationarity import DAY_NS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +71,7 @@ def test_rounding_and_slow_changes_make_no_modes(seed: int) -> None:
     for i, step in enumerate(random.normal(size=1999)):
         slow[i + 1] = 0.98 * slow[i] + step
     for rates in (np.round(random.lognormal(3, 0.4, 3000)), 12_000.0 * random.poisson(1, 3000), np.exp(0.1 * slow)):
-        assert len(modes(rates)) == 1
+        assert len(modes(np.asarray(rates, dtype=float))) == 1
 
 
 @pytest.mark.parametrize(("rates", "found"), [([], ()), ([0.0, 0.0], ()), ([5.0, 5.0], (5.0,))])
