@@ -1,28 +1,61 @@
 //! Which receivers of a group hold the others back.
 //!
-//! A symbol leaves once all receivers have asked for it, and all have windows of the same size. So while no receiver is slow, all have asked for
-//! about the same; a slow receiver has asked for a window less than the others, which wait for it. Batching and host scheduling cause such gaps for
-//! some milliseconds, so only the mean over some time counts.
+//! A symbol leaves once all receivers have asked for it. Receivers find their windows by themselves, so the one that has asked for the least is not
+//! slow for that: a near receiver needs a smaller window than a far one, and has its symbols sooner. A slow one is *late*, too: it completes blocks
+//! after the others, since symbols wait for it in front of its link or at the host. A receiver that loses symbols is late now and then, a slow one
+//! always. So a receiver holds the others back if it has mostly asked for less than the median, and has not completed a block in time for a while,
+//! by more than its path explains.
 //!
-//! Receivers that have part of the object from an earlier session may be ahead by far more than a window, and wait for the receiver that has the
+//! A receiver that says nothing completes nothing, and while all wait for it nobody else does either. So it holds the others back if all have
+//! waited for it alone for that time and a round trip.
+//!
+//! Receivers that have part of the object from an earlier session may be far ahead of all that was sent, and wait for the receiver that has the
 //! least. That one catches up alone, and nothing shows how fast the others would be. So it is given some time, provided that it uses it: a receiver
 //! that does not steadily close the gap, because it is slow, has too little or does not answer, holds the others back.
 
+use std::collections::VecDeque;
+
 use anabranch_transport::{Duration, Time};
 
-/// A receiver whose mean lag exceeds this fraction of a window holds the others back.
-const BEHIND: f64 = 0.5;
-/// Windows that a receiver can lag by if it began with as much as the others: a window, plus the repair symbols that those ahead have asked for.
+/// A receiver holds the others back if it has asked for less than the median in this part of the time, or more.
+const MOSTLY: f64 = 0.75;
+/// The least time that is late: host timers are late by less, mostly.
+const LATE: Duration = Duration::from_ms(1);
+/// Round trips in the averaging time, at least: a lost symbol makes a receiver late by one.
+const ROUND_TRIPS: u64 = 10;
+/// First windows by which receivers may differ that have the same part of the object from an earlier session.
 const APART: u64 = 4;
 /// A receiver that began with less must catch up within this many averaging times.
 const CATCHES_UP_WITHIN: u64 = 10;
+/// Blocks of which it is remembered when the median completed them: more than can be in progress.
+const REMEMBERED: usize = 128;
+
+/// Where a receiver is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Symbols of the object that it has asked for so far.
+    pub(super) asked: u64,
+    /// It has all blocks before this one.
+    pub(super) base: u32,
+}
 
 /// One receiver.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
-    /// How many windows it lags behind the median, and the mean of that.
-    behind: f64,
+    /// Whether it had asked for less than the median when last observed: 1 or 0, and the mean of that.
+    lacks: f64,
     mean: f64,
+    /// Since when it has completed no block in time.
+    late_since: Option<Time>,
+    /// Its place when last observed.
+    asked: u64,
+    base: u32,
+    /// The least time by which it has completed a block later than the median.
+    least_late: Option<Duration>,
+    /// The least time from the offer to its answer, or from when a block had been sent to when it had it: no less than a round trip.
+    round_trip: Option<Duration>,
+    /// Since when all wait for it alone, and it has asked for nothing.
+    silent: Option<Time>,
     /// While it has the least and the median has much more: since when, and how many symbols it lacked then.
     catches_up: Option<(Time, u64)>,
 }
@@ -30,62 +63,156 @@ struct Member {
 /// How far each receiver of a group is behind.
 #[derive(Debug)]
 pub(super) struct Lag {
-    /// Symbols.
+    /// Symbols of the first window.
     window: u64,
     /// Averaging time.
     time: Duration,
     last: Time,
     members: Vec<Member>,
-    asked: Vec<u64>,
+    /// When the median had all blocks before which one, and when all before which one had been sent, the oldest first.
+    median_had: Steps,
+    sent: Steps,
+    /// Kept to reuse its memory.
+    sorted: Vec<u64>,
 }
 
 impl Lag {
     pub(super) fn new(now: Time, window: u32, time: Duration, receivers: usize) -> Self {
         let members = vec![Member::default(); receivers];
-        Self { window: u64::from(window), time, last: now, members, asked: Vec::new() }
+        let (median_had, sent) = (Steps::default(), Steps::default());
+        Self { window: u64::from(window), time, last: now, members, median_had, sent, sorted: Vec::new() }
     }
 
-    /// `asked`: how many symbols each receiver has asked for so far, `None` if it needs no more or has left the group. Returns the first receiver
-    /// that holds the others back, if there is one.
-    pub(super) fn observe(&mut self, now: Time, asked: impl Iterator<Item = Option<u64>> + Clone) -> Option<usize> {
-        self.asked.clear();
-        self.asked.extend(asked.clone().flatten());
-        self.asked.sort_unstable_by(|a, b| b.cmp(a));
-        // Of the two in the middle, the one ahead: half of a group never waits for one receiver.
-        let median = self.asked.get(self.asked.len().saturating_sub(1) / 2).copied()?;
-        let (least, apart) = (self.asked.last().copied()?, APART * self.window);
-        let (passed, time) = ((now - self.last).ps() as f64, self.time.ps() as f64);
+    /// A receiver has answered the offer so long after it.
+    pub(super) fn on_answer(&mut self, receiver: usize, after: Duration) {
+        self.members[receiver].round_trip = Some(after);
+    }
+
+    /// `places`: `None` for a receiver that needs no more, or is not waited for. Nothing was sent of blocks from `reached` on. Returns the first
+    /// receiver that holds the others back, if there is one.
+    pub(super) fn observe(
+        &mut self,
+        now: Time,
+        places: impl Iterator<Item = Option<Place>> + Clone,
+        reached: u32,
+    ) -> Option<usize> {
+        let has_base = median(&mut self.sorted, places.clone().flatten().map(|place| u64::from(place.base)))? as u32;
+        let median = median(&mut self.sorted, places.clone().flatten().map(|place| place.asked))?;
+        let least = self.sorted.last().copied()?;
+        let passed = (now - self.last).ps() as f64;
         self.last = now;
-        let weight = passed / (passed + time);
+        let least_base = places.clone().flatten().map(|place| place.base).min()?;
+        self.median_had.reach(now, has_base, least_base);
+        // The last block that was begun may not have been sent.
+        self.sent.reach(now, reached.saturating_sub(1), least_base);
         let mut straggler = None;
-        for (index, (asked, member)) in asked.zip(&mut self.members).enumerate() {
-            let lacks = asked.map_or(0, |asked| median.saturating_sub(asked));
-            let late = if lacks > apart {
-                (member.behind, member.mean) = (0.0, 0.0);
-                // A receiver that is far ahead of the least waits for it, as those ahead do.
-                let is_least = asked.is_some_and(|asked| asked - least <= apart);
-                if is_least {
-                    member.is_late(now, lacks, self.time)
-                } else {
-                    member.catches_up = None;
-                    false
-                }
-            } else {
-                member.mean += (member.behind - member.mean) * weight;
-                member.behind = (lacks as f64 / self.window as f64).min(1.0);
-                member.catches_up = None;
-                member.mean > BEHIND && asked.is_some()
+        for (index, place) in places.enumerate() {
+            let member = &mut self.members[index];
+            let Some(place) = place else {
+                *member = Member { round_trip: member.round_trip, ..Member::default() };
+                continue;
             };
-            if late && straggler.is_none() {
+            let lacks = median.saturating_sub(place.asked);
+            let holds = if has_base >= reached && lacks > APART * self.window {
+                (member.lacks, member.mean, member.silent, member.late_since) = (0.0, 0.0, None, None);
+                // A receiver that is far ahead of the least waits for it, as those ahead do.
+                let is_least = place.asked - least <= APART * self.window;
+                let late = is_least && member.is_late(now, lacks, self.time);
+                if !is_least {
+                    member.catches_up = None;
+                }
+                late
+            } else {
+                member.catches_up = None;
+                let is_silent = member.is_silent(now, place, lacks > 0 && place.asked <= least, self.time);
+                let time = self.time.max(member.round_trip() * ROUND_TRIPS);
+                member.mean += (member.lacks - member.mean) * (passed / (passed + time.ps() as f64));
+                member.lacks = f64::from(u8::from(lacks > 0));
+                member.judge(now, place, &self.median_had, &self.sent);
+                let is_late = member.late_since.is_some_and(|since| now.since(since) >= time);
+                is_silent || is_late && member.mean >= MOSTLY
+            };
+            (member.asked, member.base) = (place.asked, place.base);
+            if holds && straggler.is_none() {
                 straggler = Some(index);
-                *member = Member::default();
+                *member = Member { round_trip: member.round_trip, ..Member::default() };
             }
         }
         straggler
     }
 }
 
+/// When a block was reached, the oldest first.
+#[derive(Clone, Debug, Default)]
+struct Steps(VecDeque<(u32, Time)>);
+
+impl Steps {
+    /// All blocks before `block` are reached now, if they were not before. Nobody asks for those before `least`.
+    fn reach(&mut self, now: Time, block: u32, least: u32) {
+        if self.0.back().is_none_or(|(known, _)| *known < block) {
+            self.0.push_back((block, now));
+        }
+        while self.0.len() > REMEMBERED || self.0.front().is_some_and(|(known, _)| *known < least) {
+            self.0.pop_front();
+        }
+    }
+
+    /// How long ago all blocks before `block` were reached, if they are.
+    fn since(&self, now: Time, block: u32) -> Option<Duration> {
+        let at = self.0.partition_point(|(known, _)| *known < block);
+        self.0.get(at).map(|(_, reached)| now.since(*reached))
+    }
+}
+
+/// The median, the one ahead of the two in the middle: half of a group never waits for one receiver. Leaves all sorted, the largest first.
+fn median(sorted: &mut Vec<u64>, all: impl Iterator<Item = u64>) -> Option<u64> {
+    sorted.clear();
+    sorted.extend(all);
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}
+
 impl Member {
+    /// The longest round trip that its path explains.
+    fn round_trip(&self) -> Duration {
+        self.round_trip.unwrap_or(Duration::ZERO)
+    }
+
+    /// Whether it completes blocks in time: not much later than the median, beyond what its path explains.
+    fn judge(&mut self, now: Time, place: Place, median_had: &Steps, sent: &Steps) {
+        let since_median = |base: u32| median_had.since(now, base).unwrap_or(Duration::ZERO);
+        if place.base > self.base
+            && let Some(trip) = sent.since(now, place.base)
+        {
+            self.round_trip = Some(self.round_trip.map_or(trip, |known| known.min(trip)));
+        }
+        // In front of a slow link a queue of a round trip is usual.
+        let allowed = LATE.max(self.round_trip() / 2);
+        if place.base > self.base {
+            let late = since_median(place.base);
+            let least = self.least_late.map_or(late, |least| least.min(late));
+            self.least_late = Some(least);
+            if late < least.min(self.round_trip()) + allowed {
+                self.late_since = None;
+            } else {
+                self.late_since.get_or_insert(now);
+            }
+        }
+        let explained = self.least_late.unwrap_or(Duration::ZERO).min(self.round_trip());
+        if since_median(place.base + 1) >= explained + allowed {
+            self.late_since.get_or_insert(now);
+        }
+    }
+
+    /// Whether all have waited for this receiver for too long, and it has said nothing.
+    fn is_silent(&mut self, now: Time, place: Place, is_waited_for: bool, time: Duration) -> bool {
+        if !is_waited_for || place.asked > self.asked {
+            self.silent = None;
+        }
+        let since = if is_waited_for { *self.silent.get_or_insert(now) } else { return false };
+        now.since(since) > time + self.round_trip() * 2
+    }
+
     /// This receiver has the least, and lacks `lacks` symbols that others have. Returns whether it fails to catch up.
     fn is_late(&mut self, now: Time, lacks: u64, time: Duration) -> bool {
         let (since, lacked) = *self.catches_up.get_or_insert((now, lacks));
@@ -99,51 +226,85 @@ impl Member {
 mod tests {
     use super::*;
 
+    /// Symbols of a block, and of the first window.
+    const BLOCK: u64 = 100;
+    const WINDOW: u32 = 32;
+
     fn ms(ms: u64) -> Time {
         Time::ZERO + Duration::from_ms(ms)
     }
 
-    fn lag() -> Lag {
-        Lag::new(Time::ZERO, 32, Duration::from_ms(100), 3)
+    /// A receiver that has so many symbols, and a window of so many.
+    fn at(has: u64, window: u64) -> Option<Place> {
+        Some(Place { asked: has + window, base: (has / BLOCK) as u32 })
     }
 
-    /// When a receiver is found to be a straggler, observed each millisecond for a second.
-    fn found(asked: impl Fn(u64) -> [Option<u64>; 3]) -> Option<(u64, usize)> {
-        let mut lag = lag();
-        (0..1000).find_map(|t| lag.observe(ms(t), asked(t).into_iter()).map(|who| (t, who)))
+    /// When a receiver is found to be a straggler, observed each millisecond for two seconds. Everything has been sent.
+    fn found(round_trips: [u64; 3], places: impl Fn(u64) -> [Option<Place>; 3]) -> Option<(u64, usize)> {
+        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 3);
+        for (receiver, round_trip) in round_trips.into_iter().enumerate() {
+            lag.on_answer(receiver, Duration::from_ms(round_trip));
+        }
+        (0..2000).find_map(|t| lag.observe(ms(t), places(t).into_iter(), u32::MAX).map(|who| (t, who)))
     }
 
     #[test]
-    fn who_is_a_window_behind_is_found_after_some_time() {
-        let (at, who) = found(|t| [Some(10 * t + 32), Some(10 * t), Some(10 * t + 32)]).expect("found");
-        assert!((50..100).contains(&at) && who == 1, "{at} ms");
-        // Bursts: every fourth time it has caught up.
+    fn who_is_later_and_has_asked_for_less_is_found_after_some_time() {
+        // 80 symbols in a millisecond; the second has them 3 ms after the others, which may ask for little more.
         let (at, who) =
-            found(|t| [Some(t + 32), Some(t + 32), Some(if t % 4 == 0 { t + 32 } else { t })]).expect("found");
-        assert!((80..200).contains(&at) && who == 2, "{at} ms");
+            found([0; 3], |t| [at(80 * t, 4), at(80 * t.saturating_sub(3), 200), at(80 * t, 4)]).expect("found");
+        assert!((100..250).contains(&at) && who == 1, "{at} ms");
+    }
+
+    #[test]
+    fn who_is_near_has_a_small_window_and_is_not_slow() {
+        let near = |t: u64| at(80 * t, 100);
+        let far = |t: u64| at(80 * t.saturating_sub(50), 8000);
+        assert_eq!(found([0, 100, 100], |t| [near(t), far(t), far(t)]), None);
+        assert_eq!(found([0, 0, 100], |t| [near(t), near(t), far(t)]), None, "and who is far is not late");
+        let (_, who) = found([0, 100, 0], |t| [near(t), at(80 * t.saturating_sub(200), 40), near(t)]).expect("found");
+        assert_eq!(who, 1, "unless it is later than its path explains");
     }
 
     #[test]
     fn who_pauses_for_a_while_is_not() {
-        assert_eq!(found(|t| [Some(t + 32), Some(if t % 200 < 40 { t } else { t + 32 }), Some(t + 32)]), None);
-        assert_eq!(found(|t| [Some(t + 32), Some(t + 20), Some(t + 30)]), None, "by less than half a window");
+        let pauses = |t: u64| if t % 200 < 40 { t - t % 200 } else { t };
+        assert_eq!(found([0; 3], |t| [at(80 * t, 300), at(80 * pauses(t), 300), at(80 * t, 300)]), None);
+    }
+
+    #[test]
+    fn who_loses_symbols_is_late_now_and_then_and_not_slow() {
+        // It has each second block 3 ms later, and asks for less meanwhile.
+        let lossy = |t: u64| at(80 * if t / 20 % 2 == 0 { t.saturating_sub(3) } else { t }, 200);
+        assert_eq!(found([0; 3], |t| [at(80 * t, 300), lossy(t), at(80 * t, 300)]), None);
     }
 
     #[test]
     fn neither_a_majority_nor_the_last_one_is_a_straggler() {
-        assert_eq!(found(|t| [Some(t + 32), Some(t), Some(t)]), None);
-        assert_eq!(found(|t| [None, Some(t), None]), None);
-        assert_eq!(found(|t| [None, Some(t), Some(t + 32)]).expect("of two, the one behind").1, 1);
+        let (fast, slow) = (|t: u64| at(80 * t, 300), |t: u64| at(80 * t.saturating_sub(5), 100));
+        assert_eq!(found([0; 3], |t| [fast(t), slow(t), slow(t)]), None);
+        assert_eq!(found([0; 3], |t| [None, slow(t), None]), None);
+        assert_eq!(found([0; 3], |t| [None, slow(t), fast(t)]).expect("of two, the one behind").1, 1);
+    }
+
+    #[test]
+    fn who_says_nothing_while_all_wait_for_it_is_found() {
+        // All have asked for as much as they may, and the second for nothing: nothing is sent.
+        let waiting = [at(32, 32), at(0, 32), at(32, 32)];
+        assert_eq!(found([0, 0, 0], |_| waiting), Some((101, 1)));
+        assert_eq!(found([0, 100, 0], |_| waiting), Some((301, 1)), "its answer may take a round trip");
+        assert_eq!(found([0; 3], |t| if t % 90 < 2 { [at(32, 32); 3] } else { waiting }), None);
     }
 
     /// The first receiver has `more` symbols more than the second, which asks for `pace` symbols each millisecond until it has as many.
     fn catching_up(more: u64, pace: impl Fn(u64) -> u64) -> Option<(u64, usize)> {
         let mut has = 0;
-        let mut lag = Lag::new(Time::ZERO, 32, Duration::from_ms(100), 2);
+        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 2);
         (0..5000).find_map(|t| {
             has += pace(t);
-            let ahead = (more + 32).max(has);
-            lag.observe(ms(t), [Some(ahead), Some(has)].into_iter()).map(|who| (t, who))
+            let ahead = more.max(has);
+            let reached = (has / BLOCK) as u32 + 1;
+            lag.observe(ms(t), [at(ahead, 32), at(has, 0)].into_iter(), reached).map(|who| (t, who))
         })
     }
 
@@ -159,14 +320,15 @@ mod tests {
 
     #[test]
     fn who_waits_for_one_that_has_less_is_not_taken_for_slow() {
-        let mut lag = Lag::new(Time::ZERO, 32, Duration::from_ms(100), 5);
+        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 5);
         let mut found = Vec::new();
         for t in 0..2000_u64 {
             // The second and the fourth wait for the fifth, which does not answer; then they catch up with the others.
             let other = 9000 + if found.is_empty() { 0 } else { 20 * (t - 101) };
-            let last = found.is_empty().then_some(32);
-            let asked = [Some(10_000.max(other)), Some(other), Some(10_032.max(other)), Some(other + 9), last];
-            found.extend(lag.observe(ms(t), asked.into_iter()));
+            let last = at(0, 32).filter(|_| found.is_empty());
+            let places = [at(10_000.max(other), 0), at(other, 0), at(10_032.max(other), 0), at(other + 9, 0), last];
+            let reached = if found.is_empty() { 1 } else { (other / BLOCK) as u32 + 1 };
+            found.extend(lag.observe(ms(t), places.into_iter(), reached));
         }
         assert_eq!(found, [4]);
     }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 mod apart;
+mod late;
 
 /// One receiver, as the sender sees it.
 #[derive(Clone, Debug)]
@@ -31,10 +32,20 @@ struct Member {
     done: bool,
     /// It has left the group: for a session of its own, or because it was silent for too long.
     left: bool,
+    /// The others go on without it until it comes.
+    absent: bool,
+    /// It came late, and was asked to take the blocks from this one on first.
+    joins_at: Option<u32>,
     probe_due: bool,
 }
 
 impl Member {
+    /// Whether the others wait for it.
+    #[inline]
+    fn counts(&self) -> bool {
+        !self.done && !self.absent
+    }
+
     /// Symbols that it has asked for in a block.
     #[inline]
     fn asked(&self, block: u32) -> u32 {
@@ -195,6 +206,8 @@ impl Sender {
             tries: 0,
             done: false,
             left: false,
+            absent: false,
+            joins_at: None,
             probe_due: false,
         };
         let watch = Watch::new(&config.straggler, window, usize::from(receivers));
@@ -247,7 +260,7 @@ impl Sender {
     /// application's policy (§IV-D). `None` if no receiver is behind.
     pub fn straggler(&self) -> Option<(Peer, Time)> {
         let asked = |m: &Member| m.upto.iter().map(|&u| u64::from(u)).sum::<u64>();
-        let waiting = self.members.iter().enumerate().filter(|(_, m)| !m.done);
+        let waiting = self.members.iter().enumerate().filter(|(_, m)| m.counts());
         let (slowest, fastest) = (
             waiting.clone().min_by_key(|(_, m)| (m.base, asked(m)))?,
             waiting.max_by_key(|(_, m)| (m.base, asked(m)))?,
@@ -266,10 +279,20 @@ impl Sender {
         &self.options
     }
 
-    /// Symbols of the object that a receiver of the group has asked for so far; `None` if it needs no more, or has left the group.
+    /// Symbols of the object that a receiver of the group has asked for so far; `None` if it needs no more, has left the group, or has not come.
     pub fn asked(&self, receiver: Peer) -> Option<u64> {
-        let member = self.members.get(usize::from(receiver)).filter(|member| !member.done)?;
+        let member = self.members.get(usize::from(receiver)).filter(|member| member.counts())?;
         Some(self.layout.symbols_before(member.base) + member.upto.iter().map(|&upto| u64::from(upto)).sum::<u64>())
+    }
+
+    /// A receiver of the group has all blocks before this one.
+    pub fn base_of(&self, receiver: Peer) -> u32 {
+        self.members.get(usize::from(receiver)).map_or(0, |member| member.base)
+    }
+
+    /// Nothing was sent to the group of blocks from this one on.
+    pub fn reached(&self) -> u32 {
+        self.base + self.emitted.iter().rposition(|&emitted| emitted > 0).map_or(0, |last| last as u32 + 1)
     }
 
     /// Takes a receiver out of the group, whatever the policy is: it gets symbols of its own, at its own pace.
@@ -286,7 +309,7 @@ impl Sender {
     /// [`ScdpConfig::probe_timeout`].
     pub fn probe_receiver(&mut self, receiver: Peer) {
         if let Some(member) = self.members.get_mut(usize::from(receiver)).filter(|member| !member.done) {
-            member.probe_due = true;
+            (member.probe_due, member.tries) = (true, 0);
         }
     }
 
@@ -337,7 +360,7 @@ impl Sender {
             ([only], _) => only.asked(block),
             (_, Some(quorum)) => self.asked_by(quorum, block),
             (members, None) => {
-                let needs = members.iter().filter(|m| !m.done && m.base <= block);
+                let needs = members.iter().filter(|m| m.counts() && m.base <= block);
                 needs.map(|m| m.asked(block)).min().unwrap_or(0)
             }
         };
@@ -358,6 +381,9 @@ impl Sender {
             self.events.push_back(Event::PeerCompleted(from));
             self.close_if_done();
             return self.release();
+        }
+        if (member.absent || member.joins_at.is_some()) && self.is_late(now, from, pull) {
+            return;
         }
         // Numbers from the network: nothing far ahead is believed.
         if pull.block < self.base || pull.block >= self.layout.blocks || pull.base > pull.block {
@@ -438,7 +464,7 @@ impl Sender {
     /// A receiver has completed blocks or the whole object: it no longer holds the others back. State of blocks that all
     /// receivers have is dropped.
     fn release(&mut self) {
-        let needed = self.members.iter().filter(|m| !m.done).map(|m| m.base).min().unwrap_or(self.base);
+        let needed = self.members.iter().filter(|m| m.counts()).map(|m| m.base).min().unwrap_or(self.base);
         self.emitted.drain(..((needed - self.base) as usize).min(self.emitted.len()));
         self.base = needed;
         let quorum = self.quorum();
@@ -447,7 +473,7 @@ impl Sender {
         if self.members.len() > 1 {
             // A quorum needs nothing before its front. Without one, all remaining receivers count. None asks for anything beyond `end`.
             let first = if quorum.is_some() { self.front } else { self.base };
-            let here = self.members.iter().filter(|m| !m.done && self.may_begin(m.base));
+            let here = self.members.iter().filter(|m| m.counts() && self.may_begin(m.base));
             let end = here.map(|m| m.base + m.upto.len() as u32).max().unwrap_or(first);
             for block in first..end.min(self.front.saturating_add(LIVE_BLOCKS as u32 + 1)) {
                 self.reach(block);
@@ -548,7 +574,7 @@ impl Sender {
         assert!(self.emitted.len() <= (self.front.saturating_sub(self.base)) as usize + LIVE_BLOCKS + 1);
         assert!(self.front <= self.base || self.quorum().is_some() || self.apart.is_some());
         for m in &self.members {
-            assert!(m.upto.len() <= LIVE_BLOCKS + 1 && (m.done || m.base >= self.base));
+            assert!(m.upto.len() <= LIVE_BLOCKS + 1 && (!m.counts() || m.base >= self.base));
         }
         assert_eq!(self.not_done as usize, self.members.iter().filter(|m| !m.done).count());
     }

@@ -158,8 +158,9 @@ impl Receiver {
     }
 
     /// After a window has shrunk, symbols of later blocks may fill it, and in a group those may wait for receivers that wait for
-    /// this receiver's first block: some of these symbols are written off to make room for it.
-    fn make_room(&mut self, lane: u32) {
+    /// this receiver's first block: some of these symbols are written off to make room for it. In a group they have not been sent, and so
+    /// say nothing about the path.
+    pub(super) fn make_room(&mut self, lane: u32) {
         let waits = self
             .blocks
             .front()
@@ -171,7 +172,12 @@ impl Receiver {
             if self.lanes[lane as usize].credits > 0 {
                 return;
             }
-            self.write_off(index, lane);
+            if self.least_window > 0 {
+                let coming = self.change(index, |b| b.write_off(lane));
+                self.credit(lane, coming);
+            } else {
+                self.write_off(index, lane);
+            }
         }
     }
 }

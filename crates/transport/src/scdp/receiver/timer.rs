@@ -65,6 +65,11 @@ impl RetransmissionTimer {
         self.timed = None;
     }
 
+    /// The symbol that is timed may never arrive.
+    pub(super) fn forget_pull(&mut self) {
+        self.timed = None;
+    }
+
     /// Nothing arrived for too long, and a pull is repeated.
     pub(super) fn on_timeout(&mut self) {
         self.doublings += 1;

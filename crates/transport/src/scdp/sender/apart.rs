@@ -17,7 +17,7 @@ pub(super) struct Apart {
     watch: Option<Watch>,
     /// See [`Sender::quorum`].
     quorum: Option<usize>,
-    detached: Vec<(Peer, Sender)>,
+    pub(super) detached: Vec<(Peer, Sender)>,
     /// Receivers given up, and whether each is still to be told.
     dropped: Vec<(Peer, bool)>,
     /// Until when receivers that were given up are told so if they send a pull.
@@ -224,17 +224,31 @@ impl Sender {
 
     /// A receiver leaves the group and is sent symbols of its own.
     pub(super) fn detach(&mut self, peer: Peer) {
-        let Some(member) = self.members.get_mut(usize::from(peer)).filter(|m| !m.done) else { return };
-        let mut alone = Sender {
+        let Some(member) = self.members.get(usize::from(peer)).filter(|m| m.counts()) else { return };
+        // Not yet sent to the group, and so not to this receiver either.
+        let due = self.due.iter().copied().filter(|due| due.block >= member.base).collect();
+        let mut alone = self.alone(member.clone(), self.base, self.emitted.clone(), due);
+        alone.release();
+        // It may have asked for more of a later block than the others have.
+        let asked = alone.members[0].upto.len() as u32;
+        for block in alone.base..alone.base + asked {
+            alone.reach(block);
+            alone.advance(block, false);
+        }
+        self.leave(peer, alone);
+    }
+
+    /// A sender for one receiver, which has emitted these symbols of the blocks from `base` on.
+    pub(super) fn alone(&self, member: Member, base: u32, emitted: VecDeque<u32>, due: VecDeque<Due>) -> Self {
+        Self {
             layout: self.layout,
             options: Options { mode: Mode::Unicast, ..self.options },
             lane: self.lane,
-            members: vec![member.clone()],
-            base: self.base,
-            front: self.base,
-            emitted: self.emitted.clone(),
-            // Not yet sent to the group, and so not to this receiver either.
-            due: self.due.iter().copied().filter(|due| due.block >= member.base).collect::<VecDeque<Due>>(),
+            members: vec![member],
+            base,
+            front: base,
+            emitted,
+            due,
             initial: 0,
             bytes_sent: self.bytes_sent,
             demotion: self.demotion.clone(),
@@ -253,21 +267,23 @@ impl Sender {
             header_size: self.header_size,
             config: self.config.clone(),
             apart: None,
-        };
+        }
+    }
+
+    /// A receiver leaves the group; `alone` sends to it from now on.
+    pub(super) fn leave(&mut self, peer: Peer, alone: Self) {
+        let member = &mut self.members[usize::from(peer)];
         member.finish();
         member.left = true;
         self.not_done -= 1;
-        alone.release();
-        // It may have asked for more of a later block than the others have.
-        let asked = alone.members[0].upto.len() as u32;
-        for block in alone.base..alone.base + asked {
-            alone.reach(block);
-            alone.advance(block, false);
-        }
-        if let Some(apart) = &mut self.apart {
-            apart.detached.push((peer, alone));
-        }
+        self.apart.get_or_insert_with(|| Box::new(Apart::new(None, None))).detached.push((peer, alone));
         self.release();
+    }
+
+    /// Blocks that all receivers have which still need something, and of those outside the group how many each has: rises as long as anything does.
+    pub fn blocks_had(&self) -> u64 {
+        let detached = self.apart.iter().flat_map(|apart| &apart.detached);
+        u64::from(self.base) + detached.map(|(_, alone)| u64::from(alone.base)).sum::<u64>()
     }
 
     /// A receiver of the group has been silent for too long. If it sends again, it is told that it was given up.

@@ -108,6 +108,7 @@ pub(in crate::scdp::receiver) struct Bbr {
     /// The size it grows towards.
     goal: f64,
     initial: f64,
+    least: f64,
     limit: f64,
     batch: f64,
     state: State,
@@ -143,6 +144,7 @@ impl Bbr {
             window: f64::from(initial),
             goal: f64::from(initial),
             initial: f64::from(initial),
+            least: FLOOR,
             limit: f64::from(limit),
             batch: f64::from(batch),
             state: State::Startup,
@@ -162,6 +164,11 @@ impl Bbr {
             marked: 1.0,
             ceiling: Ceiling::default(),
         }
+    }
+
+    /// The same; the window is at least `least`.
+    pub(super) fn with_least(self, least: u32) -> Self {
+        Self { least: f64::from(least).max(FLOOR), ..self }
     }
 
     pub(super) fn window(&self) -> u32 {
@@ -220,6 +227,7 @@ impl Bbr {
             *self = Self {
                 delivered,
                 last_delivery,
+                least: self.least,
                 ..Self::new(self.initial as u32, self.limit as u32, self.batch as u32, self.seed)
             };
         }
@@ -275,7 +283,7 @@ impl Bbr {
         let Some(product) = self.product() else { return };
         let wanted = self.wanted(product);
         let goal = if self.state == State::Startup { wanted.max(self.initial) } else { self.ceiling.bound(wanted) };
-        self.goal = goal.max(FLOOR).min(self.limit);
+        self.goal = goal.max(self.least).min(self.limit);
         self.window = self.window.min(self.goal);
     }
 
