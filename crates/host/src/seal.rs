@@ -107,6 +107,19 @@ impl Sealer {
         Ok(())
     }
 
+    /// Appends a [probe](Control::Probe): a datagram of `bytes` bytes, or more if the message does not fit that.
+    ///
+    /// # Errors
+    /// [`SealError::Exhausted`].
+    pub fn probe(&mut self, session: u32, bytes: u16, out: &mut Vec<u8>) -> Result<(), SealError> {
+        let number = self.number()?;
+        let start = self.begin(Kind::Control, 0, session, number, out);
+        Control::Probe { bytes }.emit(out);
+        out.resize(out.len().max((start + usize::from(bytes)).saturating_sub(self.keys.tag_bytes())), 0);
+        self.seal_body(Kind::Control, start, number, out);
+        Ok(())
+    }
+
     /// Appends a page of hashes.
     ///
     /// # Errors

@@ -285,7 +285,8 @@ pub(crate) struct SignedBy {
 
 #[derive(Debug, Args)]
 pub(crate) struct Packets {
-    /// Largest IP packet that all paths carry, in bytes, 1280 to 9000; for jumbo frames 9000, at both ends
+    /// Largest IP packet, in bytes, 1280 to 9000; for jumbo frames 9000, at both ends. A path that carries less is found by probes, which takes
+    /// half a second
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=9000))]
     pub(crate) mtu: u16,
     /// DSCP of packets with the file's bytes, which switches may drop or trim: 0 to 63, or a name such as AF11 or LE [default: 0]

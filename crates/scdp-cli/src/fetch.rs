@@ -74,6 +74,8 @@ fn explain(failure: &Failure, arguments: &Fetch, endpoint: &Endpoint) -> CliErro
         Failure::NoHashes { .. } => {
             error.hint("does `scdp --version` say the same there? Symbols came from there, and hashes did not")
         }
+        Failure::Narrow { .. } => error.hint(session::SMALLER_PACKETS),
+        Failure::Refused(reason) if reason.contains("do not arrive") => error.hint(session::SMALLER_PACKETS),
         Failure::ReplicasDiffer => error.hint("fetch it by its hash, blake3:HEX: `scdp serve --json` tells it"),
         Failure::Refused(reason) if reason.contains("exists") => {
             error.hint("--force replaces it; -o FILE puts it elsewhere")

@@ -248,6 +248,8 @@ fn verdict(
         error.hint("`scdp receive --force` replaces files; or rename this one")
     } else if says("packets larger") {
         error.hint("give `scdp receive` the same --mtu, or less here")
+    } else if says("do not arrive") {
+        error.hint(session::SMALLER_PACKETS)
     } else if says("signed") {
         error.hint("--sign FILE signs, with the key of which `scdp receive --signed-by` has the public half")
     } else {

@@ -31,6 +31,10 @@ pub(crate) fn config(
     }
 }
 
+/// What to do if the path does not carry the packets of a transfer.
+pub(crate) const SMALLER_PACKETS: &str =
+    "--mtu BYTES sets the size of packets: 28 more than the size of datagrams that arrive, or 48 with IPv6";
+
 /// The hash of an object as text.
 pub(crate) fn hash(manifest: &Manifest) -> String {
     blake3::Hash::from_bytes(manifest.hash).to_hex().to_string()

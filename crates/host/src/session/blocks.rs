@@ -49,6 +49,12 @@ impl Blocks {
         Self { object, layout, symbol_bytes, object_bytes, loaded: VecDeque::new(), hash_tree: None }
     }
 
+    /// From now on the object is cut in another way.
+    pub(super) fn recut(&mut self, layout: Layout, symbol_bytes: usize) {
+        (self.layout, self.symbol_bytes) = (layout, symbol_bytes);
+        self.loaded.clear();
+    }
+
     /// Writes a symbol of a block of the layout: the object's last source symbol without its padding. Clears `out` first.
     ///
     /// # Errors

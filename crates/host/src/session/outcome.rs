@@ -53,6 +53,17 @@ pub enum Failure {
     /// The other receivers have the object, and this one was too slow to wait for.
     #[error("too slow: the others went on without it")]
     GivenUp,
+    /// The receiver asked for many times what it needs, and completed nothing.
+    #[error("asked for many times what it needs, and completed nothing")]
+    Insatiable,
+    /// Datagrams of the session's size do not arrive, smaller ones do.
+    #[error("datagrams of {needed} B do not arrive, those of {carried} B do")]
+    Narrow {
+        /// Bytes of a datagram with a symbol.
+        needed: u16,
+        /// Bytes of the largest datagram that is known to arrive.
+        carried: u16,
+    },
     /// The peer ended the session.
     #[error("cancelled by the other side")]
     Cancelled,

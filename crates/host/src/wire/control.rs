@@ -8,7 +8,7 @@
 //! | 24.. | the message, sealed: a code and what belongs to it; then the tag of 16 bytes |
 
 use super::prefix::{Kind, Prefix, expect};
-use super::{NUMBER, Reader, WireError, field};
+use super::{NUMBER, Parameters, Reader, WireError, field};
 use crate::hash_tree::Page;
 
 /// Bytes of the header of a control packet.
@@ -61,6 +61,28 @@ pub enum Control {
     NoMulticast,
     /// The receiver asks for a page of hashes.
     AskHashes(Page),
+    /// Padded with zeros to a datagram of this size, which shows that the path carries it (RFC 8899 §4.1).
+    Probe {
+        /// Bytes of the datagram.
+        bytes: u16,
+    },
+    /// A probe has arrived.
+    Probed {
+        /// Bytes of its datagram, the largest of several.
+        bytes: u16,
+    },
+    /// The session begins anew with smaller symbols, of which the path carries the packets.
+    Resize(Parameters),
+    /// Symbols of this size are expected.
+    Resized {
+        /// T: bytes of a symbol.
+        symbol_bytes: u16,
+    },
+    /// The path to this receiver carries no larger datagrams than this, which is too small for the session, so it is given up.
+    Narrow {
+        /// Bytes of a datagram.
+        bytes: u16,
+    },
 }
 
 impl Control {
@@ -81,6 +103,16 @@ impl Control {
                 (0, _) => return Err(WireError::Field("level")),
                 (level, index) => Self::AskHashes(Page { level, index }),
             },
+            8 => {
+                let bytes = body.u16()?;
+                body.end_padded()?;
+                return Ok(Self::Probe { bytes });
+            }
+            9 => Self::Probed { bytes: body.u16()? },
+            // Whether they suit the object's size is checked by the session, which knows it.
+            10 => Self::Resize(Parameters::parse(&mut body, 1)?),
+            11 => Self::Resized { symbol_bytes: body.u16()? },
+            12 => Self::Narrow { bytes: body.u16()? },
             _ => return Err(WireError::Field("control message")),
         };
         body.end()?;
@@ -99,6 +131,20 @@ impl Control {
                 out.extend_from_slice(&[7, level]);
                 out.extend_from_slice(&index.to_be_bytes());
             }
+            Self::Probe { bytes } => put(out, 8, bytes),
+            Self::Probed { bytes } => put(out, 9, bytes),
+            Self::Resize(parameters) => {
+                out.push(10);
+                parameters.emit(out);
+            }
+            Self::Resized { symbol_bytes } => put(out, 11, symbol_bytes),
+            Self::Narrow { bytes } => put(out, 12, bytes),
         }
     }
+}
+
+/// A code and a number.
+fn put(out: &mut Vec<u8>, code: u8, number: u16) {
+    out.push(code);
+    out.extend_from_slice(&number.to_be_bytes());
 }

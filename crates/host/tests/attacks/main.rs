@@ -5,6 +5,7 @@
 //! others beside them complete. `docs/concepts/security.md` names these tests.
 
 mod applications;
+mod holding_back;
 mod members;
 mod signers;
 mod strangers;
@@ -52,6 +53,7 @@ fn the_page_on_security_names_tests_that_there_are() {
     let tests = [
         include_str!("strangers.rs"),
         include_str!("members.rs"),
+        include_str!("holding_back.rs"),
         include_str!("signers.rs"),
         include_str!("applications.rs"),
         include_str!("wrong_bytes.rs"),

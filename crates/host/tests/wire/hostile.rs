@@ -294,8 +294,11 @@ fn impossible_fields_are_errors() {
         assert_eq!(Answer::parse(&changed(answer.clone(), at, value)), Err(error(field)));
     }
     assert_eq!(Answer::parse(&[&answer[..], &[0]].concat()), Err(WireError::Length));
-    assert_eq!(Control::parse(&[8]), Err(error("control message")));
+    assert_eq!(Control::parse(&[13]), Err(error("control message")));
     assert_eq!(Control::parse(&[7]), Err(WireError::Length));
+    assert_eq!(Control::parse(&[8, 5, 0, 0, 1]), Err(error("padding")));
+    assert_eq!(Control::parse(&[9, 5, 0, 0]), Err(WireError::Length));
+    assert_eq!(Control::parse(&[10, 0, 0, 0, 1, 0, 1, 0, 1, 0]), Err(error("options")));
     assert_eq!(Control::parse(&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Err(error("level")));
 
     let hashes = plain("hashes").split_off(24);

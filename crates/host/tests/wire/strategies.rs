@@ -50,6 +50,11 @@ fn control() -> impl Strategy<Value = Message> {
         Just(Control::NoMulticast),
         Just(Control::Detached),
         page().prop_map(Control::AskHashes),
+        any::<u16>().prop_map(|bytes| Control::Probe { bytes }),
+        any::<u16>().prop_map(|bytes| Control::Probed { bytes }),
+        parameters().prop_map(Control::Resize),
+        any::<u16>().prop_map(|symbol_bytes| Control::Resized { symbol_bytes }),
+        any::<u16>().prop_map(|bytes| Control::Narrow { bytes }),
     ]
     .prop_map(Message::Control)
 }

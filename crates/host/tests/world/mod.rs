@@ -12,7 +12,7 @@ use anabranch_host::{
     Ecn, Failure, Host, HostConfig, HostEvent, Manifest, Marking, ObjectName, Outcome, Protection, Psk, Received,
     SessionId, SigningKey,
 };
-use anabranch_transport::{Duration, Time};
+use anabranch_transport::{Duration, Rate, Time};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -111,6 +111,10 @@ pub struct Node {
     pub bytes_arrived: usize,
     /// It neither sends nor receives.
     pub dead: bool,
+    /// Its link towards the network, if that differs from the others': rate, and bytes that may wait.
+    pub uplink: Option<(Rate, usize)>,
+    /// How much longer the way of what it sends takes.
+    pub away: Duration,
     /// Its links are free from then on.
     out_free: Time,
     in_free: Time,
@@ -210,6 +214,8 @@ impl World {
             waited: (Duration::ZERO, 0),
             bytes_arrived: 0,
             dead: false,
+            uplink: None,
+            away: Duration::ZERO,
             out_free: Time::ZERO,
             in_free: Time::ZERO,
             last_loss: None,
@@ -337,14 +343,16 @@ impl World {
         node.bytes_sent += bytes.len();
         let time = |bytes: usize| Duration::from_ps((bytes as u64).saturating_mul(8_000_000) / faults.rate_mbps);
         // The sender's link: what would wait too long is dropped.
-        if node.out_free > self.now + time(faults.queue) {
+        let up = |bytes: usize| node.uplink.map_or_else(|| time(bytes), |(rate, _)| rate.transmit_time(bytes as u64));
+        let (queue, lasts) = (up(node.uplink.map_or(faults.queue, |(_, queue)| queue)), up(bytes.len() + 42));
+        if node.out_free > self.now + queue {
             return;
         }
         let waits = node.out_free.since(self.now);
         let ce = marking.ecn == Ecn::Ect0 && waits > time(faults.mark);
         node.waited = (node.waited.0 + waits, node.waited.1 + 1);
-        node.out_free = node.out_free.max(self.now) + time(bytes.len() + 42);
-        let left = node.out_free;
+        node.out_free = node.out_free.max(self.now) + lasts;
+        let left = node.out_free + node.away;
         let targets: Vec<usize> = (0..self.nodes.len())
             .filter(|&n| self.nodes[n].address == to || (n != from && self.nodes[n].joined.contains(&to)))
             .collect();

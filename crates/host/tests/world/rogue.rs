@@ -152,8 +152,15 @@ impl Responder {
     }
 
     pub fn pull(&mut self, pull: &Pull) -> Vec<u8> {
+        self.pulls(std::slice::from_ref(pull))
+    }
+
+    /// Pulls with the same base and flags.
+    pub fn pulls(&mut self, pulls: &[Pull]) -> Vec<u8> {
         let mut out = Vec::new();
-        self.sealer.pull(self.session, &PullRepr::new(pull), &mut out).expect("sealed");
+        let mut repr = PullRepr::new(&pulls[0]);
+        assert!(pulls[1..].iter().all(|pull| repr.push(pull)), "they fit one packet");
+        self.sealer.pull(self.session, &repr, &mut out).expect("sealed");
         out
     }
 

@@ -175,7 +175,8 @@ impl Block {
         !self.complete && !self.has_seen(place) && (place == esi || !self.repairs.contains(&esi))
     }
 
-    fn has_seen(&self, place: u32) -> bool {
+    /// Whether a symbol has arrived, whole or trimmed.
+    pub(super) fn has_seen(&self, place: u32) -> bool {
         self.seen.get(place as usize / 64).is_some_and(|w| w >> (place % 64) & 1 == 1)
     }
 

@@ -61,7 +61,7 @@ pub use decode_table::{DecodeLatency, DecodeTable};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::Layout;
 pub use receiver::Receiver;
-pub use sender::Sender;
+pub use sender::{Demand, Sender};
 pub use straggler::{Straggler, StragglerPolicy};
 
 use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};

@@ -13,10 +13,12 @@ mod asking;
 mod checking;
 mod choosing;
 mod losing;
+mod taking_over;
 mod timer;
 mod window;
 mod withholding;
 
+use taking_over::{Late, Quota};
 use timer::RetransmissionTimer;
 use window::{Seen, Window};
 
@@ -32,6 +34,8 @@ struct Lane {
     /// Pulls that may be sent: the window less what is in flight. 0 while more is in flight than the window, which has shrunk.
     credits: u32,
     outstanding: u32,
+    late: Late,
+    quota: Quota,
     last_arrival: Time,
     /// Since when nothing that was asked for has arrived.
     silent_since: Time,
@@ -335,7 +339,7 @@ impl Receiver {
     #[inline]
     fn refresh_credits(&mut self, lane: u32) {
         let l = &mut self.lanes[lane as usize];
-        let credits = l.window.symbols().saturating_sub(l.outstanding);
+        let credits = l.room();
         self.credits = self.credits - l.credits + credits;
         l.credits = credits;
     }
@@ -351,7 +355,7 @@ impl Receiver {
         let l = &self.lanes[lane as usize];
         let idle = l.credits > 0 && self.pulls_wanted() == 0;
         // Other senders may have been chosen instead.
-        if idle || self.lanes.len() > 1 && l.credits > l.window.symbols() / 2 {
+        if idle || l.is_held_back() || self.lanes.len() > 1 && l.credits > l.window.symbols() / 2 {
             self.lanes[lane as usize].window.on_limited();
         }
     }
@@ -381,10 +385,15 @@ impl Receiver {
             self.stats.data_received += 1;
         }
         self.stats.marked_received += u64::from(arrival.ce);
+        // A probe that repeats what has arrived shows that the sender is alive, and nothing about what is awaited from it.
+        let is_probe = symbol.syn && !self.lanes[lane as usize].window.is_fixed() && self.has_seen(symbol.block, place);
         let l = &mut self.lanes[lane as usize];
-        (l.last_arrival, l.silent_since) = (now, now);
+        l.silent_since = now;
+        if !is_probe {
+            l.last_arrival = now;
+        }
         l.timer.on_symbol(now, symbol.block, symbol.esi / lanes, self.config.pull_timeout);
-        let coming = l.outstanding;
+        let coming = l.in_flight();
         let seen = match (trimmed, arrival.ce) {
             (true, _) => Seen::Trimmed,
             (false, true) => Seen::Marked,
@@ -395,6 +404,7 @@ impl Receiver {
         l.timeouts = if trimmed { l.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
         if self.completed || symbol.block < self.base {
             self.stats.overhead_symbols += u64::from(!trimmed);
+            self.on_late(lane);
             if self.completed {
                 self.lanes[lane as usize].word_due = Some(Word::Done);
             }
@@ -417,6 +427,7 @@ impl Receiver {
         }
         if self.blocks[index].is_complete() {
             self.stats.overhead_symbols += u64::from(!trimmed);
+            self.on_late(lane);
             return self.answer_probe(lane, false);
         }
         if !self.blocks[index].note(place) {
@@ -440,6 +451,12 @@ impl Receiver {
         self.change(index, |b| b.receive(symbol.esi));
         self.find_gaps(index, lane, symbol.index, lanes);
         self.try_complete(now, index, session);
+    }
+
+    /// Whether a symbol has arrived before, or its block is complete.
+    fn has_seen(&self, block: u32, place: u32) -> bool {
+        let Some(index) = block.checked_sub(self.base) else { return true };
+        self.blocks.get(index as usize).is_some_and(|block| block.is_complete() || block.has_seen(place))
     }
 
     /// Whether symbols of the `index`-th block can be kept: it is in progress, or may be begun.
@@ -515,7 +532,11 @@ impl Receiver {
     fn free_window(&mut self, index: usize, session: Session) {
         for lane in 0..session.lanes {
             let coming = self.change(index, |b| b.write_off(lane));
-            self.credit(lane, coming);
+            if self.takes_over() {
+                self.make_late(lane, coming);
+            } else {
+                self.credit(lane, coming);
+            }
         }
     }
 
@@ -570,7 +591,7 @@ impl Receiver {
         }
         assert_eq!(self.credits, self.lanes.iter().map(|l| l.credits).sum::<u32>());
         for l in &self.lanes {
-            assert_eq!(l.credits, l.window.symbols().saturating_sub(l.outstanding));
+            assert_eq!(l.credits, l.room());
         }
         assert_eq!(self.need, self.blocks.iter().map(|b| u64::from(b.need())).sum::<u64>());
         assert!(self.blocks.len() + self.spare.len() <= LIVE_BLOCKS + 1);
@@ -662,6 +683,15 @@ impl Endpoint for Receiver {
     fn waiting_for(&self) -> String {
         let Some(session) = self.session else { return "waits for the first symbol".to_owned() };
         let outstanding: u32 = self.lanes.iter().map(|l| l.outstanding).sum();
+        if std::env::var("DBG").is_ok() {
+            for (i, l) in self.lanes.iter().enumerate() {
+                eprintln!("lane {i}: credits {} out {} late {:?} quota {:?} to {} retry_due {} rtt {:?} win {} last {}", l.credits, l.outstanding, l.late, l.quota, l.timeouts, l.retry_due, l.timer.round_trip(), l.window.symbols(), l.last_arrival);
+            }
+            for (i, b) in self.blocks.iter().enumerate() {
+                let lanes: Vec<_> = (0..self.lanes.len() as u32).map(|n| (b.lane(n).requested, b.lane(n).outstanding)).collect();
+                eprintln!("block {}: k {} rec {} missing {} need {} complete {} conf {} sole {:?} {lanes:?}", self.base + i as u32, b.source_symbols(), b.received(), b.missing(), b.need(), b.is_complete(), b.is_confirmed(), b.sole());
+            }
+        }
         format!(
             "waits for block {} of {}: {} symbols missing, {outstanding} asked for, {} timeouts",
             self.base,

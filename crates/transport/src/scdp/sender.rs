@@ -6,12 +6,17 @@ use super::layout::{Layout, esi_limit, lane_source, repair_start};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
 use super::straggler::Watch;
 use crate::demotion::Demotion;
-use crate::{Arrival, Duration, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
+use crate::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
 use apart::Apart;
+pub use demand::Demand;
+use demand::Surplus;
+use gap::PullGap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 mod apart;
+mod demand;
+mod gap;
 
 /// One receiver, as the sender sees it.
 #[derive(Clone, Debug)]
@@ -21,8 +26,10 @@ struct Member {
     /// Symbols it has asked for in all, for each block in progress, from its own base on.
     upto: VecDeque<u32>,
     last_pull: Time,
-    /// The longest time between two pulls: a pull may have to wait for its turn in the host's pull queue.
-    gap: Duration,
+    /// A pull may have to wait for its turn in the host's pull queue.
+    gap: PullGap,
+    /// What it asks for beyond what its blocks need.
+    surplus: Surplus,
     /// When its last pull arrived, or it was last due to be probed.
     silent_since: Time,
     /// Probes since its last pull.
@@ -57,6 +64,9 @@ impl Member {
         let new = base.saturating_sub(self.base);
         self.upto.drain(..(new as usize).min(self.upto.len()));
         self.base += new;
+        if new > 0 {
+            self.surplus = Surplus::default();
+        }
         new > 0
     }
 
@@ -190,7 +200,8 @@ impl Sender {
             base: 0,
             upto: VecDeque::new(),
             last_pull: Time::ZERO,
-            gap: Duration::ZERO,
+            gap: PullGap::default(),
+            surplus: Surplus::default(),
             silent_since: Time::ZERO,
             tries: 0,
             done: false,
@@ -266,17 +277,11 @@ impl Sender {
         &self.options
     }
 
-    /// Symbols of the object that a receiver of the group has asked for so far; `None` if it needs no more, or has left the group.
-    pub fn asked(&self, receiver: Peer) -> Option<u64> {
-        let member = self.members.get(usize::from(receiver)).filter(|member| !member.done)?;
-        Some(self.layout.symbols_before(member.base) + member.upto.iter().map(|&upto| u64::from(upto)).sum::<u64>())
-    }
-
     /// Takes a receiver out of the group, whatever the policy is: it gets symbols of its own, at its own pace.
     /// [`Event::PeerDetached`] follows.
     pub fn detach_receiver(&mut self, receiver: Peer) {
         let event = Event::PeerDetached(receiver);
-        if self.options.mode == Mode::OneToMany && self.asked(receiver).is_some() && !self.events.contains(&event) {
+        if self.options.mode == Mode::OneToMany && self.demand(receiver).is_some() && !self.events.contains(&event) {
             self.apart.get_or_insert_with(|| Box::new(Apart::new(None, None)));
             self.events.push_back(event);
         }
@@ -346,7 +351,7 @@ impl Sender {
 
     fn on_pull(&mut self, now: Time, from: Peer, pull: &Pull) {
         let Some(member) = self.members.get_mut(usize::from(from)) else { return };
-        member.gap = member.gap.max(now - member.last_pull);
+        member.gap.on_pull(now, member.last_pull);
         (member.last_pull, member.silent_since, member.tries) = (now, now, 0);
         if member.done {
             return;
@@ -375,9 +380,12 @@ impl Sender {
             return;
         }
         let emitted = self.emitted(pull.block);
+        let (k, limit) = (self.layout.source_symbols(pull.block), self.surplus_limit(pull.block));
         let member = &mut self.members[usize::from(from)];
         let moved = member.has_before(pull.base);
-        member.ask(pull.block, pull.upto.min(emitted.saturating_add(self.gap_limit)));
+        let upto = pull.upto.min(emitted.saturating_add(self.gap_limit));
+        let allowed = member.surplus.allow(now, k.max(member.asked(pull.block)), upto, limit);
+        member.ask(pull.block, allowed);
         if !self.may_begin(pull.block) {
             // It has many blocks from an earlier session, and waits for group members that have fewer.
             if moved {
@@ -389,7 +397,8 @@ impl Sender {
         if pull.retry && pull.upto <= emitted && pull.block >= self.members[usize::from(from)].base {
             // All of it was emitted, and yet the receiver waits: it was lost.
             // A replacement must not overtake symbols that may still be queued in the network: it is urgent only as the last one.
-            self.emit(pull.block, emitted + 1, pull.fin);
+            let replaced = self.members[usize::from(from)].surplus.allow(now, emitted, emitted + 1, limit);
+            self.emit(pull.block, replaced, pull.fin);
             return;
         }
         self.advance(pull.block, pull.fin);
@@ -525,17 +534,18 @@ impl Sender {
         let longest = back_off(shortest, u32::MAX);
         // A receiver that answers must be probed often enough not to be given up.
         let longest = self.config.give_up_after.map_or(longest, |bound| longest.min((bound / 4).max(shortest)));
-        let timeout = shortest.max((member.gap * 2).min(longest));
+        let timeout = shortest.max((member.gap.longest() * 2).min(longest));
         // No receiver can answer what has not left. A receiver ahead of the group need not answer what leaves.
         let is_ahead = self.emitted(member.base) == 0;
         let since = if is_ahead { member.silent_since } else { member.silent_since.max(self.sent_at) };
         waits.then(|| since + back_off(timeout, member.tries).min(longest))
     }
 
-    /// When a receiver that stays silent is given up.
+    /// When a receiver is given up that stays silent, or that asks for too much and completes nothing.
     fn give_up_at(&self, member: &Member) -> Option<Time> {
         let bound = self.config.give_up_after.filter(|_| !member.done)?;
-        Some(member.last_pull + bound)
+        let since = member.surplus.exhausted_at().map_or(member.last_pull, |at| at.min(member.last_pull));
+        Some(since + bound)
     }
 
     fn timeout_of(&self, member: &Member) -> Option<Time> {

@@ -30,6 +30,8 @@ pub(crate) struct Lane {
     /// Messages that are due.
     due: Option<Control>,
     answer_due: bool,
+    /// The largest probe that has arrived and not been answered.
+    probed: Option<u16>,
     cookie: Option<Cookie>,
     /// Why the sender is excluded, and the message that tells it so.
     refused: Option<(String, Control)>,
@@ -51,6 +53,7 @@ impl Lane {
             unanswered_close: None,
             due: None,
             answer_due: false,
+            probed: None,
             cookie: None,
             refused: None,
             ended: false,
@@ -105,7 +108,7 @@ impl Lane {
 
     /// Whether no message is due except repeated ones.
     pub(super) fn is_silent(&self) -> bool {
-        self.due.is_none() && !self.answer_due
+        self.due.is_none() && !self.answer_due && self.probed.is_none()
     }
 
     /// Whether a server has refused, or its object was refused: nothing that it sends is accepted.
@@ -242,6 +245,16 @@ impl Lane {
         self.due = Some(Control::KeepAlive);
     }
 
+    /// Tells the sender the size of the symbols that are expected.
+    pub(super) fn tell_resized(&mut self, symbol_bytes: u16) {
+        self.due = Some(Control::Resized { symbol_bytes });
+    }
+
+    /// A probe of the path has arrived.
+    pub(super) fn on_probe(&mut self, bytes: u16) {
+        self.probed = self.probed.max(Some(bytes));
+    }
+
     /// The offer is to be answered.
     pub(super) fn make_answer_due(&mut self) {
         self.answer_due = true;
@@ -267,7 +280,8 @@ impl Lane {
         if self.unanswered_close.is_some() && self.repeat.take(now) {
             self.due = self.unanswered_close;
         }
-        let Some(control) = self.due.take() else { return Ok(false) };
+        let probed = |bytes| Control::Probed { bytes };
+        let Some(control) = self.due.take().or_else(|| self.probed.take().map(probed)) else { return Ok(false) };
         self.control(control, out).map(|()| true)
     }
 

@@ -10,6 +10,7 @@ mod lanes;
 mod lifetime;
 mod multicast;
 mod pulls;
+mod resizing;
 mod transport;
 
 use std::net::SocketAddr;
@@ -56,6 +57,10 @@ pub(crate) struct Incoming {
     checker: Option<Checker>,
     /// Servers that refused before another one described the object: the application is informed then.
     refused_early: Vec<News>,
+    /// The first bytes of the object that are here from an earlier session.
+    begun: u64,
+    /// A block has arrived.
+    has_any: bool,
     /// All blocks have arrived.
     has_all: bool,
     /// With several senders: the last one from which a block was fetched again, and the last one that was asked for hashes.
@@ -113,6 +118,8 @@ impl Incoming {
             transport: Transport::new(config),
             checker: None,
             refused_early: Vec::new(),
+            begun: 0,
+            has_any: false,
             has_all: false,
             asked_for_hashes: 0,
             largest_packet,
@@ -194,13 +201,11 @@ impl Incoming {
 
     /// The application accepts the object, of which it has the first `bytes` bytes. Returns the offset from which bytes will arrive.
     pub(crate) fn accept(&mut self, now: Time, bytes: u64) -> u64 {
-        let (Some(found), Phase::Offered) = (&self.found, self.lifetime.phase()) else { return 0 };
-        let (first, offset) = found.first_block(bytes);
-        let mut checker = Checker::new(&found.manifest, found.options, offset);
-        checker.need(now, first);
-        self.checker = Some(checker);
-        self.transport.start(now, found.options, first);
-        self.lifetime.enter(now, Phase::Receiving);
+        if self.found.is_none() || *self.lifetime.phase() != Phase::Offered {
+            return 0;
+        }
+        self.begun = bytes;
+        let offset = self.begin(now);
         if self.lanes.wanted().is_none() {
             self.lanes[0].make_answer_due();
         }
@@ -393,7 +398,14 @@ impl Incoming {
                     self.lifetime.forget(now);
                 }
             }
-            Control::Close { .. } | Control::NoMulticast | Control::AskHashes(_) => {}
+            Control::Probe { bytes } => self.lanes[index].on_probe(bytes),
+            Control::Resize(parameters) => self.on_resize(now, index, &parameters),
+            Control::Narrow { bytes } => self.on_narrow(now, index, bytes),
+            Control::Close { .. }
+            | Control::NoMulticast
+            | Control::AskHashes(_)
+            | Control::Probed { .. }
+            | Control::Resized { .. } => {}
         }
     }
 
@@ -408,7 +420,10 @@ impl Incoming {
         let mut failed = None;
         while let Some(event) = self.transport.receiver().and_then(Endpoint::poll_event) {
             match event {
-                Event::BlockReady(block) => self.check_block(now, block),
+                Event::BlockReady(block) => {
+                    self.has_any = true;
+                    self.check_block(now, block);
+                }
                 Event::Completed { .. } => self.has_all = true,
                 Event::Failed(reason) => failed = Some(reason),
                 _ => {}

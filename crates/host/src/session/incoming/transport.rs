@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anabranch_raptorq::PlanCache;
 use anabranch_transport::scdp::{Header, Mode, Options, RaptorQDecoder, Receiver, ScdpConfig};
-use anabranch_transport::{Arrival, Endpoint, Peer, Stats, Time};
+use anabranch_transport::{Arrival, Bytes, Endpoint, Peer, Stats, Time};
+
+use crate::keys::HEADERS;
 
 /// A receiver, and its final counters.
 #[derive(Debug)]
@@ -26,6 +28,13 @@ impl Transport {
     /// The largest window that a server may push, in symbols.
     pub(super) fn window(&self) -> u32 {
         self.config.initial_window_many_to_one
+    }
+
+    /// Symbols have another size, and blocks another number of them.
+    pub(super) fn resize(&mut self, options: &Options) {
+        let packet = Bytes(u64::from(options.symbol_bytes) + HEADERS as u64);
+        let block_symbols = u32::from(options.block_symbols);
+        self.config = Arc::new(ScdpConfig { packet, block_symbols, ..(*self.config).clone() });
     }
 
     /// Symbols may arrive, from block `first` on.

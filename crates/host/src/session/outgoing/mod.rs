@@ -5,9 +5,11 @@
 
 mod origin;
 mod pages;
+mod path;
 mod progress;
 mod remote;
 mod remotes;
+mod resizing;
 
 use std::net::SocketAddr;
 
@@ -15,7 +17,7 @@ use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Symbol};
 use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
 
 use super::blocks::Blocks;
-use super::lag::Lag;
+use super::lag::{Lag, Rule};
 use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
 use crate::config::{HostConfig, Stragglers};
@@ -27,6 +29,7 @@ use crate::wire::{Answer, Control, HashesRepr, Held, Offer, Open, Parameters, Sa
 use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer};
 pub(crate) use origin::Origin;
 use pages::Pages;
+use path::Path;
 use progress::Progress;
 use remote::Phase;
 pub(crate) use remote::Remote;
@@ -63,13 +66,18 @@ pub(crate) struct Outgoing {
     sealer: Sealer,
     remotes: Remotes,
     pages: Pages,
+    /// To each receiver.
+    paths: Vec<Path>,
+    /// The symbols are not as large any more as the receivers were offered.
+    is_resized: bool,
+    config: HostConfig,
     pace: Option<Pace>,
     /// The sender has asked for the next packet too early: when it may leave.
     paced_until: Option<Time>,
     turn_of_group: bool,
     progress: Progress,
     drops_stragglers: bool,
-    /// For a group whose stragglers are detached.
+    /// For a group that some receivers may have to leave.
     lag: Option<Lag>,
     /// The symbol that was sealed last.
     symbol: Vec<u8>,
@@ -84,7 +92,8 @@ impl Outgoing {
         let group = origin.group();
         let under_way = LIVE_BLOCKS * u64::from(options.block_symbols) * u64::from(options.symbol_bytes);
         let pages = Pages::new(now, remotes.len(), manifest.size, under_way);
-        let lag = config.stragglers.detach_after().filter(|_| remotes.len() > 1);
+        let packet = sealer.symbol_overhead() as u16 + options.symbol_bytes;
+        let pushed = sender.asked_for(0).unwrap_or(0);
         Self {
             session,
             origin,
@@ -94,7 +103,10 @@ impl Outgoing {
             lane,
             blocks: Blocks::new(object, layout, options.object_bytes, usize::from(options.symbol_bytes)),
             sealer,
-            lag: lag.map(|time| Lag::new(now, u32::from(options.window), time, remotes.len())),
+            lag: lag(now, &options, remotes.len(), config),
+            paths: remotes.iter().map(|remote| Path::new(now, packet, remote.peer().is_ipv4(), pushed)).collect(),
+            is_resized: false,
+            config: config.clone(),
             remotes: Remotes::new(remotes, group),
             pages,
             pace: config.rate.map(Pace::new),
@@ -179,6 +191,9 @@ impl Outgoing {
             // it is asked how the session ended.
             Answer::AcceptOffer { held: Held::None, .. } => {
                 self.remotes.change(index).tell(Control::KeepAlive);
+                if self.is_resized {
+                    self.remotes.change(index).resize(now);
+                }
                 if is_repeated {
                     // It has missed the first window. The others of its group wait for its pulls, and it would conclude that the group's
                     // packets do not reach it.
@@ -220,14 +235,19 @@ impl Outgoing {
     /// Pulls of a receiver have arrived.
     pub(crate) fn on_pulls(&mut self, now: Time, index: usize, pulls: impl IntoIterator<Item = Pull>) {
         self.on_authentic(index);
+        let is_resizing = self.remotes.get(index).is_resizing();
         for pull in pulls {
+            if is_resizing && !pull.done {
+                // It is about symbols of another size.
+                continue;
+            }
             self.pages.on_progress(index, self.bytes_before(pull.base));
             let (header, from) = (Header::Pull(pull), index as Peer);
             self.sender.handle_packet(now, &Arrival { header, from, trimmed: false, ce: false, returned: false });
         }
         if let Some(lag) = &mut self.lag {
-            let asked = (0..self.remotes.len()).map(|peer| self.sender.asked(peer as Peer));
-            if let Some(straggler) = lag.observe(now, asked) {
+            let demands = (0..self.remotes.len()).map(|peer| self.sender.demand(peer as Peer));
+            if let Some(straggler) = lag.observe(now, demands) {
                 self.sender.detach_receiver(straggler as Peer);
             }
         }
@@ -258,7 +278,13 @@ impl Outgoing {
             }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
             Control::AskHashes(page) => self.pages.ask(now, index, page),
-            Control::GivenUp | Control::Detached => {}
+            Control::Probed { bytes } => self.paths[index].on_probed(now, bytes),
+            Control::Resized { symbol_bytes } => self.on_resized(now, index, symbol_bytes),
+            Control::GivenUp
+            | Control::Detached
+            | Control::Probe { .. }
+            | Control::Resize(_)
+            | Control::Narrow { .. } => {}
         }
     }
 
@@ -269,15 +295,24 @@ impl Outgoing {
             match event {
                 Event::PeerCompleted(peer) => self.remotes.change(usize::from(peer)).on_complete(now),
                 Event::PeerDropped(peer) => {
-                    let failure = if self.drops_stragglers { Failure::GivenUp } else { Failure::TimedOut };
-                    self.remotes.set_outcome(usize::from(peer), Outcome::Failed(failure));
+                    let failure = self.why_given_up(peer);
+                    self.remotes.give_up(usize::from(peer), failure);
                 }
-                Event::Failed(_) => self.remotes.fail(&Failure::TimedOut),
+                Event::Failed(_) => self.remotes.fail(&self.why_given_up(0)),
                 Event::PeerDetached(peer) => self.remotes.change(usize::from(peer)).detach(),
                 Event::Closed | Event::Connected | Event::Completed { .. } | Event::BlockReady(_) => {}
             }
         }
-        self.progress.on_step(now, (self.sender.base(), self.remotes.complete()));
+        self.progress.on_step(now, (self.sender.completed_blocks(), self.remotes.complete()));
+    }
+
+    /// Why the transport has given a receiver up.
+    fn why_given_up(&self, peer: Peer) -> Failure {
+        match (self.sender.is_exhausted(peer), self.drops_stragglers) {
+            (true, _) => Failure::Insatiable,
+            (false, true) => Failure::GivenUp,
+            (false, false) => Failure::TimedOut,
+        }
     }
 
     /// When the session ends, or the slowest receiver is given up, if there is no progress.
@@ -329,6 +364,7 @@ impl Outgoing {
         if self.deadline().is_some_and(|at| at <= now) {
             self.on_stall(now);
         }
+        self.watch_paths(now);
         for index in 0..self.remotes.len() {
             let remote = self.remotes.get(index);
             if remote.is_unanswered(now, self.progress.give_up_after()) {
@@ -339,7 +375,7 @@ impl Outgoing {
 
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         let repeats = self.remotes.poll_timeout(self.progress.give_up_after());
-        let times = [repeats, self.sender.poll_timeout(), self.paced_until, self.deadline()];
+        let times = [repeats, self.sender.poll_timeout(), self.paced_until, self.deadline(), self.paths_due()];
         times.into_iter().flatten().min()
     }
 
@@ -448,9 +484,19 @@ impl Outgoing {
             self.sealer.answer(self.session, &answer, out).map_err(failure)?;
             return Ok(true);
         }
-        if !remote.take_repeated(now) {
+        if remote.take_resize(now) {
+            self.tell(index, Control::Resize(Parameters::of(&self.options)), out)?;
+            return Ok(true);
+        }
+        if let Some(bytes) = self.paths[index].next_probe() {
+            let sealer = self.remotes.get_mut(index).sealer().unwrap_or(&mut self.sealer);
+            sealer.probe(self.session, bytes, out).map_err(failure)?;
+            return Ok(true);
+        }
+        if !self.remotes.get_mut(index).take_repeated(now) {
             return Ok(false);
         }
+        let remote = self.remotes.get(index);
         match (remote.phase(), &self.origin) {
             (Phase::Opening, &Origin::Offered { group, .. }) => {
                 let (manifest, parameters) = (self.manifest.clone(), Parameters::of(&self.options));
@@ -502,6 +548,18 @@ impl Outgoing {
         let header = SymbolRepr::new(symbol, self.lane);
         self.sealer.symbol(self.session, &header, &self.symbol, out).map_err(failure)
     }
+}
+
+/// Which receivers are to leave the group, if there is one whose receivers may.
+fn lag(now: Time, options: &Options, receivers: usize, config: &HostConfig) -> Option<Lag> {
+    let rule = Rule {
+        slow_for: config.stragglers.detach_after(),
+        patience: config.give_up_after,
+        window: u32::from(options.window),
+        block: u32::from(options.block_symbols),
+    };
+    let is_watched = receivers > 1 && !matches!(config.stragglers, Stragglers::Drop { .. });
+    is_watched.then(|| Lag::new(now, rule, receivers))
 }
 
 fn failure(error: SealError) -> Failure {

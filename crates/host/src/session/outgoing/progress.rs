@@ -7,8 +7,8 @@ use anabranch_transport::{Duration, Time};
 pub(super) struct Progress {
     began: Time,
     last: Time,
-    /// The first block that some receiver still needs, and how many receivers need nothing.
-    step: (u32, usize),
+    /// Blocks that receivers have completed, and how many receivers need nothing.
+    step: (u64, usize),
     give_up_after: Duration,
     stall_after: Duration,
 }
@@ -24,8 +24,8 @@ impl Progress {
         self.give_up_after
     }
 
-    /// Takes the first block that some receiver still needs and the number of receivers that need nothing: a change is progress.
-    pub(super) fn on_step(&mut self, now: Time, step: (u32, usize)) {
+    /// Takes the blocks that receivers have completed and the number of receivers that need nothing: a change is progress.
+    pub(super) fn on_step(&mut self, now: Time, step: (u64, usize)) {
         if step != self.step {
             (self.step, self.last) = (step, now);
         }

@@ -50,6 +50,8 @@ pub(crate) struct Remote {
     phase: Phase,
     /// The offer, or the question how the session ended.
     repeat: Repeat,
+    /// Symbols have another size than when it answered: until it knows, it is told again and again.
+    resizing: Repeat,
     /// A message that is due once.
     due: Option<Control>,
     /// The answer is due: for the first time, or again since it was lost.
@@ -80,6 +82,7 @@ impl Remote {
             opening: None,
             phase: Phase::Opening,
             repeat: Repeat::default(),
+            resizing: Repeat::default(),
             due: None,
             answer_due: false,
             delivery: Delivery::Group,
@@ -148,6 +151,28 @@ impl Remote {
         if self.phase == Phase::Opening {
             self.phase = Phase::Active;
         }
+    }
+
+    /// Symbols have another size from now on.
+    pub(super) fn resize(&mut self, now: Time) {
+        if self.phase == Phase::Active {
+            self.resizing.start(now);
+        }
+    }
+
+    /// Whether it may still expect symbols of another size.
+    pub(super) fn is_resizing(&self) -> bool {
+        self.resizing.due().is_some()
+    }
+
+    /// It expects the present size.
+    pub(super) fn on_resized(&mut self) {
+        self.resizing.stop();
+    }
+
+    /// Whether it is to be told the size now.
+    pub(super) fn take_resize(&mut self, now: Time) -> bool {
+        !self.has_all() && self.resizing.take(now)
     }
 
     /// It has shown that it is alive.
@@ -240,6 +265,7 @@ impl Remote {
 
     /// When a message is to be sent again, or the receiver is given up.
     pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
-        self.repeat.due().into_iter().chain(self.repeat.ends(limit)).min().filter(|_| !self.is_over())
+        let resizing = self.resizing.due().filter(|_| !self.has_all());
+        self.repeat.due().into_iter().chain(self.repeat.ends(limit)).chain(resizing).min().filter(|_| !self.is_over())
     }
 }

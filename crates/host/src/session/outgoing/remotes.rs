@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anabranch_transport::{Duration, GROUP, Peer, Time};
 
-use super::remote::Remote;
+use super::remote::{Phase, Remote};
 use crate::session::{Failure, Outcome};
 use crate::wire::Control;
 
@@ -108,6 +108,13 @@ impl Remotes {
         self.all.iter().all(Remote::is_done_with)
     }
 
+    /// Whether no receiver has got everything in this session, and is about to confirm it or has.
+    pub(super) fn none_is_complete(&self) -> bool {
+        let has_got = |remote: &Remote| remote.phase() == Phase::Complete;
+        let verified = self.outcomes.iter().any(|(_, outcome)| *outcome == Outcome::Verified);
+        !self.all.iter().any(has_got) && !verified
+    }
+
     /// How many receivers need no more symbols.
     pub(super) fn complete(&self) -> usize {
         self.all.iter().filter(|remote| remote.has_all()).count()
@@ -121,6 +128,15 @@ impl Remotes {
             self.changed = true;
             self.outcomes.push((index, outcome));
         }
+    }
+
+    /// A receiver is given up, and told so if it has ever answered.
+    pub(super) fn give_up(&mut self, index: usize, failure: Failure) {
+        let remote = &mut self.all[index];
+        if !remote.is_over() && remote.phase() != Phase::Opening {
+            remote.tell(Control::GivenUp);
+        }
+        self.set_outcome(index, Outcome::Failed(failure));
     }
 
     /// Sets this outcome for all receivers that have none yet.

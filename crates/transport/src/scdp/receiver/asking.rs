@@ -1,6 +1,6 @@
 //! What a receiver sends: pulls, pulls repeated after silence, and the message that it has the whole object.
 
-use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Receiver, Word};
+use super::{LEFT_OUT_AFTER, LIVE_BLOCKS, Lane, Late, Receiver, Word};
 use crate::scdp::block::Block;
 use crate::scdp::header::{Header, Pull};
 use crate::{FailureReason, Peer, Time, Transmit};
@@ -48,7 +48,7 @@ impl Receiver {
             return self.credits.min(wanted);
         }
         if wanted == 0 || self.session.is_none_or(|session| self.choose(session).is_none()) {
-            return 0;
+            return self.replacement().is_some().into();
         }
         self.lanes.iter().filter(|l| self.in_use(l)).map(|l| l.credits).sum::<u32>().min(wanted)
     }
@@ -59,14 +59,21 @@ impl Receiver {
         if self.over() {
             return None;
         }
-        let (lane, index) = self.choose(session)?;
+        let (lane, index) = match self.choose(session) {
+            Some(choice) => choice,
+            None => {
+                let replacement = self.replacement()?;
+                self.take_over(replacement);
+                (replacement.fast, replacement.index)
+            }
+        };
         if index == self.blocks.len() {
             self.open_block(session);
         }
         self.next_lane = lane + 1;
         let fin = self.lacks_one(index);
         let l = &mut self.lanes[lane];
-        let coming = l.outstanding;
+        let coming = l.in_flight();
         if coming == 0 {
             (l.last_arrival, l.silent_since) = (now, now);
         }
@@ -105,7 +112,7 @@ impl Receiver {
     }
 
     pub(super) fn timeout_of(&self, lane: &Lane) -> Option<Time> {
-        let waits = lane.outstanding > 0 && !lane.retry_due;
+        let waits = lane.in_flight() > 0 && !lane.retry_due;
         waits.then(|| lane.last_arrival + lane.timer.timeout(self.config.pull_timeout))
     }
 
@@ -135,6 +142,11 @@ impl Receiver {
     }
 
     pub(super) fn on_timeout(&mut self, now: Time, lane: usize) {
+        self.lanes[lane].late = Late::default();
+        if self.lanes[lane].outstanding == 0 {
+            // Nothing was awaited from it.
+            return self.refresh_credits(lane as u32);
+        }
         self.stats.timeouts += 1;
         let in_touch = |(i, l): (usize, &Lane)| i != lane && l.timeouts <= LEFT_OUT_AFTER && !l.excluded;
         let others = self.lanes.iter().enumerate().any(in_touch);

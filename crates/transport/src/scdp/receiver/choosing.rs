@@ -48,7 +48,9 @@ impl Receiver {
         }
         let last = begun + usize::from(self.may_open());
         let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
-        (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)))
+        let other = (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)));
+        // Rather than do nothing, a sender does what others could do later.
+        other.or_else(|| self.takes_over().then_some((turn, first)))
     }
 
     /// The next sender in use, in turn.

@@ -11,6 +11,9 @@ impl Receiver {
         let was_coming = self.change(index, |b| !b.extend(lane, j) && b.arrived(lane));
         if was_coming {
             self.credit(lane, 1);
+            self.on_useful(index, lane, j);
+        } else {
+            self.on_late(lane);
         }
         // A header may have overtaken the symbols before it.
         if self.lanes[lane as usize].retried && !trimmed && self.blocks[index].confirms_loss(lane, j) {

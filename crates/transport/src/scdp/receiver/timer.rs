@@ -71,6 +71,11 @@ impl RetransmissionTimer {
         self.timed = None;
     }
 
+    /// The smoothed round trip, once there is one.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.round_trip.is_known().then(|| self.round_trip.smoothed())
+    }
+
     /// How long to wait. Doubling stops where a back-off from the minimum would: in a group, a round trip includes the
     /// wait for the other receivers, and if those could double it, too, all would wait for each other longer and longer.
     #[inline]

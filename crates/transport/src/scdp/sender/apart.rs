@@ -4,7 +4,7 @@
 //! for no symbol leaves before every receiver has asked for it. So the fork resumes exactly where the group is, for one receiver
 //! only, and neither the fork nor the group sends it anything twice.
 
-use super::{Due, Member, Sender};
+use super::{Due, Member, Sender, Surplus};
 use crate::scdp::header::{Header, Mode, Options};
 use crate::scdp::straggler::{Standing, Verdict, Watch};
 use crate::{Arrival, Endpoint as _, Event, Peer, Stats, Time, Transmit};
@@ -83,6 +83,16 @@ impl Apart {
         Some(transmit)
     }
 
+    /// The session of a detached receiver.
+    pub(super) fn sender_of(&self, receiver: Peer) -> Option<&Sender> {
+        self.detached.iter().find(|(peer, _)| *peer == receiver).map(|(_, sender)| sender)
+    }
+
+    /// Blocks that detached receivers have completed in order.
+    pub(super) fn completed_blocks(&self) -> u64 {
+        self.detached.iter().map(|(_, sender)| sender.completed_blocks()).sum()
+    }
+
     /// Adds the counters of all detached senders.
     pub(super) fn stats(&self, group: Stats) -> Stats {
         self.detached.iter().fold(added(group, self.stats), |sum, (_, sender)| added(sum, sender.stats()))
@@ -121,7 +131,7 @@ impl Sender {
         }
         if let Some((_, sender)) = apart.detached.iter_mut().find(|(peer, _)| *peer == arrival.from) {
             sender.handle_packet(now, &Arrival { from: 0, ..*arrival });
-            self.poll_detached();
+            self.poll_detached(now);
             return true;
         }
         let Some(at) = apart.dropped.iter().position(|(peer, _)| *peer == arrival.from) else { return false };
@@ -149,7 +159,7 @@ impl Sender {
         if apart.until.is_some_and(|until| until <= now) {
             self.end_of_telling();
         }
-        self.poll_detached();
+        self.poll_detached(now);
         self.judge(now);
     }
 
@@ -229,7 +239,7 @@ impl Sender {
             layout: self.layout,
             options: Options { mode: Mode::Unicast, ..self.options },
             lane: self.lane,
-            members: vec![member.clone()],
+            members: vec![Member { surplus: Surplus::default(), ..member.clone() }],
             base: self.base,
             front: self.base,
             emitted: self.emitted.clone(),
@@ -289,8 +299,8 @@ impl Sender {
         self.close_if_done();
     }
 
-    /// Handles the events of detached senders.
-    fn poll_detached(&mut self) {
+    /// Handles the events of detached senders. A receiver whose session fails is told that it was given up, now and when it sends again.
+    fn poll_detached(&mut self, now: Time) {
         let Some(apart) = &mut self.apart else { return };
         let mut at = 0;
         while let Some((peer, sender)) = apart.detached.get_mut(at) {
@@ -303,6 +313,9 @@ impl Sender {
                     }
                     Event::Failed(_) => {
                         self.events.push_back(Event::PeerDropped(*peer));
+                        self.members[usize::from(*peer)].surplus = sender.members[0].surplus;
+                        apart.dropped.push((*peer, true));
+                        apart.until = Some(now + self.config.linger);
                         over = true;
                     }
                     Event::Closed => over = true,

@@ -1,7 +1,7 @@
 //! Peers that fall silent forever: what the others do, and when.
 
 use super::*;
-use crate::scdp::{Straggler, StragglerPolicy};
+use crate::scdp::{Pull, Straggler, StragglerPolicy};
 use crate::{Arrival, FailureReason, Peer};
 use proptest::prelude::*;
 
@@ -241,4 +241,29 @@ proptest! {
         let anybody = p.events[HUB].iter().any(|e| matches!(e.1, Event::PeerCompleted(_)));
         prop_assert_eq!(last(&p, HUB).map(|e| e.1), Some(if anybody { Event::Closed } else { FAILED }));
     }
+}
+
+/// How long after its last pull a receiver is probed that has pulled each millisecond, but for one pause of half a second.
+fn probed_after(steady_before: u64, steady_after: u64) -> Duration {
+    let mut sender = Sender::unicast(config(|c| c.probe_timeout = Duration::from_ms(16)), None);
+    let mut upto = 12;
+    let mut pull = |sender: &mut Sender, ms| {
+        upto += 1;
+        let pull = Pull { block: upto / 100, upto: upto % 100 + 1, base: upto / 100, fin: false, retry: false, done: false };
+        let (header, from) = (Header::Pull(pull), 0);
+        sender.handle_packet(at(ms), &Arrival { header, from, trimmed: false, ce: false, returned: false });
+        while sender.poll_transmit(at(ms)).is_some() {}
+    };
+    while sender.poll_transmit(at(0)).is_some() {}
+    let resumed = steady_before + 500;
+    let last = resumed + steady_after;
+    (1..steady_before).chain(resumed..=last).for_each(|ms| pull(&mut sender, ms));
+    sender.poll_timeout().expect("it waits") - at(last)
+}
+
+#[test]
+fn one_pause_does_not_slow_probes_down_for_the_rest_of_the_session() {
+    assert!(probed_after(100, 1) >= Duration::from_secs(1), "it may pause again");
+    assert_eq!(probed_after(100, 20_000), Duration::from_ms(16));
+    assert_eq!(probed_after(1000, 60_000), Duration::from_ms(16));
 }

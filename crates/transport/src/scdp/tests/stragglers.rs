@@ -92,6 +92,7 @@ fn a_dead_receiver_is_detached_and_in_the_end_given_up() {
     finish_but(&mut p, &[2]);
     assert_eq!(said(&p)[0], Event::PeerDetached(1));
     assert_eq!(said(&p).last(), Some(&Event::PeerDropped(1)));
+    assert_eq!(p.events[2].last().map(|e| e.1), Some(Event::Failed(FailureReason::GivenUp)), "it is told");
     assert!(completed(&p, 1) < PACKET * 300 + Duration::from_ms(2));
     assert_eq!(completed(&p, 1), completed(&p, 3));
 }

@@ -1,0 +1,114 @@
+//! What a receiver asks for, compared with what it needs.
+//!
+//! An honest receiver asks for blocks in order, and for as many symbols of each as it has source symbols, plus those that were lost. Nothing makes
+//! a receiver do so. One that asks for later blocks first, or never completes its first block, holds a group back although it has asked for more
+//! than the others; one that asks for more and more symbols of a block has them all sent. So requests count in order, and those beyond what blocks
+//! need are bounded.
+
+use super::Sender;
+use crate::{Peer, Time};
+
+/// A receiver of a group may ask for this many times the symbols of a block before it completes it: of 17 symbols, 16 were lost.
+const TIMES_IN_GROUP: u32 = 16;
+/// The same for a receiver that is served alone and holds nobody back.
+const TIMES_ALONE: u32 = 64;
+
+/// How far a receiver is, in symbols of the object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// Those it has asked for in order: up to the first block of which it has not asked for all source symbols.
+    pub in_order: u64,
+    /// Those of the blocks that it has completed in order.
+    pub complete: u64,
+    /// Those it has asked for beyond `complete`, in any order and repair symbols included.
+    pub open: u64,
+    /// It has asked for so much more than it needs that it gets no more until it completes a block.
+    pub exhausted: bool,
+}
+
+/// Symbols that a receiver has asked for since it last completed a block, beyond the source symbols of their blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Surplus {
+    symbols: u32,
+    exhausted_at: Option<Time>,
+}
+
+impl Surplus {
+    /// It asks for `upto` symbols of a block in all, of which `free` do not count. Returns how many it gets.
+    #[inline]
+    pub(super) fn allow(&mut self, now: Time, free: u32, upto: u32, limit: u32) -> u32 {
+        let more = upto.saturating_sub(free);
+        if more == 0 {
+            return upto;
+        }
+        let granted = more.min(limit.saturating_sub(self.symbols));
+        self.symbols += granted;
+        if granted < more {
+            self.exhausted_at.get_or_insert(now);
+        }
+        free + granted
+    }
+
+    /// Since when it has got no more.
+    pub(super) fn exhausted_at(&self) -> Option<Time> {
+        self.exhausted_at
+    }
+}
+
+impl Sender {
+    /// Symbols that a receiver may ask for beyond what its blocks need, before it completes one.
+    #[inline]
+    pub(super) fn surplus_limit(&self, block: u32) -> u32 {
+        let times = if self.members.len() > 1 { TIMES_IN_GROUP } else { TIMES_ALONE };
+        (times * self.layout.source_symbols(block)).saturating_add(self.gap_limit)
+    }
+
+    /// How far a receiver of the group is; `None` if it needs no more, or has left the group.
+    pub fn demand(&self, receiver: Peer) -> Option<Demand> {
+        let member = self.members.get(usize::from(receiver)).filter(|member| !member.done)?;
+        let complete = self.layout.symbols_before(member.base);
+        let (mut in_order, mut open, mut is_ordered) = (complete, 0, true);
+        for (block, &upto) in (member.base..).zip(&member.upto) {
+            let k = self.layout.source_symbols(block);
+            if is_ordered {
+                in_order += u64::from(upto.min(k));
+                is_ordered = upto >= k;
+            }
+            open += u64::from(upto);
+        }
+        Some(Demand { in_order, complete, open, exhausted: member.surplus.exhausted_at.is_some() })
+    }
+
+    /// Symbols that a receiver has asked for in any order, repair symbols included, wherever it is served; `None` if it needs no more.
+    pub fn asked_for(&self, receiver: Peer) -> Option<u64> {
+        let apart = self.apart.as_ref().and_then(|apart| apart.sender_of(receiver));
+        let demand = apart.map_or_else(|| self.demand(receiver), |sender| sender.demand(0))?;
+        Some(demand.complete + demand.open)
+    }
+
+    /// Whether a receiver, perhaps one that was given up, has asked for so much more than it needs that it got no more.
+    pub fn is_exhausted(&self, receiver: Peer) -> bool {
+        self.members.get(usize::from(receiver)).is_some_and(|member| member.surplus.exhausted_at.is_some())
+    }
+
+    /// Blocks that all receivers have completed in order, those outside the group included: it grows while any of them makes progress.
+    pub fn completed_blocks(&self) -> u64 {
+        let own = self.members.iter().map(|member| u64::from(member.base)).sum::<u64>();
+        own + self.apart.as_ref().map_or(0, |apart| apart.completed_blocks())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beyond_the_limit_is_not_granted_and_the_time_is_noted() {
+        let mut surplus = Surplus::default();
+        assert_eq!(surplus.allow(Time(1), 100, 90, 50), 90, "source symbols are free");
+        assert_eq!(surplus.allow(Time(2), 100, 130, 50), 130);
+        assert_eq!((surplus.allow(Time(3), 100, 120, 50), surplus.exhausted_at()), (120, None));
+        assert_eq!((surplus.allow(Time(4), 100, 101, 50), surplus.exhausted_at()), (100, Some(Time(4))));
+        assert_eq!((surplus.allow(Time(5), 7, u32::MAX, 50), surplus.exhausted_at()), (7, Some(Time(4))));
+    }
+}
