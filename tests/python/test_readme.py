@@ -49,7 +49,9 @@ def test_the_table_is_one_that_the_program_prints(tmp_path: Path) -> None:
     assert end, "the markers are missing"
     shown = shown.strip().removeprefix("```\n").removesuffix("\n```")
     (found, table), (_, of_made) = (text.split("\n\n", 1) for text in (shown, made))
-    assert [line for line in words(table) if line][:-1] == [line for line in words(of_made) if line][:-1]
+    # Whether any flow met a timeout is a matter of the results.
+    rows, rows_of_made = ([row for row in words(text) if row and "timeout" not in row] for text in (table, of_made))
+    assert rows[:-1] == rows_of_made[:-1]
     assert found.startswith("Flows ≤ 10 KB, p99 FCT: ")
     assert "Flows > 1 MB, mean FCT: " in found
     assert shown.splitlines()[-1].startswith("mean over 5 seeds ± 95% confidence interval (Student's t)")

@@ -171,7 +171,7 @@ def clauset(volumes: Volumes | Floats, rule: Rule = "fitted", *, discrete: bool 
     >>> sizes = np.repeat([1.0, 2.0, 3.0, 4.0, 6.0, 9.0], [70, 15, 6, 4, 3, 2])
     >>> tail = clauset(sizes, "whole", discrete=True)
     >>> round(tail.alpha, 2), tail.n_tail
-    (2.21, 100)
+    (2.41, 100)
     """
     x, unit = _numbers(volumes, discrete=discrete)
     if not x.size:

@@ -244,9 +244,6 @@ WRITES = (
     resume("entry-damaged", lambda f: cut(0.5)(f / "r/runs/p000-s1/run.json"), "r holds 4 finished runs"),
     resume("manifest-of-another-program", lambda f: _only(f, "manifest.json"), "'manifest.json'"),
     resume("report-of-another-program", lambda f: _only(f, "report.html"), "'report.html'"),
-    resume("foreign-file", lambda f: _write(f, "r/thesis.tex"), "'thesis.tex'"),
-    resume("foreign-file-among-runs", lambda f: _write(f, "r/runs/notes.txt"), "'runs/notes.txt'"),
-    resume("foreign-file-in-a-run", lambda f: _write(f, f"{RUN}/notes.txt"), "notes.txt"),
 )
 
 CASES: tuple[Case, ...] = (*FOLDERS, *TEXTS, *TABLES, *FABRICS, *WRITES)

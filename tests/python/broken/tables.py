@@ -89,9 +89,6 @@ TEXT_CASES = (
     case("value-of-200-kb", replaced(40, f"{MAY},{'9' * 200_000}"), "line 40 (byte", "is not a volume"),
     case("open-quote", replaced(10, f'"{MAY},5'), "line 10 (byte", "is not a time"),
     case("wrong-separator", good(separator="|", head="time|bytes"), "port.csv", "hint:"),
-    case(
-        "decimal-commas", rows(99, lambda k: f"{MAY + k * 300};1,{k}", "time;bytes"), "line 2", '"1,0" is not a volume'
-    ),
     case("html", "<html><body>502 Bad Gateway</body></html>\n", "port.csv", "hint:"),
     case("json", json.dumps({"time": [1, 2], "bytes": [3, 4]}), "port.csv", "hint:"),
     case("a-scenario", '[fabric]\nkind = "fat-tree"\n', "port.csv", "hint:", file="port.csv"),
@@ -164,7 +161,7 @@ TIME_CASES = (
     case("one-stamp-of-zero", replaced(60, "0,5", good(2000)), "line 60", "rows of 300 s would be missing"),
     case("first-stamp-of-zero", replaced(2, "0,5", good(2000)), "line 3", "would be missing"),
     case("stamps-not-a-number", replaced(60, "nan,5"), "line 60", '"nan" is not a time'),
-    case("all-rows-at-once", rows(60, lambda k: f"{MAY},{k}"), "say how long a bin is", "--interval 5min"),
+    case("all-rows-at-once", rows(60, lambda k: f"{MAY},{k % 7}"), "say how long a bin is", "--interval 5min"),
     case("one-row", "time,bytes\n0,5\n", "say how long a bin is", "--interval 5min"),
     case("one-row-with-interval", "time,bytes\n0,5\n", "1 bins", "at least 50", options=("--interval", "5min")),
     case("two-rows", "time,bytes\n0,5\n300,6\n", "at least 50 are needed"),
@@ -197,7 +194,7 @@ VALUE_CASES = (
     case("huge", replaced(20, f"{MAY + 18 * 300},1e300"), "line 20", '"1e300" is not a volume'),
     case("hexadecimal", replaced(20, f"{MAY + 18 * 300},0x1F"), "line 20", '"0x1F" is not a volume'),
     case("thousands", replaced(20, f'{MAY + 18 * 300},"1,234"'), "line 20", '"1,234" is not a volume'),
-    case("units-in-cells", replaced(20, f"{MAY + 18 * 300},5 MB"), "line 20", '"5 MB" is not a volume'),
+    case("unknown-units-in-cells", replaced(20, f"{MAY + 18 * 300},5 furlongs"), "line 20", '"5 furlongs" is not a volume'),
     case(
         "all-unknown",
         rows(80, lambda k: f"{k * 300},", "time,bytes"),
@@ -209,7 +206,7 @@ VALUE_CASES = (
     case("all-zero", rows(80, lambda k: f"{k * 300},0"), "port.csv", command=GENERATE, options=("-o", "made.csv")),
     case("rows-twice", good(100) + good(100).split("\n", 1)[1], "port.csv"),
     case(
-        "rows-thrice-at-once", rows(300, lambda k: f"{MAY + k // 3 * 300},{k}"), "line 3", "same bin as the one before"
+        "rows-thrice-at-once", rows(300, lambda k: f"{MAY + k // 3 * 300},{k % 7}"), "line 3", "same bin as the one before"
     ),
     case(
         "counters-that-go-down",
