@@ -194,7 +194,12 @@ VALUE_CASES = (
     case("huge", replaced(20, f"{MAY + 18 * 300},1e300"), "line 20", '"1e300" is not a volume'),
     case("hexadecimal", replaced(20, f"{MAY + 18 * 300},0x1F"), "line 20", '"0x1F" is not a volume'),
     case("thousands", replaced(20, f'{MAY + 18 * 300},"1,234"'), "line 20", '"1,234" is not a volume'),
-    case("unknown-units-in-cells", replaced(20, f"{MAY + 18 * 300},5 furlongs"), "line 20", '"5 furlongs" is not a volume'),
+    case(
+        "unknown-units-in-cells",
+        replaced(20, f"{MAY + 18 * 300},5 furlongs"),
+        "line 20",
+        '"5 furlongs" is not a volume',
+    ),
     case(
         "all-unknown",
         rows(80, lambda k: f"{k * 300},", "time,bytes"),
@@ -206,7 +211,10 @@ VALUE_CASES = (
     case("all-zero", rows(80, lambda k: f"{k * 300},0"), "port.csv", command=GENERATE, options=("-o", "made.csv")),
     case("rows-twice", good(100) + good(100).split("\n", 1)[1], "port.csv"),
     case(
-        "rows-thrice-at-once", rows(300, lambda k: f"{MAY + k // 3 * 300},{k % 7}"), "line 3", "same bin as the one before"
+        "rows-thrice-at-once",
+        rows(300, lambda k: f"{MAY + k // 3 * 300},{k % 7}"),
+        "line 3",
+        "same bin as the one before",
     ),
     case(
         "counters-that-go-down",
