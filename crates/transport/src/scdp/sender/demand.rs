@@ -58,9 +58,13 @@ impl Surplus {
 }
 
 impl Sender {
-    /// Symbols that a receiver may ask for beyond what its blocks need, before it completes one.
+    /// Symbols that a receiver may ask for beyond what its blocks need, before it completes one. Without a limit where receivers are never given up
+    /// for their silence: those are trusted, and one behind a link that is full for long may need many times the symbols of a block.
     #[inline]
     pub(super) fn surplus_limit(&self, block: u32) -> u32 {
+        if self.config.give_up_after.is_none() {
+            return u32::MAX;
+        }
         let times = if self.members.len() > 1 { TIMES_IN_GROUP } else { TIMES_ALONE };
         (times * self.layout.source_symbols(block).max(LEAST_BLOCK)).saturating_add(self.gap_limit)
     }
