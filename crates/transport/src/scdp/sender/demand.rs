@@ -12,8 +12,6 @@ use crate::{Peer, Time};
 const TIMES_IN_GROUP: u32 = 16;
 /// The same for a receiver that is served alone and holds nobody back.
 const TIMES_ALONE: u32 = 64;
-/// Blocks count as no smaller than this many symbols: a window of requests may be for a block of one symbol, and be lost.
-const LEAST_BLOCK: u32 = 64;
 
 /// How far a receiver is, in symbols of the object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl Sender {
             return u32::MAX;
         }
         let times = if self.members.len() > 1 { TIMES_IN_GROUP } else { TIMES_ALONE };
-        (times * self.layout.source_symbols(block).max(LEAST_BLOCK)).saturating_add(self.gap_limit)
+        (times * self.layout.source_symbols(block)).saturating_add(self.gap_limit)
     }
 
     /// How far a receiver of the group is; `None` if it needs no more, or has left the group.
