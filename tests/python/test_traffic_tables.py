@@ -119,7 +119,7 @@ def test_samples_of_a_hundred_times_the_median_are_named(tmp_path: Path) -> None
         assert "--line-rate" in result.stderr
     result = invoke("bill", file, "--line-rate", "1Gbps")
     assert "times the median" not in result.stderr
-    assert "1 increases are more than the line carries" in result.stderr
+    assert "1 increase is more than the line carries" in result.stderr
 
 
 def berlin(i: int) -> str:

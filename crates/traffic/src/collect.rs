@@ -429,6 +429,15 @@ impl<'s> Collector<'s> {
             self.notes.push(note);
         }
     }
+
+    /// Notes how often something came, if it did: `one` is said of one, `many` of more.
+    pub(crate) fn remark_count(&mut self, count: u64, one: &str, many: &str) {
+        match count {
+            0 => {}
+            1 => self.remark(format!("1 {one}")),
+            _ => self.remark(format!("{count} {many}")),
+        }
+    }
 }
 
 #[cfg(test)]

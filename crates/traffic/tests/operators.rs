@@ -156,7 +156,7 @@ fn what_a_port_cannot_carry_is_unknown() {
     let limited = request(|request| request.line_rate_bps = Some(1e9));
     let outcome = good(&limited, &text);
     assert_eq!(volumes(&outcome.series[0]), (vec![1_000], 1));
-    assert!(outcome.files[0].notes.iter().any(|note| note == "1 increases are more than the line carries: unknown"));
+    assert!(outcome.files[0].notes.iter().any(|note| note == "1 increase is more than the line carries: unknown"));
     for (speed, value) in [("ifSpeed", "1000000000"), ("ifHighSpeed", "1000")] {
         let rows = (0..100).map(|i| format!("{},{value}", jump(i)));
         let outcome = good(&Request::default(), &polls(&format!("ifHCInOctets,{speed}"), rows));

@@ -176,7 +176,7 @@ fn counters_wrap_are_reset_and_lose_polls() {
     let wrap = [(0, 4_294_967_000), (10, 4_294_967_290), (20, 94), (30, 194), (40, 200)];
     let outcome = good(&request, &text(&wrap));
     assert_eq!(known(&outcome, 0), [Some(290), Some(100), Some(100), Some(6)]);
-    assert!(outcome.files[0].notes.iter().any(|note| note == "1 times counters wrapped"));
+    assert!(outcome.files[0].notes.iter().any(|note| note == "1 counter wrap"));
     let wide = [(0, u64::MAX - 10), (10, u64::MAX), (20, 89), (30, 90)];
     assert_eq!(known(&good(&request, &text(&wide)), 0), [Some(10), Some(90), Some(1)]);
     // A reset is unknown, not zero and not 4 GB.

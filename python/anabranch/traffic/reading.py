@@ -220,8 +220,10 @@ def _measured(path: Path, wanted: Wanted, told: Told, say: Tell, progress: Progr
         largest = max(float(one.bytes.max()) for one in usual)
         usual = binned((), 10 ** min(DIGITS, int(math.log10(LARGEST / max(largest, 1.0)))))
     report = usual.files[0]
-    for line in [*report.remarks, *spikes.remarks(usual)]:
+    for line in report.remarks:
         say(f"{path}: {line}")
+    for line in spikes.remarks(usual):
+        say(line)
     _once(usual, path)
     if report.reader != VOLUMES and (told.bin_s is not None or told.unit is not None):
         say(f"{path}: {report.format} has a unit and any width: what was said of them has no effect")

@@ -207,7 +207,7 @@ VALUE_CASES = (
         "80 values are empty or no number",
         options=VOLUMES,
     ),
-    case("some-unknown", replaced(20, f"{MAY + 18 * 300},nan"), "1 values are empty or no number", exits=WARNED),
+    case("some-unknown", replaced(20, f"{MAY + 18 * 300},nan"), "1 value is empty or no number", exits=WARNED),
     case("all-zero", rows(80, lambda k: f"{k * 300},0"), "port.csv", command=GENERATE, options=("-o", "made.csv")),
     case("rows-twice", good(100) + good(100).split("\n", 1)[1], "port.csv"),
     case(

@@ -10,8 +10,9 @@ use crate::stamp::{self, SECOND};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-/// Names of columns of time stamps, in lower case.
-const TIME: [&str; 23] = [
+/// Names of columns of time stamps, in any case and with anything between their letters and digits: `Date Time` of PRTG,
+/// `_time` of InfluxDB, `@timestamp` of Elasticsearch.
+const TIME: [&str; 24] = [
     "time",
     "timestamp",
     "ts",
@@ -26,6 +27,7 @@ const TIME: [&str; 23] = [
     "time_ns",
     "t_unix_s",
     "epoch",
+    "clock",
     "date",
     "datetime",
     "start_ns",
@@ -97,7 +99,11 @@ pub(super) fn is_identifier(name: &str) -> bool {
 }
 
 fn time_of(names: &[String]) -> Option<usize> {
-    TIME.iter().find_map(|known| names.iter().position(|name| name.eq_ignore_ascii_case(known)))
+    let bare = |name: &str| -> String {
+        name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let names: Vec<String> = names.iter().map(|name| bare(name)).collect();
+    TIME.iter().find_map(|known| names.iter().position(|name| *name == bare(known)))
 }
 
 /// A column by its name, or by its number from 1 if columns have no names.

@@ -291,17 +291,31 @@ impl Reader {
         for value in &self.values {
             all.add(value.tally);
         }
-        for (count, what) in [
-            (all.wraps, "times counters wrapped"),
-            (all.resets, "times counters were reset: what was carried meanwhile is unknown"),
-            (all.failed, "polls have no value: unknown, not zero"),
-            (all.wrong, "polls are below or above both of their neighbours: read wrongly, and left out"),
-            (all.impossible, "increases are more than the line carries: unknown"),
-            (all.lost, "intervals have lost polls: they count only in bins that hold them whole"),
+        for (count, one, many) in [
+            (all.wraps, "counter wrap", "counter wraps"),
+            (
+                all.resets,
+                "counter was reset: what it carried meanwhile is unknown",
+                "counter resets: what was carried meanwhile is unknown",
+            ),
+            (all.failed, "poll has no value: unknown, not zero", "polls have no value: unknown, not zero"),
+            (
+                all.wrong,
+                "poll is below or above both of its neighbours: read wrongly, and left out",
+                "polls are below or above both of their neighbours: read wrongly, and left out",
+            ),
+            (
+                all.impossible,
+                "increase is more than the line carries: unknown",
+                "increases are more than the line carries: unknown",
+            ),
+            (
+                all.lost,
+                "interval has lost polls: it counts only in bins that hold it whole",
+                "intervals have lost polls: they count only in bins that hold them whole",
+            ),
         ] {
-            if count > 0 {
-                out.remark(format!("{count} {what}"));
-            }
+            out.remark_count(count, one, many);
         }
         let often = |value: &&Value| value.tally.wraps * WRAPS > value.tally.steps && value.tally.wraps > RESETS;
         if self.values.iter().any(|value| often(&value)) {

@@ -280,14 +280,24 @@ impl Volumes {
         }
         self.check(columns)?;
         self.assume(columns, out);
-        if self.impossible > 0 {
-            out.remark(format!("{} values are more than the line carries: unknown", self.impossible));
-        }
-        if self.repeated > 0 {
-            out.remark(format!("{} rows are for a bin that has one already, and are left out", self.repeated));
-        }
-        if self.unknown > 0 {
-            out.remark(format!("{} values are empty or no number: unknown, not zero", self.unknown));
+        for (count, one, many) in [
+            (
+                self.impossible,
+                "value is more than the line carries: unknown",
+                "values are more than the line carries: unknown",
+            ),
+            (
+                self.repeated,
+                "row is for a bin that has one already, and is left out",
+                "rows are for a bin that has one already, and are left out",
+            ),
+            (
+                self.unknown,
+                "value is empty or no number: unknown, not zero",
+                "values are empty or no number: unknown, not zero",
+            ),
+        ] {
+            out.remark_count(count, one, many);
         }
         for group in self.groups.values() {
             let native = group.native.unwrap_or(i64::MAX);
@@ -417,7 +427,8 @@ fn put(
     if step == 0 && group.placed > 0 {
         let message = "the row is in the same bin as the one before";
         let hint = if keyed {
-            "the bins are narrower than --interval says, or the table repeats rows"
+            "the bins are narrower than --interval says, the table repeats rows, or it holds more series than its first \
+             key tells apart: --by COLUMN, or --row COLUMN=VALUE"
         } else {
             "if the table holds several series: --by COLUMN, or --row COLUMN=VALUE"
         };

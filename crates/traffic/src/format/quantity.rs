@@ -109,6 +109,9 @@ const LINE: [&str; 7] = ["if", "high", "line", "link", "port", "interface", "nom
 /// Words of differences: what was carried since the row before.
 const DIFFERENCE: [&str; 6] = ["delta", "diff", "difference", "increment", "increase", "interval"];
 
+/// Words of rates: what was carried in each second.
+const RATE: [&str; 7] = ["rate", "rates", "bitrate", "throughput", "goodput", "persec", "persecond"];
+
 /// Words of directions.
 const WAYS: [[&str; 9]; 2] = [
     ["in", "rx", "received", "receive", "recv", "inbound", "ingress", "input", "download"],
@@ -124,7 +127,7 @@ impl Quantity {
         let parts: Vec<&str> = parts(name).collect();
         let words: Vec<String> = parts.iter().flat_map(|part| words(part)).collect();
         let has = |known: &[&str]| words.iter().find(|word| known.contains(&word.as_str()));
-        let unit = unit(name, &parts);
+        let unit = unit(name, &parts, &words);
         if let Some(word) = has(OTHER) {
             return Self::Other(word.clone());
         }
@@ -134,13 +137,17 @@ impl Quantity {
                 return Self::Other(word.clone());
             }
         }
+        let rate = has(&RATE).is_some() || per_second(&words);
         if let Some((unit, text)) = unit {
+            if rate && !unit.per_second {
+                // `bits_per_second`, `mbit_rate`: name and unit say it together.
+                return Self::Volume(Unit { per_second: true, ..unit }, format!("{text}/s"));
+            }
             return Self::Volume(unit, text);
         }
         if let Some(word) = parts.iter().find(|part| Unit::is_ambiguous(part)) {
             return Self::Unclear((*word).to_owned());
         }
-        let rate = has(&["rate", "rates", "persec", "persecond"]).is_some() || per_second(&words);
         let difference = has(&DIFFERENCE).is_some();
         let octets = has(&["octets", "octet", "counter", "counter32", "counter64"]).is_some();
         let bytes = has(&["bytes", "byte"]).is_some();
@@ -223,7 +230,7 @@ fn per_second(words: &[String]) -> bool {
 }
 
 /// The unit that a name has, with how it writes it. Plain bytes and octets are none: they may be counted since ever.
-fn unit(name: &str, parts: &[&str]) -> Option<(Unit, String)> {
+fn unit(name: &str, parts: &[&str], words: &[String]) -> Option<(Unit, String)> {
     let plain = |text: &str| ["bytes", "byte", "octets", "octet"].iter().any(|plain| text.eq_ignore_ascii_case(plain));
     let parse = |text: &str| {
         let unit = if text.len() > 1 && !plain(text) { Unit::parse(text) } else { None };
@@ -241,7 +248,14 @@ fn unit(name: &str, parts: &[&str]) -> Option<(Unit, String)> {
         }
     }
     let whole = parts.iter().rev().find_map(|part| parse(part));
-    whole.or_else(|| parts.iter().rev().find_map(|part| glued(part).and_then(parse)))
+    // A word of capitals and small letters loses them: only what is written out has one meaning.
+    let written_out = |word: &String| {
+        let long = ["bits", "bit", "bytes"].iter().any(|ending| word.ends_with(ending));
+        if long { parse(word) } else { None }
+    };
+    whole
+        .or_else(|| parts.iter().rev().find_map(|part| glued(part).and_then(parse)))
+        .or_else(|| words.iter().rev().find_map(written_out))
 }
 
 /// A unit at the end of a part, without anything between: `inMbps`, `rxKBps`, `inbps`.
@@ -306,13 +320,23 @@ mod tests {
             ("bytes_per_sec", 1.0, true),
             ("ifInOctets_delta", 1.0, false),
             ("download_speed_mbps", 0.125e6, true),
+            ("bits_per_second", 0.125, true),
+            ("in_kbit_per_sec", 125.0, true),
+            ("MbitsPerSecond", 0.125e6, true),
+            ("megabits per s", 0.125e6, true),
+            ("GB_per_s", 1e9, true),
+            ("mbit_rate_in", 0.125e6, true),
+            ("throughput_mbit", 0.125e6, true),
+            ("Throughput (kB)", 1e3, true),
+            ("octets_per_second", 1.0, true),
+            ("total_gbit", 0.125e9, false),
         ] {
             assert_eq!(volume(name), Some((bytes, per_second)), "{name}");
         }
         for name in ["src_b", "od_WASHng", "in", "WAN1", "x", "value", "received"] {
             assert_eq!(Quantity::of(name), Quantity::Silent, "{name}");
         }
-        for name in ["IN_MBPS", "in_rate"] {
+        for name in ["IN_MBPS", "in_rate", "throughput", "bitrate"] {
             assert!(matches!(Quantity::of(name), Quantity::Unclear(_)), "{name}");
         }
     }
