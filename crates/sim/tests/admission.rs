@@ -1,15 +1,13 @@
 //! Flows that controllers hold back or refuse.
 
-mod common;
-
+use crate::common::control::{at_times, custom};
+use crate::common::*;
 use anabranch_sim::control::{Action, Rule, Verdict, Watch};
 use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Network, Sampling, Setup, Stop};
 use anabranch_transport::tcp::Algorithm;
 use anabranch_transport::{Bytes, Duration};
-use common::control::{at_times, custom};
-use common::*;
 
 /// Two flows to host 0 that arrive after 1 ms: a short one of host 1, and one of 1 MB of host 2.
 fn two_flows(actions: Vec<(Duration, Action)>) -> Setup {

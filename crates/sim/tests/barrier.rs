@@ -1,7 +1,7 @@
 //! Clients that ask for block after block, each when all fragments of the last one have arrived.
 
-mod common;
-
+use crate::common::control::at_times;
+use crate::common::*;
 use anabranch_sim::control::{Action, Rule, Verdict};
 use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::host::protocol::Protocol;
@@ -11,8 +11,6 @@ use anabranch_sim::scenario::parse;
 use anabranch_sim::workload::{Barrier, Connections, Session};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Time};
-use common::control::at_times;
-use common::*;
 
 /// A request of 64 bytes over two links of 1 Gbps and 10 us.
 const REQUEST: Duration = Duration(2 * (512_000 + 10_000_000));

@@ -1,7 +1,6 @@
 //! The phenomena that the field knows, each in its smallest setting.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::Queue;
@@ -16,7 +15,6 @@ use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::tcp::Algorithm::{Dctcp, NewReno as Newreno};
 use anabranch_transport::tcp::TcpConfig;
 use anabranch_transport::{Bytes, Duration, Time};
-use common::*;
 use std::path::Path;
 
 fn incast(senders: u32, bytes: u64) -> Vec<Session> {

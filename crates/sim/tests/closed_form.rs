@@ -1,14 +1,12 @@
 //! One flow on an idle path takes exactly as long as arithmetic says, to the picosecond.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode::{PerFlow, PerPacketPermuted, Single};
 use anabranch_sim::fabric::topology::{BCube, DCell, TopologyConfig};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::Duration;
 use anabranch_transport::tcp::Algorithm::NewReno as Newreno;
-use common::*;
 use std::path::Path;
 
 /// Payload of a full NDP or SCDP packet: 1500 bytes less a header of 64.

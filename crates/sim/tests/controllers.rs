@@ -1,14 +1,12 @@
 //! Controllers in a run: what they see, when what they decide takes effect, and what of it the results tell.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::control::{AnyController, QueueOccupancy};
 use anabranch_sim::fabric::queue::Limit;
 use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Needs, Network, Sampling, Setup};
 use anabranch_transport::tcp::Algorithm;
-use common::*;
 
 /// Long DCTCP flows of eight hosts to one; marking from `k` packets on.
 fn incast(k: u32, controller: Option<QueueOccupancy>) -> Setup {

@@ -1,7 +1,7 @@
 //! Transports that know their flows: who gets more of a bottleneck.
 
-mod common;
-
+use crate::common::control::at_times;
+use crate::common::{at, complete, ecn, fct, ms, run, setup, star, tcp, unicast};
 use anabranch_sim::control::{Action, Rule, Verdict};
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::host::protocol::Protocol;
@@ -10,8 +10,6 @@ use anabranch_sim::network::{SessionGroup, Setup, Stop};
 use anabranch_sim::workload::Session;
 use anabranch_transport::Duration;
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, TcpConfig};
-use common::control::at_times;
-use common::{at, complete, ecn, fct, ms, run, setup, star, tcp, unicast};
 
 /// Sessions to host 0 of a star at 1 Gbps, over a queue that marks beyond 65 packets; one group for each deadline.
 fn contend(protocol: Protocol, sessions: Vec<Session>, deadlines: [Option<Duration>; 2]) -> Setup {

@@ -1,12 +1,11 @@
 //! The same input gives the same run: on every machine (committed fingerprints) and on any number of threads.
 //!
 //! A fingerprint changes whenever a run goes another way: on purpose, or not. If on purpose, `UPDATE=1 cargo test -p
-//! anabranch-sim --test determinism` writes the new ones; say in the commit why they changed, and raise
+//! anabranch-sim --test all determinism::` writes the new ones; say in the commit why they changed, and raise
 //! `anabranch_sim::MODEL`, or the version of the part of the model that it concerns (`MODEL_PARTS`), so that stored results
 //! are not taken for those of the new model.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::MODEL;
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
@@ -26,7 +25,6 @@ use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, Rate};
-use common::*;
 use rand::Rng as _;
 use std::convert::Infallible;
 use std::fmt::Write as _;

@@ -1,7 +1,6 @@
 //! When runs end that cannot come to a good end.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
@@ -12,7 +11,6 @@ use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::ScdpConfig;
 use anabranch_transport::tcp::TcpConfig;
 use anabranch_transport::{Rate, Time};
-use common::*;
 
 /// Transports that give up soon.
 fn impatient() -> [(&'static str, Protocol); 3] {

@@ -1,7 +1,6 @@
 //! One-to-many and many-to-one sessions of transports that have only unicast (SCDP §V-A).
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::{Limit, Queue, mlfq};
 use anabranch_sim::fabric::routing::RoutingMode::{self, PerFlow, PerPacket, Single};
@@ -14,7 +13,6 @@ use anabranch_sim::scenario;
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate};
-use common::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

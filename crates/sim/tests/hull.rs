@@ -1,7 +1,6 @@
 //! HULL: phantom queues and pacing, against DCTCP over its marking queue.
 
-mod common;
-
+use crate::common::{at, ecn, fct, run, setup, star, tcp, unicast, us};
 use anabranch_sim::fabric::queue::phantom::Phantom;
 use anabranch_sim::fabric::queue::{Limit, Queue};
 use anabranch_sim::fabric::routing::RoutingMode::Single;
@@ -9,7 +8,6 @@ use anabranch_sim::measure::{LinkRow, RunRecord};
 use anabranch_sim::network::{Sampling, Stop};
 use anabranch_sim::workload::Session;
 use anabranch_transport::tcp::Algorithm;
-use common::{at, ecn, fct, run, setup, star, tcp, unicast, us};
 
 fn phantom(drain: f64) -> impl Fn(u32) -> Queue + Send {
     move |_| Queue::Phantom(Box::new(Phantom::new(Limit::Packets(250), drain, 1000)))

@@ -3,15 +3,13 @@
 //!
 //! `PROPTEST_CASES=5000` looks longer. `properties.rs` has hostile worlds; here everything is as in a scenario file.
 
-mod scenes;
-
+use crate::scenes::*;
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Network, Straggler};
 use anabranch_sim::workload::Mode;
 use proptest::prelude::*;
-use scenes::*;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Mutex;

@@ -2,8 +2,7 @@
 //!
 //! DESIGN: trimming is an accelerator. Without it gaps and silence tell what was lost, and every session completes.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::queue::mlfq::{Mlfq, MlfqParameters, Victim};
 use anabranch_sim::fabric::queue::{Limit, Queue};
 use anabranch_sim::fabric::routing::RoutingMode::PerPacket;
@@ -11,7 +10,6 @@ use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::Setup;
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::Time;
-use common::*;
 
 fn mlfq(packets: u32, trim: bool) -> impl Fn(u32) -> Queue + Send {
     let parameters = MlfqParameters {

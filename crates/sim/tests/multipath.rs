@@ -1,7 +1,6 @@
 //! Transports with several connections: each subflow has a path of its own.
 
-mod common;
-
+use crate::common::{DELAY, GBPS, at, complete, drop_tail, fct, ms, setup, unicast};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
@@ -11,7 +10,6 @@ use anabranch_sim::network::{Change, Setup, Target};
 use anabranch_transport::Bytes;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, Subflows};
 use anabranch_transport::tcp::TcpConfig;
-use common::{DELAY, GBPS, at, complete, drop_tail, fct, ms, setup, unicast};
 use std::path::Path;
 
 /// With four core switches.

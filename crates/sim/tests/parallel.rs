@@ -1,8 +1,7 @@
 //! One run on several threads, where it decides by itself when that pays. That a run is the same in parts is tested with those of
 //! `determinism.rs` and with the random worlds of `properties.rs`; here it is what is around that.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::experiment::{Parallelism, Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode;
@@ -13,7 +12,6 @@ use anabranch_sim::network::{Ending, Network, Sampling, Setup, Stop, Undone};
 use anabranch_sim::workload::Session;
 use anabranch_transport::Bytes;
 use anabranch_transport::ndp::NdpConfig;
-use common::*;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Weights that controllers give to equal-cost paths.
 
-mod common;
-
+use crate::common::control::at_times;
+use crate::common::*;
 use anabranch_sim::control::{Action, PathWeight};
 use anabranch_sim::fabric::graph::{Graph, Level};
 use anabranch_sim::fabric::queue::{Limit, Setting};
@@ -9,8 +9,6 @@ use anabranch_sim::fabric::routing::RoutingMode::{self, DModK, PerPacket};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Ending, Network, Setup, Target};
 use anabranch_transport::Rate;
-use common::control::at_times;
-use common::*;
 
 /// Four hosts on leaf l0, four on l1; spines s0, s1 and s2 join the leaves.
 fn leaf_spine() -> Graph {

@@ -1,7 +1,6 @@
 //! pFabric: small flows beside long ones, at a bottleneck that goes by what remains.
 
-mod common;
-
+use crate::common::{at, complete, ecn, fct, run, setup, star, tcp, unicast, us};
 use anabranch_sim::fabric::queue::pfabric::Pfabric;
 use anabranch_sim::fabric::queue::{Limit, Queue};
 use anabranch_sim::fabric::routing::RoutingMode::Single;
@@ -11,7 +10,6 @@ use anabranch_sim::network::Stop;
 use anabranch_sim::workload::Session;
 use anabranch_transport::Duration;
 use anabranch_transport::tcp::{Algorithm, PfabricConfig, TcpConfig};
-use common::{at, complete, ecn, fct, run, setup, star, tcp, unicast, us};
 
 /// A star of links of 1 Gbps and 10 us: a full packet and its ACK take 64 us, 5.4 packets.
 fn pfabric() -> Protocol {

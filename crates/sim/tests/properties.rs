@@ -4,8 +4,7 @@
 //! not made for them. Whoever loses packets may take long, but everything arrives, no packet vanishes, nobody beats
 //! light, a run repeats exactly, and looking at it changes nothing. `PROPTEST_CASES=5000` looks longer.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, Victim};
@@ -32,7 +31,6 @@ use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
-use common::*;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree as _;

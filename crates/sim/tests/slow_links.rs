@@ -2,8 +2,7 @@
 //!
 //! A receiver that takes waiting for loss asks for a symbol more each time, which makes others wait longer.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::queue::Queue;
 use anabranch_sim::fabric::routing::RoutingMode::PerPacket;
@@ -11,7 +10,6 @@ use anabranch_sim::fabric::topology::{Dumbbell, TopologyConfig};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::workload::Session;
 use anabranch_transport::{Rate, Time};
-use common::*;
 use std::path::Path;
 
 const HOSTS: u32 = 8;

@@ -1,14 +1,12 @@
 //! Source routes when links fail: what is on its way is repaired by switches, hosts build new ones.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode::NixVector;
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Setup, Target};
 use anabranch_transport::tcp::Algorithm;
-use common::*;
 use std::path::Path;
 
 fn fat_tree() -> Graph {

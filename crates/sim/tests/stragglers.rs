@@ -1,7 +1,6 @@
 //! What a slow receiver costs a one-to-many session under each policy, in a network.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::host::protocol::Protocol;
@@ -10,7 +9,6 @@ use anabranch_sim::network::{Setup, Stop, Straggler};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::scdp::{self, ScdpConfig, StragglerPolicy};
 use anabranch_transport::{Bytes, Duration, Rate};
-use common::*;
 
 const SYMBOLS: u64 = 1000;
 

@@ -1,7 +1,6 @@
 //! Timeouts where nothing is lost: on slow and long links, and while packets wait in their own host's queue.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode::PerPacket;
 use anabranch_sim::fabric::topology::{BCube, TopologyConfig};
@@ -10,7 +9,6 @@ use anabranch_sim::measure::RunRecord;
 use anabranch_sim::workload::Session;
 use anabranch_transport::tcp::Algorithm;
 use anabranch_transport::{Duration, Rate};
-use common::*;
 use std::path::Path;
 
 fn star_of(n: u32, rate: Rate, delay: Duration) -> Graph {

@@ -1,15 +1,13 @@
 //! What controllers see of ports, classes and flows.
 
-mod common;
-
+use crate::common::control::custom;
+use crate::common::*;
 use anabranch_sim::control::{Action, ClassCounters, PortFlow, Watch};
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail::DropTail, ecn::Ecn, fair::Fair};
 use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::network::{Change, SessionGroup, Setup, Target};
 use anabranch_transport::Bytes;
 use anabranch_transport::tcp::Algorithm;
-use common::control::custom;
-use common::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

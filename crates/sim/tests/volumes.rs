@@ -1,7 +1,6 @@
 //! Traffic that follows a volume series: what goes in is what the links count, and no transport is left waiting.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::queue::drop_tail::DropTail;
 use anabranch_sim::fabric::queue::{Limit, Queue};
 use anabranch_sim::fabric::routing::RoutingMode;
@@ -14,7 +13,6 @@ use anabranch_sim::workload::{Mode, Session, Supply};
 use anabranch_transport::tcp::Algorithm;
 use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, Duration};
-use common::*;
 use proptest::prelude::*;
 use std::sync::Arc;
 

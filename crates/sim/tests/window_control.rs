@@ -1,7 +1,6 @@
 //! SCDP without trimming: receivers that find their windows themselves, on a drop-tail bottleneck of 100 Mbps and 10 ms.
 
-mod common;
-
+use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::host::protocol::Protocol;
@@ -11,7 +10,6 @@ use anabranch_sim::scenario::parse;
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::scdp::{ScdpConfig, WindowControl};
 use anabranch_transport::{Duration, Rate};
-use common::*;
 
 /// Packets that fill the path: 100 Mbps for 10.2 ms.
 const PRODUCT: u32 = 85;

@@ -1,5 +1,4 @@
 //! A short way to write a run.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
 use anabranch_sim::fabric::jitter::Jitter;

@@ -1,5 +1,4 @@
 //! Random small scenarios, as a person would write them: every transport and fabric that the file format knows.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use anabranch_sim::network::{Ending, Network};
 use anabranch_sim::scenario::{Plan, TransportName, parse};
