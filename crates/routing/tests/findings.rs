@@ -1,12 +1,10 @@
 //! Each finding about Song's dissertation, with its numbers.
 
-mod common;
-
+use crate::common::{exact, ft, texts};
 use anabranch_routing::findings::*;
 use anabranch_routing::number::{Exact, Scalar};
 use anabranch_routing::schemes::{Balanced, Dnvr, Mdnvr, NormalRouting, make};
 use anabranch_routing::theorems::{Policy, mloadsw_at, perfsw_at};
-use common::{exact, ft, texts};
 
 #[test]
 fn lower_bounds_hold_at_the_edge_only() {

@@ -1,7 +1,6 @@
 //! Invariants over random traffic and random fabrics.
 
-mod common;
-
+use crate::common::{fabric, ft};
 use anabranch_routing::fabric::Fabric;
 use anabranch_routing::findings::tree;
 use anabranch_routing::loads::Loads;
@@ -11,7 +10,6 @@ use anabranch_routing::schemes::{Mdnvr, Scheme, Shares, make, registry};
 use anabranch_routing::theorems::{Policy, mload_at, mloadsw_any, mloadsw_at};
 use anabranch_routing::traffic::TrafficMatrix;
 use anabranch_routing::worst::WorstCase;
-use common::{fabric, ft};
 use proptest::prelude::*;
 
 /// Fabrics of every kind: trees, those with failures, without levels, with parallel paths of unequal number, with hosts that

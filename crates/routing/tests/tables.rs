@@ -1,7 +1,6 @@
 //! Tables 5.1 and 5.2 of Song's dissertation and the examples of its text, by exact computation.
 
-mod common;
-
+use crate::common::{Chosen, exact, ft, pattern, texts};
 use anabranch_routing::findings::under_stride;
 use anabranch_routing::loads::Loads;
 use anabranch_routing::number::{Exact, Scalar};
@@ -9,7 +8,6 @@ use anabranch_routing::optimum::on_tree;
 use anabranch_routing::schemes::{Scheme, WorstDraw, make};
 use anabranch_routing::theorems::{Policy, mloadsw_at};
 use anabranch_routing::traffic::TrafficMatrix;
-use common::{Chosen, exact, ft, pattern, texts};
 
 /// `MLOADSW_0`, `MLOADSW_1` and PERFSW of a scheme under Stride(4) on FT(4, 3).
 fn row(scheme: &dyn Scheme<Exact>) -> Vec<String> {

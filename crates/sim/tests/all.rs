@@ -42,16 +42,3 @@ mod views;
 mod volumes;
 mod window;
 mod window_control;
-
-/// A file that nobody names here would not be run.
-#[test]
-fn every_file_is_a_module() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    let text = std::fs::read_to_string(format!("{folder}/all.rs")).expect("this file");
-    for entry in std::fs::read_dir(folder).expect("the folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
-        let is_test = path.extension().is_some_and(|ending| ending == "rs") && name != "all";
-        assert!(!is_test || text.contains(&format!("\nmod {name};\n")), "add `mod {name};` to tests/all.rs");
-    }
-}

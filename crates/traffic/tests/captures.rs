@@ -1,9 +1,7 @@
 //! Every format of captures, in every variant, gives the packets that were written into it.
 
-mod common;
-
+use crate::common::{Packet, bins, block, check, enhanced, erf, interface, packets, pcap, read, section};
 use anabranch_traffic::{Request, Want};
-use common::{Packet, bins, block, check, enhanced, erf, interface, packets, pcap, read, section};
 
 const WIDTHS: [i64; 5] = [1_000_000, 5_000_000, 7_000_000, 100_000_000, 1_000_000_000];
 
@@ -84,7 +82,7 @@ fn obsolete_and_simple_packet_blocks() {
     let packets = packets(4, 1_000_000_000, 20);
     let mut file = [section(true), interface(true, 1, &[])].concat();
     for packet in &packets {
-        let mut body = common::Bytes::new(true);
+        let mut body = crate::common::Bytes::new(true);
         let ticks = packet.ns / 1000;
         body.u16(0).u16(0).u32((ticks >> 32) as u32).u32(ticks as u32).u32(20).u32(packet.wire);
         body.bytes.extend(&packet.data);

@@ -2,10 +2,8 @@
 
 #![allow(clippy::format_collect, reason = "small documents, written as text")]
 
-mod common;
-
+use crate::common::read;
 use anabranch_traffic::{Outcome, Request};
-use common::read;
 
 const SECOND: i64 = 1_000_000_000;
 const MAY: i64 = 1_714_521_600;

@@ -2,10 +2,8 @@
 
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
-mod common;
-
+use crate::common::{bins, packets, pcap, read};
 use anabranch_traffic::{IngestError, Outcome, Request, Watch, ingest};
-use common::{bins, packets, pcap, read};
 use std::io::Write as _;
 
 const SECOND: i64 = 1_000_000_000;

@@ -1,9 +1,7 @@
 //! Mutated, cut and invented input: never a panic, never much memory, and totals that agree with themselves.
 
-mod common;
-
+use crate::common::{Bytes, block, enhanced, erf, interface, packets, pcap, section};
 use anabranch_traffic::{Align, Outcome, Request, Want, Watch, ingest_bytes};
-use common::{Bytes, block, enhanced, erf, interface, packets, pcap, section};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::io::Write as _;

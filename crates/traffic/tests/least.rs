@@ -2,10 +2,8 @@
 
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
-mod common;
-
+use crate::common::{Packet, bins, packets, pcap, read};
 use anabranch_traffic::{Outcome, Request, Want};
-use common::{Packet, bins, packets, pcap, read};
 
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1000 * MS;

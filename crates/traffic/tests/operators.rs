@@ -3,10 +3,8 @@
 
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
-mod common;
-
+use crate::common::read;
 use anabranch_traffic::{Outcome, Request, Series};
-use common::read;
 
 const SECOND: i64 = 1_000_000_000;
 /// 2024-06-01.
@@ -166,7 +164,7 @@ fn what_a_port_cannot_carry_is_unknown() {
         let outcome = good(&Request::default(), &polls(&format!("in_bps,{speed}"), rows));
         assert_eq!(volumes(&outcome.series[0]).1, 1, "{speed}");
     }
-    let error = read(&limited, &common::pcap(&common::packets(9, 1_000_000, 60), false, 0xa1b2_c3d4, 1));
+    let error = read(&limited, &crate::common::pcap(&crate::common::packets(9, 1_000_000, 60), false, 0xa1b2_c3d4, 1));
     assert!(error.expect_err("no table").to_string().contains("--line-rate does not apply to pcap"));
 }
 

@@ -2,10 +2,8 @@
 
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
-mod common;
-
+use crate::common::{Packet, bins, check, packets, pcap, read};
 use anabranch_traffic::{IngestError, Outcome, Request, Watch, ingest};
-use common::{Packet, bins, check, packets, pcap, read};
 use std::io::Write as _;
 use std::path::Path;
 

@@ -2,10 +2,8 @@
 
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
-mod common;
-
+use crate::common::{bins, read};
 use anabranch_traffic::{Align, Outcome, Request, Series, Want};
-use common::{bins, read};
 
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;

@@ -1,5 +1,5 @@
 //! Fabrics and routings that the tests share.
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+#![allow(unreachable_pub, reason = "each test uses a part")]
 
 use anabranch_routing::error::Outcome;
 use anabranch_routing::fabric::Fabric;

@@ -1,7 +1,5 @@
 //! Captures made in memory: what a file must look like, written independently of the readers.
 
-#![allow(dead_code, reason = "every test file uses a part")]
-
 use anabranch_traffic::{IngestError, Outcome, Request, Watch, ingest_bytes};
 
 /// A packet: nanoseconds, length on the wire, and what was kept of it.
