@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("program", sorted(ROOT.glob("crates/*/tests/all.rs")), ids=lambda path: path.parts[-3])
 def test_a_program_names_every_file_beside_it(program: Path) -> None:
-    named = set(re.findall(r"^mod (\w+);$", program.read_text(encoding="utf-8"), re.M))
+    named = set(re.findall(r"^mod (\w+);$", program.read_text(encoding="utf-8"), re.MULTILINE))
     files = {path.stem for path in program.parent.glob("*.rs")} - {program.stem}
     assert files, f"{program}: no tests beside it"
     assert not files - named, f"{program}: add `mod NAME;` for each"
