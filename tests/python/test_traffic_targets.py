@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from anabranch import targets
+from anabranch.base import targets
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
 from anabranch.traffic import series

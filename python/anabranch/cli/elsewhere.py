@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anabranch import places, speed, units
+from anabranch.base import places, units
 from anabranch.cli.progress import Style
 from anabranch.errors import AnabranchError
+from anabranch.running import speed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
-    from anabranch import api
+    from anabranch.running.plan import PlannedRun
 
 THREADS = typer.Option(
     min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared."
@@ -82,7 +83,7 @@ class How:
             )
         return places.reached(out)
 
-    def time(self, runs: Sequence[api.PlannedRun]) -> str:
+    def time(self, runs: Sequence[PlannedRun]) -> str:
         """How long runs will take, in words; of other machines only their work is known."""
         rate = speed.of(runs)
         each = [run.packets / rate for run in runs]
@@ -97,7 +98,7 @@ class How:
         if self.on is None:
             yield None
             return
-        from anabranch.cluster.start import connected  # noqa: PLC0415 - Dask takes a second
+        from anabranch.running.cluster.start import connected  # noqa: PLC0415 - Dask takes a second
 
         with connected(self.on, self.options) as connection:
             if connection.dashboard and self.progress is Style.AUTO:
@@ -120,7 +121,7 @@ def chosen(
     if on is None and options is not None:
         raise AnabranchError("--on-options says how to use --on, which is missing")
     if on is not None:
-        from anabranch.cluster import target  # noqa: PLC0415 - few need it
+        from anabranch.running.cluster import target  # noqa: PLC0415 - few need it
 
         target.read(on, options)  # before anything is planned
     return How(threads, on, options, None if limit is None else seconds(limit), progress)

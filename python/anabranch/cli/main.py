@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import api, bundle, core, outputs, places, speed, units
+from anabranch.base import bundle, core, places, units
 from anabranch.cli import complete, elsewhere, export, progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
@@ -21,15 +21,18 @@ from anabranch.cli.reproduce import reproduce_command
 from anabranch.cli.routing import EPILOG as ROUTING_EPILOG
 from anabranch.cli.routing import routing_command
 from anabranch.cli.traffic import traffic_app
-from anabranch.manifest import EMPTY
-from anabranch.remarks import remarked
+from anabranch.results.manifest import EMPTY
+from anabranch.results.remarks import remarked
+from anabranch.running import outputs, speed
+from anabranch.running import plan as planning
+from anabranch.running import run as running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 # Polars, SciPy, Altair and Rich are imported where they are used: `--help`, `--version` and `--dry-run` need none of
 # them (`tests/python/test_imports.py`).
@@ -194,11 +197,11 @@ def report_command(
 ) -> None:
     """Print the table of an experiment, or write it as CSV, and write its report.html again."""
     with errors():
-        from anabranch import manifest  # noqa: PLC0415
+        from anabranch.results import manifest  # noqa: PLC0415
 
         export.check(folder, csv, table, as_json=as_json)
         manifest.read(places.reached(folder))  # before Polars is imported: most mistakes show here
-        from anabranch.results import load  # noqa: PLC0415
+        from anabranch.showing.notebook import load  # noqa: PLC0415
 
         results = load(folder)
         if csv is None:
@@ -243,7 +246,7 @@ def _run(
 ) -> int:
     """Plan, run, show; returns the exit code."""
     err = stderr()
-    plan = api.plan(file, overrides, seeds=seeds)
+    plan = planning.plan(file, overrides, seeds=seeds)
     for warning in plan.warnings:
         err.print(warning, markup=False)
     if dry_run:
@@ -258,14 +261,14 @@ def _run(
         err.print(
             f"note: {out} holds {len(there)} finished runs, which are made again; --resume keeps them", markup=False
         )
-    command = api.command_line(file, overrides, out=out, seeds=seeds)
+    command = running.command_line(file, overrides, out=out, seeds=seeds)
     kept_hashes = set(there.values()) if resume else set()
     missing = [run for run in plan.runs if run.hash not in kept_hashes]
     if sum(run.packets for run in missing) > speed.SHORT:  # seconds
         err.print(f"{len(missing)} runs, by an estimate: {how.time(missing)}", markup=False)
     with how.connected(err) as on:
         results, signalled, shared = progress.watched(
-            lambda watch: api.run(
+            lambda watch: running.run(
                 file,
                 overrides,
                 out=out,
@@ -293,9 +296,9 @@ def _run(
     return _close(results, signalled=signalled, err=err)
 
 
-def _close(results: Results, *, signalled: int | None, err: Console) -> int:
+def _close(results: Tables, *, signalled: int | None, err: Console) -> int:
     """Say how the runs ended and choose the exit code."""
-    from anabranch.notes import STATUS  # noqa: PLC0415
+    from anabranch.results.notes import STATUS  # noqa: PLC0415
 
     runs, waiting = results.manifest.runs, len(results.manifest.waiting)
     for run in results.manifest.incomplete:
@@ -316,7 +319,7 @@ def _close(results: Results, *, signalled: int | None, err: Console) -> int:
     return 1 if results.manifest.incomplete or results.manifest.impossible else 0
 
 
-def _tell_captures(results: Results, err: Console) -> None:
+def _tell_captures(results: Tables, err: Console) -> None:
     """Say where packet captures are, and which of them reached their limit."""
     runs = [run for run in results.manifest.runs if run.captures]
     if not runs:
@@ -337,9 +340,9 @@ def _tell_captures(results: Results, err: Console) -> None:
         err.print("hint: in [measure], packets_limit sets another limit", markup=False)
 
 
-def _show(results: Results, *, as_json: bool, shared: Mapping[str, Any] | None = None) -> None:
+def _show(results: Tables, *, as_json: bool, shared: Mapping[str, Any] | None = None) -> None:
     """Print results; `shared` is what became of the runs that were given several threads."""
-    from anabranch import table  # noqa: PLC0415
+    from anabranch.showing import table  # noqa: PLC0415
 
     if as_json:
         more = {} if shared is None else {"on_several_threads": shared}
@@ -348,16 +351,16 @@ def _show(results: Results, *, as_json: bool, shared: Mapping[str, Any] | None =
         stdout().print(table.render(results))
 
 
-def _write_report(results: Results, show: Sequence[str] = ()) -> None:
-    from anabranch import report  # noqa: PLC0415
-    from anabranch.report.over_time import Choice  # noqa: PLC0415
+def _write_report(results: Tables, show: Sequence[str] = ()) -> None:
+    from anabranch.showing import report  # noqa: PLC0415
+    from anabranch.showing.report.over_time import Choice  # noqa: PLC0415
 
     sessions = tuple(int(name) for name in show if name.isdecimal())
     choice = Choice(tuple(name for name in show if not name.isdecimal()), sessions)
     stderr().print(f"report: {report.write(results, choice)}", markup=False)
 
 
-def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:
+def _show_plan(plan: planning.Plan, how: elsewhere.How, *, as_json: bool) -> None:
     rate = speed.of(plan.runs)
     rows: list[dict[str, Any]] = [
         {
@@ -394,7 +397,7 @@ def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:
     typer.echo(f"{len(cells)} runs, by an estimate: {how.time(plan.runs)}")
 
 
-def _plan_cells(run: api.PlannedRun, rate: float) -> tuple[str, ...]:
+def _plan_cells(run: planning.PlannedRun, rate: float) -> tuple[str, ...]:
     """Return the cells of a run in the list of a dry run."""
     point = ", ".join(f"{key} = {value}" for key, value in run.point.items())
     counts = (run.seed, run.hosts, run.sessions, run.packets, run.samples)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch import bundle, units
+from anabranch.base import bundle, units
 from anabranch.cli import complete, elsewhere, progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from anabranch.catalogue import Entry
+    from anabranch.cli.catalogue import Entry
     from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.estimate import Estimate
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.runner import Job, Outcome
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 UNFINISHED = 1
 """Exit code if runs did not come to their end."""
@@ -201,7 +201,7 @@ def _reproduce(
     return UNFINISHED if incomplete or missing else 0
 
 
-def _run(job: Job, how: elsewhere.How, on: object, err: Console, *, fresh: bool) -> tuple[Results, int | None]:
+def _run(job: Job, how: elsewhere.How, on: object, err: Console, *, fresh: bool) -> tuple[Tables, int | None]:
     """Make the runs of an experiment; returns an exit code, too, if they are not all there."""
     from anabranch.reproduce import estimate, runner  # noqa: PLC0415
 
@@ -286,11 +286,11 @@ def _keep(outcome: Outcome, err: Console) -> None:
 
 def _write_tables(err: Console) -> int:
     """Write the comparison tables of the documents again, from the records."""
-    from anabranch import outputs  # noqa: PLC0415
+    from anabranch.base import targets  # noqa: PLC0415
     from anabranch.reproduce import comparison  # noqa: PLC0415
 
     for page, text in comparison.pages(bundle.clone("--record")):
-        outputs.put(page, text)
+        targets.put(page, text)
         err.print(f"table: {page}", markup=False)
     return 0
 
@@ -314,8 +314,8 @@ def _check() -> int:
 
 
 def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int) -> None:
-    from anabranch import catalogue  # noqa: PLC0415
-    from anabranch.layout import Fitting  # noqa: PLC0415
+    from anabranch.cli import catalogue  # noqa: PLC0415
+    from anabranch.showing.layout import Fitting  # noqa: PLC0415
 
     known, speed = catalogue.entries(quick=quick)
     wanted = {name.strip("/") for name in names}
@@ -362,7 +362,7 @@ def _experiment_lines(shown: Sequence[Entry], times: Mapping[str, float]) -> lis
 
 def _compared(rows: Sequence[Row]) -> RenderableType:
     """What was measured beside what the papers say."""
-    from anabranch.layout import Fitting  # noqa: PLC0415
+    from anabranch.showing.layout import Fitting  # noqa: PLC0415
 
     return Fitting(lambda: [_table(rows)], lambda: _lines(rows))
 

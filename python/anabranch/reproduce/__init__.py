@@ -4,7 +4,6 @@ An experiment (`Experiment`) is a committed scenario and a few lines of Python t
 results and which of the paper's numbers to compare (`Claim`). ``docs/how-to/add-an-experiment.md`` adds one.
 """
 
-from anabranch.figures import Axis, Figure, Panel, Series
 from anabranch.reproduce.claims import Claim
 from anabranch.reproduce.model import Experiment
 from anabranch.reproduce.panels import (
@@ -20,6 +19,7 @@ from anabranch.reproduce.panels import (
     variant,
 )
 from anabranch.reproduce.reduce import at, by_seed, ratio_by_seed, requests, where
+from anabranch.showing.figures import Axis, Figure, Panel, Series
 
 __all__ = [
     "Axis",

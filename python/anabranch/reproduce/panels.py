@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from anabranch import stats, styles
-from anabranch.figures import Axis, Kind, Panel, Series
-from anabranch.report.curves import POINTS, thinned
+from anabranch.base import styles
 from anabranch.reproduce.reduce import where
+from anabranch.results import stats
+from anabranch.showing.curves import POINTS, thinned
+from anabranch.showing.figures import Axis, Kind, Panel, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

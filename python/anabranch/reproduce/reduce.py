@@ -9,10 +9,10 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
-def requests(results: Results, *, workload: str | None = None) -> pl.DataFrame:
+def requests(results: Tables, *, workload: str | None = None) -> pl.DataFrame:
     """One row per request of an application: an object written to all of its replicas, blocks read at once, a flow.
 
     The papers measure "from the time the I/O request is issued until" the last receiver has everything (SCDP §V-A).

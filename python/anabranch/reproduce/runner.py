@@ -13,17 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch import api, codec, figures, outputs
+from anabranch import codec
 from anabranch.errors import AnabranchError
-from anabranch.manifest import EMPTY
 from anabranch.reproduce import record, registry
 from anabranch.reproduce.calculated import Calculated
+from anabranch.results.manifest import EMPTY
+from anabranch.running import outputs
+from anabranch.running import plan as planning
+from anabranch.running.run import Progress
+from anabranch.running.run import run as run_scenario
+from anabranch.showing import figures
 
 if TYPE_CHECKING:
-    from anabranch.figures import Figure
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
+    from anabranch.showing.figures import Figure
 
 
 UNFINISHED = (*EMPTY, "wall_limit")
@@ -54,7 +59,7 @@ class Job:
     quick: bool
     seeds: int | None
     folder: Path
-    plan: api.Plan
+    plan: planning.Plan
     decode_table: str | None = None
 
     @property
@@ -67,7 +72,7 @@ class Job:
         """Settings that replace those of the scenario."""
         return _overrides(self.experiment, quick=self.quick, decode_table=self.decode_table)
 
-    def missing(self) -> list[api.PlannedRun]:
+    def missing(self) -> list[planning.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
         kept = set(outputs.finished(self.results).values())
         return [run for run in self.plan.runs if run.hash not in kept]
@@ -84,7 +89,7 @@ class Outcome:
     """What came of a job: its results, figures and record."""
 
     job: Job
-    results: Results
+    results: Tables
     figures: tuple[Figure, ...]
     record: Record
 
@@ -131,14 +136,14 @@ def prepare(
     quick = quick and experiment.calculate is None
     folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
     if experiment.calculate:
-        return Job(experiment, quick, None, folder, api.Plan((), ()))
-    plan = api.plan(
+        return Job(experiment, quick, None, folder, planning.Plan((), ()))
+    plan = planning.plan(
         registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=decode_table), seeds=seeds
     )
     return Job(experiment, quick, seeds, folder, plan, decode_table)
 
 
-def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = None) -> tuple[api.ListedRun, ...]:
+def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = None) -> tuple[planning.ListedRun, ...]:
     """List the runs of an experiment that simulates, quickly.
 
     Raises
@@ -146,7 +151,8 @@ def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = Non
     AnabranchError
         If its scenario is missing or cannot be read.
     """
-    return api.runs(registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=None), seeds=seeds)
+    overrides = _overrides(experiment, quick=quick, decode_table=None)
+    return planning.runs(registry.scenario(experiment), overrides, seeds=seeds)
 
 
 def place(out: Path, decode_table: str | None) -> Path:
@@ -171,7 +177,7 @@ def own_decoder(experiment: Experiment) -> str | None:
     """Why a table of decode latencies cannot be chosen for an experiment; None if it can."""
     if experiment.calculate:
         return "it simulates nothing"
-    runs = api.plan(registry.scenario(experiment), experiment.quick).runs
+    runs = planning.plan(registry.scenario(experiment), experiment.quick).runs
     models = {run.decode_latency for run in runs} - {None}
     if not models:
         return "it decodes nothing"
@@ -185,8 +191,8 @@ def run(
     on: object = None,
     limit_s: float | None = None,
     fresh: bool = False,
-    progress: api.Progress | None = None,
-) -> Results:
+    progress: Progress | None = None,
+) -> Tables:
     """Run what is missing; the runs that are there, by the hash of all they depend on, are kept.
 
     Parameters
@@ -207,7 +213,7 @@ def run(
     if job.experiment.calculate:
         return Calculated(job.command(), job.experiment.calculate())
     outputs.check(job.results, resume=not fresh)
-    return api.run(
+    return run_scenario(
         registry.scenario(job.experiment),
         job.overrides,
         out=job.results,
@@ -222,7 +228,7 @@ def run(
     )
 
 
-def finish(job: Job, results: Results) -> Outcome:
+def finish(job: Job, results: Tables) -> Outcome:
     """Draw the figures, compute the claims, and write figures and record.
 
     Raises

@@ -14,15 +14,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anabranch.routing.analysis import (
-        analyse,
-        bounds,
-        decompose,
-        schemes,
-        traffic_matrix,
-        view,
-        worst_pattern,
-    )
+    from anabranch.routing.analysis import analyse, bounds, decompose, worst_pattern
+    from anabranch.routing.inputs import schemes, traffic_matrix, view
     from anabranch.routing.programs import optimum, weights, weights_csv
     from anabranch.routing.ratio import switch_ratio
 

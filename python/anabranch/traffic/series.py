@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anabranch import targets, units
+from anabranch.base import targets, units
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:

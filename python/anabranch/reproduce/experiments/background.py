@@ -10,10 +10,10 @@ from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, ti
 from anabranch.reproduce.experiments.common import MODE, OWN
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
-def so_far(results: Results) -> pl.DataFrame:
+def so_far(results: Tables) -> pl.DataFrame:
     """Mean goodput of the background flows of a run, in Gbps, from the start until each sample: column ``so_far``."""
     flows = results.flows.filter(at(workload="background")).select("run", pl.col("session").alias("id"))
     samples = results.series.filter(pl.col("metric") == "goodput_bps").with_columns(
@@ -25,7 +25,7 @@ def so_far(results: Results) -> pl.DataFrame:
     return each.with_columns((pl.col("value").cum_sum() / pl.col("value").cum_count()).over("run").alias("so_far"))
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """One panel for writes and one for reads, with hosts of their own and shared."""
     goodput = so_far(results)
     panels = tuple(
@@ -53,7 +53,7 @@ def shared(mode: str, transport: str, paper: float) -> Claim:
     (series,) = transports(transport)
     what = "writes" if mode == "one_to_many" else "reads"
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         goodput = so_far(results).filter(at(transport=transport, **{MODE: mode, OWN: False}))
         return by_seed(goodput, pl.col("so_far").sort_by("time_ns").last())
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch.figures import Axis, Panel, Series
+from anabranch.base.styles import SPARE, Style
 from anabranch.reproduce.panels import transports, values_of
-from anabranch.styles import SPARE, Style
+from anabranch.showing.figures import Axis, Panel, Series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from anabranch.figures import Kind
+    from anabranch.showing.figures import Kind
 
 TRIMMED = pl.col("packets_trimmed")
 GBPS = pl.col("goodput_bps") / 1e9

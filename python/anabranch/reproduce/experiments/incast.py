@@ -24,7 +24,7 @@ from anabranch.reproduce.experiments.common import FCT_MS, GBPS, in_order, like,
 
 if TYPE_CHECKING:
     from anabranch.reproduce import Panel, Series
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 SIZE = "workload.answers.sizes.size"
 SENDERS = "workload.answers.placement.senders"
@@ -51,17 +51,17 @@ def together(flows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     return flows.group_by(keys, maintain_order=True).agg(goodput.fill_null(0.0).alias("goodput_bps"))
 
 
-def answers(results: Results) -> pl.DataFrame:
+def answers(results: Tables) -> pl.DataFrame:
     """The flows of an Incast, without background traffic."""
     return results.flows.filter(at(workload="answers"))
 
 
-def at_once(results: Results) -> pl.DataFrame:
+def at_once(results: Tables) -> pl.DataFrame:
     """Aggregate goodput of each Incast."""
     return together(answers(results), ["transport", SIZE, SENDERS])
 
 
-def by_size(results: Results, *names: str) -> tuple[Series, ...]:
+def by_size(results: Tables, *names: str) -> tuple[Series, ...]:
     """Series of transports and sizes: the smaller size has the transport's own look."""
     series: list[Series] = []
     for name in names:
@@ -72,7 +72,7 @@ def by_size(results: Results, *names: str) -> tuple[Series, ...]:
     return tuple(series)
 
 
-def senders_panel(results: Results, series: tuple[Series, ...], *, key: str = "", caption: str = "") -> Panel:
+def senders_panel(results: Tables, series: tuple[Series, ...], *, key: str = "", caption: str = "") -> Panel:
     """Aggregate goodput by number of senders."""
     return means(
         at_once(results),
@@ -86,7 +86,7 @@ def senders_panel(results: Results, series: tuple[Series, ...], *, key: str = ""
     )
 
 
-def draw_incast(results: Results) -> tuple[Figure, ...]:
+def draw_incast(results: Tables) -> tuple[Figure, ...]:
     """Figure 12a and 12b: aggregate goodput, and completion times with the most senders."""
     series = by_size(results, "scdp", "ndp", "newreno")
     flows = answers(results)
@@ -108,7 +108,7 @@ def draw_incast(results: Results) -> tuple[Figure, ...]:
 def with_most(key: str, statement: str, size: int, above: str, below: str) -> Claim:
     """Aggregate goodput of a transport over that of another, with the most senders; `size` counts from the smallest."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         table = at_once(results)
         chosen = in_order(table, SIZE)[size]
         table = table.filter(at(**{SIZE: chosen}), pl.col(SENDERS) == pl.col(SENDERS).max())
@@ -130,7 +130,7 @@ def with_most(key: str, statement: str, size: int, above: str, below: str) -> Cl
 def median_with_most(size: int, name: str) -> Claim:
     """Median completion time of SCDP over NDP's, with the most senders."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         flows = answers(results)
         chosen = in_order(flows, SIZE)[size]
         flows = flows.filter(at(**{SIZE: chosen}), pl.col(SENDERS) == pl.col(SENDERS).max())
@@ -202,7 +202,7 @@ GROUPS = {"near": "2 flows, 4 hops", "far": "12 flows, 6 hops"}
 BOTH = "both groups"
 
 
-def shares(results: Results) -> pl.DataFrame:
+def shares(results: Tables) -> pl.DataFrame:
     """What each group of an Outcast gets of the bottleneck while both still send.
 
     Once a group is complete the other has the link to itself, so that its goodput up to its own end would say little of
@@ -234,7 +234,7 @@ def shares(results: Results) -> pl.DataFrame:
     return pl.concat([groups, total]).sort("run", place)
 
 
-def draw_outcast(results: Results) -> tuple[Figure, ...]:
+def draw_outcast(results: Tables) -> tuple[Figure, ...]:
     """Figure 12d: goodput of the two groups, and of both."""
     panel = bars(
         shares(results),

@@ -10,7 +10,7 @@ from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, ra
 from anabranch.reproduce.experiments.common import ramp
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 ROUTING = "routing.mode"
 WAYS = {"per-flow": "Per-flow ECMP", "per-packet": "Per-packet ECMP"}
@@ -34,7 +34,7 @@ def core_ports(links: pl.DataFrame) -> pl.DataFrame:
     ).sort("run", "switch", "port")
 
 
-def draw_ports(results: Results) -> tuple[Figure, ...]:
+def draw_ports(results: Tables) -> tuple[Figure, ...]:
     """Figure 7: packets received at each port of each core switch."""
     ports = core_ports(results.links)
     series = ramp(values_of("port", sorted(ports["port"].unique().to_list()), lambda port: f"port {port + 1}"))
@@ -57,7 +57,7 @@ def draw_ports(results: Results) -> tuple[Figure, ...]:
     return (Figure("7", caption, panels),)
 
 
-def imbalance(results: Results, mode: str) -> dict[int, float]:
+def imbalance(results: Tables, mode: str) -> dict[int, float]:
     """How unequally core switches share a pod's packets: standard deviation over mean, mean over pods.
 
     A port faces one pod, and pods differ in how much of their traffic leaves them: only equal ports are compared.

@@ -11,7 +11,7 @@ from anabranch.reproduce.experiments.common import GBPS, GOODPUT
 from anabranch.reproduce.experiments.window import FULL
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 WINDOW = "transport.ndp.initial_window"
 SIZE = "workload.flows.sizes.size"
@@ -20,12 +20,12 @@ CAPTION = "NDP goodput when varying specific parameters"
 SECTION = "chapter 4, experiment 3"
 
 
-def flows(results: Results) -> pl.DataFrame:
+def flows(results: Tables) -> pl.DataFrame:
     """The flows; all are foreground."""
     return results.flows.filter(at(workload="flows"))
 
 
-def draw_windows(results: Results) -> tuple[Figure, ...]:
+def draw_windows(results: Tables) -> tuple[Figure, ...]:
     """Figure 8a: mean goodput by initial window."""
     panel = means(
         flows(results),
@@ -40,7 +40,7 @@ def draw_windows(results: Results) -> tuple[Figure, ...]:
     return (Figure("8", CAPTION, (panel,)),)
 
 
-def filling(results: Results) -> dict[int, float]:
+def filling(results: Tables) -> dict[int, float]:
     """The least window of each seed whose mean goodput is at least `FULL` of the largest of any window."""
     table = flows(results).group_by("seed", WINDOW).agg(GBPS.mean().alias("goodput"))
     enough = pl.col("goodput") >= FULL * pl.col("goodput").max().over("seed")
@@ -73,7 +73,7 @@ FIG8A = Experiment(
 )
 
 
-def draw_sizes(results: Results) -> tuple[Figure, ...]:
+def draw_sizes(results: Tables) -> tuple[Figure, ...]:
     """Figure 8b: mean goodput by size of flows."""
     panel = means(
         flows(results),
@@ -106,7 +106,7 @@ FIG8B = Experiment(
 )
 
 
-def draw_rates(results: Results) -> tuple[Figure, ...]:
+def draw_rates(results: Tables) -> tuple[Figure, ...]:
     """Figure 8c: mean goodput by rate of arrivals."""
     panel = means(
         flows(results),

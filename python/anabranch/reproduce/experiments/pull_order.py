@@ -21,7 +21,7 @@ from anabranch.reproduce.experiments.realistic import (
 )
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 ORDER = "host.pull_order"
 SERIES = (
@@ -32,7 +32,7 @@ SERIES = (
 )
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """What flows of three ranges of sizes get, and the requests beside them, by load."""
     flows, x = short_and_long(results), Axis("load of background traffic")
     load = (4 * pl.col(WRITES)).round(6).alias(LOAD)
@@ -62,7 +62,7 @@ def draw(results: Results) -> tuple[Figure, ...]:
 def ahead_of_pias(load: float, order: str) -> Claim:
     """SCDP with an order of pulls against PIAS: the mean completion time of short flows."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         flows = short_and_long(results).filter(SHORT.holds(), at(load=load))
         mine = flows.filter(at(transport="scdp", **{ORDER: order}))
         return ratio_by_seed(by_seed(mine, MEAN), by_seed(flows.filter(at(transport="pias")), MEAN))

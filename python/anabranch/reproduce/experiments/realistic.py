@@ -20,12 +20,12 @@ from anabranch.reproduce import (
     transports,
 )
 from anabranch.reproduce.experiments.common import BACKGROUND, FCT_MS, GBPS, GOODPUT, in_order, spaced
-from anabranch.stats import Bucket
+from anabranch.results.stats import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 SHORT = Bucket("short", "(0, 100 KB]", 0, 100_000)
 MEDIUM = Bucket("medium", "(100 KB, 1 MB]", 100_000, 1_000_000)
@@ -46,12 +46,12 @@ FCT = Axis("FCT (ms)")
 BACKGROUND_LOAD = Axis("load of background traffic")
 
 
-def foreground(results: Results) -> pl.DataFrame:
+def foreground(results: Tables) -> pl.DataFrame:
     """The flows of the workload, without background traffic."""
     return results.flows.filter(at(workload="flows"))
 
 
-def short_and_long(results: Results) -> pl.DataFrame:
+def short_and_long(results: Tables) -> pl.DataFrame:
     """The flows of the workload, and the load of background traffic.
 
     Mixed background brings its load by writes, which arrive three times, and by as many reads: four times the load in
@@ -62,7 +62,7 @@ def short_and_long(results: Results) -> pl.DataFrame:
     return flows.with_columns(load.alias(LOAD))
 
 
-def draw(results: Results, number: str, caption: str) -> tuple[Figure, ...]:
+def draw(results: Tables, number: str, caption: str) -> tuple[Figure, ...]:
     """Draw the four panels of Figures 7, 8, 10 and 11."""
     flows, series = short_and_long(results), transports(*DRAWN)
     short = flows.filter(SHORT.holds())
@@ -95,7 +95,7 @@ def draw(results: Results, number: str, caption: str) -> tuple[Figure, ...]:
     return (Figure(number, caption, panels),)
 
 
-def drawing(number: str, caption: str) -> Callable[[Results], tuple[Figure, ...]]:
+def drawing(number: str, caption: str) -> Callable[[Tables], tuple[Figure, ...]]:
     """Make the function that draws a figure of this number."""
     return lambda results: draw(results, number, caption)
 
@@ -145,7 +145,7 @@ def floor(key: str, value: pl.Expr, *, paper: float, section: str) -> Claim:
 def long_goodput(key: str, paper: float, section: str, *, buffer: str = "") -> Claim:
     """Mean goodput of PIAS's flows of 1 to 10 MB at the highest load."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         if buffer:
             flows = foreground(results).filter(at(**{BUFFER: buffer}))
         else:
@@ -162,7 +162,7 @@ def long_goodput(key: str, paper: float, section: str, *, buffer: str = "") -> C
     )
 
 
-def largest_reduction(results: Results, transport: str) -> dict[int, float]:
+def largest_reduction(results: Tables, transport: str) -> dict[int, float]:
     """By how many percent SCDP's mean FCT of short flows is below another's, the largest of all loads."""
     flows = short_and_long(results).filter(SHORT.holds())
     mine, theirs = (
@@ -188,7 +188,7 @@ def reduction_up_to(transport: str, paper: float) -> Claim:
 def table_one(*, shares: tuple[float, float, float, float], mean: float, long_flows: int) -> tuple[Claim, ...]:
     """What the paper says of a workload: shares of sizes, mean size, and the number of flows of 1 to 10 MB."""
 
-    def first(results: Results) -> pl.DataFrame:
+    def first(results: Tables) -> pl.DataFrame:
         # Every transport and every load has the same flows.
         flows = short_and_long(results)
         return flows.filter(pl.col("transport") == flows["transport"][0], pl.col(LOAD) == flows[LOAD][0])
@@ -278,7 +278,7 @@ FIG8 = Experiment(
 )
 
 
-def draw_fast(results: Results) -> tuple[Figure, ...]:
+def draw_fast(results: Tables) -> tuple[Figure, ...]:
     """Figure 9: mean completion times on 10 Gbps links."""
     flows = short_and_long(results)
     panels = tuple(
@@ -300,7 +300,7 @@ def draw_fast(results: Results) -> tuple[Figure, ...]:
 def ahead_of(other: str, load: float, *, key: str, says: str, section: str) -> Claim:
     """SCDP's mean completion time of short flows against another transport's."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         flows = short_and_long(results).filter(SHORT.holds(), at(load=load))
         return ratio_by_seed(*(by_seed(flows.filter(at(transport=name)), MEAN) for name in ("scdp", other)))
 
@@ -402,7 +402,7 @@ FIG11 = Experiment(
 )
 
 
-def draw_buffers(results: Results) -> tuple[Figure, ...]:
+def draw_buffers(results: Tables) -> tuple[Figure, ...]:
     """PIAS by buffer: short flows against long ones."""
     flows, pias = foreground(results), transports("pias")
     # Least first, as the scenario lists them.

@@ -38,7 +38,7 @@ from anabranch.reproduce.experiments.song_schemes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 SENDERS = "workload.blocks.placement.senders"
 STATED: Mapping[int, tuple[str, int, float]] = {3: ("14", 80, 75.0), 5: ("15", 140, 80.0), 7: ("16", 180, 80.0)}
@@ -54,12 +54,12 @@ BUFFERS_DIFFER = (
 )
 
 
-def of(results: Results, senders: int) -> pl.DataFrame:
+def of(results: Tables, senders: int) -> pl.DataFrame:
     """The transfers of a number of senders: all that one server sends to one client."""
     return transfers(named(results).filter(at(**{SENDERS: senders})))
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """Figures 5.14 to 5.16."""
     return tuple(
         Figure(
@@ -169,7 +169,7 @@ KINDS: Mapping[str, Mapping[str, object]] = {
 """What is different."""
 
 
-def variants(results: Results) -> pl.DataFrame:
+def variants(results: Tables) -> pl.DataFrame:
     """By how many percent a scheme lowers the mean time from a server's first block to its last.
 
     Returns
@@ -196,13 +196,13 @@ def variants(results: Results) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def reduced(results: Results, kind: str, scheme: str, senders: int) -> dict[int, float]:
+def reduced(results: Tables, kind: str, scheme: str, senders: int) -> dict[int, float]:
     """The reduction of a scheme where one thing is different, seed by seed."""
     table = variants(results).filter(at(kind=kind, scheme=scheme, senders=senders))
     return by_seed(table, pl.col("percent").mean())
 
 
-def draw_variants(results: Results) -> tuple[Figure, ...]:
+def draw_variants(results: Tables) -> tuple[Figure, ...]:
     """The reduction of each scheme by what is different."""
     table = variants(results)
     panels = tuple(
@@ -270,7 +270,7 @@ LARGER: Mapping[tuple[str, ...], str] = {
 """Routing scheme, transport, subflows and control of Front-Back, and least timeout, in words."""
 
 
-def draw_larger(results: Results) -> tuple[Figure, ...]:
+def draw_larger(results: Tables) -> tuple[Figure, ...]:
     """Goodput of a client, over all of its blocks, by transport."""
     flows = named(results, LARGER, SUBFLOWS, CONTROL, RTO)
     took = pl.col("end_ns").max() - pl.col("start_ns").min()
@@ -315,7 +315,7 @@ PAPERS_SETTINGS: Mapping[tuple[str, str, str], tuple[str, str]] = {
 """Delay of a link, size of a fragment and buffer of a port, to a panel and the paper (Song §5.2.1)."""
 
 
-def draw_settings(results: Results) -> tuple[Figure, ...]:
+def draw_settings(results: Tables) -> tuple[Figure, ...]:
     """Goodput of the client by number of servers, in each paper's setting."""
     took = pl.col("end_ns").max() - pl.col("start_ns").min()
     where = [RTT, SRU, PORT, SERVERS, "transport", "seed"]

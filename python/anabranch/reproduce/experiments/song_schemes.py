@@ -11,8 +11,8 @@ from anabranch.reproduce import Axis, at, by_seed, means, ratio_by_seed, values_
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from anabranch.figures import Panel, Series
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
+    from anabranch.showing.figures import Panel, Series
 
 BUFFER = "switch.buffer"
 MODE, TRANSPORT = "routing.mode", "transport.name"
@@ -30,7 +30,7 @@ SHORT: Mapping[str, str] = {NORMAL: "NR", ECMP: "ECMP", DYNAMIC: "DNVR", MULTIPA
 BEYOND = "beyond the thesis"
 
 
-def named(results: Results, names: Mapping[tuple[str, ...], str] = SCHEMES, *more: str) -> pl.DataFrame:
+def named(results: Tables, names: Mapping[tuple[str, ...], str] = SCHEMES, *more: str) -> pl.DataFrame:
     """Name the flows' ``scheme`` and, in packets, the ``buffer`` of a port.
 
     Parameters

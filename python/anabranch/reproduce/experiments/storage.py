@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from anabranch.reproduce import Axis, Series
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 WAY = "workload.requests.fallback"
 BLOCKS = "workload.requests.placement.blocks"
@@ -44,7 +44,7 @@ UP_TO_NOTE = (
 )
 
 
-def draw_motivation(results: Results) -> tuple[Figure, ...]:
+def draw_motivation(results: Tables) -> tuple[Figure, ...]:
     """Figure 1: unicast transports with one replica and with three."""
     sessions = requests(results)
 
@@ -75,7 +75,7 @@ def compared(
 ) -> Claim:
     """A statement of §I without a number: that one mean goodput is below, or above, another."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         sessions, mean = requests(results), pl.col("goodput_bps").fill_null(0.0).mean()
         return ratio_by_seed(by_seed(sessions.filter(where(above)), mean), by_seed(sessions.filter(where(below)), mean))
 
@@ -143,7 +143,7 @@ FIG1 = Experiment(
 )
 
 
-def objects(results: Results) -> pl.DataFrame:
+def objects(results: Tables) -> pl.DataFrame:
     """The requests, with the size of what was asked for: three blocks of read-ahead are one object."""
     return requests(results).with_columns((pl.col("size_bytes") / 1e6).round(3).alias("object_mb"))
 
@@ -163,7 +163,7 @@ def heaviest(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("object_mb") == pl.col("object_mb").max(), pl.col(RATE) == pl.col(RATE).max())
 
 
-def by_load(results: Results, series: Sequence[Series], number: str, caption: str) -> tuple[Figure, ...]:
+def by_load(results: Tables, series: Sequence[Series], number: str, caption: str) -> tuple[Figure, ...]:
     """One panel of ranked goodput for each size and rate."""
     frame = objects(results)
     panels = [
@@ -202,7 +202,7 @@ def share_above(
     )
 
 
-def background(results: Results, transport: str, ways: Mapping[str, object]) -> dict[int, float]:
+def background(results: Tables, transport: str, ways: Mapping[str, object]) -> dict[int, float]:
     """Mean goodput of the background flows in the runs of the last panel, Gbps."""
     runs = heaviest(objects(results)).filter(at(transport=transport), where(ways))["run"].unique()
     flows = results.flows.filter(at(workload="background"), pl.col("run").is_in(runs.implode()))
@@ -222,7 +222,7 @@ def background_goodput(transport: str, paper: float, section: str, ways: Mapping
     )
 
 
-def goodputs(results: Results, transport: str, way: str) -> pl.DataFrame:
+def goodputs(results: Tables, transport: str, way: str) -> pl.DataFrame:
     """Mean goodput of each seed, size, rate and way of a transport; what did not finish counts as zero."""
     frame = objects(results).filter(at(transport=transport))
     mean = pl.col("goodput_bps").fill_null(0.0).mean()
@@ -233,7 +233,7 @@ def _best(table: pl.DataFrame) -> pl.DataFrame:
     return table.group_by("seed", "object_mb", RATE, maintain_order=True).agg(pl.col("goodput_bps").max())
 
 
-def largest_gain(results: Results, transport: str, way: str) -> dict[int, float]:
+def largest_gain(results: Tables, transport: str, way: str) -> dict[int, float]:
     """The largest gain of SCDP's mean goodput over another transport's better way, in percent."""
     mine, theirs = (_best(goodputs(results, name, way)) for name in ("scdp", transport))
     both = mine.join(theirs, on=["seed", "object_mb", RATE], suffix="_theirs")
@@ -253,7 +253,7 @@ def gain_up_to(transport: str, paper: float, way: str) -> Claim:
     )
 
 
-def mean_gain(results: Results, transport: str, over: Sequence[str], way: str, *, same_way: bool) -> dict[int, float]:
+def mean_gain(results: Tables, transport: str, over: Sequence[str], way: str, *, same_way: bool) -> dict[int, float]:
     """Gain of a transport's mean goodput over others', in percent: mean over sizes, rates, ways and the others.
 
     Parameters
@@ -279,7 +279,7 @@ WRITES: Mapping[str, object] = {WAY: "multi-unicast"}
 READS: Mapping[str, object] = {BLOCKS: 1}
 
 
-def draw_writes(results: Results) -> tuple[Figure, ...]:
+def draw_writes(results: Tables) -> tuple[Figure, ...]:
     """Figure 5: ranked goodput of writes. NDP+ is left out, as in the paper."""
     daisy = {WAY: "daisy-chain"}
     series = (
@@ -292,7 +292,7 @@ def draw_writes(results: Results) -> tuple[Figure, ...]:
     return by_load(results, series, "5", "Write I/O with 3 replicas (one-to-many)")
 
 
-def _freed(results: Results) -> dict[int, float]:
+def _freed(results: Tables) -> dict[int, float]:
     scdp, ndp = (background(results, name, WRITES) for name in ("scdp", "ndp"))
     return {seed: 100e9 * (value - ndp[seed]) / LINK for seed, value in scdp.items() if seed in ndp}
 
@@ -360,7 +360,7 @@ FIG5 = Experiment(
 )
 
 
-def draw_reads(results: Results) -> tuple[Figure, ...]:
+def draw_reads(results: Tables) -> tuple[Figure, ...]:
     """Figure 6: ranked goodput of reads. NDP+ is left out, as in the paper."""
     ahead = {BLOCKS: 3}
     series = (
