@@ -26,6 +26,7 @@ from anabranch.results.remarks import remarked
 from anabranch.running import outputs, speed
 from anabranch.running import plan as planning
 from anabranch.running import run as running
+from anabranch.running.options import reached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,8 +54,6 @@ app = App(
 
 MOST_FULL = 5
 """Captures that are named when they have reached their limit."""
-
-FORCE = "Replace finished runs of another experiment in the folder; other files are never touched."
 
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -91,30 +90,18 @@ def run_command(
         typer.Argument(help="Settings that replace those of the file: transport.name=ndp.", metavar="[KEY=VALUE]..."),
     ] = None,
     *,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            help="Folder for the results; with --on also a URL, such as s3://bucket/sweep.",
-            metavar="DIR",
-            show_default="out/SCENARIO and the settings",
-        ),
-    ] = None,
+    out: Annotated[str | None, elsewhere.flag("out")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
-    ] = None,
-    threads: Annotated[int, elsewhere.THREADS] = 0,
-    on: Annotated[str | None, elsewhere.ON] = None,
-    on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
-    time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
+    seeds: Annotated[int | None, elsewhere.flag("seeds")] = None,
+    threads: Annotated[int, elsewhere.flag("threads")] = 0,
+    on: Annotated[str | None, elsewhere.flag("on")] = None,
+    on_options: Annotated[Path | None, elsewhere.flag("on_options")] = None,
+    time_limit_wall: Annotated[str | None, elsewhere.flag("time_limit_wall_s")] = None,
     progress_style: Annotated[progress.Style, progress.OPTION] = progress.Style.AUTO,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and how large they are, and stop.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
+    resume: Annotated[bool, elsewhere.flag("resume")] = False,
+    force: Annotated[bool, elsewhere.flag("force")] = False,
 ) -> None:
     """Run a scenario: every sweep point under every seed; then a table and report.html."""
     chosen = list(overrides or ())
@@ -123,14 +110,14 @@ def run_command(
             bundle.scenario(file),
             chosen,
             out=str(outputs.default(file, chosen, seeds=seeds)) if out is None else out,
+            how=elsewhere.chosen(
+                time_limit_wall, progress_style, seeds=seeds, threads=threads, on=on, on_options=on_options,
+                resume=resume, force=force,
+            ),
             as_json=as_json,
-            seeds=seeds,
-            how=elsewhere.chosen(on, on_options, time_limit_wall, threads=threads, progress=progress_style),
             dry_run=dry_run,
             report=not no_report,
-            resume=resume,
-            force=force,
-        )
+        )  # fmt: skip
     raise typer.Exit(code)
 
 
@@ -140,13 +127,11 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="One seed instead of five.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the results.", metavar="DIR", show_default="out/demo, or out/demo-quick"),
+        elsewhere.flag("out", help="Folder for the results.", show_default="out/demo, or out/demo-quick"),
     ] = None,
-    threads: Annotated[int, elsewhere.THREADS] = 0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
+    threads: Annotated[int, elsewhere.flag("threads")] = 0,
+    resume: Annotated[bool, elsewhere.flag("resume")] = False,
+    force: Annotated[bool, elsewhere.flag("force")] = False,
 ) -> None:
     """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
     with errors():
@@ -155,13 +140,7 @@ def demo(
             file,
             [],
             out=str(out or Path("out", "demo-quick" if quick else "demo")),
-            as_json=False,
-            seeds=1 if quick else None,
-            how=elsewhere.How(threads=threads),
-            dry_run=False,
-            report=True,
-            resume=resume,
-            force=force,
+            how=elsewhere.How({"seeds": 1 if quick else None, "threads": threads, "resume": resume, "force": force}),
         )
     raise typer.Exit(code)
 
@@ -236,26 +215,24 @@ def _run(
     overrides: list[str],
     *,
     out: str,
-    as_json: bool,
-    seeds: int | None,
     how: elsewhere.How,
-    dry_run: bool,
-    report: bool,
-    resume: bool,
-    force: bool,
+    as_json: bool = False,
+    dry_run: bool = False,
+    report: bool = True,
 ) -> int:
     """Plan, run, show; returns the exit code."""
     err = stderr()
+    seeds, resume = how.options.get("seeds"), how.options.get("resume", False)
     plan = planning.plan(file, overrides, seeds=seeds)
     for warning in plan.warnings:
         err.print(warning, markup=False)
     if dry_run:
         _show_plan(plan, how, as_json=as_json)
         return 0
-    where = how.out(out)
+    where = reached(out, how.options)
     outputs.check(where, resume=resume)
     there = outputs.finished(where)
-    if not force:
+    if not how.options.get("force"):
         outputs.guard(where, plan.runs, resume=resume)
     if there and not resume:
         err.print(
@@ -266,26 +243,15 @@ def _run(
     missing = [run for run in plan.runs if run.hash not in kept_hashes]
     if sum(run.packets for run in missing) > speed.SHORT:  # seconds
         err.print(f"{len(missing)} runs, by an estimate: {how.time(missing)}", markup=False)
-    with how.connected(err) as on:
+    with how.connected(err) as connected:
+        connected["out"] = out
         results, signalled, shared = progress.watched(
-            lambda watch: running.run(
-                file,
-                overrides,
-                out=out,
-                seeds=seeds,
-                threads=how.threads,
-                on=on,
-                time_limit_wall_s=how.limit_s,
-                resume=resume,
-                force=force,
-                command=command,
-                progress=watch,
-            ),
+            lambda watch: running.run(file, overrides, command=command, progress=watch, **connected),
             err,
             total=len(plan.runs),
             remaining=progress.expected(missing, threads=how.threads),
             style=how.progress,
-            about=how.about(on),
+            about=how.about(connected),
         )
     kept = [run for run in results.manifest.runs if run.status not in EMPTY]
     if kept:

@@ -11,7 +11,7 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from anabranch import codec
 from anabranch.errors import AnabranchError
@@ -20,7 +20,6 @@ from anabranch.reproduce.calculated import Calculated
 from anabranch.results.manifest import EMPTY
 from anabranch.running import outputs
 from anabranch.running import plan as planning
-from anabranch.running.run import Progress
 from anabranch.running.run import run as run_scenario
 from anabranch.showing import figures
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
     from anabranch.results.tables import Tables
+    from anabranch.running.options import Options, Progress
     from anabranch.showing.figures import Figure
 
 
@@ -184,48 +184,31 @@ def own_decoder(experiment: Experiment) -> str | None:
     return "it compares decoders itself" if len(models) > 1 else None
 
 
-def run(
-    job: Job,
-    *,
-    threads: int = 0,
-    on: object = None,
-    limit_s: float | None = None,
-    fresh: bool = False,
-    progress: Progress | None = None,
-) -> Tables:
+def run(job: Job, *, fresh: bool = False, progress: Progress | None = None, **options: Unpack[Options]) -> Tables:
     """Run what is missing; the runs that are there, by the hash of all they depend on, are kept.
 
     Parameters
     ----------
     job
-        What to run.
-    threads
-        Runs at a time; 0: one per core.
-    on
-        What the runs are made on instead, as in `anabranch.run`.
-    limit_s
-        Wall-clock seconds that each run may take.
+        What to run; it says which seeds, and where the results go.
     fresh
         Run everything again.
     progress
-        As in `anabranch.run`.
+        As of `anabranch.run`.
+    **options
+        How the runs are made, as of `anabranch.run`.
     """
     if job.experiment.calculate:
         return Calculated(job.command(), job.experiment.calculate())
     outputs.check(job.results, resume=not fresh)
-    return run_scenario(
-        registry.scenario(job.experiment),
-        job.overrides,
-        out=job.results,
-        seeds=job.seeds,
-        threads=threads,
-        on=on,
-        time_limit_wall_s=limit_s,
-        command=job.command(),
-        progress=progress,
-        resume=not fresh,
-        force=True,  # the folder is this experiment's own: runs of an older version of it make room
-    )
+    options |= {
+        "out": job.results,
+        "seeds": job.seeds,
+        "resume": not fresh,
+        "force": True,  # the folder is this experiment's own: runs of an older version of it make room
+    }
+    file = registry.scenario(job.experiment)
+    return run_scenario(file, job.overrides, command=job.command(), progress=progress, **options)
 
 
 def finish(job: Job, results: Tables) -> Outcome:

@@ -11,6 +11,7 @@ from typing import Any
 from anabranch.base import core
 from anabranch.errors import ScenarioError
 from anabranch.results.manifest import Remark, remarks
+from anabranch.running.options import OPTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,6 @@ class Plan:
 LAST_SEED = 2**63 - 1
 """Largest seed: result tables hold signed numbers of 64 bits."""
 
-MOST_SEEDS = 1_000_000
-"""Most seeds of a scenario: it may have so many runs."""
-
 
 def ask(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes what it is given
     """Ask the core; what cannot be handed to it is an error of the scenario's kind, too."""
@@ -72,18 +70,6 @@ def ask(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes 
         ) from error
     except OverflowError as error:
         raise ScenarioError(f"a number is out of range ({error})") from error
-
-
-def check_seeds(seeds: int | None) -> None:
-    """Check a number of seeds.
-
-    Raises
-    ------
-    ScenarioError
-        If a scenario cannot have so many.
-    """
-    if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
-        raise ScenarioError(f"--seeds {seeds}: expected 1 to {MOST_SEEDS}")
 
 
 def plan(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None = None) -> Plan:
@@ -108,7 +94,7 @@ def plan(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None =
     ScenarioError
         If the scenario cannot be read or run.
     """
-    check_seeds(seeds)
+    OPTIONS["seeds"].check(seeds)
     data = json.loads(ask("plan", str(path), list(overrides), seeds))
     last = max((run["seed"] for run in data["runs"]), default=0)
     if last > LAST_SEED:
@@ -129,6 +115,6 @@ def runs(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None =
     ScenarioError
         If the scenario cannot be read.
     """
-    check_seeds(seeds)
+    OPTIONS["seeds"].check(seeds)
     data = json.loads(ask("runs", str(path), list(overrides), seeds))
     return tuple(ListedRun(**run) for run in data["runs"])

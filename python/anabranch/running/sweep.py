@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from anabranch.base import places, units
 from anabranch.running import outputs
+from anabranch.running.options import Options, check, reached, taking
 from anabranch.running.plan import plan
 from anabranch.running.run import run
 
@@ -30,8 +31,9 @@ class Sweep:
         Where the results go.
     """
 
-    def __init__(self, path: str | Path, overrides: Sequence[str], out: str | Path, **more: Any) -> None:  # noqa: ANN401
+    def __init__(self, path: str | Path, overrides: Sequence[str], out: str | Path, options: Options) -> None:
         self.out = places.place(out)
+        options["out"] = out
         self._latest: Mapping[str, Any] = {}
         self._stop = threading.Event()
         self._error: BaseException | None = None
@@ -42,7 +44,7 @@ class Sweep:
 
         def work() -> None:
             try:
-                run(path, overrides, out=out, progress=tell, **more)
+                run(path, overrides, progress=tell, **options)
             except BaseException as error:  # noqa: BLE001 - raised again by who waits
                 self._error = error
 
@@ -120,28 +122,17 @@ class Sweep:
         return f'<progress value="{done}" max="{total}"></progress> {html.escape(repr(self)[1:-1])}'
 
 
-def sweep(
-    path: str | Path,
-    overrides: Sequence[str] = (),
-    *,
-    on: object = None,
-    on_options: str | Path | None = None,
-    out: str | Path | None = None,
-    seeds: int | None = None,
-    threads: int = 0,
-    time_limit_wall_s: float | None = None,
-    resume: bool = False,
-    force: bool = False,
-) -> Sweep:
-    """Run a scenario in the background; `anabranch.run` documents the parameters.
+@taking(Options)
+def sweep(path: str | Path, overrides: Sequence[str] = (), **options: Unpack[Options]) -> Sweep:
+    """Run a scenario in the background.
 
     Parameters
     ----------
     path
         Scenario file.
-    on
-        What it runs on: ``local:4``, ``tcp://scheduler:8786``, ``slurm``, ``pbs``, ``lsf``, ``ssh:HOSTFILE``, or a
-        client of Dask; default: threads of this process.
+    overrides
+        ``key=value`` settings that replace those of the file.
+    {options}
 
     Returns
     -------
@@ -153,17 +144,15 @@ def sweep(
     AnabranchError
         If the scenario cannot be run, or the folder of the results be used.
     """
-    planned = plan(path, overrides, seeds=seeds).runs
-    out = outputs.default(Path(path), overrides, seeds=seeds) if out is None else out
-    where = places.reached(out)
-    outputs.check(where, resume=resume)
-    if not force:
-        outputs.guard(where, planned, resume=resume)
-    if on is not None:
+    check(options)
+    planned = plan(path, overrides, seeds=options["seeds"]).runs
+    out = outputs.default(Path(path), overrides, seeds=options["seeds"]) if options["out"] is None else options["out"]
+    where = reached(out, options)
+    outputs.check(where, resume=options["resume"])
+    if not options["force"]:
+        outputs.guard(where, planned, resume=options["resume"])
+    if options["on"] is not None:
         from anabranch.running.cluster.start import prepare  # noqa: PLC0415 - Dask takes a second
 
-        prepare(on)
-    return Sweep(
-        path, overrides, out, on=on, on_options=on_options, seeds=seeds, threads=threads,
-        time_limit_wall_s=time_limit_wall_s, resume=resume, force=force,
-    )  # fmt: skip
+        prepare(options["on"])
+    return Sweep(path, overrides, out, options)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from anabranch.running.options import Options
     from anabranch.running.plan import PlannedRun
 
 
@@ -23,17 +24,25 @@ def run(
     path: str | Path,
     overrides: tuple[str, ...],
     out: Path,
+    options: Options,
     *,
-    seeds: int | None,
-    on: object,
-    options: object,
-    limit_s: float | None,
-    resume: bool,
-    force: bool,
     command: Sequence[str],
     report: Callable[[Mapping[str, Any]], bool] | None,
 ) -> Mapping[str, str]:
-    """Run a sweep; returns the runs that failed, and why. `anabranch.run` documents the parameters.
+    """Run a sweep; returns the runs that failed, and why.
+
+    Parameters
+    ----------
+    path, overrides
+        As of `anabranch.run`.
+    out
+        Folder, or `UPath` of an object store.
+    options
+        The options of `anabranch.run`, all of them.
+    command
+        Command line to keep in the manifest.
+    report
+        Told how far it is; returns False to ask for an interruption.
 
     Raises
     ------
@@ -44,13 +53,15 @@ def run(
     OSError
         If results cannot be written.
     """
+    seeds = options["seeds"]
     planned = plan(path, overrides, seeds=seeds).runs
     sweep = core.Sweep(str(path), overrides, seeds)
     package = pack(sweep, str(path), overrides, seeds)
-    with connected(on, options) as connection:
+    with connected(options["on"], options["on_options"]) as connection:
         destination = Destination(out, sweep)
         hashes = {one.run: one.hash for one in planned}
         memory = {one.run: one.memory_bytes for one in planned}
+        limit_s = options["time_limit_wall_s"]
         dispatcher = Dispatcher(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
         try:
             ready = connection.wait_for_workers(lambda: (report or _continue)(dispatcher.state()))
@@ -58,7 +69,7 @@ def run(
                 connection.check()
                 _fits(planned, connection)
             # If interrupted before there was a worker, write a manifest as well: all its runs are interrupted.
-            missing = destination.open(planned, command, resume=resume, force=force)
+            missing = destination.open(planned, command, resume=options["resume"], force=options["force"])
             if ready:
                 dispatcher.run(missing, report or _continue)
         except BaseException as error:
