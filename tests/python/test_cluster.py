@@ -153,7 +153,9 @@ def test_poisoned_runs_take_no_other_with_them(alone: Path, cluster: clusters.Cl
 def test_another_simulator_on_a_worker_is_an_error_before_anything_runs(
     alone: Path, cluster: clusters.Cluster, tmp_path: Path
 ) -> None:
-    other = "from anabranch import core\nours = core.identity()\ncore.identity = lambda: ours | {'sources': 'other'}\n"
+    other = (
+        "from anabranch.base import core\nours = core.identity()\ncore.identity = lambda: ours | {'sources': 'other'}\n"
+    )
     cluster.work()
     cluster.work(preload=other)
     cluster.ready()

@@ -88,6 +88,26 @@ class Claim:
         return f"{self.statement}, {self.setting}" if self.setting else self.statement
 
 
+def relative(
+    key: str,
+    statement: str,
+    where: str,
+    measure: Callable[[Tables], Mapping[int, float]],
+    relation: Relation = "at most",
+    *,
+    setting: str = "",
+    explanation: str = "",
+) -> Claim:
+    """Claim that one quantity is at most another, or at least, or like it: what a paper says without a number.
+
+    Parameters
+    ----------
+    measure
+        The first over the second.
+    """
+    return Claim(key, statement, where, 1.0, "", measure, relation, explanation, setting)
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Our number for a claim: one value per seed."""

@@ -79,6 +79,39 @@ def ratio_by_seed(above: Mapping[int, float], below: Mapping[int, float]) -> dic
     return {seed: value / below[seed] for seed, value in above.items() if below.get(seed)}
 
 
+def compared(
+    frame: pl.DataFrame, value: pl.Expr, above: Mapping[str, object], below: Mapping[str, object]
+) -> dict[int, float]:
+    """Divide a statistic of some rows by that of others, seed by seed.
+
+    Parameters
+    ----------
+    frame
+        The rows.
+    value
+        The statistic.
+    above, below
+        Which rows: column to value.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"seed": [1, 1], "transport": ["scdp", "ndp"], "x": [1.0, 4.0]})
+    >>> compared(frame, pl.col("x").mean(), {"transport": "ndp"}, {"transport": "scdp"})
+    {1: 4.0}
+    """
+    return ratio_by_seed(by_seed(frame.filter(where(above)), value), by_seed(frame.filter(where(below)), value))
+
+
+def raised(ratios: Mapping[int, float]) -> dict[int, float]:
+    """By how many percent ratios are above 1."""
+    return {seed: 100 * (ratio - 1) for seed, ratio in ratios.items()}
+
+
+def lowered(ratios: Mapping[int, float]) -> dict[int, float]:
+    """By how many percent ratios are below 1."""
+    return {seed: 100 * (1 - ratio) for seed, ratio in ratios.items()}
+
+
 def at(**values: object) -> pl.Expr:
     """Condition that columns have these values: ``at(transport="scdp", seed=1)``."""
     return where(values)

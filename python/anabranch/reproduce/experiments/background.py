@@ -8,6 +8,7 @@ import polars as pl
 
 from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, time_series, transports
 from anabranch.reproduce.experiments.common import MODE, OWN
+from anabranch.reproduce.experiments.storage import beside
 
 if TYPE_CHECKING:
     from anabranch.results.tables import Tables
@@ -57,14 +58,8 @@ def shared(mode: str, transport: str, paper: float) -> Claim:
         goodput = so_far(results).filter(at(transport=transport, **{MODE: mode, OWN: False}))
         return by_seed(goodput, pl.col("so_far").sort_by("time_ns").last())
 
-    return Claim(
-        key=f"shared-{what}-{transport}",
-        statement=f"background traffic on shared hosts, beside {what}: mean goodput over two seconds, {series.label}",
-        where="§V-A",
-        paper=paper,
-        unit="Gbps",
-        measure=measure,
-    )
+    says = f"background traffic on shared hosts, beside {what}: mean goodput over two seconds, {series.label}"
+    return beside(f"shared-{what}-{transport}", says, paper, measure)
 
 
 BACKGROUND = Experiment(

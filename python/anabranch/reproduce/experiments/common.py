@@ -21,6 +21,8 @@ GBPS = pl.col("goodput_bps") / 1e9
 """Goodput of a row in Gbps."""
 FCT_MS = pl.col("fct_ns") / 1e6
 """Completion time of a row in milliseconds."""
+MEAN_GOODPUT = pl.col("goodput_bps").fill_null(0.0).mean()
+"""Mean goodput in bps; what did not finish counts as zero."""
 GOODPUT = Axis("goodput (Gbps)")
 """Axis of goodput."""
 

@@ -15,8 +15,8 @@ from anabranch.reproduce import (
     Series,
     at,
     bars,
-    by_seed,
-    ratio_by_seed,
+    compared,
+    raised,
     requests,
     time_series,
     transports,
@@ -93,8 +93,7 @@ def draw_long(results: Tables) -> tuple[Figure, ...]:
 def gained(results: Tables, transport: str, n: int, size: str) -> dict[int, float]:
     """By how many percent ECN adaptation raises the throughput of long flows."""
     rows = shared(results).filter(at(transport=transport, n=n, **{SIZE: size}))
-    by = (by_seed(rows.filter(at(**{UPPER: upper})), pl.col("mbps").mean()) for upper in (RAISED, lower(transport)))
-    return {seed: 100 * (ratio - 1) for seed, ratio in ratio_by_seed(*by).items()}
+    return raised(compared(rows, pl.col("mbps").mean(), {UPPER: RAISED}, {UPPER: lower(transport)}))
 
 
 def more(transport: str, n: int, size: str, paper: float, figure: str) -> Claim:

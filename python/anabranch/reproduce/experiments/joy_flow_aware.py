@@ -15,6 +15,8 @@ from anabranch.reproduce import (
     at,
     bars,
     by_seed,
+    compared,
+    lowered,
     means,
     requests,
     time_series,
@@ -359,5 +361,4 @@ BETAS = Experiment(
 def gain(results: Tables, beta: int) -> dict[int, float]:
     """By how many percent an exponent lowers the mean completion time of short flows, against 1, at the light load."""
     flows = short(results).filter(at(**{LOAD: LIGHT}))
-    base, ours = (by_seed(flows.filter(at(**{BETA: one})), FCT_MS.mean()) for one in (1, beta))
-    return {seed: 100 * (1 - ours[seed] / base[seed]) for seed in base if seed in ours}
+    return lowered(compared(flows, FCT_MS.mean(), {BETA: beta}, {BETA: 1}))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed, ratio_by_seed, transports
+from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed, compared, lowered, transports
 from anabranch.reproduce.experiments.common import BACKGROUND, GBPS, OWN
 from anabranch.reproduce.experiments.realistic import FCT, LOAD_NOTE, LONG, MEAN, PUSHED, SHORT, TAIL, foreground
 
@@ -108,9 +108,8 @@ def reduction(transport: str, paper: float, step: str) -> Claim:
     """By how much SCDP's mean completion time of short flows is below another's at load 0.8."""
 
     def measure(results: Tables) -> dict[int, float]:
-        both = (_of(name, 0.8, step)(results).filter(SHORT.holds()) for name in ("scdp", transport))
-        ratios = ratio_by_seed(*(by_seed(flows, MEAN) for flows in both))
-        return {seed: 100 * (1 - ratio) for seed, ratio in ratios.items()}
+        flows = stepped(results).filter(SHORT.holds(), at(step=step, **{BACKGROUND: 0.8}))
+        return lowered(compared(flows, MEAN, {"transport": "scdp"}, {"transport": transport}))
 
     return Claim(
         key=f"reduction-{transport}-{step.replace(' ', '-')}",

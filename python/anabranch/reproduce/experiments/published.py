@@ -14,14 +14,15 @@ from anabranch.reproduce import (
     at,
     bars,
     by_seed,
-    ratio_by_seed,
+    compared,
+    raised,
     requests,
     transports,
     values_of,
     where,
 )
-from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE, OWN, TRIMMED, in_order
-from anabranch.reproduce.experiments.storage import AVAILABLE, BANDWIDTH_NOTE
+from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MEAN_GOODPUT, MODE, OWN, TRIMMED, in_order
+from anabranch.reproduce.experiments.storage import AVAILABLE, BANDWIDTH_NOTE, beside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -186,9 +187,7 @@ def gain(transport: str, settings: str, paper: float) -> Claim:
 
     def measure(results: Tables) -> dict[int, float]:
         reads = sessions(results).filter(at(settings=settings), where(HEAVY))
-        mean = pl.col("goodput_bps").fill_null(0.0).mean()
-        both = (by_seed(reads.filter(at(transport=name)), mean) for name in ("scdp", transport))
-        return {seed: 100 * (ratio - 1) for seed, ratio in ratio_by_seed(*both).items()}
+        return raised(compared(reads, MEAN_GOODPUT, {"transport": "scdp"}, {"transport": transport}))
 
     label = transports(transport)[0].label
     return Claim(
@@ -209,14 +208,8 @@ def background(transport: str, paper: float) -> Claim:
         flows = settled(results.flows).filter(at(workload="background", transport=transport, settings=QUEUES_SHARED))
         return by_seed(flows.filter(where(HEAVY)), GBPS.mean())
 
-    return Claim(
-        key=f"background-{transport}",
-        statement=f"{QUEUES_SHARED}: mean goodput of background traffic, {series.label}, reads, 4 MB, λ = 4000",
-        where="§V-A",
-        paper=paper,
-        unit="Gbps",
-        measure=measure,
-    )
+    says = f"{QUEUES_SHARED}: mean goodput of background traffic, {series.label}, reads, 4 MB, λ = 4000"
+    return beside(f"background-{transport}", says, paper, measure)
 
 
 PUBLISHED = Experiment(

@@ -14,9 +14,10 @@ from anabranch.reproduce import (
     at,
     bars,
     by_seed,
+    compared,
     means,
     ranked,
-    ratio_by_seed,
+    relative,
     transports,
 )
 from anabranch.reproduce.experiments.common import BACKGROUND, FCT_MS, GBPS, GOODPUT, in_order, spaced
@@ -299,19 +300,16 @@ def draw_fast(results: Tables) -> tuple[Figure, ...]:
 
 def ahead_of(other: str, load: float, *, key: str, says: str, section: str) -> Claim:
     """SCDP's mean completion time of short flows against another transport's."""
-
-    def measure(results: Tables) -> dict[int, float]:
-        flows = short_and_long(results).filter(SHORT.holds(), at(load=load))
-        return ratio_by_seed(*(by_seed(flows.filter(at(transport=name)), MEAN) for name in ("scdp", other)))
-
-    return Claim(
-        key=key,
-        statement=f"{says}: mean FCT of {SHORT.label}, SCDP over {transports(other)[0].label}, load {load}",
-        where=section,
-        paper=1.0,
-        unit="",
-        relation="at most",
-        measure=measure,
+    return relative(
+        key,
+        f"{says}: mean FCT of {SHORT.label}, SCDP over {transports(other)[0].label}, load {load}",
+        section,
+        lambda results: compared(
+            short_and_long(results).filter(SHORT.holds(), at(load=load)),
+            MEAN,
+            {"transport": "scdp"},
+            {"transport": other},
+        ),
     )
 
 
@@ -407,27 +405,12 @@ def draw_buffers(results: Tables) -> tuple[Figure, ...]:
     flows, pias = foreground(results), transports("pias")
     # Least first, as the scenario lists them.
     buffers = pl.col(BUFFER).map_elements(spaced, return_dtype=pl.String)
-    panels = (
+    x = Axis("buffer of a port")
+    panels = tuple(
         bars(
-            flows.filter(SHORT.holds()),
-            pias,
-            MEAN,
-            over=buffers,
-            x=Axis("buffer of a port"),
-            y=FCT,
-            key="a",
-            caption=f"{SHORT.label}: average",
-        ),
-        bars(
-            flows.filter(LONG.holds()),
-            pias,
-            GBPS.mean(),
-            over=buffers,
-            x=Axis("buffer of a port"),
-            y=GOODPUT,
-            key="b",
-            caption=f"{LONG.label}: average",
-        ),
+            flows.filter(sizes.holds()), pias, value, over=buffers, x=x, y=y, key=key, caption=f"{sizes.label}: average"
+        )
+        for key, sizes, value, y in (("a", SHORT, MEAN, FCT), ("b", LONG, GBPS.mean(), GOODPUT))
     )
     return (Figure("buffers", "PIAS with three sizes of buffers, load 0.8", panels),)
 

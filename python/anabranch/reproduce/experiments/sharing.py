@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from anabranch.base.styles import TRANSPORTS
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, ratio_by_seed, time_series, values_of
+from anabranch.reproduce import (
+    Axis,
+    Experiment,
+    Figure,
+    at,
+    by_seed,
+    ratio_by_seed,
+    relative,
+    time_series,
+    values_of,
+)
 from anabranch.reproduce.experiments.common import GOODPUT
 
 if TYPE_CHECKING:
@@ -60,21 +70,19 @@ FIG17 = Experiment(
     figures=("17",),
     draw=draw_convergence,
     claims=(
-        Claim(
-            key="fair",
-            statement="all flows achieve their fair share: Jain's index of SCDP's goodputs while all five send",
-            where="§V-I, Fig. 17",
-            paper=1.0,
-            unit="",
-            measure=lambda results: fairness(results, "scdp"),
+        relative(
+            "fair",
+            "all flows achieve their fair share: Jain's index of SCDP's goodputs while all five send",
+            "§V-I, Fig. 17",
+            lambda results: fairness(results, "scdp"),
+            "equals",
         ),
-        Claim(
-            key="as-dctcp",
-            statement="SCDP performs equally well to DCTCP: Jain's index, SCDP over DCTCP",
-            where="§V-I",
-            paper=1.0,
-            unit="",
-            measure=lambda results: ratio_by_seed(fairness(results, "scdp"), fairness(results, "dctcp")),
+        relative(
+            "as-dctcp",
+            "SCDP performs equally well to DCTCP: Jain's index, SCDP over DCTCP",
+            "§V-I",
+            lambda results: ratio_by_seed(fairness(results, "scdp"), fairness(results, "dctcp")),
+            "equals",
         ),
     ),
     quick=(

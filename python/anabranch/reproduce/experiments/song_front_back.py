@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from anabranch.reproduce import Claim, Experiment
+from anabranch.reproduce import Claim, Experiment, relative
 from anabranch.reproduce.calculated import table
 from anabranch.reproduce.experiments.common import drawn
 from anabranch.routing import goodput
@@ -288,20 +288,17 @@ EXAMPLES = Experiment(
         ),
         *(_fewer(count, measured=measured) for count in (2, 4) for measured in KNOWS),
         *(
-            Claim(
-                key=key,
-                statement=statement,
-                where=where,
-                paper=1.0,
-                unit="",
-                relation="at most",
+            relative(
+                key,
+                statement,
+                where,
+                lambda results, few=few: {  # type: ignore[misc]
+                    0: _largest(table(results, "small").filter(pl.col("paths").is_in(few))["excess"])
+                },
                 explanation=(
                     "*Arithmetic.* A path that asks for the last segment gets it, though a faster one would have sent "
                     "it sooner. The excess is below a segment's time on the slowest path."
                 ),
-                measure=lambda results, few=few: {  # type: ignore[misc]
-                    0: _largest(table(results, "small").filter(pl.col("paths").is_in(few))["excess"])
-                },
             )
             for key, few, statement, where in (
                 (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch.reproduce import Claim, Experiment, values_of
+from anabranch.reproduce import Claim, Experiment, relative, values_of
 from anabranch.reproduce.calculated import table
 from anabranch.reproduce.experiments.common import drawn
 from anabranch.routing import analyse, bounds, decompose
@@ -326,25 +326,19 @@ FINDINGS = Experiment(
     draw=draw_findings,
     calculate=calculate_findings,
     claims=(
-        Claim(
-            key="lower-0",
-            statement="(3.24): the base load bounds MLOAD_t from below; one pair of different pods, t = 0, MDNVR",
-            where="§3.3.3.4, Theorem 3.6",
-            paper=1.0,
-            unit="",
-            relation="at least",
-            explanation=LEVELS,
-            measure=lambda results: {0: float(table(results, "lower")["found"][1])},
-        ),
-        Claim(
-            key="lower-1",
-            statement="(3.24): the base load bounds MLOAD_t from below; one pair within an edge switch, t = 1",
-            where="§3.3.3.4, Theorem 3.6",
-            paper=1.0,
-            unit="",
-            relation="at least",
-            explanation=LEVELS,
-            measure=lambda results: {0: float(table(results, "lower")["found"][0])},
+        *(
+            relative(
+                f"lower-{level}",
+                f"(3.24): the base load bounds MLOAD_t from below; {pair}",
+                "§3.3.3.4, Theorem 3.6",
+                lambda results, row=row: {0: float(table(results, "lower")["found"][row])},  # type: ignore[misc]
+                "at least",
+                explanation=LEVELS,
+            )
+            for level, row, pair in (
+                (0, 1, "one pair of different pods, t = 0, MDNVR"),
+                (1, 0, "one pair within an edge switch, t = 1"),
+            )
         ),
         *(
             Claim(
@@ -363,18 +357,13 @@ FINDINGS = Experiment(
             for (m, n), bound in zip(SIZES, (2, 2, 2, 4), strict=True)
         ),
         *(
-            Claim(
-                key=f"subsets-{m}-{n}",
-                statement=(
-                    f"MDNVRk is optimal among policies of as many paths: k = X on FT({m}, {n}), "
-                    "worst MLOAD over that of another"
-                ),
-                where="§3.3.3.4",
-                paper=1.0,
-                unit="",
-                relation="at most",
+            relative(
+                f"subsets-{m}-{n}",
+                f"MDNVRk is optimal among policies of as many paths: k = X on FT({m}, {n}), worst MLOAD over that of "
+                "another",
+                "§3.3.3.4",
+                _cell("subsets", "ratio", m=m, n=n),
                 explanation=SUBSETS,
-                measure=_cell("subsets", "ratio", m=m, n=n),
             )
             for m, n in SIZES
         ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, time_series
+from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, relative, time_series
 from anabranch.reproduce.experiments.song_schemes import (
     BEYOND,
     DUAL,
@@ -59,18 +59,13 @@ def draw(results: Tables) -> tuple[Figure, ...]:
 def _first(key: str, scheme: str, than: str, why: str = "") -> tuple[Claim, ...]:
     """One claim for each pattern: over all buffers a scheme is faster than another."""
     return tuple(
-        Claim(
-            key=f"{key}-{pattern}",
-            statement=(
-                f"{SHORT[scheme]} completes sooner than {SHORT[than]}: ratio of completion times, mean over buffers"
-            ),
-            where=f"§5.3.4, Fig. 5.{number}",
-            paper=1.0,
-            unit="",
-            relation="at most",
+        relative(
+            f"{key}-{pattern}",
+            f"{SHORT[scheme]} completes sooner than {SHORT[than]}: ratio of completion times, mean over buffers",
+            f"§5.3.4, Fig. 5.{number}",
+            lambda results, pattern=pattern: over_all_buffers(of(results, pattern), scheme, than),  # type: ignore[misc]
             setting=pattern,
             explanation=why,
-            measure=lambda results, pattern=pattern: over_all_buffers(of(results, pattern), scheme, than),  # type: ignore[misc]
         )
         for pattern, (number, _) in PATTERNS.items()
     )
@@ -133,17 +128,14 @@ FIG11 = Experiment(
         *_first("dynamic-nr", DYNAMIC, NORMAL),
         *_first("nr-ecmp", NORMAL, ECMP, LOSSES),
         *(
-            Claim(
-                key=f"nr-ecmp-90-{pattern}",
-                statement="NR completes sooner than ECMP: ratio of completion times, 90 packets",
-                where=f"§5.3.4, Fig. 5.{number}",
-                paper=1.0,
-                unit="",
-                relation="at most",
-                setting=pattern,
-                measure=lambda results, pattern=pattern: over_all_buffers(  # type: ignore[misc]
+            relative(
+                f"nr-ecmp-90-{pattern}",
+                "NR completes sooner than ECMP: ratio of completion times, 90 packets",
+                f"§5.3.4, Fig. 5.{number}",
+                lambda results, pattern=pattern: over_all_buffers(  # type: ignore[misc]
                     of(results, pattern).filter(at(buffer=90)), NORMAL, ECMP
                 ),
+                setting=pattern,
             )
             for pattern, (number, _) in PATTERNS.items()
         ),
