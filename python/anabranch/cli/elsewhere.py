@@ -1,4 +1,4 @@
-"""The options that say on what runs are made, on how many threads, and how long each may take."""
+"""The options of running a scenario on the command line, and how a command then makes its runs: here or elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def flag(name: str, **other: Any) -> Any:  # noqa: ANN401 - as Typer's own
-    """The command line's option of running a scenario, as `anabranch.running.options` has it, but for some of it."""
+    """One of `OPTIONS` as an option of the command line; `other` replaces parts of it."""
     option = OPTIONS[name]
     about = {"help": option.help, "metavar": option.metavar, "min": option.least}
     return typer.Option(option.flag, **about | {"show_default": option.otherwise or True} | other)

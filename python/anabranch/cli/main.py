@@ -52,6 +52,8 @@ app = App(
 )
 
 
+JSON = typer.Option("--json", help="Print the statistics as JSON instead of a table.")
+
 MOST_FULL = 5
 """Captures that are named when they have reached their limit."""
 
@@ -91,7 +93,7 @@ def run_command(
     ] = None,
     *,
     out: Annotated[str | None, elsewhere.flag("out")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
+    as_json: Annotated[bool, JSON] = False,
     seeds: Annotated[int | None, elsewhere.flag("seeds")] = None,
     threads: Annotated[int, elsewhere.flag("threads")] = 0,
     on: Annotated[str | None, elsewhere.flag("on")] = None,
@@ -157,7 +159,7 @@ app.command(name="routing", epilog=ROUTING_EPILOG, short_help="Compute how routi
 def report_command(
     folder: Annotated[str, typer.Argument(help="Folder that `anabranch run` wrote, or its URL.", metavar="DIR")],
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
+    as_json: Annotated[bool, JSON] = False,
     csv: Annotated[
         Path | None,
         typer.Option(help="Write the statistics of every setting as CSV instead of printing a table.", metavar="FILE"),

@@ -21,7 +21,7 @@ def remarked(runs: Iterable[Sequence[Remark]]) -> list[str]:
 
     Examples
     --------
-    >>> from anabranch.manifest import Remark
+    >>> from anabranch.results.manifest import Remark
     >>> ndp = Remark("ndp: 12 packets fill 17 %", "a larger window")
     >>> tcp = Remark("tcp: 64 KB fill 60 %", "a larger window")
     >>> remarked([[ndp], [ndp, tcp], []])

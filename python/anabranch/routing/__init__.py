@@ -33,14 +33,22 @@ __all__ = [
     "worst_pattern",
 ]
 
-_PROGRAMS = {"optimum": "programs", "switch_ratio": "ratio", "weights": "programs", "weights_csv": "programs"}
-"""Names whose module takes SciPy."""
+_HOME = {
+    "optimum": "programs",
+    "schemes": "inputs",
+    "switch_ratio": "ratio",
+    "traffic_matrix": "inputs",
+    "view": "inputs",
+    "weights": "programs",
+    "weights_csv": "programs",
+}
+"""Names that are not of `analysis`; SciPy is imported with `programs` and `ratio` only."""
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _PROGRAMS.get(name, "analysis")
+    module = _HOME.get(name, "analysis")
     value: object = getattr(importlib.import_module(f"anabranch.routing.{module}"), name)
     globals()[name] = value
     return value

@@ -1,5 +1,5 @@
-"""From a scenario to a result folder: which runs it makes (`plan`), and making them here, behind, or on a cluster.
+"""From a scenario to a result folder.
 
-`run` makes them and waits, `sweep` makes them in the background, `cluster` makes them on other machines. `outputs` says
-where results may be written.
+`plan` says which runs a scenario makes and how large they are; `run` makes them and waits, `sweep` makes them in the
+background, `cluster` on other machines. `options` says how they can be made, `outputs` where results may be written.
 """
