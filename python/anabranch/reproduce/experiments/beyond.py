@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 OWN = "beyond the paper"
 """Section of experiments that the papers do not have."""
 WRITES = "writes"
+QUICK_WRITES = ("fabric.k=6", "workload.writes.arrivals.rate=432", "workload.writes.sessions=108")
+"""Writes in a smaller fat-tree, as many a second for each of its hosts."""
 
 POLICY = "transport.scdp.straggler.policy"
 POLICIES = {"wait": "wait (the paper)", "detach": "detach", "drop": "drop after a quorum"}
@@ -118,7 +120,7 @@ TRIMMING = Experiment(
     section=OWN,
     figures=("trimming",),
     draw=draw_trimming,
-    quick=("fabric.k=6", "workload.writes.arrivals.rate=432", "workload.writes.sessions=108", "repeat=3"),
+    quick=(*QUICK_WRITES, "repeat=3"),
     notes="A write that did not finish counts as zero goodput, and its curve of completion times ends below 1.",
 )
 
@@ -224,11 +226,9 @@ def draw_large(results: Tables) -> tuple[Figure, ...]:
     series = transports("scdp", "ndp")
     sessions = requests(results)
     background = results.flows.filter(at(workload="background")).with_columns(pl.lit("long flows").alias("what"))
-    panels = (
-        ranked(sessions, series, GBPS, y=GOODPUT, key="a", caption="Writes to three replicas"),
-        bars(background, series, GBPS.mean(), over="what", y=GOODPUT, key="b", caption="Background traffic"),
-    )
-    return (Figure("k16", "Replicated writes in a fat-tree of 1024 hosts", panels),)
+    writes = ranked(sessions, series, GBPS, y=GOODPUT, key="a", caption="Writes to three replicas")
+    beside = bars(background, series, GBPS.mean(), over="what", y=GOODPUT, key="b", caption="Background traffic")
+    return (Figure("k16", "Replicated writes in a fat-tree of 1024 hosts", (writes, beside)),)
 
 
 K16 = Experiment(
@@ -238,7 +238,7 @@ K16 = Experiment(
     section=OWN,
     figures=("k16",),
     draw=draw_large,
-    quick=("fabric.k=6", "workload.writes.arrivals.rate=432", "workload.writes.sessions=108", "repeat=2"),
+    quick=(*QUICK_WRITES, "repeat=2"),
     notes="The quick size has k = 6, and says nothing of 1024 hosts.",
 )
 
