@@ -228,7 +228,8 @@ def taking(of: type) -> Callable[[F], F]:
 
         called.__dict__["__signature__"] = signature
         if function.__doc__ is not None:  # there is none under `python -OO`
-            called.__doc__ = function.__doc__.replace(f"    {MARK}\n", "".join(_documented(options)))
+            # Newer Pythons have removed the indentation already.
+            called.__doc__ = inspect.cleandoc(function.__doc__).replace(f"{MARK}\n", "".join(_documented(options)))
         return cast("F", called)
 
     return decorate
@@ -236,9 +237,9 @@ def taking(of: type) -> Callable[[F], F]:
 
 def _documented(options: Mapping[str, Option]) -> list[str]:
     """The options as lines of a docstring's section."""
-    margin = " " * 8
+    margin = " " * 4
     wrap = textwrap.TextWrapper(WIDTH, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
-    return [f"    {name}\n{wrap.fill(option.documented)}\n" for name, option in options.items()]
+    return [f"{name}\n{wrap.fill(option.documented)}\n" for name, option in options.items()]
 
 
 def check(options: Options) -> None:
