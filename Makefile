@@ -102,7 +102,7 @@ test-cluster: setup ## the long test of sweeps over Dask: workers are killed 100
 fidelity-traffic: setup ## the paper's claims on the traces in ../shared: makes the tables of docs/fidelity/traffic.md
 	$(BIN)/python tests/python/traffic_fidelity.py
 
-check: setup ## formatting, lints and types, without changing anything
+check: setup ## formatting, lints, types and layers of imports, without changing anything
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets $(CODEC_FEATURES) $(NET_FEATURES) -- -D warnings
 	cargo clippy --locked -p anabranch-raptorq --no-default-features -- -D warnings
@@ -110,6 +110,7 @@ check: setup ## formatting, lints and types, without changing anything
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 format: setup ## format everything
 	cargo fmt --all

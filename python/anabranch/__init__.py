@@ -19,11 +19,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anabranch import findings, stats
-    from anabranch.api import Plan, PlannedRun, plan, run
     from anabranch.errors import AnabranchError, ResultError, ScenarioError
-    from anabranch.results import Results, load
-    from anabranch.sweeps import Sweep, sweep
+    from anabranch.results import findings, stats
+    from anabranch.running.plan import Plan, PlannedRun, plan
+    from anabranch.running.run import run
+    from anabranch.running.sweep import Sweep, sweep
+    from anabranch.showing.notebook import Results, load
     from anabranch.version import __version__
 
 __all__ = [
@@ -45,24 +46,24 @@ __all__ = [
 
 _HOME = {
     "AnabranchError": "errors",
-    "Plan": "api",
-    "PlannedRun": "api",
+    "Plan": "running.plan",
+    "PlannedRun": "running.plan",
     "ResultError": "errors",
-    "Results": "results",
+    "Results": "showing.notebook",
     "ScenarioError": "errors",
-    "Sweep": "sweeps",
+    "Sweep": "running.sweep",
     "__version__": "version",
-    "load": "results",
-    "plan": "api",
-    "run": "api",
-    "sweep": "sweeps",
+    "load": "showing.notebook",
+    "plan": "running.plan",
+    "run": "running.run",
+    "sweep": "running.sweep",
 }
 """Public name to the module that it comes from (PEP 562)."""
 
 
 def __getattr__(name: str) -> object:
     if name in {"findings", "stats"}:
-        return importlib.import_module(f"anabranch.{name}")
+        return importlib.import_module(f"anabranch.results.{name}")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

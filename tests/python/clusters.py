@@ -37,7 +37,7 @@ sessions = 30
 
 POISON = """\
 import errno, os, time
-from anabranch import core
+from anabranch.base import core
 from anabranch.errors import PanicError
 # Dask loads this more than once.
 whole = core.whole = getattr(core, "whole", core.Sweep.run_one)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from anabranch import schema
+from anabranch.results import schema
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 import anabranch
-from anabranch import schema
+from anabranch.results import schema
 
 if TYPE_CHECKING:
     import pytest

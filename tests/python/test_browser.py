@@ -10,7 +10,8 @@ import pytest
 from test_over_time import scattered
 from test_report import controlled
 
-from anabranch import load, report
+from anabranch import load
+from anabranch.showing import report
 from anabranch.traffic import report as traffic_report
 from anabranch.traffic.series import Volumes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from anabranch import bundle
+from anabranch.base import bundle
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
 

@@ -15,7 +15,8 @@ import howtos
 import pytest
 
 import anabranch
-from anabranch import api, load, traffic
+from anabranch import load, traffic
+from anabranch.running import run as running
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,7 @@ def run(folder: Path, *overrides: str) -> Ran:
     folder.mkdir(parents=True, exist_ok=True)
     scenario = folder / "captured.toml"
     scenario.write_text(SCENARIO, encoding="utf-8")
-    return Ran(api.run(scenario, overrides, out=folder / "out"))
+    return Ran(running.run(scenario, overrides, out=folder / "out"))
 
 
 def tshark(file: Path, *words: str, wanted: str = "", lua: bool = True) -> str:

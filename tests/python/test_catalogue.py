@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from anabranch import catalogue
-from anabranch.catalogue import Entry
+from anabranch.cli import catalogue
+from anabranch.cli.catalogue import Entry
 from anabranch.reproduce import estimate, registry, runner
 
 

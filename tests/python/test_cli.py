@@ -12,10 +12,11 @@ import fixtures
 import pytest
 from typer.testing import CliRunner, Result
 
-from anabranch import api
-from anabranch import core as door
+from anabranch.base import core as door
 from anabranch.cli import app
 from anabranch.errors import AnabranchError, CoreMissingError
+from anabranch.running import plan as planning
+from anabranch.running import run as running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,7 +152,7 @@ def test_finished_runs_of_another_experiment_are_not_deleted(
     assert "hint: choose another folder with --out, or say --force" in result.stderr
     assert everything(folder) == before
     with pytest.raises(AnabranchError, match="12 finished runs"):
-        api.run("b.toml", out="out/first")
+        running.run("b.toml", out="out/first")
     assert everything(folder) == before
     assert invoke("run", "b.toml", "--out", "out/first", *more, "--force").exit_code == 0
 
@@ -363,7 +364,7 @@ def test_a_missing_core_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, fold
 def test_run_from_python(core: StandIn, folder: Path) -> None:
     told: list[int] = []
     core.during = lambda progress: told.append(progress('{"runs_done": 3}'))
-    results = api.run("a.toml", out=folder / "r", progress=lambda state: state["runs_done"] == 3)
+    results = running.run("a.toml", out=folder / "r", progress=lambda state: state["runs_done"] == 3)
     assert told == [True]
     assert results.flows.height > 0
-    assert api.plan("a.toml").warnings == ("warning: a.toml: the load exceeds the core's capacity",)
+    assert planning.plan("a.toml").warnings == ("warning: a.toml: the load exceeds the core's capacity",)

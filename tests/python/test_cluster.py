@@ -15,14 +15,14 @@ import duckdb
 import pytest
 
 import anabranch
-from anabranch.cluster import start
 from anabranch.errors import AnabranchError, ClusterError
+from anabranch.running.cluster import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from anabranch.api import PlannedRun
+    from anabranch.running.plan import PlannedRun
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,9 @@ def test_poisoned_runs_take_no_other_with_them(alone: Path, cluster: clusters.Cl
 def test_another_simulator_on_a_worker_is_an_error_before_anything_runs(
     alone: Path, cluster: clusters.Cluster, tmp_path: Path
 ) -> None:
-    other = "from anabranch import core\nours = core.identity()\ncore.identity = lambda: ours | {'sources': 'other'}\n"
+    other = (
+        "from anabranch.base import core\nours = core.identity()\ncore.identity = lambda: ours | {'sources': 'other'}\n"
+    )
     cluster.work()
     cluster.work(preload=other)
     cluster.ready()
@@ -190,7 +192,7 @@ def test_kills_at_random_points_cost_nothing(tmp_path: Path, kills: int) -> None
 
 
 def test_an_unreachable_scheduler_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anabranch.cluster.start.CONNECT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("anabranch.running.cluster.start.CONNECT_TIMEOUT_S", 1.0)
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     with pytest.raises(AnabranchError, match="no scheduler answers there"):
         anabranch.run(tmp_path / "a.toml", out=tmp_path / "r", on="tcp://127.0.0.1:1")
@@ -200,7 +202,7 @@ def test_an_unreachable_scheduler_is_an_error(tmp_path: Path, monkeypatch: pytes
 def test_results_are_sent_back_where_workers_do_not_see_the_folder(
     alone: Path, cluster: clusters.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anabranch.cluster.destination import Destination
+    from anabranch.running.cluster.destination import Destination
 
     cluster.work()
     whole = Destination.open
@@ -250,7 +252,7 @@ def test_a_handle_tells_how_far_a_sweep_is_and_stops_it(alone: Path, cluster: cl
 
 
 def test_a_handle_raises_what_went_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anabranch.cluster.start.CONNECT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("anabranch.running.cluster.start.CONNECT_TIMEOUT_S", 1.0)
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     sweep = anabranch.sweep(tmp_path / "a.toml", on="tcp://127.0.0.1:1", out=tmp_path / "r")
     with pytest.raises(ClusterError, match="no scheduler answers there"):

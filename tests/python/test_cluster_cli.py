@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import anabranch
 from anabranch.cli.main import app
-from anabranch.cluster import start, target
 from anabranch.errors import AnabranchError, ClusterError
+from anabranch.running.cluster import start, target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -281,8 +281,8 @@ def test_hosts_are_reached_by_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_scenario_travels_with_its_files(tmp_path: Path) -> None:
-    from anabranch import core
-    from anabranch.cluster.package import Unpacked, pack
+    from anabranch.base import core
+    from anabranch.running.cluster.package import Unpacked, pack
 
     home = tmp_path / "home/scenarios"
     home.mkdir(parents=True)

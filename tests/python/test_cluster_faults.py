@@ -21,16 +21,16 @@ import pytest
 import upath
 
 import anabranch
-from anabranch import core
+from anabranch.base import core
 from anabranch.cli.progress import describe
-from anabranch.cluster import dispatch, lock, start, target, work
-from anabranch.cluster import run as runs_elsewhere
-from anabranch.cluster.destination import Destination
-from anabranch.cluster.dispatch import Dispatcher
-from anabranch.cluster.package import pack
-from anabranch.cluster.start import Connection
-from anabranch.cluster.target import Settings
 from anabranch.errors import ClusterError, StoreError
+from anabranch.running.cluster import dispatch, lock, start, target, work
+from anabranch.running.cluster import run as runs_elsewhere
+from anabranch.running.cluster.destination import Destination
+from anabranch.running.cluster.dispatch import Dispatcher
+from anabranch.running.cluster.package import pack
+from anabranch.running.cluster.start import Connection
+from anabranch.running.cluster.target import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import anabranch
 from anabranch.cli.main import app
-from anabranch.cluster import target
+from anabranch.running.cluster import target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

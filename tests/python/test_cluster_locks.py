@@ -18,12 +18,13 @@ import pytest
 import upath
 
 import anabranch
-from anabranch import core, outputs, places
-from anabranch.cluster import lock, work
-from anabranch.cluster.destination import Destination
-from anabranch.cluster.lock import Lock
-from anabranch.cluster.objects import Runs
+from anabranch.base import core, places
 from anabranch.errors import AnabranchError, ClusterError, StoreError
+from anabranch.running import outputs
+from anabranch.running.cluster import lock, work
+from anabranch.running.cluster.destination import Destination
+from anabranch.running.cluster.lock import Lock
+from anabranch.running.cluster.objects import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -168,8 +169,9 @@ def test_a_client_that_is_killed_at_any_moment_loses_no_run(
 CHILD = """
 import os, signal, sys
 import s3fs
-from anabranch import api, core, places
-from anabranch.cluster.destination import Destination
+from anabranch.base import core, places
+from anabranch.running.cluster.destination import Destination
+from anabranch.running.plan import plan
 scenario, url, left = sys.argv[1], sys.argv[2], [int(sys.argv[3])]
 whole = s3fs.S3FileSystem.copy
 def copy(self, sources, targets, **more):
@@ -179,7 +181,7 @@ def copy(self, sources, targets, **more):
         os.kill(os.getpid(), signal.SIGKILL)
     return whole(self, sources, targets, **more)
 s3fs.S3FileSystem.copy = copy
-Destination(places.place(url), core.Sweep(scenario, (), None)).open(api.plan(scenario).runs, [], resume=True)
+Destination(places.place(url), core.Sweep(scenario, (), None)).open(plan(scenario).runs, [], resume=True)
 """
 
 

@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 import anabranch
-from anabranch import places, stats
-from anabranch.cluster import lock
+from anabranch import stats
+from anabranch.base import places
 from anabranch.errors import AnabranchError, ClusterError
+from anabranch.running.cluster import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import anabranch
 from anabranch import codec
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
-from anabranch.notes import notes
+from anabranch.results.notes import notes
 
 HELLO = Path(__file__).parents[2] / "scenarios/examples/hello.toml"
 QUICK = ["codec", "bench", "--quick", "--k", "1,40"]

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch import codec, core
+from anabranch import codec
+from anabranch.base import core
 
 if TYPE_CHECKING:
     from collections.abc import Callable

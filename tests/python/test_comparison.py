@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import fixtures
 import pytest
 
-from anabranch import load, styles
-from anabranch.comparison import compare
+from anabranch import load
+from anabranch.base import styles
+from anabranch.results.comparison import compare
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import anabranch
-from anabranch import core
+from anabranch.base import core
 from anabranch.cli import app
 
 ROOT = Path(__file__).parents[2]

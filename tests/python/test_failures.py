@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import fixtures
 import pytest
 
-from anabranch import outputs
+from anabranch.base import targets
 from anabranch.cli import common, terminal
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_a_full_disk_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "a").write_text("older")
     monkeypatch.setattr(Path, "write_bytes", refuse)
     with pytest.raises(OSError, match="No space left") as caught:
-        outputs.put(tmp_path / "a", "newer")
+        targets.put(tmp_path / "a", "newer")
     assert caught.value.filename == str(tmp_path / "a")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     assert (tmp_path / "a").read_text() == "older"
@@ -195,7 +195,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
 
 def test_a_fault_of_the_program_says_how_to_report_it(tmp_path: Path) -> None:
     probe = (
-        "import sys, anabranch.core as core\n"
+        "import sys, anabranch.base.core as core\n"
         "def call(*_): raise ZeroDivisionError('oops')\n"
         "core.call = call\n"
         "from anabranch.cli import main\n"

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from anabranch import Results, load, stats
-from anabranch.findings import findings
-from anabranch.paired import Ratio, ratio
+from anabranch.results.findings import findings
+from anabranch.results.paired import Ratio, ratio
 
 if TYPE_CHECKING:
     from pathlib import Path

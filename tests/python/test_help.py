@@ -13,9 +13,9 @@ import typer.main
 from test_imports import COMMANDS
 from typer.testing import CliRunner
 
-from anabranch import bundle, catalogue
-from anabranch.catalogue import Entry
-from anabranch.cli import app
+from anabranch.base import bundle
+from anabranch.cli import app, catalogue
+from anabranch.cli.catalogue import Entry
 
 if TYPE_CHECKING:
     from pathlib import Path

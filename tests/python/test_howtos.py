@@ -63,7 +63,7 @@ def test_the_code_is_formatted(copy: howtos.Tree, tmp_path: Path) -> None:
 def test_the_looks_are_like_no_others_and_legible(copy: howtos.Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     module = type(sys)("styles_of_the_pages")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(copy.text("python/anabranch/styles.py"), module.__dict__)
+    exec(copy.text("python/anabranch/base/styles.py"), module.__dict__)
     monkeypatch.setattr(looks, "styles", module)
     looks.test_no_two_transports_share_a_look()
     for name in ("stop-and-wait", "vegas"):

@@ -87,9 +87,12 @@ def test_the_package_alone_imports_nothing() -> None:
 
 def test_every_public_name_is_there() -> None:
     import anabranch
+    from anabranch import codec, reproduce, routing
+    from anabranch.showing import report
 
-    for name in anabranch.__all__:
-        assert getattr(anabranch, name) is not None
+    for package in (anabranch, codec, reproduce, report, routing):
+        for name in package.__all__:
+            assert getattr(package, name) is not None
     assert set(anabranch.__all__) <= set(dir(anabranch))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         anabranch.nonsense  # noqa: B018

@@ -12,10 +12,11 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from anabranch import load, table
-from anabranch.catalogue import Entry
+from anabranch import load
 from anabranch.cli import reproduce
-from anabranch.layout import narrowing
+from anabranch.cli.catalogue import Entry
+from anabranch.showing import table
+from anabranch.showing.layout import narrowing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +70,7 @@ ENTRIES = [
 def test_the_list_of_experiments_keeps_names_and_times(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from anabranch import catalogue
+    from anabranch.cli import catalogue
 
     monkeypatch.setattr(catalogue, "entries", lambda *, quick: (ENTRIES, 1e6))  # noqa: ARG005
     monkeypatch.setattr(reproduce, "stdout", lambda: Console(width=width))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from anabranch.findings import findings
+from anabranch.results.findings import findings
 
 if TYPE_CHECKING:
     from anabranch import Results

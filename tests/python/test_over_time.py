@@ -12,11 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anabranch import Results, load, report, schema
-from anabranch.comparison import compare
+from anabranch import Results, load
 from anabranch.errors import StatisticsError
-from anabranch.report.multiples import multiples, with_samples
-from anabranch.report.over_time import Choice, OverTime, Strip, over_time
+from anabranch.results import schema
+from anabranch.results.comparison import compare
+from anabranch.showing import report
+from anabranch.showing.report.multiples import multiples, with_samples
+from anabranch.showing.report.over_time import Choice, OverTime, Strip, over_time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -251,7 +253,7 @@ def test_sessions_that_lost_goodput_at_a_failure_are_rows(tmp_path: Path) -> Non
 
 
 def test_memory_does_not_depend_on_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anabranch.report.over_time.MOST_DENSE", 9000)
+    monkeypatch.setattr("anabranch.showing.report.over_time.MOST_DENSE", 9000)
     value = found(scattered(tmp_path / "r"))
     assert (value.step, value.count) == (2e6, 3000)
     seven = next(strip for strip in value.strips if strip.who == 7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from anabranch.progress_line import Line, interactive
+from anabranch.running.progress_line import Line, interactive
 
 
 def test_the_line_overwrites_itself_and_goes() -> None:

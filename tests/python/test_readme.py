@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 import anabranch
-from anabranch import outputs
 from anabranch.cli import app
+from anabranch.running import outputs
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from anabranch.cli import progress
 from anabranch.cli.remaining import Remaining
+from anabranch.cli.watch import Watch
 
 
 def report(done: int, *current: str, kept: int = 0) -> dict[str, object]:
@@ -110,7 +111,7 @@ def test_runs_are_told_by_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -
         def join(self, seconds: float) -> None:
             clock.now += seconds
 
-    watch = progress.Watch()
+    watch = Watch()
     watch({"runs_done": 1, "runs_kept": 0, "current": ["b"], "simulated_ns": 5e6, "events_per_s": 2e6})
     thread: Any = Thread()
     progress._write(watch, thread, err, 2, Remaining({"a": 10.0, "b": 20.0}, 1))

@@ -9,12 +9,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import anabranch
-from anabranch import manifest, report
 from anabranch.cli.main import app
 from anabranch.errors import ResultError
-from anabranch.manifest import Remark
-from anabranch.notes import notes
-from anabranch.remarks import MOST_LINES, NAMED, remarked
+from anabranch.results import manifest
+from anabranch.results.manifest import Remark
+from anabranch.results.notes import notes
+from anabranch.results.remarks import MOST_LINES, NAMED, remarked
+from anabranch.showing import report
 
 if TYPE_CHECKING:
     from pathlib import Path

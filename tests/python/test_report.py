@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch import Results, load, report, schema
-from anabranch.comparison import compare
-from anabranch.report.controlled import thinned as thinned_samples
-from anabranch.report.controlled import timelines
-from anabranch.report.curves import cdf, ranks, thinned
-from anabranch.report.drawing import draw
-from anabranch.report.timeline import envelope
+from anabranch import Results, load
+from anabranch.results import schema
+from anabranch.results.comparison import compare
+from anabranch.showing import report
+from anabranch.showing.curves import cdf, ranks, thinned
+from anabranch.showing.report.controlled import thinned as thinned_samples
+from anabranch.showing.report.controlled import timelines
+from anabranch.showing.report.drawing import draw
+from anabranch.showing.report.timeline import envelope
 
 if TYPE_CHECKING:
     from pathlib import Path

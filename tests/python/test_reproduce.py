@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from anabranch import api, codec
+from anabranch import codec
 from anabranch.cli import app, progress
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import (
@@ -34,11 +34,12 @@ from anabranch.reproduce import (
 )
 from anabranch.reproduce.panels import transports
 from anabranch.reproduce.papers import PAPERS
+from anabranch.running import plan as planning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from anabranch import Results
+    from anabranch.results.tables import Tables
 
 import polars as pl
 
@@ -68,14 +69,14 @@ sessions = 4
 WINDOW = "transport.scdp.initial_window"
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     sessions, axis = requests(results), Axis("goodput (Gbps)")
     value = pl.col("goodput_bps").mean() / 1e9
     panel = means(sessions, transports("scdp"), value, over=WINDOW, x=Axis("window"), y=axis, key="a")
     return (Figure("99", "Toy", (panel,)),)
 
 
-def goodput(results: Results) -> Mapping[int, float]:
+def goodput(results: Tables) -> Mapping[int, float]:
     return by_seed(requests(results).filter(pl.col(WINDOW) == 12), pl.col("goodput_bps").mean() / 1e9)
 
 
@@ -215,7 +216,7 @@ def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.Monk
     # Slow enough that the question comes between the first run's end and the last one's.
     (lab / "scenarios/scdp/toy.toml").write_text(TOY.replace('"1MB"', '"100MB"').replace("[2, 12]", "[2, 4, 8, 12]"))
 
-    def interrupted(start: Any, console: Any, **_more: Any) -> tuple[Results, int, None]:  # noqa: ANN401, ARG001
+    def interrupted(start: Any, console: Any, **_more: Any) -> tuple[Tables, int, None]:  # noqa: ANN401, ARG001
         return start(lambda state: state["runs_done"] < 1), 130, None
 
     monkeypatch.setattr(progress, "watched", interrupted)
@@ -244,7 +245,7 @@ def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.Monk
         runner.finish(job, _without_one(results, lab))
 
 
-def _without_one(results: Results, folder: Path) -> Results:
+def _without_one(results: Tables, folder: Path) -> Tables:
     """The same results with one run marked as interrupted."""
     data = json.loads((results.folder / "manifest.json").read_text())
     data["runs"][0]["status"] = "interrupted"
@@ -381,7 +382,7 @@ def test_the_check_fails_for_what_is_unexplained(lab: Path, monkeypatch: pytest.
 def calculation(value: float, tolerance: float = 0.0) -> Experiment:
     """An experiment without a simulation, of which the paper says 16/3."""
 
-    def drawn(results: Results) -> tuple[Figure, ...]:
+    def drawn(results: Tables) -> tuple[Figure, ...]:
         data = calculated.table(results, "loads").with_columns(
             pl.lit("NDP").alias("series"), pl.lit(None, pl.Float64).alias("low"), pl.lit(None, pl.Float64).alias("high")
         )
@@ -454,8 +455,8 @@ def test_every_record_is_of_an_experiment() -> None:
 # Estimates.
 
 
-def planned(point: dict[str, Any], packets: int) -> api.PlannedRun:
-    return api.PlannedRun("p", point, 1, "scdp", "h", 4, 1, packets, 0, 0)
+def planned(point: dict[str, Any], packets: int) -> planning.PlannedRun:
+    return planning.PlannedRun("p", point, 1, "scdp", "h", 4, 1, packets, 0, 0)
 
 
 def test_estimates_use_recorded_times_then_packets() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 import pytest
 
-from anabranch import bundle
+from anabranch.base import bundle
 from anabranch.reproduce import record, registry, requests, runner
 from anabranch.reproduce.experiments import (
     common,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from anabranch.reproduce import Experiment
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
 def lettered(**parts: str) -> list[str]:
@@ -129,9 +129,9 @@ FLOW: dict[str, Any] = {
 }
 
 
-def stand_in(**tables: object) -> Results:
+def stand_in(**tables: object) -> Tables:
     """Results of which only these tables are known."""
-    return cast("Results", SimpleNamespace(**tables))
+    return cast("Tables", SimpleNamespace(**tables))
 
 
 def runs(*names: str, simulated_ns: float) -> pl.DataFrame:
@@ -139,7 +139,7 @@ def runs(*names: str, simulated_ns: float) -> pl.DataFrame:
     return pl.DataFrame({"run": names, "simulated_ns": simulated_ns})
 
 
-def flows(*rows: dict[str, Any], keys: tuple[str, ...] = ()) -> Results:
+def flows(*rows: dict[str, Any], keys: tuple[str, ...] = ()) -> Tables:
     """Results of flows that differ from a session of 1 MB in 8 ms by what is given."""
     frame = pl.DataFrame([FLOW | row for row in rows])
     duration = pl.col("end_ns") - pl.col("start_ns")

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from anabranch import schema
-from anabranch.figures import drawing
 from anabranch.reproduce import (
     Axis,
     Figure,
@@ -26,6 +24,8 @@ from anabranch.reproduce import (
     values_of,
     variant,
 )
+from anabranch.results import schema
+from anabranch.showing.figures import drawing
 
 if TYPE_CHECKING:
     from anabranch import Results

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anabranch import routing
 from anabranch.errors import RoutingError
 from anabranch.routing import goodput
-from anabranch.routing.analysis import ask
+from anabranch.routing.inputs import ask
 
 TREE = 'topology="m-port-n-tree", m=4, n=3'
 SMALL = 'topology="m-port-n-tree", m=4, n=2'

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch import api
+from anabranch.running import run as running
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/balance-a-fabric.md"
 TREE = 'topology="m-port-n-tree", m=4, n=3'
@@ -163,5 +163,5 @@ sizes = { law = "fixed", size = "100KB" }
 placement = { pattern = "stride", by = 2 }
 """
     )
-    results = api.run(scenario, out=tmp_path / "out")
+    results = running.run(scenario, out=tmp_path / "out")
     assert all(one.complete for one in results.manifest.runs)

@@ -17,13 +17,15 @@ from test_report import specs
 from typer.testing import CliRunner
 
 import anabranch
-from anabranch import Results, load, naming, paired, report, settings, stats, table
+from anabranch import Results, load, stats
 from anabranch.cli import app
-from anabranch.comparison import compare, summarise
-from anabranch.findings import findings
-from anabranch.notes import notes
-from anabranch.report import along
-from anabranch.report.charts import Charts
+from anabranch.results import naming, paired, settings
+from anabranch.results.comparison import compare, summarise
+from anabranch.results.findings import findings
+from anabranch.results.notes import notes
+from anabranch.showing import report, table
+from anabranch.showing.report import along
+from anabranch.showing.report.charts import Charts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from anabranch import Results, load, stats
-from anabranch.comparison import compare, summarise
 from anabranch.errors import StatisticsError
-from anabranch.notes import notes
+from anabranch.results.comparison import compare, summarise
+from anabranch.results.notes import notes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
 from anabranch.traffic import report, series

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from anabranch import targets
+from anabranch.base import targets
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
 from anabranch.traffic import series
@@ -167,7 +167,7 @@ def test_whatever_ends_the_writing_removes_the_draft(end: Callable[[], BaseExcep
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 1)])
 def test_signals_remove_the_draft(number: int, code: int, tmp_path: Path) -> None:
     script = (
-        "import time\nfrom anabranch import targets\n"
+        "import time\nfrom anabranch.base import targets\n"
         "with targets.whole('made.csv') as draft:\n"
         "    draft.write_text('half')\n    print('ready', flush=True)\n    time.sleep(30)\n"
     )

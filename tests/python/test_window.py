@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import anabranch
-from anabranch import report, stats
-from anabranch.notes import notes
+from anabranch import stats
+from anabranch.results.notes import notes
+from anabranch.showing import report
 
 if TYPE_CHECKING:
     from pathlib import Path

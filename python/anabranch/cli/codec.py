@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch import codec, targets, units
+from anabranch import codec
+from anabranch.base import targets, units
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.cli.help import App
 from anabranch.errors import AnabranchError

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anabranch import bundle
+from anabranch.base import bundle
 from anabranch.errors import AnabranchError
 
 
 def experiments(incomplete: str) -> list[tuple[str, str]]:
     """Names of experiments and papers that begin so, with their titles."""
-    from anabranch import catalogue  # noqa: PLC0415
+    from anabranch.cli import catalogue  # noqa: PLC0415
 
     try:
         known, _ = catalogue.entries()

@@ -1,42 +1,34 @@
-"""The options that say on what runs are made, on how many threads, and how long each may take."""
+"""The options of running a scenario on the command line, and how a command then makes its runs: here or elsewhere."""
 
 from __future__ import annotations
 
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
 
-from anabranch import places, speed, units
+from anabranch.base import units
 from anabranch.cli.progress import Style
 from anabranch.errors import AnabranchError
+from anabranch.running import speed
+from anabranch.running.options import OPTIONS, Options, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
-    from anabranch import api
+    from anabranch.running.plan import PlannedRun
 
-THREADS = typer.Option(
-    min=0, help="Runs at a time, and cores for the last ones to share; 0: one run per core, none shared."
-)
-ON = typer.Option(
-    "--on",
-    help="Make the runs elsewhere: local:4 (processes), tcp://SCHEDULER:8786 (Dask), slurm, pbs, lsf, or ssh:HOSTFILE.",
-    metavar="TARGET",
-    show_default="threads of this process",
-)
-OPTIONS = typer.Option("--on-options", help="TOML file with options for --on.", metavar="FILE")
-LIMIT = typer.Option(
-    "--time-limit-wall",
-    help="Stop each run after so much wall-clock time, such as 10min; what had happened until then is kept and marked.",
-    metavar="DURATION",
-    show_default="none",
-)
+
+def flag(name: str, **other: Any) -> Any:  # noqa: ANN401 - as Typer's own
+    """One of `OPTIONS` as an option of the command line; `other` replaces parts of it."""
+    option = OPTIONS[name]
+    about = {"help": option.help, "metavar": option.metavar, "min": option.least}
+    return typer.Option(option.flag, **about | {"show_default": option.otherwise or True} | other)
+
 
 SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -47,42 +39,30 @@ class How:
 
     Attributes
     ----------
-    threads
-        Runs at a time, in this process; 0: one per core.
-    on, options
-        What they are made on instead, and a file with options for it.
-    limit_s
-        Wall-clock seconds that each run may take.
+    options
+        What `anabranch.run` is to be given.
     progress
         How progress is reported.
     """
 
-    threads: int = 0
-    on: str | None = None
-    options: Path | None = None
-    limit_s: float | None = None
+    options: Options
     progress: Style = Style.AUTO
 
-    def about(self, on: object) -> dict[str, Any]:
+    @property
+    def threads(self) -> int:
+        """Runs at a time, in this process; 0: one per core."""
+        return self.options.get("threads", 0)
+
+    @property
+    def on(self) -> object:
+        """What they are made on instead."""
+        return self.options.get("on")
+
+    def about(self, connected: Options) -> dict[str, Any]:
         """What the first line of progress says of what the runs are made on, once that is `connected`."""
-        return {"on": self.on, "dashboard": getattr(on, "dashboard", None)}
+        return {"on": self.on, "dashboard": getattr(connected.get("on"), "dashboard", None)}
 
-    def out(self, out: str) -> Path:
-        """Open the place of the results.
-
-        Raises
-        ------
-        AnabranchError
-            If it cannot be reached, or is a URL where this process writes.
-        """
-        if self.on is None and places.is_url(out):
-            raise AnabranchError(
-                f"--out {out}: threads of this process write into a folder only",
-                hint="say what to run on, too: --on local:4",
-            )
-        return places.reached(out)
-
-    def time(self, runs: Sequence[api.PlannedRun]) -> str:
+    def time(self, runs: Sequence[PlannedRun]) -> str:
         """How long runs will take, in words; of other machines only their work is known."""
         rate = speed.of(runs)
         each = [run.packets / rate for run in runs]
@@ -92,38 +72,35 @@ class How:
         return f"about {units.duration(speed.seconds(each, self.threads))} on {at_once} thread{'s' * (at_once > 1)}"
 
     @contextmanager
-    def connected(self, err: Console) -> Iterator[object]:
-        """Start or reach what the runs are made on; gives what `anabranch.run` takes, None for this process."""
+    def connected(self, err: Console) -> Iterator[Options]:
+        """Start or reach what the runs are made on; gives what `anabranch.run` is then to be given."""
         if self.on is None:
-            yield None
+            yield self.options.copy()
             return
-        from anabranch.cluster.start import connected  # noqa: PLC0415 - Dask takes a second
+        from anabranch.running.cluster.start import connected  # noqa: PLC0415 - Dask takes a second
 
-        with connected(self.on, self.options) as connection:
+        with connected(self.on, self.options.get("on_options")) as connection:
             if connection.dashboard and self.progress is Style.AUTO:
                 err.print(f"dashboard: {connection.dashboard}", markup=False)
-            yield connection
+            yield {**self.options, "on": connection, "on_options": None}
 
 
-def chosen(
-    on: str | None, options: Path | None, limit: str | None, *, threads: int, progress: Style = Style.AUTO
-) -> How:
-    """Check the options of a command.
+def chosen(limit: str | None, progress: Style = Style.AUTO, **options: Unpack[Options]) -> How:
+    """Check the options of a command, before anything is planned.
 
     Raises
     ------
     AnabranchError
         If they make no sense.
     """
-    if on is not None and threads:
-        raise AnabranchError("--threads is of this process, and --on of others", hint="--on local:4 starts 4 processes")
-    if on is None and options is not None:
-        raise AnabranchError("--on-options says how to use --on, which is missing")
+    options["time_limit_wall_s"] = None if limit is None else seconds(limit)
+    check(options)
+    on, file = options.get("on"), options.get("on_options")
     if on is not None:
-        from anabranch.cluster import target  # noqa: PLC0415 - few need it
+        from anabranch.running.cluster import target  # noqa: PLC0415 - few need it
 
-        target.read(on, options)  # before anything is planned
-    return How(threads, on, options, None if limit is None else seconds(limit), progress)
+        target.read(str(on), file)
+    return How(options, progress)
 
 
 def seconds(text: str) -> float:

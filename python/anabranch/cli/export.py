@@ -6,13 +6,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch import places, targets
+from anabranch.base import places, targets
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
 class Table(StrEnum):
@@ -46,7 +46,7 @@ def check(folder: str, csv: Path | None, table: Table | None, *, as_json: bool) 
     targets.check(csv, [] if places.is_url(folder) else [folder], "--csv")
 
 
-def write(results: Results, csv: Path, table: Table) -> None:
+def write(results: Tables, csv: Path, table: Table) -> None:
     """Write a table as CSV, whole or not at all.
 
     Raises
@@ -63,10 +63,10 @@ def write(results: Results, csv: Path, table: Table) -> None:
         frame.write_csv(draft)
 
 
-def _frame(results: Results, table: Table) -> pl.DataFrame:
+def _frame(results: Tables, table: Table) -> pl.DataFrame:
     import polars as pl  # noqa: PLC0415 - `--help` can do without
 
-    from anabranch import stats  # noqa: PLC0415
+    from anabranch.results import stats  # noqa: PLC0415
 
     if table is Table.STATISTICS:
         behind = stats.background_table(results).with_columns(pl.lit("background").alias("bucket"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import api, bundle, core, outputs, places, speed, units
+from anabranch.base import bundle, core, places, units
 from anabranch.cli import complete, elsewhere, export, progress, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, stdout, tell
@@ -21,15 +21,19 @@ from anabranch.cli.reproduce import reproduce_command
 from anabranch.cli.routing import EPILOG as ROUTING_EPILOG
 from anabranch.cli.routing import routing_command
 from anabranch.cli.traffic import traffic_app
-from anabranch.manifest import EMPTY
-from anabranch.remarks import remarked
+from anabranch.results.manifest import EMPTY
+from anabranch.results.remarks import remarked
+from anabranch.running import outputs, speed
+from anabranch.running import plan as planning
+from anabranch.running import run as running
+from anabranch.running.options import reached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 # Polars, SciPy, Altair and Rich are imported where they are used: `--help`, `--version` and `--dry-run` need none of
 # them (`tests/python/test_imports.py`).
@@ -48,10 +52,10 @@ app = App(
 )
 
 
+JSON = typer.Option("--json", help="Print the statistics as JSON instead of a table.")
+
 MOST_FULL = 5
 """Captures that are named when they have reached their limit."""
-
-FORCE = "Replace finished runs of another experiment in the folder; other files are never touched."
 
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -88,30 +92,18 @@ def run_command(
         typer.Argument(help="Settings that replace those of the file: transport.name=ndp.", metavar="[KEY=VALUE]..."),
     ] = None,
     *,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            help="Folder for the results; with --on also a URL, such as s3://bucket/sweep.",
-            metavar="DIR",
-            show_default="out/SCENARIO and the settings",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
-    ] = None,
-    threads: Annotated[int, elsewhere.THREADS] = 0,
-    on: Annotated[str | None, elsewhere.ON] = None,
-    on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
-    time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
+    out: Annotated[str | None, elsewhere.flag("out")] = None,
+    as_json: Annotated[bool, JSON] = False,
+    seeds: Annotated[int | None, elsewhere.flag("seeds")] = None,
+    threads: Annotated[int, elsewhere.flag("threads")] = 0,
+    on: Annotated[str | None, elsewhere.flag("on")] = None,
+    on_options: Annotated[Path | None, elsewhere.flag("on_options")] = None,
+    time_limit_wall: Annotated[str | None, elsewhere.flag("time_limit_wall_s")] = None,
     progress_style: Annotated[progress.Style, progress.OPTION] = progress.Style.AUTO,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and how large they are, and stop.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
+    resume: Annotated[bool, elsewhere.flag("resume")] = False,
+    force: Annotated[bool, elsewhere.flag("force")] = False,
 ) -> None:
     """Run a scenario: every sweep point under every seed; then a table and report.html."""
     chosen = list(overrides or ())
@@ -120,14 +112,14 @@ def run_command(
             bundle.scenario(file),
             chosen,
             out=str(outputs.default(file, chosen, seeds=seeds)) if out is None else out,
+            how=elsewhere.chosen(
+                time_limit_wall, progress_style, seeds=seeds, threads=threads, on=on, on_options=on_options,
+                resume=resume, force=force,
+            ),
             as_json=as_json,
-            seeds=seeds,
-            how=elsewhere.chosen(on, on_options, time_limit_wall, threads=threads, progress=progress_style),
             dry_run=dry_run,
             report=not no_report,
-            resume=resume,
-            force=force,
-        )
+        )  # fmt: skip
     raise typer.Exit(code)
 
 
@@ -137,13 +129,11 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="One seed instead of five.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the results.", metavar="DIR", show_default="out/demo, or out/demo-quick"),
+        elsewhere.flag("out", help="Folder for the results.", show_default="out/demo, or out/demo-quick"),
     ] = None,
-    threads: Annotated[int, elsewhere.THREADS] = 0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the finished runs of the folder and do the others.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
+    threads: Annotated[int, elsewhere.flag("threads")] = 0,
+    resume: Annotated[bool, elsewhere.flag("resume")] = False,
+    force: Annotated[bool, elsewhere.flag("force")] = False,
 ) -> None:
     """Run the demonstration: SCDP, NDP, DCTCP and TCP NewReno under web-search traffic on 250 hosts."""
     with errors():
@@ -152,13 +142,7 @@ def demo(
             file,
             [],
             out=str(out or Path("out", "demo-quick" if quick else "demo")),
-            as_json=False,
-            seeds=1 if quick else None,
-            how=elsewhere.How(threads=threads),
-            dry_run=False,
-            report=True,
-            resume=resume,
-            force=force,
+            how=elsewhere.How({"seeds": 1 if quick else None, "threads": threads, "resume": resume, "force": force}),
         )
     raise typer.Exit(code)
 
@@ -175,7 +159,7 @@ app.command(name="routing", epilog=ROUTING_EPILOG, short_help="Compute how routi
 def report_command(
     folder: Annotated[str, typer.Argument(help="Folder that `anabranch run` wrote, or its URL.", metavar="DIR")],
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
+    as_json: Annotated[bool, JSON] = False,
     csv: Annotated[
         Path | None,
         typer.Option(help="Write the statistics of every setting as CSV instead of printing a table.", metavar="FILE"),
@@ -194,11 +178,11 @@ def report_command(
 ) -> None:
     """Print the table of an experiment, or write it as CSV, and write its report.html again."""
     with errors():
-        from anabranch import manifest  # noqa: PLC0415
+        from anabranch.results import manifest  # noqa: PLC0415
 
         export.check(folder, csv, table, as_json=as_json)
         manifest.read(places.reached(folder))  # before Polars is imported: most mistakes show here
-        from anabranch.results import load  # noqa: PLC0415
+        from anabranch.showing.notebook import load  # noqa: PLC0415
 
         results = load(folder)
         if csv is None:
@@ -233,56 +217,43 @@ def _run(
     overrides: list[str],
     *,
     out: str,
-    as_json: bool,
-    seeds: int | None,
     how: elsewhere.How,
-    dry_run: bool,
-    report: bool,
-    resume: bool,
-    force: bool,
+    as_json: bool = False,
+    dry_run: bool = False,
+    report: bool = True,
 ) -> int:
     """Plan, run, show; returns the exit code."""
     err = stderr()
-    plan = api.plan(file, overrides, seeds=seeds)
+    seeds, resume = how.options.get("seeds"), how.options.get("resume", False)
+    plan = planning.plan(file, overrides, seeds=seeds)
     for warning in plan.warnings:
         err.print(warning, markup=False)
     if dry_run:
         _show_plan(plan, how, as_json=as_json)
         return 0
-    where = how.out(out)
+    where = reached(out, how.options)
     outputs.check(where, resume=resume)
     there = outputs.finished(where)
-    if not force:
+    if not how.options.get("force"):
         outputs.guard(where, plan.runs, resume=resume)
     if there and not resume:
         err.print(
             f"note: {out} holds {len(there)} finished runs, which are made again; --resume keeps them", markup=False
         )
-    command = api.command_line(file, overrides, out=out, seeds=seeds)
+    command = running.command_line(file, overrides, out=out, seeds=seeds)
     kept_hashes = set(there.values()) if resume else set()
     missing = [run for run in plan.runs if run.hash not in kept_hashes]
     if sum(run.packets for run in missing) > speed.SHORT:  # seconds
         err.print(f"{len(missing)} runs, by an estimate: {how.time(missing)}", markup=False)
-    with how.connected(err) as on:
+    with how.connected(err) as connected:
+        connected["out"] = out
         results, signalled, shared = progress.watched(
-            lambda watch: api.run(
-                file,
-                overrides,
-                out=out,
-                seeds=seeds,
-                threads=how.threads,
-                on=on,
-                time_limit_wall_s=how.limit_s,
-                resume=resume,
-                force=force,
-                command=command,
-                progress=watch,
-            ),
+            lambda watch: running.run(file, overrides, command=command, progress=watch, **connected),
             err,
             total=len(plan.runs),
             remaining=progress.expected(missing, threads=how.threads),
             style=how.progress,
-            about=how.about(on),
+            about=how.about(connected),
         )
     kept = [run for run in results.manifest.runs if run.status not in EMPTY]
     if kept:
@@ -293,9 +264,9 @@ def _run(
     return _close(results, signalled=signalled, err=err)
 
 
-def _close(results: Results, *, signalled: int | None, err: Console) -> int:
+def _close(results: Tables, *, signalled: int | None, err: Console) -> int:
     """Say how the runs ended and choose the exit code."""
-    from anabranch.notes import STATUS  # noqa: PLC0415
+    from anabranch.results.notes import STATUS  # noqa: PLC0415
 
     runs, waiting = results.manifest.runs, len(results.manifest.waiting)
     for run in results.manifest.incomplete:
@@ -316,7 +287,7 @@ def _close(results: Results, *, signalled: int | None, err: Console) -> int:
     return 1 if results.manifest.incomplete or results.manifest.impossible else 0
 
 
-def _tell_captures(results: Results, err: Console) -> None:
+def _tell_captures(results: Tables, err: Console) -> None:
     """Say where packet captures are, and which of them reached their limit."""
     runs = [run for run in results.manifest.runs if run.captures]
     if not runs:
@@ -337,9 +308,9 @@ def _tell_captures(results: Results, err: Console) -> None:
         err.print("hint: in [measure], packets_limit sets another limit", markup=False)
 
 
-def _show(results: Results, *, as_json: bool, shared: Mapping[str, Any] | None = None) -> None:
+def _show(results: Tables, *, as_json: bool, shared: Mapping[str, Any] | None = None) -> None:
     """Print results; `shared` is what became of the runs that were given several threads."""
-    from anabranch import table  # noqa: PLC0415
+    from anabranch.showing import table  # noqa: PLC0415
 
     if as_json:
         more = {} if shared is None else {"on_several_threads": shared}
@@ -348,16 +319,16 @@ def _show(results: Results, *, as_json: bool, shared: Mapping[str, Any] | None =
         stdout().print(table.render(results))
 
 
-def _write_report(results: Results, show: Sequence[str] = ()) -> None:
-    from anabranch import report  # noqa: PLC0415
-    from anabranch.report.over_time import Choice  # noqa: PLC0415
+def _write_report(results: Tables, show: Sequence[str] = ()) -> None:
+    from anabranch.showing import report  # noqa: PLC0415
+    from anabranch.showing.report.over_time import Choice  # noqa: PLC0415
 
     sessions = tuple(int(name) for name in show if name.isdecimal())
     choice = Choice(tuple(name for name in show if not name.isdecimal()), sessions)
     stderr().print(f"report: {report.write(results, choice)}", markup=False)
 
 
-def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:
+def _show_plan(plan: planning.Plan, how: elsewhere.How, *, as_json: bool) -> None:
     rate = speed.of(plan.runs)
     rows: list[dict[str, Any]] = [
         {
@@ -394,7 +365,7 @@ def _show_plan(plan: api.Plan, how: elsewhere.How, *, as_json: bool) -> None:
     typer.echo(f"{len(cells)} runs, by an estimate: {how.time(plan.runs)}")
 
 
-def _plan_cells(run: api.PlannedRun, rate: float) -> tuple[str, ...]:
+def _plan_cells(run: planning.PlannedRun, rate: float) -> tuple[str, ...]:
     """Return the cells of a run in the list of a dry run."""
     point = ", ".join(f"{key} = {value}" for key, value in run.point.items())
     counts = (run.seed, run.hosts, run.sessions, run.packets, run.samples)

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.cli.progress_json import Lines
 from anabranch.cli.remaining import Remaining
+from anabranch.cli.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from anabranch.api import PlannedRun
     from anabranch.reproduce.estimate import Times
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
+    from anabranch.running.plan import PlannedRun
 
 TWICE = 0.5
 """Seconds within which a second signal is the first one again."""
@@ -55,26 +56,6 @@ OPTION = typer.Option(
     "object a line), or none.",
     metavar="STYLE",
 )
-
-
-class Watch:
-    """What the core last said, and whether it should stop."""
-
-    def __init__(self) -> None:
-        self.latest: Mapping[str, Any] = {}
-        self.stop = threading.Event()
-        self.signal: int | None = None
-        self.signalled_at = 0.0
-
-    @property
-    def exit_code(self) -> int | None:
-        """128 and the number of the signal that came, as shells have it; None if none came."""
-        return None if self.signal is None else 128 + self.signal
-
-    def __call__(self, state: Mapping[str, Any]) -> bool:
-        """Take a report from the core; the answer says whether to go on."""
-        self.latest = state
-        return not self.stop.is_set()
 
 
 def clock(seconds: float) -> str:
@@ -149,14 +130,14 @@ def expected(runs: Sequence[PlannedRun], *, threads: int, times: Times | None = 
 
 
 def watched(
-    start: Callable[[Watch], Results],
+    start: Callable[[Watch], Tables],
     console: Console,
     *,
     total: int,
     remaining: Remaining,
     style: Style = Style.AUTO,
     about: Mapping[str, Any] | None = None,
-) -> tuple[Results, int | None, Mapping[str, Any] | None]:
+) -> tuple[Tables, int | None, Mapping[str, Any] | None]:
     """Run an experiment and report its progress.
 
     Parameters
@@ -176,12 +157,12 @@ def watched(
 
     Returns
     -------
-    tuple[Results, int | None, Mapping[str, Any] | None]
+    tuple[Tables, int | None, Mapping[str, Any] | None]
         The results; the exit code if a signal came: 130 for Ctrl-C, 143 for SIGTERM; and what became of the runs that
         were given several threads, if they were made here.
     """
     watch = Watch()
-    outcome: list[Results] = []
+    outcome: list[Tables] = []
     failure: list[BaseException] = []
 
     def work() -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from threading import Thread
 
-    from anabranch.cli.progress import Watch
-    from anabranch.results import Results
+    from anabranch.cli.watch import Watch
+    from anabranch.results.tables import Tables
 
 EVERY_S = 1.0
 """Seconds between two lines."""
@@ -56,7 +56,7 @@ class Lines:
                 self._write("progress", self._progress(state, left))
             thread.join(0.2)
 
-    def end(self, results: Results | BaseException) -> None:
+    def end(self, results: Tables | BaseException) -> None:
         """Write the last line of an experiment: how its runs ended, or why it could not be run."""
         if isinstance(results, BaseException):
             self._write("error", {"message": str(results) or type(results).__name__})

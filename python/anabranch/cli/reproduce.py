@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch import bundle, units
+from anabranch.base import bundle, units
 from anabranch.cli import complete, elsewhere, progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from anabranch.catalogue import Entry
+    from anabranch.cli.catalogue import Entry
     from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.estimate import Estimate
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.runner import Job, Outcome
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
+    from anabranch.running.options import Options
 
 UNFINISHED = 1
 """Exit code if runs did not come to their end."""
@@ -53,14 +54,11 @@ def reproduce_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="A smaller version of the same shape: seconds, not minutes or hours.")
     ] = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Run every sweep point under so many seeds.", show_default="the scenario's"),
-    ] = None,
-    threads: Annotated[int, elsewhere.THREADS] = 0,
-    on: Annotated[str | None, elsewhere.ON] = None,
-    on_options: Annotated[Path | None, elsewhere.OPTIONS] = None,
-    time_limit_wall: Annotated[str | None, elsewhere.LIMIT] = None,
+    seeds: Annotated[int | None, elsewhere.flag("seeds")] = None,
+    threads: Annotated[int, elsewhere.flag("threads")] = 0,
+    on: Annotated[str | None, elsewhere.flag("on")] = None,
+    on_options: Annotated[Path | None, elsewhere.flag("on_options")] = None,
+    time_limit_wall: Annotated[str | None, elsewhere.flag("time_limit_wall_s")] = None,
     progress_style: Annotated[progress.Style, progress.OPTION] = progress.Style.AUTO,
     out: Annotated[Path, typer.Option(help="Folder for results, figures and reports.", metavar="DIR")] = Path(
         "out/reproduce"
@@ -96,7 +94,7 @@ def reproduce_command(
     with errors():
         if record:
             bundle.clone("--record")  # before hours of runs
-        how = elsewhere.chosen(on, on_options, time_limit_wall, threads=threads, progress=progress_style)
+        how = elsewhere.chosen(time_limit_wall, progress_style, threads=threads, on=on, on_options=on_options)
         if decode_table is not None and (record or check or list_):
             raise AnabranchError("--decode-table does not go with --list, --record or --check: those are the papers'")
         if list_:
@@ -169,10 +167,10 @@ def _reproduce(
     _announce(jobs, err, threads=how.threads, fresh=fresh)
     outcomes: list[Outcome] = []
     missing: list[Job] = []
-    with how.connected(err) as on:
+    with how.connected(err) as connected:
         for job in jobs:
             err.print(f"{job.experiment.name}: {job.experiment.title}", style="bold", markup=False)
-            results, code = _run(job, how, on, err, fresh=fresh)
+            results, code = _run(job, how, connected, err, fresh=fresh)
             if code == UNFINISHED:
                 missing.append(job)
                 continue
@@ -201,12 +199,12 @@ def _reproduce(
     return UNFINISHED if incomplete or missing else 0
 
 
-def _run(job: Job, how: elsewhere.How, on: object, err: Console, *, fresh: bool) -> tuple[Results, int | None]:
+def _run(job: Job, how: elsewhere.How, connected: Options, err: Console, *, fresh: bool) -> tuple[Tables, int | None]:
     """Make the runs of an experiment; returns an exit code, too, if they are not all there."""
     from anabranch.reproduce import estimate, runner  # noqa: PLC0415
 
     results, code, _ = progress.watched(
-        lambda watch: runner.run(job, threads=how.threads, on=on, limit_s=how.limit_s, fresh=fresh, progress=watch),
+        lambda watch: runner.run(job, fresh=fresh, progress=watch, **connected),
         err,
         total=len(job.plan.runs),
         remaining=progress.expected(
@@ -215,7 +213,7 @@ def _run(job: Job, how: elsewhere.How, on: object, err: Console, *, fresh: bool)
             times=estimate.known(job.experiment.name, quick=job.quick),
         ),
         style=how.progress,
-        about={"experiment": job.experiment.name, **how.about(on)},
+        about={"experiment": job.experiment.name, **how.about(connected)},
     )
     runs, waiting = results.manifest.runs, len(results.manifest.waiting)
     if code is not None or waiting:
@@ -286,11 +284,11 @@ def _keep(outcome: Outcome, err: Console) -> None:
 
 def _write_tables(err: Console) -> int:
     """Write the comparison tables of the documents again, from the records."""
-    from anabranch import outputs  # noqa: PLC0415
+    from anabranch.base import targets  # noqa: PLC0415
     from anabranch.reproduce import comparison  # noqa: PLC0415
 
     for page, text in comparison.pages(bundle.clone("--record")):
-        outputs.put(page, text)
+        targets.put(page, text)
         err.print(f"table: {page}", markup=False)
     return 0
 
@@ -314,8 +312,8 @@ def _check() -> int:
 
 
 def _list(names: Sequence[str], *, quick: bool, seeds: int | None, threads: int) -> None:
-    from anabranch import catalogue  # noqa: PLC0415
-    from anabranch.layout import Fitting  # noqa: PLC0415
+    from anabranch.cli import catalogue  # noqa: PLC0415
+    from anabranch.showing.layout import Fitting  # noqa: PLC0415
 
     known, speed = catalogue.entries(quick=quick)
     wanted = {name.strip("/") for name in names}
@@ -362,7 +360,7 @@ def _experiment_lines(shown: Sequence[Entry], times: Mapping[str, float]) -> lis
 
 def _compared(rows: Sequence[Row]) -> RenderableType:
     """What was measured beside what the papers say."""
-    from anabranch.layout import Fitting  # noqa: PLC0415
+    from anabranch.showing.layout import Fitting  # noqa: PLC0415
 
     return Fitting(lambda: [_table(rows)], lambda: _lines(rows))
 

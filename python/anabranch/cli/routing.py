@@ -91,7 +91,8 @@ def routing_command(
 ) -> None:
     """Compute how routing schemes load a fabric: exact loads, the least possible, and worst-case traffic."""
     with errors():
-        from anabranch import routing, targets  # noqa: PLC0415 - `--help` can do without
+        from anabranch import routing  # noqa: PLC0415 - `--help` can do without
+        from anabranch.base import targets  # noqa: PLC0415
 
         inputs = [name for name in (fabric, traffic) if Path(name).is_file()]
         for target, option in ((svg, "--svg"), (html, "--html"), (weights, "--weights")):
@@ -145,7 +146,7 @@ def _better(
 
 
 def _draw(report: LoadReport, drawn: SchemeLoads, svg: Path | None, html: Path | None) -> None:
-    from anabranch import targets  # noqa: PLC0415 - as above
+    from anabranch.base import targets  # noqa: PLC0415 - as above
     from anabranch.routing import drawing  # noqa: PLC0415
 
     if svg is not None:
@@ -290,7 +291,7 @@ def _levels(loads: SchemeLoads) -> RenderableType:
 
 
 def _narrowing(table: Table) -> RenderableType:
-    from anabranch.layout import narrowing  # noqa: PLC0415 - `--help` can do without
+    from anabranch.showing.layout import narrowing  # noqa: PLC0415 - `--help` can do without
 
     return narrowing(table)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.cli.common import errors, stderr
 from anabranch.cli.volume_files import FILES, Link, Reader, Reading, reads, widest
 from anabranch.errors import AnabranchError
@@ -64,7 +64,7 @@ def generate_command(
 ) -> None:
     """Fit a model to volumes and draw a series from it that a workload of the simulator can follow."""
     with errors():
-        from anabranch import targets  # noqa: PLC0415
+        from anabranch.base import targets  # noqa: PLC0415
         from anabranch.traffic import synthetic  # noqa: PLC0415
         from anabranch.traffic.fit import KS_WARN  # noqa: PLC0415
         from anabranch.traffic.sweep import BINS_MIN  # noqa: PLC0415

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from anabranch import units
+from anabranch.base import units
+from anabranch.base.moments import moment
 from anabranch.cli import progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.cli.help import App
 from anabranch.cli.volume_files import Reading, reads
 from anabranch.errors import AnabranchError
-from anabranch.moments import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def bin_command(
     """Read captures, flow records, counters or tables into volume series, for all bin widths at once."""
     with errors():
         if out is not None:
-            from anabranch import targets  # noqa: PLC0415
+            from anabranch.base import targets  # noqa: PLC0415
 
             targets.check(out, files, "-o")
         options = reading.binning() | {
@@ -205,7 +205,7 @@ def render(binned: Binned) -> RenderableType:
     from rich import box  # noqa: PLC0415 - `--help` can do without
     from rich.table import Table  # noqa: PLC0415
 
-    from anabranch.layout import narrowing  # noqa: PLC0415
+    from anabranch.showing.layout import narrowing  # noqa: PLC0415
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("series", no_wrap=True)

@@ -62,7 +62,7 @@ def report_command(
     Files in several folders are several sets of traces, named by their folders.
     """
     with errors():
-        from anabranch import targets  # noqa: PLC0415
+        from anabranch.base import targets  # noqa: PLC0415
         from anabranch.traffic import quantities, report, sweep  # noqa: PLC0415
 
         targets.check(out, files, "-o")

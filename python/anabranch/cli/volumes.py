@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anabranch import moments, units
+from anabranch.base import moments, units
 from anabranch.cli.common import errors, stderr, stdout
 from anabranch.cli.volume_files import Files, Json, Link, Reader, Reading, reads, widest
 from anabranch.errors import AnabranchError

@@ -10,8 +10,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import units
-from anabranch.layout import narrowing
+from anabranch.base import units
+from anabranch.showing.layout import narrowing
 from anabranch.traffic.dimension import LABELS, Capacity
 from anabranch.traffic.fit import Vuong
 from anabranch.traffic.forecast import WEEK

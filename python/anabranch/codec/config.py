@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from anabranch import core
+from anabranch.base import core
 from anabranch.codec.buffers import flat
 from anabranch.errors import CodecError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Self, cast
 
-from anabranch import core
+from anabranch.base import core
 from anabranch.codec.buffers import BYTES, flat, view_of
 from anabranch.codec.config import Config, config_of
 from anabranch.codec.config import whole as checked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anabranch import core
+from anabranch.base import core
 from anabranch.codec.buffers import flat
 from anabranch.codec.config import SYMBOL_SIZE, Config
 from anabranch.codec.config import whole as checked

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import core, targets
+from anabranch.base import core, targets
 from anabranch.codec.config import SYMBOL_SIZE
 from anabranch.errors import AnabranchError
 

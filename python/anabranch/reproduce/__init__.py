@@ -4,8 +4,7 @@ An experiment (`Experiment`) is a committed scenario and a few lines of Python t
 results and which of the paper's numbers to compare (`Claim`). ``docs/how-to/add-an-experiment.md`` adds one.
 """
 
-from anabranch.figures import Axis, Figure, Panel, Series
-from anabranch.reproduce.claims import Claim
+from anabranch.reproduce.claims import Claim, relative
 from anabranch.reproduce.model import Experiment
 from anabranch.reproduce.panels import (
     bars,
@@ -19,7 +18,8 @@ from anabranch.reproduce.panels import (
     values_of,
     variant,
 )
-from anabranch.reproduce.reduce import at, by_seed, ratio_by_seed, requests, where
+from anabranch.reproduce.reduce import at, by_seed, compared, lowered, raised, ratio_by_seed, requests, where
+from anabranch.showing.figures import Axis, Figure, Panel, Series
 
 __all__ = [
     "Axis",
@@ -33,9 +33,13 @@ __all__ = [
     "by_seed",
     "ccdf",
     "cdf",
+    "compared",
+    "lowered",
     "means",
+    "raised",
     "ranked",
     "ratio_by_seed",
+    "relative",
     "requests",
     "stacked",
     "time_series",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch.manifest import Manifest
-from anabranch.results import Results
+from anabranch.results.manifest import Manifest
+from anabranch.results.tables import Tables
 from anabranch.version import __version__
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Calculated(Results):
+class Calculated(Tables):
     """Tables that were calculated: results without runs, and so without seeds.
 
     Parameters
@@ -38,7 +38,7 @@ class Calculated(Results):
         self.tables = dict(tables)
 
 
-def table(results: Results, name: str) -> pl.DataFrame:
+def table(results: Tables, name: str) -> pl.DataFrame:
     """A table of a calculation.
 
     Raises

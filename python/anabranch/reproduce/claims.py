@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from anabranch import stats
+from anabranch.results import stats
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 TOLERANCE = 0.20
 """Deviations beyond this share of the paper's number need an explanation."""
@@ -76,7 +76,7 @@ class Claim:
     where: str
     paper: float
     unit: str
-    measure: Callable[[Results], Mapping[int, float]]
+    measure: Callable[[Tables], Mapping[int, float]]
     relation: Relation = "equals"
     explanation: str = ""
     setting: str = ""
@@ -86,6 +86,26 @@ class Claim:
     def says(self) -> str:
         """The statement with its setting."""
         return f"{self.statement}, {self.setting}" if self.setting else self.statement
+
+
+def relative(
+    key: str,
+    statement: str,
+    where: str,
+    measure: Callable[[Tables], Mapping[int, float]],
+    relation: Relation = "at most",
+    *,
+    setting: str = "",
+    explanation: str = "",
+) -> Claim:
+    """Claim that one quantity is at most another, or at least, or like it: what a paper says without a number.
+
+    Parameters
+    ----------
+    measure
+        The first over the second.
+    """
+    return Claim(key, statement, where, 1.0, "", measure, relation, explanation, setting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +130,7 @@ class Measured:
         return len(self.values) > 1 and len(set(self.values.values())) == 1
 
 
-def measure(claim: Claim, results: Results) -> Measured:
+def measure(claim: Claim, results: Tables) -> Measured:
     """Measure a claim's number; values that are not numbers count as not measured.
 
     Seeds whose runs are all those of an earlier seed count once, unless all values are alike anyway.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import estimate, registry
 from anabranch.reproduce.claims import TOLERANCE, judge, ratio

@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import api, bundle
+from anabranch.base import bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
-from anabranch.speed import calibrate, cores
-from anabranch.speed import of as speed_of
-from anabranch.speed import seconds as together
+from anabranch.running.speed import calibrate, cores
+from anabranch.running.speed import of as speed_of
+from anabranch.running.speed import seconds as together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anabranch.manifest import Manifest
+    from anabranch.results.manifest import Manifest
+    from anabranch.running.plan import Plan, PlannedRun
 
 __all__ = ["Estimate", "Times", "calibrate", "cores", "estimate", "known", "point_key", "predict", "read", "write"]
 
@@ -65,9 +66,7 @@ class Estimate:
         return "calibration" if not self.recorded else f"recorded times of {self.recorded} runs, calibration"
 
 
-def predict(
-    runs: Sequence[api.PlannedRun], times: Times | None = None, *, speed: float | None = None
-) -> dict[str, float]:
+def predict(runs: Sequence[PlannedRun], times: Times | None = None, *, speed: float | None = None) -> dict[str, float]:
     """Predict how many seconds each run takes.
 
     Parameters
@@ -90,7 +89,7 @@ def known(name: str, *, quick: bool) -> Times | None:
     return None if file is None else read(file, quick=quick)
 
 
-def estimate(runs: Sequence[api.PlannedRun], times: Times | None, *, speed: float, threads: int = 0) -> Estimate:
+def estimate(runs: Sequence[PlannedRun], times: Times | None, *, speed: float, threads: int = 0) -> Estimate:
     """Estimate the time that runs will take.
 
     Parameters
@@ -108,7 +107,7 @@ def estimate(runs: Sequence[api.PlannedRun], times: Times | None, *, speed: floa
     return Estimate(together([seconds for seconds, _ in each], threads), len(each), sum(known for _, known in each))
 
 
-def _seconds(run: api.PlannedRun, times: Times | None, speed: float) -> tuple[float, bool]:
+def _seconds(run: PlannedRun, times: Times | None, speed: float) -> tuple[float, bool]:
     """Seconds of a run, and whether its very point was recorded."""
     if times is None or not times.seconds:
         return run.packets / speed, False
@@ -147,7 +146,7 @@ def read(file: Path, *, quick: bool) -> Times | None:
         raise AnabranchError(f"{file}: not a record of costs ({type(error).__name__}: {error})") from error
 
 
-def write(file: Path, manifest: Manifest, plan: api.Plan, *, quick: bool, speed: float) -> None:
+def write(file: Path, manifest: Manifest, plan: Plan, *, quick: bool, speed: float) -> None:
     """Record the times of an experiment's runs, mean over seeds; those of the other size stay."""
     try:
         sizes = json.loads(file.read_text(encoding="utf-8"))["sizes"]

@@ -1,6 +1,6 @@
 """What an experiment is: a scenario, the figures that are drawn from its results, and the paper's numbers to compare.
 
-Everything here is data; `anabranch.reproduce.panels` makes panels from results, `anabranch.figures` draws them,
+Everything here is data; `anabranch.reproduce.panels` makes panels from results, `anabranch.showing.figures` draws them,
 `anabranch.reproduce.claims` judges the numbers.
 """
 
@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from anabranch.figures import published
+from anabranch.showing.figures import published
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anabranch.figures import Figure
-    from anabranch.manifest import Manifest, RunEntry
     from anabranch.reproduce.claims import Claim
-    from anabranch.results import Results
+    from anabranch.results.manifest import Manifest, RunEntry
+    from anabranch.results.tables import Tables
+    from anabranch.showing.figures import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Experiment:
     question: str
     section: str
     figures: tuple[str, ...]
-    draw: Callable[[Results], tuple[Figure, ...]]
+    draw: Callable[[Tables], tuple[Figure, ...]]
     claims: tuple[Claim, ...] = ()
     quick: tuple[str, ...] = field(default=())
     scenario: str = ""

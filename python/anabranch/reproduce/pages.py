@@ -10,25 +10,25 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from anabranch import outputs
-from anabranch.figures import html, published
-from anabranch.notes import notes
-from anabranch.report.page import asset, in_script, script_json
+from anabranch.base import targets
+from anabranch.base.styles import symbol
 from anabranch.reproduce import comparison, record
 from anabranch.reproduce.comparison import GOOD
 from anabranch.reproduce.papers import PAPERS
 from anabranch.reproduce.registry import of_paper
-from anabranch.styles import symbol
+from anabranch.results.notes import notes
+from anabranch.showing.figures import html, published
+from anabranch.showing.report.page import asset, in_script, script_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from anabranch.figures import Figure
     from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.model import Experiment, Paper
     from anabranch.reproduce.record import Record
     from anabranch.reproduce.runner import Outcome
+    from anabranch.showing.figures import Figure
 
 KEYS = {
     "curves": "Mean over seeds.",
@@ -49,7 +49,10 @@ def prose(text: str) -> Markup:
 def _environment() -> Environment:
     environment = Environment(
         loader=ChoiceLoader(
-            [PackageLoader(f"anabranch.{name}", "assets") for name in ("reproduce", "figures", "report")]
+            [
+                PackageLoader(f"anabranch.{name}", "assets")
+                for name in ("reproduce", "showing.figures", "showing.report")
+            ]
         ),
         autoescape=True,
         undefined=StrictUndefined,
@@ -117,7 +120,7 @@ def write(outcome: Outcome) -> Path:
         )
     )
     file = job.folder / "report.html"
-    outputs.put(file, text)
+    targets.put(file, text)
     return file
 
 
@@ -210,7 +213,7 @@ def write_index(out: Path) -> Path:
             }
         )
     file = out / "index.html"
-    outputs.put(file, _environment().get_template("index.html.j2").render(papers=parts))
+    targets.put(file, _environment().get_template("index.html.j2").render(papers=parts))
     return file
 
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import colorsys
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from anabranch import stats, styles
-from anabranch.figures import Axis, Kind, Panel, Series
-from anabranch.report.curves import POINTS, thinned
+from anabranch.base import styles
 from anabranch.reproduce.reduce import where
+from anabranch.results import stats
+from anabranch.showing.curves import POINTS, thinned
+from anabranch.showing.figures import Axis, Kind, Panel, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -207,26 +209,18 @@ def cdf(
     key: str = "",
     caption: str = "",
     points: int = POINTS,
+    above: bool = False,
 ) -> Panel:
-    """Cumulative distribution over the rows of all seeds; rows without a value leave the curve short of 1."""
-    about = _About("steps", key, caption, x, y or Axis("CDF", domain=(0, 1)))
-    return _distribution(about, frame, series, value, points=points, above=False)
+    """Cumulative distribution over the rows of all seeds; rows without a value leave the curve short of 1.
+
+    With `above` it is the share of rows above a value, and rows without one count as above every value: `ccdf`.
+    """
+    about = _About("steps", key, caption, x, y or Axis("CCDF" if above else "CDF", domain=(0, 1)))
+    return _distribution(about, frame, series, value, points=points, above=above)
 
 
-def ccdf(
-    frame: pl.DataFrame,
-    series: Sequence[Series],
-    value: pl.Expr,
-    *,
-    x: Axis,
-    y: Axis | None = None,
-    key: str = "",
-    caption: str = "",
-    points: int = POINTS,
-) -> Panel:
-    """Share of rows above a value, over the rows of all seeds; rows without a value count as above every value."""
-    about = _About("steps", key, caption, x, y or Axis("CCDF", domain=(0, 1)))
-    return _distribution(about, frame, series, value, points=points, above=True)
+ccdf = partial(cdf, above=True)
+"""Complementary cumulative distribution; parameters as of `cdf`."""
 
 
 def _distribution(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch import outputs
+from anabranch.base import targets
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.claims import Measured, measure
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from anabranch.figures import Figure, Panel
     from anabranch.reproduce.model import Experiment
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
+    from anabranch.showing.figures import Figure, Panel
 
 SCHEMA = 1
 """Version of the record format."""
@@ -138,7 +138,7 @@ def commit(root: Path) -> str | None:
     return head.stdout.strip() + ("-dirty" if same.returncode else "")
 
 
-def make(experiment: Experiment, results: Results, figures: Sequence[Figure], *, quick: bool) -> Record:
+def make(experiment: Experiment, results: Tables, figures: Sequence[Figure], *, quick: bool) -> Record:
     """Take an experiment's record from its results."""
     manifest = results.manifest
     return Record(
@@ -195,7 +195,7 @@ def write(file: Path, record: Record) -> None:
 
 def write_json(file: Path, data: Mapping[str, Any]) -> None:
     """Write JSON, by rename: what fits a line on one line."""
-    outputs.put(file, _lines(data, 0) + "\n")
+    targets.put(file, _lines(data, 0) + "\n")
 
 
 def _lines(value: Any, depth: int) -> str:  # noqa: ANN401 - JSON

@@ -9,10 +9,10 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
-def requests(results: Results, *, workload: str | None = None) -> pl.DataFrame:
+def requests(results: Tables, *, workload: str | None = None) -> pl.DataFrame:
     """One row per request of an application: an object written to all of its replicas, blocks read at once, a flow.
 
     The papers measure "from the time the I/O request is issued until" the last receiver has everything (SCDP §V-A).
@@ -77,6 +77,39 @@ def ratio_by_seed(above: Mapping[int, float], below: Mapping[int, float]) -> dic
     {1: 0.5, 2: 0.5}
     """
     return {seed: value / below[seed] for seed, value in above.items() if below.get(seed)}
+
+
+def compared(
+    frame: pl.DataFrame, value: pl.Expr, above: Mapping[str, object], below: Mapping[str, object]
+) -> dict[int, float]:
+    """Divide a statistic of some rows by that of others, seed by seed.
+
+    Parameters
+    ----------
+    frame
+        The rows.
+    value
+        The statistic.
+    above, below
+        Which rows: column to value.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"seed": [1, 1], "transport": ["scdp", "ndp"], "x": [1.0, 4.0]})
+    >>> compared(frame, pl.col("x").mean(), {"transport": "ndp"}, {"transport": "scdp"})
+    {1: 4.0}
+    """
+    return ratio_by_seed(by_seed(frame.filter(where(above)), value), by_seed(frame.filter(where(below)), value))
+
+
+def raised(ratios: Mapping[int, float]) -> dict[int, float]:
+    """By how many percent ratios are above 1."""
+    return {seed: 100 * (ratio - 1) for seed, ratio in ratios.items()}
+
+
+def lowered(ratios: Mapping[int, float]) -> dict[int, float]:
+    """By how many percent ratios are below 1."""
+    return {seed: 100 * (1 - ratio) for seed, ratio in ratios.items()}
 
 
 def at(**values: object) -> pl.Expr:

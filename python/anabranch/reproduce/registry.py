@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from anabranch import bundle
+from anabranch.base import bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.experiments import (
     background,

@@ -11,19 +11,24 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from anabranch import api, codec, figures, outputs
+from anabranch import codec
 from anabranch.errors import AnabranchError
-from anabranch.manifest import EMPTY
 from anabranch.reproduce import record, registry
 from anabranch.reproduce.calculated import Calculated
+from anabranch.results.manifest import EMPTY
+from anabranch.running import outputs
+from anabranch.running import plan as planning
+from anabranch.running.run import run as run_scenario
+from anabranch.showing import figures
 
 if TYPE_CHECKING:
-    from anabranch.figures import Figure
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
+    from anabranch.running.options import Options, Progress
+    from anabranch.showing.figures import Figure
 
 
 UNFINISHED = (*EMPTY, "wall_limit")
@@ -54,7 +59,7 @@ class Job:
     quick: bool
     seeds: int | None
     folder: Path
-    plan: api.Plan
+    plan: planning.Plan
     decode_table: str | None = None
 
     @property
@@ -67,7 +72,7 @@ class Job:
         """Settings that replace those of the scenario."""
         return _overrides(self.experiment, quick=self.quick, decode_table=self.decode_table)
 
-    def missing(self) -> list[api.PlannedRun]:
+    def missing(self) -> list[planning.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
         kept = set(outputs.finished(self.results).values())
         return [run for run in self.plan.runs if run.hash not in kept]
@@ -84,7 +89,7 @@ class Outcome:
     """What came of a job: its results, figures and record."""
 
     job: Job
-    results: Results
+    results: Tables
     figures: tuple[Figure, ...]
     record: Record
 
@@ -131,14 +136,14 @@ def prepare(
     quick = quick and experiment.calculate is None
     folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
     if experiment.calculate:
-        return Job(experiment, quick, None, folder, api.Plan((), ()))
-    plan = api.plan(
+        return Job(experiment, quick, None, folder, planning.Plan((), ()))
+    plan = planning.plan(
         registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=decode_table), seeds=seeds
     )
     return Job(experiment, quick, seeds, folder, plan, decode_table)
 
 
-def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = None) -> tuple[api.ListedRun, ...]:
+def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = None) -> tuple[planning.ListedRun, ...]:
     """List the runs of an experiment that simulates, quickly.
 
     Raises
@@ -146,7 +151,8 @@ def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = Non
     AnabranchError
         If its scenario is missing or cannot be read.
     """
-    return api.runs(registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=None), seeds=seeds)
+    overrides = _overrides(experiment, quick=quick, decode_table=None)
+    return planning.runs(registry.scenario(experiment), overrides, seeds=seeds)
 
 
 def place(out: Path, decode_table: str | None) -> Path:
@@ -171,58 +177,41 @@ def own_decoder(experiment: Experiment) -> str | None:
     """Why a table of decode latencies cannot be chosen for an experiment; None if it can."""
     if experiment.calculate:
         return "it simulates nothing"
-    runs = api.plan(registry.scenario(experiment), experiment.quick).runs
+    runs = planning.plan(registry.scenario(experiment), experiment.quick).runs
     models = {run.decode_latency for run in runs} - {None}
     if not models:
         return "it decodes nothing"
     return "it compares decoders itself" if len(models) > 1 else None
 
 
-def run(
-    job: Job,
-    *,
-    threads: int = 0,
-    on: object = None,
-    limit_s: float | None = None,
-    fresh: bool = False,
-    progress: api.Progress | None = None,
-) -> Results:
+def run(job: Job, *, fresh: bool = False, progress: Progress | None = None, **options: Unpack[Options]) -> Tables:
     """Run what is missing; the runs that are there, by the hash of all they depend on, are kept.
 
     Parameters
     ----------
     job
-        What to run.
-    threads
-        Runs at a time; 0: one per core.
-    on
-        What the runs are made on instead, as in `anabranch.run`.
-    limit_s
-        Wall-clock seconds that each run may take.
+        What to run; it says which seeds, and where the results go.
     fresh
         Run everything again.
     progress
-        As in `anabranch.run`.
+        As of `anabranch.run`.
+    **options
+        How the runs are made, as of `anabranch.run`.
     """
     if job.experiment.calculate:
         return Calculated(job.command(), job.experiment.calculate())
     outputs.check(job.results, resume=not fresh)
-    return api.run(
-        registry.scenario(job.experiment),
-        job.overrides,
-        out=job.results,
-        seeds=job.seeds,
-        threads=threads,
-        on=on,
-        time_limit_wall_s=limit_s,
-        command=job.command(),
-        progress=progress,
-        resume=not fresh,
-        force=True,  # the folder is this experiment's own: runs of an older version of it make room
-    )
+    options |= {
+        "out": job.results,
+        "seeds": job.seeds,
+        "resume": not fresh,
+        "force": True,  # the folder is this experiment's own: runs of an older version of it make room
+    }
+    file = registry.scenario(job.experiment)
+    return run_scenario(file, job.overrides, command=job.command(), progress=progress, **options)
 
 
-def finish(job: Job, results: Results) -> Outcome:
+def finish(job: Job, results: Tables) -> Outcome:
     """Draw the figures, compute the claims, and write figures and record.
 
     Raises

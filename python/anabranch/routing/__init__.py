@@ -14,15 +14,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anabranch.routing.analysis import (
-        analyse,
-        bounds,
-        decompose,
-        schemes,
-        traffic_matrix,
-        view,
-        worst_pattern,
-    )
+    from anabranch.routing.analysis import analyse, bounds, decompose, worst_pattern
+    from anabranch.routing.inputs import schemes, traffic_matrix, view
     from anabranch.routing.programs import optimum, weights, weights_csv
     from anabranch.routing.ratio import switch_ratio
 
@@ -40,14 +33,22 @@ __all__ = [
     "worst_pattern",
 ]
 
-_PROGRAMS = {"optimum": "programs", "switch_ratio": "ratio", "weights": "programs", "weights_csv": "programs"}
-"""Names whose module takes SciPy."""
+_HOME = {
+    "optimum": "programs",
+    "schemes": "inputs",
+    "switch_ratio": "ratio",
+    "traffic_matrix": "inputs",
+    "view": "inputs",
+    "weights": "programs",
+    "weights_csv": "programs",
+}
+"""Names that are not of `analysis`; SciPy is imported with `programs` and `ratio` only."""
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _PROGRAMS.get(name, "analysis")
+    module = _HOME.get(name, "analysis")
     value: object = getattr(importlib.import_module(f"anabranch.routing.{module}"), name)
     globals()[name] = value
     return value

@@ -9,13 +9,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from anabranch.base.fabric import LEVELS
 from anabranch.errors import RoutingError
-from anabranch.fabric import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anabranch.fabric import Fabric
+    from anabranch.base.fabric import Fabric
     from anabranch.routing.model import LoadReport, SchemeLoads
 
 WIDTH = 1080

@@ -1,4 +1,4 @@
-"""Song's estimates of Incast: goodput with and without timeouts (§1.4, Eq. 1.2 to 1.8), and loss by flows (Eq. 3.1).
+"""Song's estimates of Incast: goodput with and without timeouts (§1.4, Eq. 1.2 to 1.8).
 
 The model's oddities are part of it. The fitted number of timeouts (1.4) is negative at 3 senders, and 2.1 for a single
 one, which no other can disturb: it gets 3.4 MB/s of a link of 125 MB/s under "Incast", so that to avoid Incast would
@@ -88,25 +88,3 @@ def improvement_fitted(senders: float) -> float:
     if s <= KNEE:
         return 7_812_500 * (1.86 * s**2 - 9.28 * s + 14.6) / over / 100
     return -78_125 * (9.29 * s**2 - 499 * s - 2607) / over / 100
-
-
-def loss_rate(flows: float, *, capacity: float, propagation_s: float, buffer: float) -> float:
-    """Loss rate of TCP flows at a bottleneck: the square of flows over what it holds (Eq. 3.1, after Dovrolis et al.).
-
-    Parameters
-    ----------
-    flows
-        Number of flows, N.
-    capacity
-        Packets per second.
-    propagation_s
-        Round-trip propagation time, seconds.
-    buffer
-        Packets.
-
-    Examples
-    --------
-    >>> round(loss_rate(20, capacity=80_000, propagation_s=0.001, buffer=94), 6)
-    0.01
-    """
-    return (0.87 * flows) ** 2 / (capacity * propagation_s + buffer) ** 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from anabranch.fabric import Fabric
+    from anabranch.base.fabric import Fabric
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anabranch.errors import RoutingError
-from anabranch.routing.analysis import ask, traffic_matrix, view
+from anabranch.routing.inputs import ask, traffic_matrix, view
 from anabranch.routing.model import Number, Optimum, View, WeightedPaths
 from anabranch.routing.solver import Rows, minimise
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anabranch.errors import RoutingError
-from anabranch.routing.analysis import ask, view
+from anabranch.routing.inputs import ask, view
 from anabranch.routing.solver import Rows, Solution, minimise
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy import special
 
-from anabranch import units
+from anabranch.base import units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.errors import AnabranchError
 from anabranch.traffic.series import SECOND, Volumes
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from anabranch import core, units
+from anabranch.base import core, units
 from anabranch.errors import TrafficError
 from anabranch.traffic.quantities import nanoseconds
 from anabranch.traffic.series import Volumes, write

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.errors import TrafficError
 from anabranch.traffic import series, simulated, spikes
 from anabranch.traffic.bin import Binned, Least, Progress, bin_files

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anabranch import targets, units
+from anabranch.base import targets, units
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -232,19 +232,6 @@ class Volumes:
             missing=self.missing[part],
             packets=None if self.packets is None else self.packets[part],
             complete=self.complete or end < len(self),
-        )
-
-    def as_frame(self) -> pl.DataFrame:
-        """One row for each bin, with the columns of the Parquet form."""
-        numbers = _whole(self.bytes, self.missing)
-        counts = pl.lit(None, dtype=pl.Int64()) if self.packets is None else pl.Series("packets", self.packets)
-        missing = pl.Series("missing", self.missing)
-        return pl.DataFrame({"start_ns": self.starts_ns(), "bytes": numbers}).select(
-            pl.lit(self.bin_ns, dtype=pl.Int64()).alias("bin_ns"),
-            pl.lit(self.name).alias("name"),
-            "start_ns",
-            pl.when(~missing).then(pl.col("bytes")).alias("bytes"),
-            pl.when(~missing).then(counts).alias("packets"),
         )
 
     @property

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from anabranch.results import Results, load
+from anabranch.base import places
+from anabranch.results.tables import Tables
 from anabranch.traffic.series import Volumes, VolumesError
 
 if TYPE_CHECKING:
-    from anabranch.manifest import RunEntry
+    from anabranch.results.manifest import RunEntry
 
 METRIC = "bytes"
 """In ``series.parquet``: bytes that a link has sent since the last sample."""
 
 
 def link_volumes(
-    results: Results | str | Path, *, run: str | None = None, link: str | int | None = None
+    results: Tables | str | Path, *, run: str | None = None, link: str | int | None = None
 ) -> list[Volumes]:
     """Read the volumes of the links of a results folder.
 
@@ -47,7 +48,7 @@ def link_volumes(
     VolumesError
         If the runs have no volumes, or no such run or link.
     """
-    opened = results if isinstance(results, Results) else load(results)
+    opened = results if isinstance(results, Tables) else Tables(places.reached(results))
     where = str(opened.folder)
     runs = [one for one in opened.manifest.runs if run in {None, one.run}]
     if not runs:
@@ -79,7 +80,7 @@ def link_volumes(
     return found
 
 
-def _names(results: Results) -> dict[str, dict[int, str]]:
+def _names(results: Tables) -> dict[str, dict[int, str]]:
     """For every run its directed links: number and name; parallel links have their number in the name."""
     names: dict[str, dict[int, str]] = {}
     for part in results.links.select("run", "link", "src", "dst").partition_by("run"):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anabranch import units
-from anabranch.moments import moment
+from anabranch.base import units
+from anabranch.base.moments import moment
 
 if TYPE_CHECKING:
     from anabranch.traffic.bin import Binned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.traffic import tails
 from anabranch.traffic.anomalies import anomalies
 from anabranch.traffic.fit import Fitted, fit, variation

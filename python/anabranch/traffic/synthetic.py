@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anabranch import targets
+from anabranch.base import targets
 from anabranch.traffic.fit import Fitted
 from anabranch.traffic.series import BINS_MAX, SECOND, Volumes, VolumesError
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from anabranch import core
+from anabranch.base import core
 from anabranch.traffic.fit import Data
 from anabranch.traffic.outcome import LEVEL, Inconclusive
 from anabranch.traffic.series import Volumes

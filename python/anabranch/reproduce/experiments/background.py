@@ -8,12 +8,13 @@ import polars as pl
 
 from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, time_series, transports
 from anabranch.reproduce.experiments.common import MODE, OWN
+from anabranch.reproduce.experiments.storage import beside
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
-def so_far(results: Results) -> pl.DataFrame:
+def so_far(results: Tables) -> pl.DataFrame:
     """Mean goodput of the background flows of a run, in Gbps, from the start until each sample: column ``so_far``."""
     flows = results.flows.filter(at(workload="background")).select("run", pl.col("session").alias("id"))
     samples = results.series.filter(pl.col("metric") == "goodput_bps").with_columns(
@@ -25,7 +26,7 @@ def so_far(results: Results) -> pl.DataFrame:
     return each.with_columns((pl.col("value").cum_sum() / pl.col("value").cum_count()).over("run").alias("so_far"))
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """One panel for writes and one for reads, with hosts of their own and shared."""
     goodput = so_far(results)
     panels = tuple(
@@ -53,18 +54,12 @@ def shared(mode: str, transport: str, paper: float) -> Claim:
     (series,) = transports(transport)
     what = "writes" if mode == "one_to_many" else "reads"
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         goodput = so_far(results).filter(at(transport=transport, **{MODE: mode, OWN: False}))
         return by_seed(goodput, pl.col("so_far").sort_by("time_ns").last())
 
-    return Claim(
-        key=f"shared-{what}-{transport}",
-        statement=f"background traffic on shared hosts, beside {what}: mean goodput over two seconds, {series.label}",
-        where="§V-A",
-        paper=paper,
-        unit="Gbps",
-        measure=measure,
-    )
+    says = f"background traffic on shared hosts, beside {what}: mean goodput over two seconds, {series.label}"
+    return beside(f"shared-{what}-{transport}", says, paper, measure)
 
 
 BACKGROUND = Experiment(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from anabranch.base.styles import SPARE, TRANSPORTS
 from anabranch.reproduce import (
     Axis,
     Experiment,
@@ -24,37 +25,38 @@ from anabranch.reproduce import (
 from anabranch.reproduce.experiments.common import FCT_MS, GBPS, GOODPUT, apart, in_order, spaced
 from anabranch.reproduce.experiments.incast import SENDERS
 from anabranch.reproduce.experiments.realistic import FCT
-from anabranch.styles import SPARE, TRANSPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from anabranch.reproduce import Panel
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 OWN = "beyond the paper"
 """Section of experiments that the papers do not have."""
 WRITES = "writes"
+QUICK_WRITES = ("fabric.k=6", "workload.writes.arrivals.rate=432", "workload.writes.sessions=108")
+"""Writes in a smaller fat-tree, as many a second for each of its hosts."""
 
 POLICY = "transport.scdp.straggler.policy"
 POLICIES = {"wait": "wait (the paper)", "detach": "detach", "drop": "drop after a quorum"}
 
 
-def slow_hosts(results: Results) -> list[int]:
+def slow_hosts(results: Tables) -> list[int]:
     """The hosts whose links the scenario makes slow."""
     failures = tomllib.loads(results.manifest.scenario_toml).get("failure", [])
     names = [failure["link"].split("-")[0] for failure in failures if failure["action"] == "slow"]
     return sorted(int(name.removeprefix("h")) for name in names)
 
 
-def behind(results: Results) -> pl.DataFrame:
+def behind(results: Tables) -> pl.DataFrame:
     """The receivers of writes, with whether they are ``slow`` and whether a slow one is in their group (``held``)."""
     slow = pl.col("dst_host").is_in(slow_hosts(results))
     receivers = results.flows.filter(at(workload=WRITES)).with_columns(slow.alias("slow"))
     return receivers.with_columns(pl.col("slow").any().over("run", "session").alias("held"))
 
 
-def draw_stragglers(results: Results) -> tuple[Figure, ...]:
+def draw_stragglers(results: Tables) -> tuple[Figure, ...]:
     """Completion times of the receivers whose group has a slow one, and of the slow ones."""
     receivers = behind(results)
     series = values_of(POLICY, in_order(receivers, POLICY), lambda policy: POLICIES[policy])
@@ -100,7 +102,7 @@ SWITCHES: tuple[tuple[str, Mapping[str, Any]], ...] = (
 )
 
 
-def draw_trimming(results: Results) -> tuple[Figure, ...]:
+def draw_trimming(results: Tables) -> tuple[Figure, ...]:
     """Goodput and completion times of writes, by what switches do when they are full."""
     sessions = requests(results)
     series = [Series(label, condition, look) for (label, condition), look in zip(SWITCHES, SPARE, strict=False)]
@@ -118,7 +120,7 @@ TRIMMING = Experiment(
     section=OWN,
     figures=("trimming",),
     draw=draw_trimming,
-    quick=("fabric.k=6", "workload.writes.arrivals.rate=432", "workload.writes.sessions=108", "repeat=3"),
+    quick=(*QUICK_WRITES, "repeat=3"),
     notes="A write that did not finish counts as zero goodput, and its curve of completion times ends below 1.",
 )
 
@@ -131,7 +133,7 @@ DISCIPLINES = {
 }
 
 
-def draw_coexistence(results: Results) -> tuple[Figure, ...]:
+def draw_coexistence(results: Tables) -> tuple[Figure, ...]:
     """Long and short flows of both transports on shared links, by queue discipline."""
     flows = results.flows.with_columns(pl.col(QUEUE).replace_strict(DISCIPLINES).alias("discipline"))
     # A flow that did not finish is later than any other.
@@ -179,7 +181,7 @@ DECODER = "transport.scdp.decode_rate"
 MODES = {"unicast": "unicast", "writes": "one-to-many", "reads": "many-to-one"}
 
 
-def draw_fast_links(results: Results) -> tuple[Figure, ...]:
+def draw_fast_links(results: Tables) -> tuple[Figure, ...]:
     """Share of the link that sessions get on faster links, by window and decoder."""
     sessions = requests(results)
     gbps = pl.col(FABRIC_RATE).str.extract(r"^([\d.]+)").cast(pl.Float64)
@@ -219,16 +221,14 @@ FAST_LINKS = Experiment(
 )
 
 
-def draw_large(results: Results) -> tuple[Figure, ...]:
+def draw_large(results: Tables) -> tuple[Figure, ...]:
     """Writes in a fat-tree of 1024 hosts, and the background traffic beside them."""
     series = transports("scdp", "ndp")
     sessions = requests(results)
     background = results.flows.filter(at(workload="background")).with_columns(pl.lit("long flows").alias("what"))
-    panels = (
-        ranked(sessions, series, GBPS, y=GOODPUT, key="a", caption="Writes to three replicas"),
-        bars(background, series, GBPS.mean(), over="what", y=GOODPUT, key="b", caption="Background traffic"),
-    )
-    return (Figure("k16", "Replicated writes in a fat-tree of 1024 hosts", panels),)
+    writes = ranked(sessions, series, GBPS, y=GOODPUT, key="a", caption="Writes to three replicas")
+    beside = bars(background, series, GBPS.mean(), over="what", y=GOODPUT, key="b", caption="Background traffic")
+    return (Figure("k16", "Replicated writes in a fat-tree of 1024 hosts", (writes, beside)),)
 
 
 K16 = Experiment(
@@ -238,14 +238,14 @@ K16 = Experiment(
     section=OWN,
     figures=("k16",),
     draw=draw_large,
-    quick=("fabric.k=6", "workload.writes.arrivals.rate=432", "workload.writes.sessions=108", "repeat=2"),
+    quick=(*QUICK_WRITES, "repeat=2"),
     notes="The quick size has k = 6, and says nothing of 1024 hosts.",
 )
 
 FABRIC_NAME = "name"
 
 
-def slowdowns(results: Results) -> pl.DataFrame:
+def slowdowns(results: Tables) -> pl.DataFrame:
     """Slowdown of each request: its time over that of its slowest part alone on the idle fabric.
 
     Returns
@@ -260,7 +260,7 @@ def slowdowns(results: Results) -> pl.DataFrame:
     return flows.group_by("run", "request", maintain_order=True).agg(*about, slowdown.alias("slowdown"))
 
 
-def draw_topologies(results: Results) -> tuple[Figure, ...]:
+def draw_topologies(results: Tables) -> tuple[Figure, ...]:
     """Mean slowdown of unicast flows, writes and reads, by fabric and transport."""
     table = slowdowns(results)
     panels = tuple(
@@ -302,7 +302,7 @@ DECODERS = {"default": "1.3 Gbps (§V-C)", "measured": "this project’s codec"}
 """Decoders that take time, and what people call them."""
 
 
-def decoders(results: Results) -> pl.DataFrame:
+def decoders(results: Tables) -> pl.DataFrame:
     """Each Incast with each decoder.
 
     Returns
@@ -330,7 +330,7 @@ def decoders(results: Results) -> pl.DataFrame:
     return each.join(free, on=keys, maintain_order="left").with_columns(added.alias("added"))
 
 
-def draw_decoders(results: Results) -> tuple[Figure, ...]:
+def draw_decoders(results: Tables) -> tuple[Figure, ...]:
     """What decoding adds to completion times under Incast, by link rate and decoder."""
     table = decoders(results)
     rates = in_order(table, FABRIC_RATE)

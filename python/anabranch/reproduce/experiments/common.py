@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch.figures import Axis, Panel, Series
+from anabranch.base.styles import SPARE, Style
 from anabranch.reproduce.panels import transports, values_of
-from anabranch.styles import SPARE, Style
+from anabranch.showing.figures import Axis, Panel, Series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from anabranch.figures import Kind
+    from anabranch.showing.figures import Kind
 
 TRIMMED = pl.col("packets_trimmed")
 GBPS = pl.col("goodput_bps") / 1e9
 """Goodput of a row in Gbps."""
 FCT_MS = pl.col("fct_ns") / 1e6
 """Completion time of a row in milliseconds."""
+MEAN_GOODPUT = pl.col("goodput_bps").fill_null(0.0).mean()
+"""Mean goodput in bps; what did not finish counts as zero."""
 GOODPUT = Axis("goodput (Gbps)")
 """Axis of goodput."""
 

@@ -9,7 +9,7 @@ import polars as pl
 from anabranch.reproduce import Axis, Experiment, Figure, means, requests, values_of
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 DELAY = "fabric.delay"
 RATE = "fabric.rate"
@@ -17,7 +17,7 @@ WINDOW = "transport.scdp.initial_window"
 BPS = {"1Gbps": 1e9, "5Gbps": 5e9, "10Gbps": 10e9}
 
 
-def draw_delays(results: Results) -> tuple[Figure, ...]:
+def draw_delays(results: Tables) -> tuple[Figure, ...]:
     """Goodput as a share of the link’s rate, over the links' delay."""
     sessions = requests(results).with_columns(
         share=100 * pl.col("goodput_bps") / pl.col(RATE).replace_strict(BPS, return_dtype=pl.Float64()),

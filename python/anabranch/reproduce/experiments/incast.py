@@ -15,8 +15,9 @@ from anabranch.reproduce import (
     bars,
     by_seed,
     cdf,
+    compared,
     means,
-    ratio_by_seed,
+    relative,
     transports,
     variant,
 )
@@ -24,7 +25,7 @@ from anabranch.reproduce.experiments.common import FCT_MS, GBPS, in_order, like,
 
 if TYPE_CHECKING:
     from anabranch.reproduce import Panel, Series
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 SIZE = "workload.answers.sizes.size"
 SENDERS = "workload.answers.placement.senders"
@@ -51,17 +52,17 @@ def together(flows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     return flows.group_by(keys, maintain_order=True).agg(goodput.fill_null(0.0).alias("goodput_bps"))
 
 
-def answers(results: Results) -> pl.DataFrame:
+def answers(results: Tables) -> pl.DataFrame:
     """The flows of an Incast, without background traffic."""
     return results.flows.filter(at(workload="answers"))
 
 
-def at_once(results: Results) -> pl.DataFrame:
+def at_once(results: Tables) -> pl.DataFrame:
     """Aggregate goodput of each Incast."""
     return together(answers(results), ["transport", SIZE, SENDERS])
 
 
-def by_size(results: Results, *names: str) -> tuple[Series, ...]:
+def by_size(results: Tables, *names: str) -> tuple[Series, ...]:
     """Series of transports and sizes: the smaller size has the transport's own look."""
     series: list[Series] = []
     for name in names:
@@ -72,7 +73,7 @@ def by_size(results: Results, *names: str) -> tuple[Series, ...]:
     return tuple(series)
 
 
-def senders_panel(results: Results, series: tuple[Series, ...], *, key: str = "", caption: str = "") -> Panel:
+def senders_panel(results: Tables, series: tuple[Series, ...], *, key: str = "", caption: str = "") -> Panel:
     """Aggregate goodput by number of senders."""
     return means(
         at_once(results),
@@ -86,7 +87,7 @@ def senders_panel(results: Results, series: tuple[Series, ...], *, key: str = ""
     )
 
 
-def draw_incast(results: Results) -> tuple[Figure, ...]:
+def draw_incast(results: Tables) -> tuple[Figure, ...]:
     """Figure 12a and 12b: aggregate goodput, and completion times with the most senders."""
     series = by_size(results, "scdp", "ndp", "newreno")
     flows = answers(results)
@@ -105,45 +106,33 @@ def draw_incast(results: Results) -> tuple[Figure, ...]:
     return (Figure("12", "Incast", panels),)
 
 
-def with_most(key: str, statement: str, size: int, above: str, below: str) -> Claim:
-    """Aggregate goodput of a transport over that of another, with the most senders; `size` counts from the smallest."""
+def with_most(rows: pl.DataFrame, size: int) -> pl.DataFrame:
+    """The rows with the most senders of a size; `size` counts from the smallest."""
+    chosen = in_order(rows, SIZE)[size]
+    return rows.filter(at(**{SIZE: chosen}), pl.col(SENDERS) == pl.col(SENDERS).max())
 
-    def measure(results: Results) -> dict[int, float]:
-        table = at_once(results)
-        chosen = in_order(table, SIZE)[size]
-        table = table.filter(at(**{SIZE: chosen}), pl.col(SENDERS) == pl.col(SENDERS).max())
-        return ratio_by_seed(
-            *(by_seed(table.filter(at(transport=name)), pl.col("goodput_bps").mean()) for name in (above, below))
-        )
 
-    return Claim(
-        key=key,
-        statement=statement,
-        where="§V-E, Fig. 12a",
-        paper=1.0,
-        unit="",
-        relation="at least" if below == "ndp" else "at most",
-        measure=measure,
+def goodput_with_most(key: str, statement: str, size: int, above: str, below: str) -> Claim:
+    """Aggregate goodput of a transport over that of another, with the most senders."""
+    mean = pl.col("goodput_bps").mean()
+    return relative(
+        key,
+        statement,
+        "§V-E, Fig. 12a",
+        lambda results: compared(with_most(at_once(results), size), mean, {"transport": above}, {"transport": below}),
+        "at least" if below == "ndp" else "at most",
     )
 
 
 def median_with_most(size: int, name: str) -> Claim:
     """Median completion time of SCDP over NDP's, with the most senders."""
-
-    def measure(results: Results) -> dict[int, float]:
-        flows = answers(results)
-        chosen = in_order(flows, SIZE)[size]
-        flows = flows.filter(at(**{SIZE: chosen}), pl.col(SENDERS) == pl.col(SENDERS).max())
-        return ratio_by_seed(*(by_seed(flows.filter(at(transport=one)), FCT_MS.median()) for one in ("scdp", "ndp")))
-
-    return Claim(
-        key=f"median-{name}",
-        statement=f"SCDP is faster for most sessions: median FCT, SCDP over NDP, 70 senders of {spaced(name)}",
-        where="§V-E, Fig. 12b",
-        paper=1.0,
-        unit="",
-        relation="at most",
-        measure=measure,
+    return relative(
+        f"median-{name}",
+        f"SCDP is faster for most sessions: median FCT, SCDP over NDP, 70 senders of {spaced(name)}",
+        "§V-E, Fig. 12b",
+        lambda results: compared(
+            with_most(answers(results), size), FCT_MS.median(), {"transport": "scdp"}, {"transport": "ndp"}
+        ),
     )
 
 
@@ -155,33 +144,26 @@ INCAST = Experiment(
     figures=("12a", "12b"),
     draw=draw_incast,
     claims=(
-        with_most(
-            "scdp-over-ndp-70KB",
-            "SCDP performs slightly better than NDP under Incast: goodput, SCDP over NDP, 70 senders of 70 KB",
-            0,
-            "scdp",
-            "ndp",
+        *(
+            goodput_with_most(
+                f"scdp-over-ndp-{name}",
+                "SCDP performs slightly better than NDP under Incast: goodput, SCDP over NDP, 70 senders of "
+                f"{spaced(name)}",
+                size,
+                "scdp",
+                "ndp",
+            )
+            for size, name in enumerate(("70KB", "256KB"))
         ),
-        with_most(
-            "scdp-over-ndp-256KB",
-            "SCDP performs slightly better than NDP under Incast: goodput, SCDP over NDP, 70 senders of 256 KB",
-            1,
-            "scdp",
-            "ndp",
-        ),
-        with_most(
-            "tcp-over-scdp-70KB",
-            "TCP collapses under Incast: goodput, TCP over SCDP, 70 senders of 70 KB",
-            0,
-            "newreno",
-            "scdp",
-        ),
-        with_most(
-            "tcp-over-scdp-256KB",
-            "TCP collapses under Incast: goodput, TCP over SCDP, 70 senders of 256 KB",
-            1,
-            "newreno",
-            "scdp",
+        *(
+            goodput_with_most(
+                f"tcp-over-scdp-{name}",
+                f"TCP collapses under Incast: goodput, TCP over SCDP, 70 senders of {spaced(name)}",
+                size,
+                "newreno",
+                "scdp",
+            )
+            for size, name in enumerate(("70KB", "256KB"))
         ),
         median_with_most(0, "70KB"),
         median_with_most(1, "256KB"),
@@ -202,7 +184,7 @@ GROUPS = {"near": "2 flows, 4 hops", "far": "12 flows, 6 hops"}
 BOTH = "both groups"
 
 
-def shares(results: Results) -> pl.DataFrame:
+def shares(results: Tables) -> pl.DataFrame:
     """What each group of an Outcast gets of the bottleneck while both still send.
 
     Once a group is complete the other has the link to itself, so that its goodput up to its own end would say little of
@@ -234,7 +216,7 @@ def shares(results: Results) -> pl.DataFrame:
     return pl.concat([groups, total]).sort("run", place)
 
 
-def draw_outcast(results: Results) -> tuple[Figure, ...]:
+def draw_outcast(results: Tables) -> tuple[Figure, ...]:
     """Figure 12d: goodput of the two groups, and of both."""
     panel = bars(
         shares(results),

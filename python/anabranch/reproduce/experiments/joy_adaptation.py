@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from anabranch.base.styles import SPARE
 from anabranch.reproduce import (
     Axis,
     Claim,
@@ -14,8 +15,8 @@ from anabranch.reproduce import (
     Series,
     at,
     bars,
-    by_seed,
-    ratio_by_seed,
+    compared,
+    raised,
     requests,
     time_series,
     transports,
@@ -23,11 +24,10 @@ from anabranch.reproduce import (
 )
 from anabranch.reproduce.experiments.common import FCT_MS, spaced
 from anabranch.reproduce.experiments.joy_flow_aware import bottleneck
-from anabranch.styles import SPARE
 
 if TYPE_CHECKING:
     from anabranch.reproduce import Panel
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 PAIRS = "workload.long.placement.pairs"
 SIZE = "workload.long.sizes.size"
@@ -48,7 +48,7 @@ BEYOND = "beyond the thesis"
 """Section of experiments that the thesis does not have."""
 
 
-def shared(results: Results) -> pl.DataFrame:
+def shared(results: Tables) -> pl.DataFrame:
     """One row for each run: how many long flows there were (``n``), and the throughput of all of them in Mbps."""
     flows = results.flows.filter(at(workload="long"))
     point = ["run", "seed", "transport", SIZE, UPPER]
@@ -71,7 +71,7 @@ def lower(transport: str) -> str:
     return {"dctcp": "3 packets", "ecn-star": "5 packets"}[transport]
 
 
-def draw_long(results: Results) -> tuple[Figure, ...]:
+def draw_long(results: Tables) -> tuple[Figure, ...]:
     """Figures 19 to 24."""
     rows, y = shared(results), Axis("throughput of all flows (Mbps)", domain=(0, 100))
     count = pl.format("{} flows", pl.col("n"))
@@ -90,11 +90,10 @@ def draw_long(results: Results) -> tuple[Figure, ...]:
     return tuple(sorted(figures, key=lambda figure: int(figure.number)))
 
 
-def gained(results: Results, transport: str, n: int, size: str) -> dict[int, float]:
+def gained(results: Tables, transport: str, n: int, size: str) -> dict[int, float]:
     """By how many percent ECN adaptation raises the throughput of long flows."""
     rows = shared(results).filter(at(transport=transport, n=n, **{SIZE: size}))
-    by = (by_seed(rows.filter(at(**{UPPER: upper})), pl.col("mbps").mean()) for upper in (RAISED, lower(transport)))
-    return {seed: 100 * (ratio - 1) for seed, ratio in ratio_by_seed(*by).items()}
+    return raised(compared(rows, pl.col("mbps").mean(), {UPPER: RAISED}, {UPPER: lower(transport)}))
 
 
 def more(transport: str, n: int, size: str, paper: float, figure: str) -> Claim:
@@ -174,7 +173,7 @@ def in_parts(frame: pl.DataFrame, time: str) -> pl.DataFrame:
     return frame.with_columns(part.alias(PART)).drop_nulls(PART).sort(time, maintain_order=True)
 
 
-def long_goodput(results: Results) -> pl.DataFrame:
+def long_goodput(results: Tables) -> pl.DataFrame:
     """Goodput of both long flows together at each sample, in Mbps."""
     long = results.flows.filter(at(workload="long")).select("run", pl.col("session").cast(pl.UInt32).alias("id"))
     samples = results.series.filter(pl.col("metric") == "goodput_bps").join(long, on=["run", "id"])
@@ -197,7 +196,7 @@ def steps(decisions: pl.DataFrame) -> pl.DataFrame:
     return both.with_columns(pl.col("time_ns") + 1e-3 * pl.col("begins")).sort("policy", "time_ns")
 
 
-def draw_day(results: Results) -> tuple[Figure, ...]:
+def draw_day(results: Tables) -> tuple[Figure, ...]:
     """Throughput, completion times and thresholds over the day."""
     looks = [Series(label, {"policy": label}, look) for (label, *_), look in zip(POLICIES, SPARE, strict=False)]
     goodput = in_parts(long_goodput(results), "time_ns")

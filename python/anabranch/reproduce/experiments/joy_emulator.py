@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.figures import Axis, Figure
 from anabranch.reproduce import Claim, Experiment, Series, at, bars, by_seed, ratio_by_seed, transports
 from anabranch.reproduce.experiments.joy_adaptation import BEYOND, NAMES, NOT_FULL
+from anabranch.showing.figures import Axis, Figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 DELAY, JITTER = "fabric.delay", "host.jitter"
 PACKET, DELAYED = "transport.tcp.packet", "transport.tcp.delayed_ack"
@@ -32,7 +32,7 @@ KINDS: Mapping[str, tuple[str, str, str, bool]] = {
 """What is different, to delay of a link, jitter, packet size and delayed ACKs."""
 
 
-def gains(results: Results) -> pl.DataFrame:
+def gains(results: Tables) -> pl.DataFrame:
     """By how many percent adaptation raises the throughput of the long flows: a row for each kind, scheme and seed."""
     time = pl.col("end_ns").max() - pl.col("start_ns").min()
     point = ["seed", "transport", UPPER, DELAY, JITTER, PACKET, DELAYED]
@@ -53,12 +53,12 @@ def gains(results: Results) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def largest(results: Results, transport: str) -> dict[int, float]:
+def largest(results: Tables, transport: str) -> dict[int, float]:
     """The largest of all gains of a scheme, in each seed."""
     return by_seed(gains(results).filter(at(transport=transport)), pl.col("gain").max())
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """The gain of both schemes by what is different."""
     series = tuple(Series(NAMES[name], {"transport": name}, look.style) for name in NAMES for look in transports(name))
     panel = bars(gains(results), series, pl.col("gain").mean(), over="kind", y=Axis("gain of throughput (%)"))

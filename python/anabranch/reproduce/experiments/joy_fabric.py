@@ -11,7 +11,7 @@ from anabranch.reproduce.experiments.common import in_order, spaced
 from anabranch.reproduce.experiments.joy_adaptation import BEYOND
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 RATE = "fabric.rate"
 LOAD = "workload.search.arrivals.load"
@@ -20,7 +20,7 @@ LONG = 1_000_000
 """Bytes up to which FA-DCTCP takes a flow for a short one."""
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """A figure for each rate: slowdown by load, for flows of three sizes."""
     flows = results.flows.with_columns(pl.format("load {}", pl.col(LOAD)).alias("at"))
     names = transports("dctcp", "fa-dctcp", "l2dct", "hull", "pfabric")

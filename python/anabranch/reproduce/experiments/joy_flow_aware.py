@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from anabranch.figures import Panel
 from anabranch.reproduce import (
     Axis,
     Claim,
@@ -16,6 +15,8 @@ from anabranch.reproduce import (
     at,
     bars,
     by_seed,
+    compared,
+    lowered,
     means,
     requests,
     time_series,
@@ -23,11 +24,12 @@ from anabranch.reproduce import (
     values_of,
 )
 from anabranch.reproduce.experiments.common import FCT_MS, in_order, spaced
+from anabranch.showing.figures import Panel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 LOAD = "workload.short.arrivals.load"
 SIZE = "workload.short.sizes.size"
@@ -55,18 +57,18 @@ STATISTICS: Mapping[str, tuple[str, pl.Expr]] = {
 """What Figures 11 to 13 show of the completion times of short flows, in ms."""
 
 
-def bottleneck(results: Results) -> int:
+def bottleneck(results: Tables) -> int:
     """The directed link to the receiver: the one that sends most bytes."""
     links = results.links.group_by("link").agg(pl.col("bytes").sum()).sort("bytes")
     return int(links["link"][-1])
 
 
-def queue(results: Results) -> pl.DataFrame:
+def queue(results: Tables) -> pl.DataFrame:
     """Samples of the bottleneck's queue, in packets."""
     return results.series.filter((pl.col("metric") == "queue_packets") & (pl.col("id") == bottleneck(results)))
 
 
-def mean_queue(results: Results, transport: str) -> dict[int, float]:
+def mean_queue(results: Tables, transport: str) -> dict[int, float]:
     """Time average of the bottleneck's queue, in full packets."""
     link = results.links.filter((pl.col("link") == bottleneck(results)) & at(transport=transport))
     return by_seed(link, pl.col("queue_mean_bytes").mean() / SAMPLED)
@@ -88,10 +90,10 @@ def scaling() -> Panel:
     )
 
 
-def draw_queue(number: str, title: str, *names: str) -> Callable[[Results], tuple[Figure, ...]]:
+def draw_queue(number: str, title: str, *names: str) -> Callable[[Tables], tuple[Figure, ...]]:
     """A figure of the queue over time, in one run."""
 
-    def draw(results: Results) -> tuple[Figure, ...]:
+    def draw(results: Tables) -> tuple[Figure, ...]:
         samples = queue(results)
         panel = time_series(
             samples,
@@ -132,7 +134,7 @@ FIG9 = Experiment(
 )
 
 
-def draw_flow_aware(results: Results) -> tuple[Figure, ...]:
+def draw_flow_aware(results: Tables) -> tuple[Figure, ...]:
     """Figure 10 with Figure 7, which needs no run."""
     figure = Figure("7", "Window scaling factor of FA-DCTCP over alpha (formula)", (scaling(),))
     return (figure, *draw_queue("10", "Queue at the bottleneck", *BOTH)(results))
@@ -154,12 +156,12 @@ FIG10 = Experiment(
 )
 
 
-def short(results: Results) -> pl.DataFrame:
+def short(results: Tables) -> pl.DataFrame:
     """The short flows."""
     return requests(results, workload="short")
 
 
-def reduction(results: Results, statistic: str, load: float) -> dict[str, dict[int, float]]:
+def reduction(results: Tables, statistic: str, load: float) -> dict[str, dict[int, float]]:
     """By how many percent FA-DCTCP lowers a statistic of short flows: by size, then by seed."""
     flows = short(results).filter(at(**{LOAD: load}))
     value = STATISTICS[statistic][1]
@@ -170,27 +172,27 @@ def reduction(results: Results, statistic: str, load: float) -> dict[str, dict[i
     return found
 
 
-def largest(results: Results, statistic: str, load: float) -> dict[int, float]:
+def largest(results: Tables, statistic: str, load: float) -> dict[int, float]:
     """`reduction` for the size for which it is largest on average: the thesis's "up to"."""
     known = [own for own in reduction(results, statistic, load).values() if own]
     return max(known, key=lambda own: float(np.mean(list(own.values()))), default={})
 
 
-def throughput(results: Results, load: float | None = None) -> pl.DataFrame:
+def throughput(results: Tables, load: float | None = None) -> pl.DataFrame:
     """Throughput of both long flows of each run, in Mbps."""
     long = results.flows.filter(at(workload="long", **({LOAD: load} if load is not None else {})))
     point = [name for name in ("run", "seed", "transport", LOAD, SIZE, BETA) if name in long.columns]
     return long.group_by(point, maintain_order=True).agg((pl.col("goodput_bps").sum() / 1e6).alias("mbps"))
 
 
-def lost(results: Results, load: float) -> dict[int, float]:
+def lost(results: Tables, load: float) -> dict[int, float]:
     """By how many percent FA-DCTCP lowers the throughput of long flows, all sizes of short ones together."""
     long = throughput(results, load)
     base, ours = (by_seed(long.filter(at(transport=name)), pl.col("mbps").mean()) for name in BOTH)
     return {seed: 100 * (1 - ours[seed] / base[seed]) for seed in base if seed in ours}
 
 
-def _throughput_panels(results: Results, long: pl.DataFrame, size: pl.Expr) -> tuple[Panel, ...]:
+def _throughput_panels(results: Tables, long: pl.DataFrame, size: pl.Expr) -> tuple[Panel, ...]:
     link = results.links.filter(pl.col("link") == bottleneck(results)).filter(at(**{LOAD: LIGHT}))
     idle = 100 * (1 - pl.col("utilisation").mean())
     both = transports(*BOTH)
@@ -201,7 +203,7 @@ def _throughput_panels(results: Results, long: pl.DataFrame, size: pl.Expr) -> t
     )
 
 
-def draw_completion(results: Results) -> tuple[Figure, ...]:
+def draw_completion(results: Tables) -> tuple[Figure, ...]:
     """Figures 11 to 14 at the light load, and how all of it depends on the load."""
     flows, long, both = short(results), throughput(results), transports(*BOTH)
     light = at(**{LOAD: LIGHT})
@@ -283,7 +285,7 @@ FIG11 = Experiment(
 )
 
 
-def draw_beta(results: Results) -> tuple[Figure, ...]:
+def draw_beta(results: Tables) -> tuple[Figure, ...]:
     """Completion, throughput and overshoot over beta."""
     flows, long, samples = short(results), throughput(results), queue(results)
     loads = values_of(LOAD, in_order(flows, LOAD), lambda load: f"short flows load {100 * LINKS * load:.0f} %")
@@ -356,8 +358,7 @@ BETAS = Experiment(
 )
 
 
-def gain(results: Results, beta: int) -> dict[int, float]:
+def gain(results: Tables, beta: int) -> dict[int, float]:
     """By how many percent an exponent lowers the mean completion time of short flows, against 1, at the light load."""
     flows = short(results).filter(at(**{LOAD: LIGHT}))
-    base, ours = (by_seed(flows.filter(at(**{BETA: one})), FCT_MS.mean()) for one in (1, beta))
-    return {seed: 100 * (1 - ours[seed] / base[seed]) for seed in base if seed in ours}
+    return lowered(compared(flows, FCT_MS.mean(), {BETA: beta}, {BETA: 1}))

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed, ratio_by_seed, transports
+from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed, compared, lowered, transports
 from anabranch.reproduce.experiments.common import BACKGROUND, GBPS, OWN
 from anabranch.reproduce.experiments.realistic import FCT, LOAD_NOTE, LONG, MEAN, PUSHED, SHORT, TAIL, foreground
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 KEYS = (
     "workload.flows.sizes.name",
@@ -40,13 +40,13 @@ MODELS, SHARED = list(STEPS.values())[-2:]
 SERIES = ("scdp", "ndp", "ndp+", "pias")
 
 
-def stepped(results: Results) -> pl.DataFrame:
+def stepped(results: Tables) -> pl.DataFrame:
     """The flows of the workload, with the name of their step."""
     named = pl.DataFrame([dict(zip((*KEYS, "step"), (*point, name), strict=True)) for point, name in STEPS.items()])
     return foreground(results).join(named, on=KEYS, how="left", maintain_order="left")
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """Mean of the short flows and tail of those that are pushed as a whole, by step, at both loads."""
     flows = stepped(results)
     loads = flows[BACKGROUND].unique().sort().to_list()
@@ -69,7 +69,7 @@ def draw(results: Results) -> tuple[Figure, ...]:
     return (Figure("models", "Short flows of web search, by what the published models do", panels, columns=2),)
 
 
-def _of(transport: str, load: float, step: str) -> Callable[[Results], pl.DataFrame]:
+def _of(transport: str, load: float, step: str) -> Callable[[Tables], pl.DataFrame]:
     return lambda results: stepped(results).filter(at(transport=transport, step=step, **{BACKGROUND: load}))
 
 
@@ -107,10 +107,9 @@ def floor(paper: float) -> Claim:
 def reduction(transport: str, paper: float, step: str) -> Claim:
     """By how much SCDP's mean completion time of short flows is below another's at load 0.8."""
 
-    def measure(results: Results) -> dict[int, float]:
-        both = (_of(name, 0.8, step)(results).filter(SHORT.holds()) for name in ("scdp", transport))
-        ratios = ratio_by_seed(*(by_seed(flows, MEAN) for flows in both))
-        return {seed: 100 * (1 - ratio) for seed, ratio in ratios.items()}
+    def measure(results: Tables) -> dict[int, float]:
+        flows = stepped(results).filter(SHORT.holds(), at(step=step, **{BACKGROUND: 0.8}))
+        return lowered(compared(flows, MEAN, {"transport": "scdp"}, {"transport": transport}))
 
     return Claim(
         key=f"reduction-{transport}-{step.replace(' ', '-')}",

@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, ratio_by_seed, stacked, values_of
+from anabranch.reproduce import (
+    Axis,
+    Experiment,
+    Figure,
+    at,
+    by_seed,
+    ratio_by_seed,
+    relative,
+    stacked,
+    values_of,
+)
 from anabranch.reproduce.experiments.common import ramp
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 ROUTING = "routing.mode"
 WAYS = {"per-flow": "Per-flow ECMP", "per-packet": "Per-packet ECMP"}
@@ -34,7 +44,7 @@ def core_ports(links: pl.DataFrame) -> pl.DataFrame:
     ).sort("run", "switch", "port")
 
 
-def draw_ports(results: Results) -> tuple[Figure, ...]:
+def draw_ports(results: Tables) -> tuple[Figure, ...]:
     """Figure 7: packets received at each port of each core switch."""
     ports = core_ports(results.links)
     series = ramp(values_of("port", sorted(ports["port"].unique().to_list()), lambda port: f"port {port + 1}"))
@@ -57,7 +67,7 @@ def draw_ports(results: Results) -> tuple[Figure, ...]:
     return (Figure("7", caption, panels),)
 
 
-def imbalance(results: Results, mode: str) -> dict[int, float]:
+def imbalance(results: Tables, mode: str) -> dict[int, float]:
     """How unequally core switches share a pod's packets: standard deviation over mean, mean over pods.
 
     A port faces one pod, and pods differ in how much of their traffic leaves them: only equal ports are compared.
@@ -76,17 +86,12 @@ FIG7 = Experiment(
     figures=("7",),
     draw=draw_ports,
     claims=(
-        Claim(
-            key="balance",
-            statement=(
-                "per-packet ECMP balances load better than per-flow ECMP: variation of the packets at equal ports of "
-                "core switches, one over the other"
-            ),
-            where="chapter 4, Fig. 7",
-            paper=1.0,
-            unit="",
-            relation="at most",
-            measure=lambda results: ratio_by_seed(imbalance(results, "per-packet"), imbalance(results, "per-flow")),
+        relative(
+            "balance",
+            "per-packet ECMP balances load better than per-flow ECMP: variation of the packets at equal ports of core "
+            "switches, one over the other",
+            "chapter 4, Fig. 7",
+            lambda results: ratio_by_seed(imbalance(results, "per-packet"), imbalance(results, "per-flow")),
         ),
     ),
     quick=("fabric.k=6", "workload.flows.arrivals.rate=250", "workload.flows.sessions=625"),

@@ -11,7 +11,9 @@ from anabranch.reproduce.experiments.common import GBPS, GOODPUT
 from anabranch.reproduce.experiments.window import FULL
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from collections.abc import Callable
+
+    from anabranch.results.tables import Tables
 
 WINDOW = "transport.ndp.initial_window"
 SIZE = "workload.flows.sizes.size"
@@ -20,27 +22,24 @@ CAPTION = "NDP goodput when varying specific parameters"
 SECTION = "chapter 4, experiment 3"
 
 
-def flows(results: Results) -> pl.DataFrame:
+def flows(results: Tables) -> pl.DataFrame:
     """The flows; all are foreground."""
     return results.flows.filter(at(workload="flows"))
 
 
-def draw_windows(results: Results) -> tuple[Figure, ...]:
-    """Figure 8a: mean goodput by initial window."""
-    panel = means(
-        flows(results),
-        transports("ndp"),
-        GBPS.mean(),
-        over=WINDOW,
-        x=Axis("initial window (packets)"),
-        y=GOODPUT,
-        key="a",
-        caption="Initial window",
-    )
-    return (Figure("8", CAPTION, (panel,)),)
+def drawing(key: str, caption: str, over: str | pl.Expr, x: Axis) -> Callable[[Tables], tuple[Figure, ...]]:
+    """Make the function that draws a panel of Figure 8: mean goodput over one parameter."""
+
+    def draw(results: Tables) -> tuple[Figure, ...]:
+        panel = means(
+            flows(results), transports("ndp"), GBPS.mean(), over=over, x=x, y=GOODPUT, key=key, caption=caption
+        )
+        return (Figure("8", CAPTION, (panel,)),)
+
+    return draw
 
 
-def filling(results: Results) -> dict[int, float]:
+def filling(results: Tables) -> dict[int, float]:
     """The least window of each seed whose mean goodput is at least `FULL` of the largest of any window."""
     table = flows(results).group_by("seed", WINDOW).agg(GBPS.mean().alias("goodput"))
     enough = pl.col("goodput") >= FULL * pl.col("goodput").max().over("seed")
@@ -53,7 +52,7 @@ FIG8A = Experiment(
     question="How large must NDP's initial window be?",
     section=SECTION,
     figures=("8a",),
-    draw=draw_windows,
+    draw=drawing("a", "Initial window", WINDOW, Axis("initial window (packets)")),
     claims=(
         Claim(
             key="fills",
@@ -73,28 +72,13 @@ FIG8A = Experiment(
 )
 
 
-def draw_sizes(results: Results) -> tuple[Figure, ...]:
-    """Figure 8b: mean goodput by size of flows."""
-    panel = means(
-        flows(results),
-        transports("ndp"),
-        GBPS.mean(),
-        over=pl.col("size_bytes") / 1e3,
-        x=Axis("flow size (KB)", log=True),
-        y=GOODPUT,
-        key="b",
-        caption="Flow size",
-    )
-    return (Figure("8", CAPTION, (panel,)),)
-
-
 FIG8B = Experiment(
     name="ndp/fig8b",
     title="NDP's goodput over the size of flows",
     question="How does NDP's goodput depend on the size of flows?",
     section=SECTION,
     figures=("8b",),
-    draw=draw_sizes,
+    draw=drawing("b", "Flow size", pl.col("size_bytes") / 1e3, Axis("flow size (KB)", log=True)),
     quick=(
         "fabric.k=4",
         "workload.flows.arrivals.rate=160",
@@ -106,28 +90,13 @@ FIG8B = Experiment(
 )
 
 
-def draw_rates(results: Results) -> tuple[Figure, ...]:
-    """Figure 8c: mean goodput by rate of arrivals."""
-    panel = means(
-        flows(results),
-        transports("ndp"),
-        GBPS.mean(),
-        over=RATE,
-        x=Axis("arrival rate λ (per second)"),
-        y=GOODPUT,
-        key="c",
-        caption="Arrival rate",
-    )
-    return (Figure("8", CAPTION, (panel,)),)
-
-
 FIG8C = Experiment(
     name="ndp/fig8c",
     title="NDP's goodput over the rate of arrivals",
     question="How does NDP's goodput fall with the rate of arrivals?",
     section=SECTION,
     figures=("8c",),
-    draw=draw_rates,
+    draw=drawing("c", "Arrival rate", RATE, Axis("arrival rate λ (per second)")),
     quick=(
         "fabric.k=4",
         "workload.flows.sessions=96",

@@ -12,7 +12,7 @@ from anabranch.reproduce.experiments.common import FCT_MS, GBPS, GOODPUT, apart,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
 def applications(flows: pl.DataFrame, hosts: int) -> pl.DataFrame:
@@ -66,7 +66,7 @@ def _each(flows: pl.DataFrame, values: Mapping[str, Sequence[int]]) -> pl.DataFr
     return rows
 
 
-def draw_flows(results: Results) -> tuple[Figure, ...]:
+def draw_flows(results: Tables) -> tuple[Figure, ...]:
     """Figure 6: what the framework records of an experiment."""
     flows = results.flows.filter(at(workload="flows"))
     pods = [node.pod or 0 for node in results.fabric.nodes if node.level == "host"]

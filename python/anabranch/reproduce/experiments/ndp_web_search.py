@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from anabranch.reproduce import Axis, Experiment, Figure, at, cdf, values_of
 from anabranch.reproduce.experiments.common import BACKGROUND, FCT_MS, in_order
-from anabranch.stats import Bucket
+from anabranch.results.stats import Bucket
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 RANGES = (Bucket("short", "(0, 100 KB]", 0, 100_000), Bucket("long", "(100 KB, 10 MB]", 100_000, 10_000_000))
 
 
-def draw_times(results: Results) -> tuple[Figure, ...]:
+def draw_times(results: Tables) -> tuple[Figure, ...]:
     """Figure 9: completion times of two ranges of sizes, by load."""
     flows = results.flows.filter(at(workload="flows"))
     loads = values_of(BACKGROUND, in_order(flows, BACKGROUND), "load {}")

@@ -9,14 +9,14 @@ import polars as pl
 from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, means, requests, values_of
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 LOAD = "workload.background.placement.share"
 ARRIVALS = "workload.short.arrivals.rate"
 DECODED = 100 * pl.col("decoded").mean()
 
 
-def draw_decoded(results: Results) -> tuple[Figure, ...]:
+def draw_decoded(results: Tables) -> tuple[Figure, ...]:
     """Figure 14: share of short flows that needed decoding."""
     flows = requests(results, workload="short")
     panel = means(

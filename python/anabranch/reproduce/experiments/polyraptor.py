@@ -6,16 +6,28 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Claim, Experiment, Figure, at, by_seed, ranked, ratio_by_seed, requests, variant
-from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE, REPLICAS, in_order, like
+from anabranch.reproduce import (
+    Claim,
+    Experiment,
+    Figure,
+    at,
+    by_seed,
+    compared,
+    ranked,
+    ratio_by_seed,
+    relative,
+    requests,
+    variant,
+)
+from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MEAN_GOODPUT, MODE, REPLICAS, in_order, like
 from anabranch.reproduce.experiments.incast import SENDERS, SIZE, at_once, by_size, senders_panel
 
 if TYPE_CHECKING:
     from anabranch.reproduce.claims import Relation
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
-def draw_storage(results: Results) -> tuple[Figure, ...]:
+def draw_storage(results: Tables) -> tuple[Figure, ...]:
     """Figures 1a and 1b: ranked goodput of writes and reads."""
     sessions = requests(results, workload="requests")
     panels = []
@@ -36,12 +48,11 @@ def draw_storage(results: Results) -> tuple[Figure, ...]:
 def three_over_one(key: str, statement: str, mode: str, transport: str, relation: Relation) -> Claim:
     """Mean goodput with three replicas over that with one."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         sessions = requests(results, workload="requests").filter(at(transport=transport, **{MODE: mode}))
-        mean = pl.col("goodput_bps").fill_null(0.0).mean()
-        return ratio_by_seed(*(by_seed(sessions.filter(at(**{REPLICAS: number})), mean) for number in (3, 1)))
+        return compared(sessions, MEAN_GOODPUT, {REPLICAS: 3}, {REPLICAS: 1})
 
-    return Claim(key, statement, "Polyraptor, §3, Fig. 1", 1.0, "", measure, relation)
+    return relative(key, statement, "Polyraptor, §3, Fig. 1", measure, relation)
 
 
 STORAGE = Experiment(
@@ -82,7 +93,7 @@ STORAGE = Experiment(
 )
 
 
-def draw_incast(results: Results) -> tuple[Figure, ...]:
+def draw_incast(results: Tables) -> tuple[Figure, ...]:
     """Figure 1c: aggregate goodput by number of senders."""
     panel = senders_panel(results, by_size(results, "polyraptor", "newreno"), key="c", caption="Incast")
     return (Figure("1", "Polyraptor: Incast", (panel,)),)
@@ -91,20 +102,19 @@ def draw_incast(results: Results) -> tuple[Figure, ...]:
 def no_collapse(size: int, name: str) -> Claim:
     """Polyraptor's goodput with the most senders over the largest with any number; `size` counts from the smallest."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         table = at_once(results).filter(at(transport="polyraptor"))
         table = table.filter(at(**{SIZE: in_order(table, SIZE)[size]}))
         largest = table.group_by("seed", SENDERS).agg(pl.col("goodput_bps").mean())
         most = by_seed(largest.filter(pl.col(SENDERS) == pl.col(SENDERS).max()), pl.col("goodput_bps").mean())
         return ratio_by_seed(most, by_seed(largest, pl.col("goodput_bps").max()))
 
-    return Claim(
-        key=f"incast-{name.replace(' ', '')}",
-        statement=f"no Incast: Polyraptor's goodput with 70 senders of {name} over its largest with any number",
-        where="Polyraptor, §3, Fig. 1c",
-        paper=1.0,
-        unit="",
-        measure=measure,
+    return relative(
+        f"incast-{name.replace(' ', '')}",
+        f"no Incast: Polyraptor's goodput with 70 senders of {name} over its largest with any number",
+        "Polyraptor, §3, Fig. 1c",
+        measure,
+        "equals",
     )
 
 

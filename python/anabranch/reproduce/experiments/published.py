@@ -14,19 +14,20 @@ from anabranch.reproduce import (
     at,
     bars,
     by_seed,
-    ratio_by_seed,
+    compared,
+    raised,
     requests,
     transports,
     values_of,
     where,
 )
-from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE, OWN, TRIMMED, in_order
-from anabranch.reproduce.experiments.storage import AVAILABLE, BANDWIDTH_NOTE
+from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MEAN_GOODPUT, MODE, OWN, TRIMMED, in_order
+from anabranch.reproduce.experiments.storage import AVAILABLE, BANDWIDTH_NOTE, beside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 KEYS = (
     "fabric.delay",
@@ -96,7 +97,7 @@ def settled(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.join(named, on=KEYS, how="left", maintain_order="left")
 
 
-def sessions(results: Results) -> pl.DataFrame:
+def sessions(results: Tables) -> pl.DataFrame:
     """The requests, with the name of their settings."""
     return settled(requests(results))
 
@@ -106,7 +107,7 @@ def above(share: float) -> pl.Expr:
     return 100 * (pl.col("goodput_bps") > share * AVAILABLE).fill_null(value=False).mean()
 
 
-def draw_settings(results: Results) -> tuple[Figure, ...]:
+def draw_settings(results: Tables) -> tuple[Figure, ...]:
     """Goodput, the share of fast requests, and trimmed packets, by settings."""
     frame = sessions(results)
     goodput = (GBPS.fill_null(0.0).mean(), Axis(f"mean {GOODPUT.title}"))
@@ -184,11 +185,9 @@ def trimmed(window: int, settings: str, paper: float) -> Claim:
 def gain(transport: str, settings: str, paper: float) -> Claim:
     """By how much SCDP's mean goodput of reads is above another's, at the heaviest load."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         reads = sessions(results).filter(at(settings=settings), where(HEAVY))
-        mean = pl.col("goodput_bps").fill_null(0.0).mean()
-        both = (by_seed(reads.filter(at(transport=name)), mean) for name in ("scdp", transport))
-        return {seed: 100 * (ratio - 1) for seed, ratio in ratio_by_seed(*both).items()}
+        return raised(compared(reads, MEAN_GOODPUT, {"transport": "scdp"}, {"transport": transport}))
 
     label = transports(transport)[0].label
     return Claim(
@@ -205,18 +204,12 @@ def background(transport: str, paper: float) -> Claim:
     """Mean goodput of background flows beside the heaviest reads, until these are done."""
     (series,) = transports(transport)
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         flows = settled(results.flows).filter(at(workload="background", transport=transport, settings=QUEUES_SHARED))
         return by_seed(flows.filter(where(HEAVY)), GBPS.mean())
 
-    return Claim(
-        key=f"background-{transport}",
-        statement=f"{QUEUES_SHARED}: mean goodput of background traffic, {series.label}, reads, 4 MB, λ = 4000",
-        where="§V-A",
-        paper=paper,
-        unit="Gbps",
-        measure=measure,
-    )
+    says = f"{QUEUES_SHARED}: mean goodput of background traffic, {series.label}, reads, 4 MB, λ = 4000"
+    return beside(f"background-{transport}", says, paper, measure)
 
 
 PUBLISHED = Experiment(

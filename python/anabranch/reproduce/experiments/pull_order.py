@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, by_seed, ratio_by_seed, requests, variant
+from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, bars, compared, relative, requests, variant
 from anabranch.reproduce.experiments.common import GBPS, GOODPUT, apart, like
 from anabranch.reproduce.experiments.realistic import (
     FCT,
@@ -21,7 +21,7 @@ from anabranch.reproduce.experiments.realistic import (
 )
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 ORDER = "host.pull_order"
 SERIES = (
@@ -32,7 +32,7 @@ SERIES = (
 )
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """What flows of three ranges of sizes get, and the requests beside them, by load."""
     flows, x = short_and_long(results), Axis("load of background traffic")
     load = (4 * pl.col(WRITES)).round(6).alias(LOAD)
@@ -61,22 +61,18 @@ def draw(results: Results) -> tuple[Figure, ...]:
 
 def ahead_of_pias(load: float, order: str) -> Claim:
     """SCDP with an order of pulls against PIAS: the mean completion time of short flows."""
-
-    def measure(results: Results) -> dict[int, float]:
-        flows = short_and_long(results).filter(SHORT.holds(), at(load=load))
-        mine = flows.filter(at(transport="scdp", **{ORDER: order}))
-        return ratio_by_seed(by_seed(mine, MEAN), by_seed(flows.filter(at(transport="pias")), MEAN))
-
     pulls = "in turns" if order == "turns" else "by priority, which the paper does not measure,"
-    return Claim(
-        key=f"space-pias-load{load}-{order}",
-        statement="multicast and many senders make space for short flows: mean FCT of "
-        f"{SHORT.label}, SCDP with pulls {pulls} over PIAS, load {load}",
-        where="§V-D, Fig. 10a",
-        paper=1.0,
-        unit="",
-        relation="at most",
-        measure=measure,
+    return relative(
+        f"space-pias-load{load}-{order}",
+        f"multicast and many senders make space for short flows: mean FCT of {SHORT.label}, SCDP with pulls {pulls} "
+        f"over PIAS, load {load}",
+        "§V-D, Fig. 10a",
+        lambda results: compared(
+            short_and_long(results).filter(SHORT.holds(), at(load=load)),
+            MEAN,
+            {"transport": "scdp", ORDER: order},
+            {"transport": "pias"},
+        ),
     )
 
 

@@ -14,18 +14,19 @@ from anabranch.reproduce import (
     at,
     bars,
     by_seed,
+    compared,
     means,
     ranked,
-    ratio_by_seed,
+    relative,
     transports,
 )
 from anabranch.reproduce.experiments.common import BACKGROUND, FCT_MS, GBPS, GOODPUT, in_order, spaced
-from anabranch.stats import Bucket
+from anabranch.results.stats import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 SHORT = Bucket("short", "(0, 100 KB]", 0, 100_000)
 MEDIUM = Bucket("medium", "(100 KB, 1 MB]", 100_000, 1_000_000)
@@ -46,12 +47,12 @@ FCT = Axis("FCT (ms)")
 BACKGROUND_LOAD = Axis("load of background traffic")
 
 
-def foreground(results: Results) -> pl.DataFrame:
+def foreground(results: Tables) -> pl.DataFrame:
     """The flows of the workload, without background traffic."""
     return results.flows.filter(at(workload="flows"))
 
 
-def short_and_long(results: Results) -> pl.DataFrame:
+def short_and_long(results: Tables) -> pl.DataFrame:
     """The flows of the workload, and the load of background traffic.
 
     Mixed background brings its load by writes, which arrive three times, and by as many reads: four times the load in
@@ -62,7 +63,7 @@ def short_and_long(results: Results) -> pl.DataFrame:
     return flows.with_columns(load.alias(LOAD))
 
 
-def draw(results: Results, number: str, caption: str) -> tuple[Figure, ...]:
+def draw(results: Tables, number: str, caption: str) -> tuple[Figure, ...]:
     """Draw the four panels of Figures 7, 8, 10 and 11."""
     flows, series = short_and_long(results), transports(*DRAWN)
     short = flows.filter(SHORT.holds())
@@ -95,7 +96,7 @@ def draw(results: Results, number: str, caption: str) -> tuple[Figure, ...]:
     return (Figure(number, caption, panels),)
 
 
-def drawing(number: str, caption: str) -> Callable[[Results], tuple[Figure, ...]]:
+def drawing(number: str, caption: str) -> Callable[[Tables], tuple[Figure, ...]]:
     """Make the function that draws a figure of this number."""
     return lambda results: draw(results, number, caption)
 
@@ -145,7 +146,7 @@ def floor(key: str, value: pl.Expr, *, paper: float, section: str) -> Claim:
 def long_goodput(key: str, paper: float, section: str, *, buffer: str = "") -> Claim:
     """Mean goodput of PIAS's flows of 1 to 10 MB at the highest load."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         if buffer:
             flows = foreground(results).filter(at(**{BUFFER: buffer}))
         else:
@@ -162,7 +163,7 @@ def long_goodput(key: str, paper: float, section: str, *, buffer: str = "") -> C
     )
 
 
-def largest_reduction(results: Results, transport: str) -> dict[int, float]:
+def largest_reduction(results: Tables, transport: str) -> dict[int, float]:
     """By how many percent SCDP's mean FCT of short flows is below another's, the largest of all loads."""
     flows = short_and_long(results).filter(SHORT.holds())
     mine, theirs = (
@@ -188,7 +189,7 @@ def reduction_up_to(transport: str, paper: float) -> Claim:
 def table_one(*, shares: tuple[float, float, float, float], mean: float, long_flows: int) -> tuple[Claim, ...]:
     """What the paper says of a workload: shares of sizes, mean size, and the number of flows of 1 to 10 MB."""
 
-    def first(results: Results) -> pl.DataFrame:
+    def first(results: Tables) -> pl.DataFrame:
         # Every transport and every load has the same flows.
         flows = short_and_long(results)
         return flows.filter(pl.col("transport") == flows["transport"][0], pl.col(LOAD) == flows[LOAD][0])
@@ -278,7 +279,7 @@ FIG8 = Experiment(
 )
 
 
-def draw_fast(results: Results) -> tuple[Figure, ...]:
+def draw_fast(results: Tables) -> tuple[Figure, ...]:
     """Figure 9: mean completion times on 10 Gbps links."""
     flows = short_and_long(results)
     panels = tuple(
@@ -299,19 +300,16 @@ def draw_fast(results: Results) -> tuple[Figure, ...]:
 
 def ahead_of(other: str, load: float, *, key: str, says: str, section: str) -> Claim:
     """SCDP's mean completion time of short flows against another transport's."""
-
-    def measure(results: Results) -> dict[int, float]:
-        flows = short_and_long(results).filter(SHORT.holds(), at(load=load))
-        return ratio_by_seed(*(by_seed(flows.filter(at(transport=name)), MEAN) for name in ("scdp", other)))
-
-    return Claim(
-        key=key,
-        statement=f"{says}: mean FCT of {SHORT.label}, SCDP over {transports(other)[0].label}, load {load}",
-        where=section,
-        paper=1.0,
-        unit="",
-        relation="at most",
-        measure=measure,
+    return relative(
+        key,
+        f"{says}: mean FCT of {SHORT.label}, SCDP over {transports(other)[0].label}, load {load}",
+        section,
+        lambda results: compared(
+            short_and_long(results).filter(SHORT.holds(), at(load=load)),
+            MEAN,
+            {"transport": "scdp"},
+            {"transport": other},
+        ),
     )
 
 
@@ -402,32 +400,17 @@ FIG11 = Experiment(
 )
 
 
-def draw_buffers(results: Results) -> tuple[Figure, ...]:
+def draw_buffers(results: Tables) -> tuple[Figure, ...]:
     """PIAS by buffer: short flows against long ones."""
     flows, pias = foreground(results), transports("pias")
     # Least first, as the scenario lists them.
     buffers = pl.col(BUFFER).map_elements(spaced, return_dtype=pl.String)
-    panels = (
+    x = Axis("buffer of a port")
+    panels = tuple(
         bars(
-            flows.filter(SHORT.holds()),
-            pias,
-            MEAN,
-            over=buffers,
-            x=Axis("buffer of a port"),
-            y=FCT,
-            key="a",
-            caption=f"{SHORT.label}: average",
-        ),
-        bars(
-            flows.filter(LONG.holds()),
-            pias,
-            GBPS.mean(),
-            over=buffers,
-            x=Axis("buffer of a port"),
-            y=GOODPUT,
-            key="b",
-            caption=f"{LONG.label}: average",
-        ),
+            flows.filter(sizes.holds()), pias, value, over=buffers, x=x, y=y, key=key, caption=f"{sizes.label}: average"
+        )
+        for key, sizes, value, y in (("a", SHORT, MEAN, FCT), ("b", LONG, GBPS.mean(), GOODPUT))
     )
     return (Figure("buffers", "PIAS with three sizes of buffers, load 0.8", panels),)
 

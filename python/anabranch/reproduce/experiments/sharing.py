@@ -6,20 +6,30 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, ratio_by_seed, time_series, values_of
+from anabranch.base.styles import TRANSPORTS
+from anabranch.reproduce import (
+    Axis,
+    Experiment,
+    Figure,
+    at,
+    by_seed,
+    ratio_by_seed,
+    relative,
+    time_series,
+    values_of,
+)
 from anabranch.reproduce.experiments.common import GOODPUT
-from anabranch.styles import TRANSPORTS
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 
-def goodput(results: Results) -> pl.DataFrame:
+def goodput(results: Tables) -> pl.DataFrame:
     """Goodput of each flow over time."""
     return results.series.filter(pl.col("metric") == "goodput_bps")
 
 
-def draw_convergence(results: Results) -> tuple[Figure, ...]:
+def draw_convergence(results: Tables) -> tuple[Figure, ...]:
     """Figure 17: goodput of the flows over time, for each transport."""
     samples = goodput(results)
     flows = values_of("id", sorted(samples["id"].unique().to_list()), lambda flow: f"flow {flow + 1}")
@@ -39,7 +49,7 @@ def draw_convergence(results: Results) -> tuple[Figure, ...]:
     return (Figure("17", "Convergence test", panels),)
 
 
-def fairness(results: Results, transport: str) -> dict[int, float]:
+def fairness(results: Tables, transport: str) -> dict[int, float]:
     """Jain's index of the flows' goodputs at each sample while all of them send, mean over samples."""
     samples = goodput(results).filter(at(transport=transport), pl.col("value") > 0)
     ends = samples.group_by("run", "id").agg(pl.col("time_ns").min().alias("from"), pl.col("time_ns").max().alias("to"))
@@ -60,21 +70,19 @@ FIG17 = Experiment(
     figures=("17",),
     draw=draw_convergence,
     claims=(
-        Claim(
-            key="fair",
-            statement="all flows achieve their fair share: Jain's index of SCDP's goodputs while all five send",
-            where="§V-I, Fig. 17",
-            paper=1.0,
-            unit="",
-            measure=lambda results: fairness(results, "scdp"),
+        relative(
+            "fair",
+            "all flows achieve their fair share: Jain's index of SCDP's goodputs while all five send",
+            "§V-I, Fig. 17",
+            lambda results: fairness(results, "scdp"),
+            "equals",
         ),
-        Claim(
-            key="as-dctcp",
-            statement="SCDP performs equally well to DCTCP: Jain's index, SCDP over DCTCP",
-            where="§V-I",
-            paper=1.0,
-            unit="",
-            measure=lambda results: ratio_by_seed(fairness(results, "scdp"), fairness(results, "dctcp")),
+        relative(
+            "as-dctcp",
+            "SCDP performs equally well to DCTCP: Jain's index, SCDP over DCTCP",
+            "§V-I",
+            lambda results: ratio_by_seed(fairness(results, "scdp"), fairness(results, "dctcp")),
+            "equals",
         ),
     ),
     quick=(

@@ -15,6 +15,7 @@ from anabranch.reproduce import (
     bars,
     by_seed,
     means,
+    relative,
     transports,
     values_of,
 )
@@ -38,7 +39,7 @@ from anabranch.reproduce.experiments.song_schemes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 SENDERS = "workload.blocks.placement.senders"
 STATED: Mapping[int, tuple[str, int, float]] = {3: ("14", 80, 75.0), 5: ("15", 140, 80.0), 7: ("16", 180, 80.0)}
@@ -54,12 +55,12 @@ BUFFERS_DIFFER = (
 )
 
 
-def of(results: Results, senders: int) -> pl.DataFrame:
+def of(results: Tables, senders: int) -> pl.DataFrame:
     """The transfers of a number of senders: all that one server sends to one client."""
     return transfers(named(results).filter(at(**{SENDERS: senders})))
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """Figures 5.14 to 5.16."""
     return tuple(
         Figure(
@@ -86,15 +87,12 @@ def _stated(senders: int, scheme: str) -> Claim:
 
 
 def _outperforms(senders: int, scheme: str) -> Claim:
-    return Claim(
-        key=f"{SHORT[scheme]}-nr-{senders}",
-        statement=f"{SHORT[scheme]} completes sooner than NR: ratio of completion times, mean over buffers",
-        where="§5.3.4",
-        paper=1.0,
-        unit="",
-        relation="at most",
+    return relative(
+        f"{SHORT[scheme]}-nr-{senders}",
+        f"{SHORT[scheme]} completes sooner than NR: ratio of completion times, mean over buffers",
+        "§5.3.4",
+        lambda results: over_all_buffers(of(results, senders), scheme),
         setting=f"{senders} Senders",
-        measure=lambda results: over_all_buffers(of(results, senders), scheme),
     )
 
 
@@ -127,14 +125,11 @@ FIG17 = Experiment(
         Figure("5.17", "7 Senders with RTO_min = 1 ms", pair(transfers(named(results)), list(SCHEMES.values()))),
     ),
     claims=tuple(
-        Claim(
-            key=f"{SHORT[scheme]}-nr",
-            statement=f"{SHORT[scheme]} still completes sooner than NR: ratio of completion times, mean over buffers",
-            where="§5.3.4, Fig. 5.17",
-            paper=1.0,
-            unit="",
-            relation="at most",
-            measure=lambda results, scheme=scheme: over_all_buffers(transfers(named(results)), scheme),  # type: ignore[misc]
+        relative(
+            f"{SHORT[scheme]}-nr",
+            f"{SHORT[scheme]} still completes sooner than NR: ratio of completion times, mean over buffers",
+            "§5.3.4, Fig. 5.17",
+            lambda results, scheme=scheme: over_all_buffers(transfers(named(results)), scheme),  # type: ignore[misc]
         )
         for scheme in (MULTIPATH, DUAL, DYNAMIC)
     ),
@@ -169,7 +164,7 @@ KINDS: Mapping[str, Mapping[str, object]] = {
 """What is different."""
 
 
-def variants(results: Results) -> pl.DataFrame:
+def variants(results: Tables) -> pl.DataFrame:
     """By how many percent a scheme lowers the mean time from a server's first block to its last.
 
     Returns
@@ -196,13 +191,13 @@ def variants(results: Results) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def reduced(results: Results, kind: str, scheme: str, senders: int) -> dict[int, float]:
+def reduced(results: Tables, kind: str, scheme: str, senders: int) -> dict[int, float]:
     """The reduction of a scheme where one thing is different, seed by seed."""
     table = variants(results).filter(at(kind=kind, scheme=scheme, senders=senders))
     return by_seed(table, pl.col("percent").mean())
 
 
-def draw_variants(results: Results) -> tuple[Figure, ...]:
+def draw_variants(results: Tables) -> tuple[Figure, ...]:
     """The reduction of each scheme by what is different."""
     table = variants(results)
     panels = tuple(
@@ -270,7 +265,7 @@ LARGER: Mapping[tuple[str, ...], str] = {
 """Routing scheme, transport, subflows and control of Front-Back, and least timeout, in words."""
 
 
-def draw_larger(results: Results) -> tuple[Figure, ...]:
+def draw_larger(results: Tables) -> tuple[Figure, ...]:
     """Goodput of a client, over all of its blocks, by transport."""
     flows = named(results, LARGER, SUBFLOWS, CONTROL, RTO)
     took = pl.col("end_ns").max() - pl.col("start_ns").min()
@@ -315,7 +310,7 @@ PAPERS_SETTINGS: Mapping[tuple[str, str, str], tuple[str, str]] = {
 """Delay of a link, size of a fragment and buffer of a port, to a panel and the paper (Song §5.2.1)."""
 
 
-def draw_settings(results: Results) -> tuple[Figure, ...]:
+def draw_settings(results: Tables) -> tuple[Figure, ...]:
     """Goodput of the client by number of servers, in each paper's setting."""
     took = pl.col("end_ns").max() - pl.col("start_ns").min()
     where = [RTT, SRU, PORT, SERVERS, "transport", "seed"]

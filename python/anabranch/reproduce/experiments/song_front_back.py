@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from anabranch.figures import Axis, Figure, Panel
-from anabranch.reproduce import Claim, Experiment
+from anabranch.reproduce import Claim, Experiment, relative
 from anabranch.reproduce.calculated import table
 from anabranch.reproduce.experiments.common import drawn
 from anabranch.routing import goodput
-from anabranch.routing.analysis import ask
+from anabranch.routing.inputs import ask
+from anabranch.showing.figures import Axis, Figure, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 SENDERS = range(1, 26)
 SEGMENTS, BELIEVED = 200_000, 10
@@ -49,11 +49,11 @@ def calculate_goodput() -> dict[str, pl.DataFrame]:
     return {"goodput": pl.DataFrame(rows)}
 
 
-def _improvement(results: Results) -> pl.DataFrame:
+def _improvement(results: Tables) -> pl.DataFrame:
     return table(results, "goodput").filter(series="improvement (1.8)")
 
 
-def draw_goodput(results: Results) -> tuple[Figure, ...]:
+def draw_goodput(results: Tables) -> tuple[Figure, ...]:
     """Figure 1.6."""
     x = Axis("senders")
     parts = {
@@ -183,7 +183,7 @@ def _curves(frame: pl.DataFrame, count: int, x: pl.Expr, y: str) -> pl.DataFrame
     return frame.filter(paths=count).select("series", x.alias("x"), pl.col(y).alias("y"))
 
 
-def draw_examples(results: Results) -> tuple[Figure, ...]:
+def draw_examples(results: Tables) -> tuple[Figure, ...]:
     """Figures 4.3, 4.4 and 4.6, and how often small cases are not optimal."""
     by_error, by_size = table(results, "error"), table(results, "size")
     error, size = Axis("error of the estimate (%)"), Axis("segments", log=True)
@@ -245,7 +245,7 @@ def draw_examples(results: Results) -> tuple[Figure, ...]:
 def _fewer(count: int, *, measured: bool) -> Claim:
     """Front-Back has less disorder than DivideN."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         rows = table(results, "error").filter(paths=count, measured=measured).filter(pl.col("error") != 0)
         ours, rival = (rows.filter(scheduler=name)["switches"] for name in ("front-back", "divide"))
         return {0: _largest(ours - rival)}
@@ -288,20 +288,17 @@ EXAMPLES = Experiment(
         ),
         *(_fewer(count, measured=measured) for count in (2, 4) for measured in KNOWS),
         *(
-            Claim(
-                key=key,
-                statement=statement,
-                where=where,
-                paper=1.0,
-                unit="",
-                relation="at most",
+            relative(
+                key,
+                statement,
+                where,
+                lambda results, few=few: {  # type: ignore[misc]
+                    0: _largest(table(results, "small").filter(pl.col("paths").is_in(few))["excess"])
+                },
                 explanation=(
                     "*Arithmetic.* A path that asks for the last segment gets it, though a faster one would have sent "
                     "it sooner. The excess is below a segment's time on the slowest path."
                 ),
-                measure=lambda results, few=few: {  # type: ignore[misc]
-                    0: _largest(table(results, "small").filter(pl.col("paths").is_in(few))["excess"])
-                },
             )
             for key, few, statement, where in (
                 (

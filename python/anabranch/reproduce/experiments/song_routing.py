@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch.figures import Axis, Figure
-from anabranch.reproduce import Claim, Experiment, values_of
+from anabranch.reproduce import Claim, Experiment, relative, values_of
 from anabranch.reproduce.calculated import table
 from anabranch.reproduce.experiments.common import drawn
 from anabranch.routing import analyse, bounds, decompose
-from anabranch.routing.analysis import ask
+from anabranch.routing.inputs import ask
+from anabranch.showing.figures import Axis, Figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 EXACT = 0.0
 PATH = ((1, 2), (2, 3), (5, 6), (4, 13), (20, 27), (3, 5), (7, 14), (1, 5), (0, 2), (0, 1))
@@ -111,7 +111,7 @@ def calculate() -> dict[str, pl.DataFrame]:
     }
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """Figure 5.1, and what Figures 5.5, 5.8 and 5.9 show."""
     levels = values_of("series", ["I", "A", "E"])
     labels = {"I": "between pods", "A": "same aggregation switch", "E": "same edge switch"}
@@ -147,17 +147,17 @@ def draw(results: Results) -> tuple[Figure, ...]:
     )
 
 
-def _cell(name: str, column: str, **where: object) -> Callable[[Results], dict[int, float]]:
+def _cell(name: str, column: str, **where: object) -> Callable[[Tables], dict[int, float]]:
     """One number of a table."""
 
-    def measure(results: Results) -> dict[int, float]:
+    def measure(results: Tables) -> dict[int, float]:
         rows = table(results, name).filter(*(pl.col(key) == value for key, value in where.items()))
         return {0: float(rows[column][0])}
 
     return measure
 
 
-def _vector(results: Results) -> dict[int, float]:
+def _vector(results: Tables) -> dict[int, float]:
     return {0: float(int(table(results, "vector")["vector"][-1], 2))}
 
 
@@ -305,7 +305,7 @@ def calculate_findings() -> dict[str, pl.DataFrame]:
     }
 
 
-def draw_findings(results: Results) -> tuple[Figure, ...]:
+def draw_findings(results: Tables) -> tuple[Figure, ...]:
     """How likely each load is that Table 5.2 gives the worst of."""
     panel = drawn(
         "means",
@@ -326,25 +326,19 @@ FINDINGS = Experiment(
     draw=draw_findings,
     calculate=calculate_findings,
     claims=(
-        Claim(
-            key="lower-0",
-            statement="(3.24): the base load bounds MLOAD_t from below; one pair of different pods, t = 0, MDNVR",
-            where="§3.3.3.4, Theorem 3.6",
-            paper=1.0,
-            unit="",
-            relation="at least",
-            explanation=LEVELS,
-            measure=lambda results: {0: float(table(results, "lower")["found"][1])},
-        ),
-        Claim(
-            key="lower-1",
-            statement="(3.24): the base load bounds MLOAD_t from below; one pair within an edge switch, t = 1",
-            where="§3.3.3.4, Theorem 3.6",
-            paper=1.0,
-            unit="",
-            relation="at least",
-            explanation=LEVELS,
-            measure=lambda results: {0: float(table(results, "lower")["found"][0])},
+        *(
+            relative(
+                f"lower-{level}",
+                f"(3.24): the base load bounds MLOAD_t from below; {pair}",
+                "§3.3.3.4, Theorem 3.6",
+                lambda results, row=row: {0: float(table(results, "lower")["found"][row])},  # type: ignore[misc]
+                "at least",
+                explanation=LEVELS,
+            )
+            for level, row, pair in (
+                (0, 1, "one pair of different pods, t = 0, MDNVR"),
+                (1, 0, "one pair within an edge switch, t = 1"),
+            )
         ),
         *(
             Claim(
@@ -363,18 +357,13 @@ FINDINGS = Experiment(
             for (m, n), bound in zip(SIZES, (2, 2, 2, 4), strict=True)
         ),
         *(
-            Claim(
-                key=f"subsets-{m}-{n}",
-                statement=(
-                    f"MDNVRk is optimal among policies of as many paths: k = X on FT({m}, {n}), "
-                    "worst MLOAD over that of another"
-                ),
-                where="§3.3.3.4",
-                paper=1.0,
-                unit="",
-                relation="at most",
+            relative(
+                f"subsets-{m}-{n}",
+                f"MDNVRk is optimal among policies of as many paths: k = X on FT({m}, {n}), worst MLOAD over that of "
+                "another",
+                "§3.3.3.4",
+                _cell("subsets", "ratio", m=m, n=n),
                 explanation=SUBSETS,
-                measure=_cell("subsets", "ratio", m=m, n=n),
             )
             for m, n in SIZES
         ),

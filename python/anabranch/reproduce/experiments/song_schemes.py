@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, at, by_seed, means, ratio_by_seed, values_of
+from anabranch.reproduce import Axis, compared, lowered, means, raised, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from anabranch.figures import Panel, Series
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
+    from anabranch.showing.figures import Panel, Series
 
 BUFFER = "switch.buffer"
 MODE, TRANSPORT = "routing.mode", "transport.name"
@@ -30,7 +30,7 @@ SHORT: Mapping[str, str] = {NORMAL: "NR", ECMP: "ECMP", DYNAMIC: "DNVR", MULTIPA
 BEYOND = "beyond the thesis"
 
 
-def named(results: Results, names: Mapping[tuple[str, ...], str] = SCHEMES, *more: str) -> pl.DataFrame:
+def named(results: Tables, names: Mapping[tuple[str, ...], str] = SCHEMES, *more: str) -> pl.DataFrame:
     """Name the flows' ``scheme`` and, in packets, the ``buffer`` of a port.
 
     Parameters
@@ -89,49 +89,36 @@ THROUGHPUT = pl.col("goodput_bps") / 8e3
 def pair(flows: pl.DataFrame, names: Sequence[str]) -> tuple[Panel, Panel]:
     """The two halves of Figures 5.11 to 5.17: mean completion time and mean throughput of all flows, by buffer."""
     series, buffer = looks(names), Axis("buffer of a port (packets)")
-    return (
+    left, right = (
         means(
             flows,
             series,
-            FCT.mean(),
+            value.mean(),
             over="buffer",
             x=buffer,
-            y=Axis("average flow completion time (s)"),
-            key="left",
-            caption="Average flow completion time",
-        ),
-        means(
-            flows,
-            series,
-            THROUGHPUT.mean(),
-            over="buffer",
-            x=buffer,
-            y=Axis("average flow throughput (KB/s)"),
-            key="right",
-            caption="Average flow throughput",
-        ),
+            y=Axis(f"average flow {what} ({unit})"),
+            key=key,
+            caption=f"Average flow {what}",
+        )
+        for key, value, what, unit in (
+            ("left", FCT, "completion time", "s"),
+            ("right", THROUGHPUT, "throughput", "KB/s"),
+        )
     )
+    return left, right
 
 
 def faster(flows: pl.DataFrame, scheme: str, than: str = NORMAL) -> dict[int, float]:
     """By how many percent a scheme lowers the average completion time, seed by seed."""
-    ratio = ratio_by_seed(*(by_seed(flows.filter(at(scheme=one)), FCT.mean()) for one in (scheme, than)))
-    return {seed: 100 * (1 - value) for seed, value in ratio.items()}
+    return lowered(compared(flows, FCT.mean(), {"scheme": scheme}, {"scheme": than}))
 
 
 def gain(flows: pl.DataFrame, scheme: str, than: str = NORMAL) -> dict[int, float]:
     """By how many percent a scheme raises the average throughput of flows, seed by seed."""
-    ratio = ratio_by_seed(*(by_seed(flows.filter(at(scheme=one)), THROUGHPUT.mean()) for one in (scheme, than)))
-    return {seed: 100 * (value - 1) for seed, value in ratio.items()}
+    return raised(compared(flows, THROUGHPUT.mean(), {"scheme": scheme}, {"scheme": than}))
 
 
 def over_all_buffers(flows: pl.DataFrame, scheme: str, than: str = NORMAL) -> dict[int, float]:
     """Completion time of a scheme over that of another, the mean over all buffers, seed by seed."""
-    return ratio_by_seed(
-        *(
-            by_seed(
-                flows.filter(at(scheme=one)).group_by("seed", "buffer").agg(FCT.mean().alias("s")), pl.col("s").mean()
-            )
-            for one in (scheme, than)
-        )
-    )
+    each = flows.group_by("scheme", "seed", "buffer").agg(FCT.mean().alias("s"))
+    return compared(each, pl.col("s").mean(), {"scheme": scheme}, {"scheme": than})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, time_series
+from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, relative, time_series
 from anabranch.reproduce.experiments.song_schemes import (
     BEYOND,
     DUAL,
@@ -27,7 +27,7 @@ from anabranch.reproduce.experiments.song_schemes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 PATTERN = "workload.data.placement"
 PATTERNS: Mapping[str, tuple[str, str]] = {
@@ -40,12 +40,12 @@ MIDDLE = 50
 """Packets of buffer at which the thesis sees the largest gain."""
 
 
-def of(results: Results, pattern: str) -> pl.DataFrame:
+def of(results: Tables, pattern: str) -> pl.DataFrame:
     """The flows of a pattern."""
     return named(results).filter(at(**{PATTERN: PATTERNS[pattern][1]}))
 
 
-def draw(results: Results) -> tuple[Figure, ...]:
+def draw(results: Tables) -> tuple[Figure, ...]:
     """Figures 5.11 to 5.13."""
     return tuple(
         Figure(
@@ -59,24 +59,19 @@ def draw(results: Results) -> tuple[Figure, ...]:
 def _first(key: str, scheme: str, than: str, why: str = "") -> tuple[Claim, ...]:
     """One claim for each pattern: over all buffers a scheme is faster than another."""
     return tuple(
-        Claim(
-            key=f"{key}-{pattern}",
-            statement=(
-                f"{SHORT[scheme]} completes sooner than {SHORT[than]}: ratio of completion times, mean over buffers"
-            ),
-            where=f"§5.3.4, Fig. 5.{number}",
-            paper=1.0,
-            unit="",
-            relation="at most",
+        relative(
+            f"{key}-{pattern}",
+            f"{SHORT[scheme]} completes sooner than {SHORT[than]}: ratio of completion times, mean over buffers",
+            f"§5.3.4, Fig. 5.{number}",
+            lambda results, pattern=pattern: over_all_buffers(of(results, pattern), scheme, than),  # type: ignore[misc]
             setting=pattern,
             explanation=why,
-            measure=lambda results, pattern=pattern: over_all_buffers(of(results, pattern), scheme, than),  # type: ignore[misc]
         )
         for pattern, (number, _) in PATTERNS.items()
     )
 
 
-def _at(results: Results, buffer: int) -> pl.DataFrame:
+def _at(results: Tables, buffer: int) -> pl.DataFrame:
     return of(results, "Stride(4)").filter(at(buffer=buffer))
 
 
@@ -133,17 +128,14 @@ FIG11 = Experiment(
         *_first("dynamic-nr", DYNAMIC, NORMAL),
         *_first("nr-ecmp", NORMAL, ECMP, LOSSES),
         *(
-            Claim(
-                key=f"nr-ecmp-90-{pattern}",
-                statement="NR completes sooner than ECMP: ratio of completion times, 90 packets",
-                where=f"§5.3.4, Fig. 5.{number}",
-                paper=1.0,
-                unit="",
-                relation="at most",
-                setting=pattern,
-                measure=lambda results, pattern=pattern: over_all_buffers(  # type: ignore[misc]
+            relative(
+                f"nr-ecmp-90-{pattern}",
+                "NR completes sooner than ECMP: ratio of completion times, 90 packets",
+                f"§5.3.4, Fig. 5.{number}",
+                lambda results, pattern=pattern: over_all_buffers(  # type: ignore[misc]
                     of(results, pattern).filter(at(buffer=90)), NORMAL, ECMP
                 ),
+                setting=pattern,
             )
             for pattern, (number, _) in PATTERNS.items()
         ),
@@ -167,14 +159,14 @@ ON_THE_WIRE = 1492 / 1452 * 1e9 / 1024
 """Bytes and nanoseconds of an object to the units of those tables."""
 
 
-def sampled(results: Results, scheme: str) -> dict[int, float]:
+def sampled(results: Tables, scheme: str) -> dict[int, float]:
     """Throughput of the four flows of Tables 5.4 and 5.5; of a scheme with losses, that of the fastest flow."""
     flows = named(results).filter(at(scheme=scheme, **{SAMPLE: 4}))
     rate = pl.col("size_bytes") / pl.col("fct_ns") * ON_THE_WIRE
     return by_seed(flows, rate.max() if scheme == NORMAL else rate.mean())
 
 
-def draw_cwnd(results: Results) -> tuple[Figure, ...]:
+def draw_cwnd(results: Tables) -> tuple[Figure, ...]:
     """Figure 5.10: the congestion window over time, mean over all flows, of one run."""
     runs = named(results).filter(at(**{SAMPLE: 16})).select("run", "scheme").unique(maintain_order=True)
     cwnd = results.series.filter(pl.col("metric") == "cwnd_bytes").join(runs, on="run")
@@ -228,13 +220,13 @@ KINDS: Mapping[tuple[str, ...], str] = {
 """Routing scheme, transport and receive window, in words."""
 
 
-def draw_windows(results: Results) -> tuple[Figure, ...]:
+def draw_windows(results: Tables) -> tuple[Figure, ...]:
     """Completion time and throughput by buffer, for each kind."""
     flows = named(results, KINDS, WINDOW)
     return (Figure("windows", "Stride(4) by paths, connections and windows", pair(flows, list(KINDS.values()))),)
 
 
-def with_same_window(results: Results, buffer: int) -> dict[int, float]:
+def with_same_window(results: Tables, buffer: int) -> dict[int, float]:
     """By how many percent two paths raise the throughput of Normal Routing if both have the same window in all."""
     flows = named(results, KINDS, WINDOW).filter(at(buffer=buffer))
     return gain(flows, KINDS["nix-vector", "front-back", "32767B"], KINDS["leftmost", "reno", "65535B"])

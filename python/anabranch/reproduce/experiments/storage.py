@@ -12,20 +12,22 @@ from anabranch.reproduce import (
     Figure,
     at,
     by_seed,
+    compared,
     ranked,
-    ratio_by_seed,
+    relative,
     requests,
     transports,
     variant,
     where,
 )
-from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MODE, RATE, REPLICAS, excess, like
+from anabranch.reproduce.experiments.common import GBPS, GOODPUT, MEAN_GOODPUT, MODE, RATE, REPLICAS, excess, like
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from anabranch.reproduce import Axis, Series
-    from anabranch.results import Results
+    from anabranch.reproduce import Series
+    from anabranch.reproduce.claims import Relation
+    from anabranch.results.tables import Tables
 
 WAY = "workload.requests.fallback"
 BLOCKS = "workload.requests.placement.blocks"
@@ -44,7 +46,7 @@ UP_TO_NOTE = (
 )
 
 
-def draw_motivation(results: Results) -> tuple[Figure, ...]:
+def draw_motivation(results: Tables) -> tuple[Figure, ...]:
     """Figure 1: unicast transports with one replica and with three."""
     sessions = requests(results)
 
@@ -70,23 +72,12 @@ def draw_motivation(results: Results) -> tuple[Figure, ...]:
     return (Figure("1", "Goodput of reads and writes with unicast transports", tuple(panels), columns=2),)
 
 
-def compared(
-    key: str, statement: str, above: Mapping[str, object], below: Mapping[str, object], *, less: bool
+def mean_of(
+    key: str, statement: str, above: Mapping[str, object], below: Mapping[str, object], relation: Relation = "at most"
 ) -> Claim:
     """A statement of §I without a number: that one mean goodput is below, or above, another."""
-
-    def measure(results: Results) -> dict[int, float]:
-        sessions, mean = requests(results), pl.col("goodput_bps").fill_null(0.0).mean()
-        return ratio_by_seed(by_seed(sessions.filter(where(above)), mean), by_seed(sessions.filter(where(below)), mean))
-
-    return Claim(
-        key=key,
-        statement=statement,
-        where="§I, Fig. 1",
-        paper=1.0,
-        unit="",
-        relation="at most" if less else "at least",
-        measure=measure,
+    return relative(
+        key, statement, "§I, Fig. 1", lambda results: compared(requests(results), MEAN_GOODPUT, above, below), relation
     )
 
 
@@ -102,33 +93,30 @@ FIG1 = Experiment(
     figures=("1a", "1b"),
     draw=draw_motivation,
     claims=(
-        compared(
+        mean_of(
             "tcp-over-ndp",
             "TCP performs poorly with one replica, NDP very well: mean goodput of writes, TCP over NDP",
             _one("one_to_many", "newreno", 1),
             _one("one_to_many", "ndp", 1),
-            less=True,
         ),
-        compared(
+        mean_of(
             "three-writes",
             "NDP performs poorly when it writes three replicas: mean goodput, three (multi-unicast) over one",
             _one("one_to_many", "ndp", 3, "multi-unicast"),
             _one("one_to_many", "ndp", 1),
-            less=True,
         ),
-        compared(
+        mean_of(
             "daisy-chain",
             "daisy chaining performs better than multi-unicasting: mean goodput of NDP's writes, one over the other",
             _one("one_to_many", "ndp", 3, "daisy-chain"),
             _one("one_to_many", "ndp", 3, "multi-unicast"),
-            less=False,
+            "at least",
         ),
-        compared(
+        mean_of(
             "three-reads",
             "NDP performs poorly when it reads one of three replicas: mean goodput, of three over of one",
             _one("many_to_one", "ndp", 3),
             _one("many_to_one", "ndp", 1),
-            less=True,
         ),
     ),
     quick=(
@@ -143,7 +131,7 @@ FIG1 = Experiment(
 )
 
 
-def objects(results: Results) -> pl.DataFrame:
+def objects(results: Tables) -> pl.DataFrame:
     """The requests, with the size of what was asked for: three blocks of read-ahead are one object."""
     return requests(results).with_columns((pl.col("size_bytes") / 1e6).round(3).alias("object_mb"))
 
@@ -163,7 +151,7 @@ def heaviest(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("object_mb") == pl.col("object_mb").max(), pl.col(RATE) == pl.col(RATE).max())
 
 
-def by_load(results: Results, series: Sequence[Series], number: str, caption: str) -> tuple[Figure, ...]:
+def by_load(results: Tables, series: Sequence[Series], number: str, caption: str) -> tuple[Figure, ...]:
     """One panel of ranked goodput for each size and rate."""
     frame = objects(results)
     panels = [
@@ -171,17 +159,13 @@ def by_load(results: Results, series: Sequence[Series], number: str, caption: st
             frame.filter(at(object_mb=size, **{RATE: rate})),
             series,
             GBPS,
-            y=_up_to_link(),
+            y=GOODPUT,
             key=key,
             caption=f"{size:g} MB, λ = {rate:g}",
         )
         for key, (size, rate) in zip("abcdefgh", loads(frame), strict=False)
     ]
     return (Figure(number, caption, tuple(panels), columns=2 if len(panels) == 4 else None),)  # noqa: PLR2004
-
-
-def _up_to_link() -> Axis:
-    return GOODPUT
 
 
 def share_above(
@@ -202,38 +186,35 @@ def share_above(
     )
 
 
-def background(results: Results, transport: str, ways: Mapping[str, object]) -> dict[int, float]:
+def background(results: Tables, transport: str, ways: Mapping[str, object]) -> dict[int, float]:
     """Mean goodput of the background flows in the runs of the last panel, Gbps."""
     runs = heaviest(objects(results)).filter(at(transport=transport), where(ways))["run"].unique()
     flows = results.flows.filter(at(workload="background"), pl.col("run").is_in(runs.implode()))
     return by_seed(flows, GBPS.mean())
 
 
-def background_goodput(transport: str, paper: float, section: str, ways: Mapping[str, object]) -> Claim:
+def beside(key: str, statement: str, paper: float, measure: Callable[[Tables], Mapping[int, float]]) -> Claim:
+    """Mean goodput of the background flows beside storage traffic, which §V-A gives for each transport."""
+    return Claim(key, statement, "§V-A", paper, "Gbps", measure)
+
+
+def background_goodput(transport: str, paper: float, ways: Mapping[str, object]) -> Claim:
     """Mean goodput of the background flows beside the heaviest storage traffic."""
-    name = transports(transport)[0].label
-    return Claim(
-        key=f"background-{transport}",
-        statement=f"mean goodput of background traffic, {name}, 4 MB, λ = 4000",
-        where=section,
-        paper=paper,
-        unit="Gbps",
-        measure=lambda results: background(results, transport, ways),
-    )
+    what = f"mean goodput of background traffic, {transports(transport)[0].label}, 4 MB, λ = 4000"
+    return beside(f"background-{transport}", what, paper, lambda results: background(results, transport, ways))
 
 
-def goodputs(results: Results, transport: str, way: str) -> pl.DataFrame:
+def goodputs(results: Tables, transport: str, way: str) -> pl.DataFrame:
     """Mean goodput of each seed, size, rate and way of a transport; what did not finish counts as zero."""
     frame = objects(results).filter(at(transport=transport))
-    mean = pl.col("goodput_bps").fill_null(0.0).mean()
-    return frame.group_by("seed", "object_mb", RATE, pl.col(way).alias("way"), maintain_order=True).agg(mean)
+    return frame.group_by("seed", "object_mb", RATE, pl.col(way).alias("way"), maintain_order=True).agg(MEAN_GOODPUT)
 
 
 def _best(table: pl.DataFrame) -> pl.DataFrame:
     return table.group_by("seed", "object_mb", RATE, maintain_order=True).agg(pl.col("goodput_bps").max())
 
 
-def largest_gain(results: Results, transport: str, way: str) -> dict[int, float]:
+def largest_gain(results: Tables, transport: str, way: str) -> dict[int, float]:
     """The largest gain of SCDP's mean goodput over another transport's better way, in percent."""
     mine, theirs = (_best(goodputs(results, name, way)) for name in ("scdp", transport))
     both = mine.join(theirs, on=["seed", "object_mb", RATE], suffix="_theirs")
@@ -253,7 +234,7 @@ def gain_up_to(transport: str, paper: float, way: str) -> Claim:
     )
 
 
-def mean_gain(results: Results, transport: str, over: Sequence[str], way: str, *, same_way: bool) -> dict[int, float]:
+def mean_gain(results: Tables, transport: str, over: Sequence[str], way: str, *, same_way: bool) -> dict[int, float]:
     """Gain of a transport's mean goodput over others', in percent: mean over sizes, rates, ways and the others.
 
     Parameters
@@ -279,7 +260,7 @@ WRITES: Mapping[str, object] = {WAY: "multi-unicast"}
 READS: Mapping[str, object] = {BLOCKS: 1}
 
 
-def draw_writes(results: Results) -> tuple[Figure, ...]:
+def draw_writes(results: Tables) -> tuple[Figure, ...]:
     """Figure 5: ranked goodput of writes. NDP+ is left out, as in the paper."""
     daisy = {WAY: "daisy-chain"}
     series = (
@@ -292,7 +273,7 @@ def draw_writes(results: Results) -> tuple[Figure, ...]:
     return by_load(results, series, "5", "Write I/O with 3 replicas (one-to-many)")
 
 
-def _freed(results: Results) -> dict[int, float]:
+def _freed(results: Tables) -> dict[int, float]:
     scdp, ndp = (background(results, name, WRITES) for name in ("scdp", "ndp"))
     return {seed: 100e9 * (value - ndp[seed]) / LINK for seed, value in scdp.items() if seed in ndp}
 
@@ -314,9 +295,9 @@ FIG5 = Experiment(
     claims=(
         share_above("above-90", "scdp", 0.9, {}, paper=50, section="§V-A, Fig. 5"),
         share_above("above-60", "scdp", 0.6, {}, paper=100, section="§V-A, Fig. 5"),
-        background_goodput("scdp", 0.408, "§V-A", WRITES),
-        background_goodput("ndp", 0.252, "§V-A", WRITES),
-        background_goodput("pias", 0.182, "§V-A", WRITES),
+        background_goodput("scdp", 0.408, WRITES),
+        background_goodput("ndp", 0.252, WRITES),
+        background_goodput("pias", 0.182, WRITES),
         Claim(
             key="freed",
             statement="bandwidth freed up for background traffic: SCDP less NDP, 4 MB, λ = 4000",
@@ -360,7 +341,7 @@ FIG5 = Experiment(
 )
 
 
-def draw_reads(results: Results) -> tuple[Figure, ...]:
+def draw_reads(results: Tables) -> tuple[Figure, ...]:
     """Figure 6: ranked goodput of reads. NDP+ is left out, as in the paper."""
     ahead = {BLOCKS: 3}
     series = (
@@ -397,8 +378,8 @@ FIG6 = Experiment(
         share_above("above-90-scdp", "scdp", 0.9, READS, paper=82, section="§V-A, Fig. 6"),
         share_above("above-90-ndp", "ndp", 0.9, READS, paper=10, section="§V-A, Fig. 6"),
         share_above("above-90-pias", "pias", 0.9, READS, paper=23, section="§V-A, Fig. 6"),
-        background_goodput("ndp", 0.342, "§V-A", READS),
-        background_goodput("pias", 0.152, "§V-A", READS),
+        background_goodput("ndp", 0.342, READS),
+        background_goodput("pias", 0.152, READS),
         Claim(
             key="ndp-plus-over-both",
             statement="NDP+ is on average better in goodput than NDP and PIAS by",

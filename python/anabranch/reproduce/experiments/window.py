@@ -10,7 +10,7 @@ from anabranch.reproduce import Axis, Claim, Experiment, Figure, at, by_seed, me
 from anabranch.reproduce.experiments.common import TRIMMED
 
 if TYPE_CHECKING:
-    from anabranch.results import Results
+    from anabranch.results.tables import Tables
 
 WINDOW = "transport.scdp.initial_window"
 RATE = "fabric.rate"
@@ -18,7 +18,7 @@ FULL = 0.95
 """A window fills the link if it brings this share of the largest mean goodput of any window."""
 
 
-def draw_windows(results: Results) -> tuple[Figure, ...]:
+def draw_windows(results: Tables) -> tuple[Figure, ...]:
     """Figure 13: goodput and trimmed packets by window."""
     sessions = requests(results)
     scdp = transports("scdp")
@@ -94,7 +94,7 @@ def spaced(rate: str) -> str:
     return rate.replace("Gbps", " Gbps")
 
 
-def draw_rates(results: Results) -> tuple[Figure, ...]:
+def draw_rates(results: Tables) -> tuple[Figure, ...]:
     """Figure 15: goodput by window, for each link rate."""
     sessions = requests(results)
     rates = list(dict.fromkeys(sessions[RATE].to_list()))
@@ -109,7 +109,7 @@ def draw_rates(results: Results) -> tuple[Figure, ...]:
     return (Figure("15", "Varying w & link rates", (panel,)),)
 
 
-def filling(results: Results, rate: str) -> dict[int, float]:
+def filling(results: Tables, rate: str) -> dict[int, float]:
     """The least window of each seed whose mean goodput is at least `FULL` of the largest one of that seed."""
     sessions = requests(results).filter(at(**{RATE: rate}))
     table = sessions.group_by("seed", WINDOW).agg(pl.col("goodput_bps").mean())

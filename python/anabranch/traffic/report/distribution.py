@@ -7,7 +7,7 @@ import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from anabranch.figures import Axis, Figure, Panel, Reference
+from anabranch.showing.figures import Axis, Figure, Panel, Reference
 from anabranch.traffic import tails
 from anabranch.traffic.outcome import LEVEL, Inconclusive
 from anabranch.traffic.report.frames import label, letters, panel, series

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.errors import AnabranchError
 from anabranch.traffic.bill import INTERVAL_NS, intervals, quantile
 from anabranch.traffic.cycle import DAYS, HOUR_NS, daily_cycle

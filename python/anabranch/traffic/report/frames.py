@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch import styles, units
-from anabranch.figures import Axis, Kind, Panel, Reference, Series
+from anabranch.base import styles, units
+from anabranch.showing.figures import Axis, Kind, Panel, Reference, Series
 from anabranch.traffic.dimension import LABELS
 from anabranch.traffic.models import MODELS
 

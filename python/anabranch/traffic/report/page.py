@@ -11,11 +11,11 @@ import vl_convert
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from anabranch import targets, units
-from anabranch.figures import Figure, html
-from anabranch.figures import write as write_figure
-from anabranch.report.page import asset, in_script, script_json
-from anabranch.styles import symbol
+from anabranch.base import targets, units
+from anabranch.base.styles import symbol
+from anabranch.showing.figures import Figure, html
+from anabranch.showing.figures import write as write_figure
+from anabranch.showing.report.page import asset, in_script, script_json
 from anabranch.traffic import tails
 from anabranch.traffic.fit import KS_WARN, Fitted
 from anabranch.traffic.outcome import Inconclusive
@@ -150,7 +150,10 @@ def render(report: Report) -> str:
     """Make the page: one HTML document without references to anything outside itself."""
     environment = Environment(
         loader=ChoiceLoader(
-            [PackageLoader(f"anabranch.{name}", "assets") for name in ("traffic.report", "figures", "report")]
+            [
+                PackageLoader(f"anabranch.{name}", "assets")
+                for name in ("traffic.report", "showing.figures", "showing.report")
+            ]
         ),
         autoescape=True,
         undefined=StrictUndefined,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch.figures import Axis, Panel, Reference
-from anabranch.report.curves import thinned
+from anabranch.showing.curves import thinned
+from anabranch.showing.figures import Axis, Panel, Reference
 from anabranch.traffic.fit import Data, Fitted, qq
 from anabranch.traffic.report.frames import label, panel, scale, series
 from anabranch.traffic.report.study import MODELS, width

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch import units
+from anabranch.base import units
 from anabranch.errors import AnabranchError
 from anabranch.traffic import sweep as sweeps
 from anabranch.traffic.bill import quantile

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anabranch.errors import AnabranchError
-from anabranch.figures import Axis, Figure, Reference
+from anabranch.showing.figures import Axis, Figure, Reference
 from anabranch.traffic.forecast import nrmse
 from anabranch.traffic.report import single
 from anabranch.traffic.report.frames import label, letters, panel, scale, series

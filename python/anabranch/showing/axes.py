@@ -1,0 +1,82 @@
+"""What all charts share, as pieces of Vega-Lite: their configuration, logarithmic axes, series that can be hidden."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import altair as alt
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+Axis = TypeVar("Axis", alt.X, alt.Y)
+
+MARKERS = 7
+"""Markers along a curve: enough to tell it apart without colour, few enough to see the curve."""
+
+
+def toggled(spec: dict[str, Any]) -> None:
+    """Let the page hide series of a chart: those named by its parameter ``hidden``."""
+    spec["params"] = [*spec.get("params", []), {"name": "hidden", "value": []}]
+    # A layer with data of its own does not see the transforms of the whole.
+    for part in [spec, *_layers(spec)]:
+        if "data" in part:
+            part["transform"] = [{"filter": "indexof(hidden, datum.series) < 0"}, *part.get("transform", [])]
+
+
+def _layers(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """All layers of a specification, and theirs."""
+    for layer in spec.get("layer", []):
+        yield layer
+        yield from _layers(layer)
+
+
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "view": {"stroke": None},
+    "font": "system-ui, sans-serif",
+    "axis": {
+        "labelColor": "currentColor",
+        "titleColor": "currentColor",
+        "domainColor": "currentColor",
+        "tickColor": "currentColor",
+        "gridColor": "currentColor",
+        "gridOpacity": 0.13,
+        "labelFontSize": 11.5,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelOverlap": "greedy",
+        "labelSeparation": 4,
+        "titlePadding": 8,
+    },
+}
+
+
+ENOUGH = 4
+"""Ticks that an axis should have."""
+
+
+def log_axis(channel: Axis, values: Sequence[Any]) -> Axis:
+    """Give an axis a logarithmic scale over the values, with ticks at decades, at 1, 2 and 5 if these are few."""
+    ends = np.concatenate([np.atleast_1d(value) for value in values])
+    low, high = 0.95 * float(ends.min()), 1.05 * float(ends.max())
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    shown: list[float] = []
+    for factors in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in factors]
+        shown = [float(f"{tick:.2g}") for tick in ticks if low <= tick <= high]
+        if len(shown) >= ENOUGH:
+            break
+    if len(shown) < 2:  # noqa: PLR2004 - an axis needs two numbers
+        shown = [float(f"{tick:.3g}") for tick in np.linspace(low, high, 4)[1:-1]]
+    axis = alt.Axis(values=shown, format="~g")
+    return channel.scale(type="log", domain=[low, high], nice=False).axis(axis)
+
+
+def as_low(channel: alt.Y) -> alt.Y:
+    """The same axis for the lower end of an error bar."""
+    other = channel.copy()
+    other.shorthand = "low:Q"
+    return other
