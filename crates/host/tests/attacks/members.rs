@@ -187,16 +187,19 @@ fn an_offer_without_padding_is_taken_of_who_has_shown_that_it_is_there_and_of_no
     let mut next = 0;
     let mut sessions_after = |world: &mut World, from: SocketAddr| {
         next += 1;
-        world.inject(from, 1, small(next));
+        let (offer, before) = (small(next), world.bytes_to.get(&from).copied().unwrap_or(0));
+        let size = offer.len();
+        world.inject(from, 1, offer);
         world.run_until(world.now + Duration::from_us(1));
         let sessions = world.nodes[1].host.sessions();
         assert!(world.run_for(400));
+        let answered = world.bytes_to[&from] - before;
+        assert!(sessions > 0 || answered < size, "{answered} bytes for {size}");
         world.now += Duration::from_secs(61);
         sessions
     };
     assert_eq!(sessions_after(&mut world, stranger(1)), 0);
     assert_eq!(sessions_after(&mut world, address(0)), 0);
-    assert_eq!(world.bytes_to.get(&stranger(1)), None, "and no answer");
     world.send(0, &[1], &bytes(14, 1000), "object", None);
     world.run_until(world.now + Duration::from_secs(20));
     assert_eq!(world.nodes[1].received.len(), 1);
@@ -206,9 +209,11 @@ fn an_offer_without_padding_is_taken_of_who_has_shown_that_it_is_there_and_of_no
         opener.shared.open_unpadded(99, 0, &Open::Request(request("object", 1472)), &mut out).expect("sealed");
         out
     };
+    let (size, before) = (request.len(), world.bytes_to[&address(0)]);
     world.inject(address(0), 1, request);
     world.run_until(world.now + Duration::from_us(1));
     assert_eq!(world.nodes[1].host.sessions(), 0, "a request is answered with more");
+    assert!((1..size).contains(&(world.bytes_to[&address(0)] - before)));
     assert_eq!(sessions_after(&mut world, stranger(1)), 0);
     world.send(0, &[1], &bytes(15, 1000), "object", None);
     world.run_until(world.now + Duration::from_secs(20));
