@@ -8,7 +8,7 @@ use anabranch_transport::{Duration, Time};
 
 use crate::wire::MIN_OPEN_BYTES;
 
-/// IP packets of these sizes are common limits: jumbo frames, PPPoE, and tunnels in all combinations (RFC 1191 §7.1 has older ones).
+/// IP packets of these sizes are common limits: jumbo frames, PPP over Ethernet, and tunnels in all combinations (RFC 1191 §7.1 has older ones).
 const COMMON: [u16; 27] = [
     32_000, 16_110, 9000, 8900, 8000, 4464, 4352, 2002, 1500, 1492, 1480, 1476, 1472, 1460, 1454, 1450, 1440, 1430,
     1420, 1410, 1400, 1390, 1380, 1360, 1340, 1320, 1280,
@@ -50,6 +50,11 @@ impl Narrow {
         let headers = headers(peer);
         let carried = (usize::from(carried) >= MIN_OPEN_BYTES).then(|| carried.min(needed) + headers);
         Self { peer, outward, needed: needed + headers, carried }
+    }
+
+    /// Whether another session has packets that arrive.
+    pub fn is_worth_another_session(&self) -> bool {
+        self.carried.is_some_and(|carried| carried < self.needed)
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use anabranch_transport::{Duration, Time};
 
 use super::lifetime::Ending;
+use crate::session::Narrow;
 use crate::session::repeat::Repeat;
 use crate::session::unpadded::Unpadded;
 use crate::wire::{Answer, Control, Cookie, HashesRepr, Open, PullRepr, Request, Salt};
@@ -39,6 +40,8 @@ pub(crate) struct Lane {
     /// Why the sender is excluded, and the message that tells it so.
     refused: Option<(String, Control)>,
     ended: bool,
+    /// The path from it, or to it, is too small for the session.
+    narrow: Option<Narrow>,
 }
 
 impl Lane {
@@ -61,6 +64,7 @@ impl Lane {
             read: None,
             refused: None,
             ended: false,
+            narrow: None,
         }
     }
 
@@ -214,9 +218,16 @@ impl Lane {
         self.refused = Some((why.to_owned(), Control::Close { verified: false }));
     }
 
-    /// The path from it carries datagrams of at most `bytes` bytes.
-    pub(super) fn on_narrow(&mut self, why: &str, bytes: u16) {
-        self.refused = Some((why.to_owned(), Control::Narrow { bytes }));
+    /// The path carries datagrams of at most `bytes` bytes: the server is excluded, and told so.
+    pub(super) fn on_narrow(&mut self, narrow: Narrow, bytes: u16) {
+        self.narrow = Some(narrow);
+        self.refused = Some((narrow.to_string(), Control::Narrow { bytes }));
+        self.tell_refused();
+    }
+
+    /// Whether its packets do not arrive.
+    pub(super) fn narrow(&self) -> Option<Narrow> {
+        self.narrow
     }
 
     /// Bytes of a symbol's datagram besides the symbol.

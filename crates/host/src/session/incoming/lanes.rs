@@ -8,7 +8,7 @@ use anabranch_transport::{Duration, Time};
 use super::lane::Lane;
 use super::lifetime::Ending;
 use crate::SealError;
-use crate::session::{Failure, Narrow};
+use crate::session::Failure;
 use crate::wire::{Object as Wanted, Request};
 
 /// Senders, at least one.
@@ -17,14 +17,12 @@ pub(super) struct Lanes {
     lanes: Vec<Lane>,
     /// What servers are asked for; `None` for an offer.
     wanted: Option<Wanted>,
-    /// The servers from which larger datagrams than this do not arrive: the smallest path.
-    narrow: Option<Narrow>,
 }
 
 impl Lanes {
     /// The one that offers an object.
     pub(super) fn offering(lane: Lane) -> Self {
-        Self { lanes: vec![lane], wanted: None, narrow: None }
+        Self { lanes: vec![lane], wanted: None }
     }
 
     /// Servers that are asked for an object from now on.
@@ -32,7 +30,7 @@ impl Lanes {
         for lane in &mut lanes {
             lane.start(now);
         }
-        Self { lanes, wanted: Some(wanted), narrow: None }
+        Self { lanes, wanted: Some(wanted) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -66,22 +64,13 @@ impl Lanes {
         if !self.lanes.iter().all(Lane::is_ended) {
             return None;
         }
-        if let Some(narrow) = self.narrow {
+        // With the smallest size that is known to arrive, the next session gets the most servers.
+        let narrow = self.lanes.iter().filter_map(Lane::narrow).min_by_key(|narrow| narrow.carried.unwrap_or(u16::MAX));
+        if let Some(narrow) = narrow {
             return Some(Failure::Narrow(narrow));
         }
         let refusals: Vec<String> = self.lanes.iter().filter_map(Lane::refusal).collect();
         Some(if refusals.is_empty() { Failure::Cancelled } else { Failure::Refused(refusals.join("; ")) })
-    }
-
-    /// The path from a server carries datagrams of at most `bytes` bytes: it is excluded, and told so.
-    pub(super) fn on_narrow(&mut self, index: usize, narrow: Narrow, bytes: u16) {
-        self.lanes[index].on_narrow(&narrow.to_string(), bytes);
-        self.lanes[index].tell_refused();
-        // With the smallest size that is known to arrive, the next session gets the most servers.
-        let size = |narrow: Narrow| narrow.carried.unwrap_or(u16::MAX);
-        if self.narrow.is_none_or(|known| size(narrow) < size(known)) {
-            self.narrow = Some(narrow);
-        }
     }
 
     /// The session has failed; notifies the senders that do not know.

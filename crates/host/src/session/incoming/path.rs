@@ -275,7 +275,7 @@ impl Incoming {
         if self.lanes.len() > 1 {
             self.backlog.push(News::Narrow(narrow));
         }
-        self.lanes.on_narrow(index, narrow, carried);
+        self.lanes[index].on_narrow(narrow, carried);
         self.end_lane(now, index);
     }
 }
