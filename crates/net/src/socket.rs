@@ -364,6 +364,18 @@ mod tests {
         socket.receive(&mut Arrivals::default()).expect("no error")
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_fragmented() {
+        for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+            let Ok(socket) = Socket::bind(address.parse().expect("an address")) else {
+                eprintln!("skipped: this host has no IPv6");
+                continue;
+            };
+            assert!(!socket.state.may_fragment(), "{address}");
+        }
+    }
+
     #[test]
     fn nothing_to_receive_is_no_error() {
         let (a, b) = pair();

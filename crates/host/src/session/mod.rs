@@ -11,7 +11,7 @@ mod pull_pace;
 mod repeat;
 mod unpadded;
 
-pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms, found_narrow};
+pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms};
 pub use narrow::Narrow;
 pub(crate) use narrow::PathSizes;
 pub use outcome::{Failure, Outcome};

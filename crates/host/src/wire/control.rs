@@ -14,6 +14,9 @@ use crate::hash_tree::Page;
 /// Bytes of the header of a control packet.
 pub const CONTROL_HEADER: usize = 24;
 
+/// Bytes of a [probe](Control::Probe)'s datagram besides its padding and the tag.
+pub(crate) const PROBE: usize = CONTROL_HEADER + 3;
+
 /// A control packet whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlPacket<'a> {

@@ -33,7 +33,6 @@ pub(crate) use lifetime::Ending;
 use lifetime::{Lifetime, Phase, Timeouts};
 use multicast::Multicast;
 use path::Paths;
-pub(crate) use path::found_narrow;
 use pulls::Pulls;
 use transport::Transport;
 

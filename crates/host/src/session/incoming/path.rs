@@ -17,12 +17,9 @@ use anabranch_transport::{Duration, Time};
 
 use super::lifetime::{Ending, Phase};
 use super::{Incoming, News};
+use crate::SealError;
 use crate::session::{Failure, Narrow};
-use crate::wire::{CONTROL_HEADER, Control, MIN_OPEN_BYTES};
-use crate::{HostEvent, SealError};
-
-/// Bytes of a probe's message besides its padding.
-const MESSAGE: usize = 3;
+use crate::wire::{Control, MIN_OPEN_BYTES, PROBE, SYMBOL_HEADER};
 
 /// Silence before the first look, and at most before the next ones: it doubles where a look finds nothing.
 const SILENCE: [Duration; 2] = [Duration::from_ms(250), Duration::from_ms(1000)];
@@ -228,8 +225,8 @@ impl Incoming {
 
     /// A probe has arrived.
     pub(super) fn on_probe(&mut self, now: Time, index: usize, padding: u16) {
-        let tag = self.lanes[index].symbol_overhead() - crate::wire::SYMBOL_HEADER;
-        let bytes = (CONTROL_HEADER + MESSAGE + tag) as u16 + padding;
+        let tag = self.lanes[index].symbol_overhead() - SYMBOL_HEADER;
+        let bytes = (PROBE + tag) as u16 + padding;
         let needed = self.datagram_bytes(index);
         if self.is_watched(index)
             && let Some(carried) = self.paths.0[index].on_probe(now, bytes, needed)
@@ -277,17 +274,6 @@ impl Incoming {
         }
         self.lanes[index].on_narrow(narrow, carried);
         self.end_lane(now, index);
-    }
-}
-
-/// What a session has found about paths, as its events say.
-pub(crate) fn found_narrow(event: &HostEvent) -> Option<Narrow> {
-    use crate::Outcome;
-    match event {
-        HostEvent::Narrow(narrow)
-        | HostEvent::Failed(Failure::Narrow(narrow))
-        | HostEvent::Receiver { outcome: Outcome::Failed(Failure::Narrow(narrow)), .. } => Some(*narrow),
-        _ => None,
     }
 }
 

@@ -11,10 +11,7 @@ use anabranch_transport::{Duration, Peer, Time};
 use super::{Outgoing, Phase, failure};
 use crate::session::narrow::common_below;
 use crate::session::{Failure, Narrow, Outcome};
-use crate::wire::{CONTROL_HEADER, Control, MIN_OPEN_BYTES, SYMBOL_HEADER};
-
-/// Bytes of a probe's message without its padding.
-const MESSAGE: usize = 3;
+use crate::wire::{Control, MIN_OPEN_BYTES, PROBE, SYMBOL_HEADER};
 
 /// Questions of one receiver that are answered: at once, after a long time without any, and later one in each of these intervals. A look at a path
 /// takes about twelve, or three times as many where one datagram in three is lost.
@@ -74,7 +71,7 @@ impl Outgoing {
                 continue;
             }
             let tag = self.sealer.symbol_overhead() - SYMBOL_HEADER;
-            let padding = usize::from(bytes).saturating_sub(CONTROL_HEADER + MESSAGE + tag) as u16;
+            let padding = usize::from(bytes).saturating_sub(PROBE + tag) as u16;
             let before = out.len();
             let sealer = self.remotes.get_mut(index).sealer().unwrap_or(&mut self.sealer);
             sealer.control(self.session, Control::Probe { padding }, out).map_err(failure)?;
