@@ -219,6 +219,26 @@ fn a_path_that_becomes_smaller_midway() {
 }
 
 #[test]
+fn servers_whose_paths_become_smaller_midway() {
+    for narrow_ones in [&[1][..], &[1, 2]] {
+        let mut world = World::new(89, 3, Faults { rate_mbps: 100, ..Faults::default() });
+        let active = narrow(&mut world, 1400, move |from, _| narrow_ones.iter().any(|&n| from == address(n)));
+        active.set(false);
+        let object = bytes(89, 12_000_000);
+        (1..3).for_each(|n| _ = world.nodes[n].objects.insert("object".to_owned(), object.clone()));
+        world.fetch(0, &[1, 2], "object");
+        world.run_until(Time::ZERO + Duration::from_ms(300));
+        active.set(true);
+        world.run_for(SOON + 1);
+        if narrow_ones.len() == 1 {
+            assert!(world.nodes[0].received[0].1 == object && world.nodes[0].narrow == [here(1, 1500, 1400)]);
+        } else {
+            assert!(failures(&world, 0)[0].ends_with("packets of 1400 B do"), "{:?}", failures(&world, 0));
+        }
+    }
+}
+
+#[test]
 fn a_member_whose_path_becomes_smaller_midway_is_told_so() {
     for grouped in [true, false] {
         let mut world = World::new(77, 4, Faults { rate_mbps: 200, ..Faults::default() });
@@ -289,6 +309,21 @@ fn a_small_path_is_found_under_loss_and_over_long_ways() {
         // A lost probe of the right size makes it a smaller one.
         let found: usize = sizes.get(11).and_then(|size| size.parse().ok()).unwrap_or_default();
         assert!((1228..=1400).contains(&found) && said.starts_with(&there(1, 1500, found)), "{seed}: {said:?}");
+    }
+    for seed in 0..4 {
+        let faults = Faults { mtu: datagram(1400), loss: 0.2, burst: 0.5, ..Faults::default() };
+        let mut world = World::new(seed, 4, faults);
+        (1..4).for_each(|n| world.nodes[n].joined.push(group()));
+        let object = bytes(80, 300_000);
+        let first = world.send(0, &[1, 2, 3], &object, "object", Some(group()));
+        world.run_for(4);
+        (0..3).for_each(|index| {
+            let said = outcome(&world, first, index);
+            assert!(said.starts_with("packets of 1500 B do not arrive"), "{seed}: {said:?}");
+        });
+        let second = world.send(0, &[1, 2, 3], &object, "object", Some(group()));
+        world.run_for(30);
+        (0..3).for_each(|index| assert_eq!(outcome(&world, second, index), "verified", "{seed}"));
     }
 }
 

@@ -518,6 +518,31 @@ fn a_sender_that_only_says_that_it_is_there_is_given_up() {
 }
 
 #[test]
+fn who_asks_for_probes_for_ever_is_sent_few() {
+    let mut world = World::new(31, 1, Faults::default());
+    let records = Records::of(&mut world);
+    let (rogue, now) = (stranger(1), world.now);
+    let object = bytes(31, 100);
+    let manifest = world::manifest("object", &object);
+    world.nodes[0].host.send(now, Box::new(object), manifest, &[rogue], None).expect("a session");
+    world.run_until(Time::ZERO + Duration::from_us(1));
+    let (mut responder, answer) = Responder::to(&psk(), &records.between(address(0), rogue)).expect("an offer");
+    world.inject(rogue, 0, answer);
+    world.tap = None;
+    for n in 0..5000 {
+        let question = responder.control(Control::AskProbes { all: true });
+        world.inject_at(Time::ZERO + Duration::from_ms(1 + n), rogue, 0, question);
+    }
+    world.run_until(Time::ZERO + Duration::from_ms(100));
+    let before = world.bytes_to[&rogue];
+    world.run_until(Time::ZERO + Duration::from_secs(5));
+    // 48 questions, then four a second, each for some thirty kilobytes.
+    assert!((1..=1_500_000).contains(&before), "{before}");
+    let later = world.bytes_to[&rogue] - before;
+    assert!((1..=700_000).contains(&later), "{later}");
+}
+
+#[test]
 fn a_receiver_of_a_group_that_says_anything_at_all_does_not_harm_the_others() {
     for seed in 0..30 {
         let mut random = random(seed);
@@ -542,6 +567,9 @@ fn a_receiver_of_a_group_that_says_anything_at_all_does_not_harm_the_others() {
                 2 => responder.control(Control::GivenUp),
                 3 if seed % 3 == 1 && any(20) == 0 => responder.control(Control::Cancel),
                 4 if seed % 3 == 2 && any(20) == 0 => responder.control(Control::Close { verified: true }),
+                5 => responder.control(Control::AskProbes { all: any(2) == 0 }),
+                6 => responder.control(Control::Probe { padding: any(1400) as u16 }),
+                7 if seed % 3 == 0 && any(20) == 0 => responder.control(Control::Narrow { bytes: any(1400) as u16 }),
                 _ => {
                     let (base, flags) = (if any(9) == 0 { any(6) } else { 0 }, any(4));
                     let (fin, retry) = (flags & 1 > 0, flags & 2 > 0);
