@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anabranch_transport::Stats;
 
 use crate::Manifest;
-use crate::session::{Failure, Outcome};
+use crate::session::{Failure, Narrow, Outcome};
 use crate::wire::{Object as Wanted, Refusal};
 
 /// A session of a host. IDs are never reused.
@@ -75,6 +75,9 @@ pub enum HostEvent {
         /// Its address.
         peer: SocketAddr,
     },
+    /// Packets of one of several servers that were asked for an object do not arrive, while smaller ones do: it is ignored from now on. The others
+    /// continue. The next session asks for smaller packets.
+    Narrow(Narrow),
     /// The outcome for one receiver of an object that is sent.
     Receiver {
         /// Its place in the list of receivers.

@@ -72,7 +72,7 @@ pub use marking::{Dscp, DscpError, Ecn, Marking};
 pub use object::Object;
 pub use received::Received;
 pub use seal::{MAX_DATAGRAMS, SealError, Sealer};
-pub use session::{Failure, Outcome};
+pub use session::{Failure, Narrow, Outcome};
 pub use signature::{BadSignature, PublicKey, SigningKey};
 pub use unseal::{Payload, Unsealer};
 pub use wire::{Manifest, NameError, ObjectName, Signature};

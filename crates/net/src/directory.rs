@@ -164,6 +164,7 @@ impl Directory {
             }
             HostEvent::Excluded { peer, why } => Some(Report::Excluded { peer, why }),
             HostEvent::Withheld { peer } => Some(Report::Withheld { peer }),
+            HostEvent::Narrow(narrow) => Some(Report::Narrow { narrow, again: false }),
             HostEvent::Block { offset, bytes } => {
                 let receiving = self.receiving.get_mut(&id)?;
                 receiving.bytes += bytes.len() as u64;
@@ -272,6 +273,13 @@ impl Directory {
 
     fn lose(&mut self, id: SessionId, why: Failure) -> Option<Report> {
         let lost = self.receiving.remove(&id)?;
+        if let Failure::Narrow(narrow) = why
+            && narrow.is_worth_another_session()
+        {
+            // The object comes again: its sender offers it, or this host asks for it.
+            self.taken -= 1;
+            return Some(Report::Narrow { narrow, again: true });
+        }
         Some(Report::NotReceived { kept: lost.output.kept(), name: lost.manifest.name, why })
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anabranch_host::wire::{Reason, Refusal};
-use anabranch_host::{HostEvent, Manifest};
+use anabranch_host::{Failure, HostEvent, Manifest};
 
 pub use anabranch_host::wire::Object as Wanted;
 
@@ -18,6 +18,9 @@ use crate::{Endpoint, NetError};
 
 /// How often progress is reported.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
+
+/// How often an object is sent again with smaller packets: a path that becomes smaller and smaller is no path.
+pub(crate) const SMALLER: u32 = 3;
 
 /// How long the final message is repeated to senders that ask for it.
 pub(crate) const LINGER: Duration = Duration::from_millis(50);
@@ -92,8 +95,9 @@ pub fn fetch(
 ) -> Result<Manifest, NetError> {
     let mut directory = Directory::new(open(directory)?, options.clone(), Role::Fetches, endpoint.waker());
     let now = endpoint.now();
-    let id = endpoint.host().fetch(now, object.clone(), from)?;
+    let mut id = endpoint.host().fetch(now, object.clone(), from)?;
     let (mut ticker, mut said) = (Ticker::new(), Vec::new());
+    let (mut is_smaller, mut times) = (false, 0);
     let mut result = None;
     while result.is_none() {
         let mut flow = ControlFlow::Continue(());
@@ -101,14 +105,23 @@ pub fn fetch(
             if of != id {
                 return decline(host, now, of, &event);
             }
-            if let HostEvent::Failed(failure) = &event
-                && !directory.is_finishing()
-            {
-                result = Some(Err(NetError::Session(failure.clone())));
+            match &event {
+                HostEvent::Failed(Failure::Narrow(narrow)) if times < SMALLER && narrow.is_worth_another_session() => {
+                    is_smaller = true;
+                }
+                HostEvent::Failed(failure) if !directory.is_finishing() => {
+                    result = Some(Err(NetError::Session(failure.clone())));
+                }
+                _ => {}
             }
             said.extend(directory.handle(host, now, of, event));
         })?;
         let now = endpoint.now();
+        if std::mem::take(&mut is_smaller) {
+            // The host remembers which packets arrive.
+            times += 1;
+            id = endpoint.host().fetch(now, object.clone(), from)?;
+        }
         said.extend(directory.finished(endpoint.host(), now));
         said.extend(directory.compared(endpoint.host(), now));
         for news in said.drain(..) {
@@ -116,6 +129,7 @@ pub fn fetch(
                 Report::Received { manifest } | Report::AlreadyThere { manifest } => {
                     result = Some(Ok(manifest.clone()));
                 }
+                Report::Narrow { again: true, .. } if result.is_some() => continue,
                 Report::NotReceived { why, .. } => result = Some(Err(NetError::Session(why.clone()))),
                 _ => {}
             }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anabranch_host::{Failure, Manifest, ObjectName, Outcome, PublicKey};
+use anabranch_host::{Failure, Manifest, Narrow, ObjectName, Outcome, PublicKey};
 
 /// The outcome for each receiver of a file; `None` for one that was skipped because it had not answered before.
 pub type Outcomes = Vec<Option<Outcome>>;
@@ -35,6 +35,13 @@ pub enum Report {
     Withheld {
         /// Its address.
         peer: SocketAddr,
+    },
+    /// Packets do not arrive, while smaller ones do.
+    Narrow {
+        /// Which, and between whom.
+        narrow: Narrow,
+        /// The object is sent again with smaller packets, from what is kept of it; otherwise it comes from other servers.
+        again: bool,
     },
     /// An offer was refused by the [settings](anabranch_host::HostConfig): the object or its packets are too large, or none of the permitted signers
     /// has signed it. Or another object is being received under its name.
@@ -152,6 +159,7 @@ impl Report {
             | Self::Declined { .. }
             | Self::Excluded { .. }
             | Self::Withheld { .. }
+            | Self::Narrow { .. }
             | Self::Progress { .. }
             | Self::Sending { .. }
             | Self::Indexed { .. }

@@ -13,7 +13,7 @@ use anabranch_transport::{Duration, Time};
 
 use crate::directory::decline;
 use crate::files::Input;
-use crate::programs::{LINGER, TICK, Ticker};
+use crate::programs::{LINGER, SMALLER, TICK, Ticker};
 use crate::report::{Outcomes, Report};
 use crate::{Endpoint, NetError};
 
@@ -26,6 +26,10 @@ const AGAIN_AFTER: Duration = Duration::from_ms(50);
 /// Pause before one is asked again that receives the same object from another sender: half as long as it has been doing so, within these bounds.
 const LATER: [Duration; 2] = [Duration::from_ms(500), Duration::from_ms(4000)];
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// Pause before a file is offered again with smaller packets, unless nobody else is sent it: the paths to several receivers are mostly found to be too
+/// small within this time, and these are then sent it together.
+const TOGETHER: Duration = Duration::from_ms(200);
 
 /// How long a stopped sender tries to notify its peers.
 const FAREWELL: Duration = Duration::from_ms(2000);
@@ -50,7 +54,7 @@ pub fn send_file(
 }
 
 /// Sends files to receivers, as [`send_file`] does one; small ones several at once. Returns the outcomes of each file, in their order. A receiver
-/// that does not answer is skipped for later files; one that has no room is asked again for as long as a silent host is waited for, and one that
+/// that does not answer is skipped for later files; one that packets do not reach is sent smaller ones; one that has no room is asked again for as long as a silent host is waited for, and one that
 /// receives the same file from another sender for [`HostConfig::stall_after`](anabranch_host::HostConfig::stall_after).
 ///
 /// # Errors
@@ -133,6 +137,44 @@ struct Again {
     at: Time,
 }
 
+/// Files to be offered again to receivers that need smaller packets: their host remembers which arrive.
+#[derive(Debug, Default)]
+struct Smaller {
+    waiting: VecDeque<Again>,
+    /// How often, by file and receiver.
+    times: BTreeMap<(usize, usize), u32>,
+}
+
+impl Smaller {
+    /// A receiver needs smaller packets. False if that has been tried often enough.
+    fn add(&mut self, now: Time, file: usize, receiver: usize) -> bool {
+        let times = self.times.entry((file, receiver)).or_insert(0);
+        *times += 1;
+        if *times > SMALLER {
+            return false;
+        }
+        match self.waiting.iter_mut().find(|again| again.file == file) {
+            Some(again) => again.receivers.push(receiver),
+            None => self.waiting.push_back(Again { file, receivers: vec![receiver], at: now + TOGETHER }),
+        }
+        true
+    }
+
+    /// A file is sent to nobody now.
+    fn hurry(&mut self, now: Time, file: usize) {
+        self.waiting.iter_mut().filter(|again| again.file == file).for_each(|again| again.at = now);
+    }
+
+    fn is_due(&self, now: Time) -> bool {
+        self.waiting.iter().any(|again| again.at <= now)
+    }
+
+    fn next(&mut self, now: Time) -> Option<Again> {
+        let place = self.waiting.iter().position(|again| again.at <= now)?;
+        self.waiting.remove(place)
+    }
+}
+
 /// Progress of the files.
 #[derive(Debug)]
 struct Sending<'a> {
@@ -148,6 +190,8 @@ struct Sending<'a> {
     again: VecDeque<Again>,
     /// Files that some receivers receive from another sender, to be offered to them later.
     later: VecDeque<Again>,
+    /// Files to be offered again with smaller packets.
+    smaller: Smaller,
     /// Since when each receiver has had no room for anything.
     busy_since: Vec<Option<Time>>,
     /// Since when each receiver receives a file from another sender, by file and receiver.
@@ -172,6 +216,7 @@ impl<'a> Sending<'a> {
             in_flight: BTreeMap::new(),
             again: VecDeque::new(),
             later: VecDeque::new(),
+            smaller: Smaller::default(),
             busy_since: vec![None; to.len()],
             taken_since: BTreeMap::new(),
             silent: vec![false; to.len()],
@@ -182,17 +227,25 @@ impl<'a> Sending<'a> {
     }
 
     fn is_done(&self) -> bool {
-        let waits = !self.again.is_empty() || !self.later.is_empty();
+        let waits = self.to_repeat().next().is_some();
         self.next == self.files.len() && !waits && self.in_flight.is_empty()
     }
 
     /// How long to wait for something to happen.
     fn pause(&self, most: std::time::Duration) -> std::time::Duration {
-        if self.again.is_empty() && self.later.is_empty() { most } else { most.min(PAUSE) }
+        if self.to_repeat().next().is_none() { most } else { most.min(PAUSE) }
+    }
+
+    /// Files that are to be offered again.
+    fn to_repeat(&self) -> impl Iterator<Item = &Again> {
+        self.again.iter().chain(&self.later).chain(&self.smaller.waiting)
     }
 
     /// The next file to begin, if there is one and room for one more.
     fn next(&mut self, now: Time, tell: &mut impl FnMut(Report)) -> Option<(usize, Vec<usize>)> {
+        if let Some(again) = self.smaller.next(now) {
+            return Some((again.file, again.receivers));
+        }
         if self.in_flight.len() >= self.most {
             return None;
         }
@@ -211,7 +264,8 @@ impl<'a> Sending<'a> {
 
     /// Begins the files whose turn it is.
     fn begin(&mut self, endpoint: &mut Endpoint, tell: &mut impl FnMut(Report)) -> Result<(), NetError> {
-        while self.needed(endpoint) < AHEAD {
+        // What a receiver has lost its session for does not wait for others.
+        while self.smaller.is_due(endpoint.now()) || self.needed(endpoint) < AHEAD {
             let now = endpoint.now();
             let Some((file, receivers)) = self.next(now, tell) else { break };
             let receivers: Vec<usize> = receivers.into_iter().filter(|&index| !self.silent[index]).collect();
@@ -270,6 +324,13 @@ impl<'a> Sending<'a> {
             HostEvent::Receiver { index, outcome, .. } => {
                 let index = one.receivers[index];
                 let reason = if let Outcome::Refused(refusal) = &outcome { Some(refusal.reason) } else { None };
+                if let Outcome::Failed(Failure::Narrow(narrow)) = &outcome
+                    && narrow.is_worth_another_session()
+                    && self.smaller.add(now, file, index)
+                {
+                    tell(Report::Narrow { narrow: *narrow, again: true });
+                    return None;
+                }
                 if reason == Some(Reason::UnderWay) {
                     let since = *self.taken_since.entry((file, index)).or_insert(now);
                     if now.since(since) < limits[1] {
@@ -295,6 +356,9 @@ impl<'a> Sending<'a> {
                 self.sent[file].1 += stats.data_sent;
                 let (busy, taken) = (std::mem::take(&mut one.busy), std::mem::take(&mut one.taken));
                 self.in_flight.remove(&id);
+                if !self.in_flight.values().any(|one| one.file == file) {
+                    self.smaller.hurry(now, file);
+                }
                 if !busy.is_empty() {
                     self.again.push_back(Again { file, receivers: busy, at: now + AGAIN_AFTER });
                     self.most = (self.most / 2).max(1);
@@ -314,7 +378,7 @@ impl<'a> Sending<'a> {
     /// A file is finished, unless some receivers are still sent it, or are to be offered it again.
     fn end_if_done(&mut self, file: usize, tell: &mut impl FnMut(Report)) {
         let in_flight = self.in_flight.values().map(|one| one.file);
-        if in_flight.chain(self.again.iter().chain(&self.later).map(|again| again.file)).any(|other| other == file) {
+        if in_flight.chain(self.to_repeat().map(|again| again.file)).any(|other| other == file) {
             return;
         }
         self.done_bytes += self.files[file].manifest().size;
@@ -326,8 +390,32 @@ impl<'a> Sending<'a> {
         let now = endpoint.now();
         self.again.clear();
         self.later.clear();
+        self.smaller.waiting.clear();
         for &id in self.in_flight.keys() {
             endpoint.host().cancel(now, id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_ms(ms)
+    }
+
+    #[test]
+    fn receivers_that_need_smaller_packets_get_them_together_and_not_for_ever() {
+        let mut smaller = Smaller::default();
+        assert!(smaller.add(at(0), 7, 1) && smaller.add(at(150), 7, 3) && smaller.add(at(160), 8, 1));
+        assert!(!smaller.is_due(at(199)) && smaller.is_due(at(200)) && smaller.next(at(199)).is_none());
+        let again = smaller.next(at(200)).expect("it is due");
+        assert_eq!((again.file, again.receivers), (7, vec![1, 3]));
+        assert!(smaller.next(at(300)).is_none());
+        smaller.hurry(at(301), 8);
+        assert_eq!(smaller.next(at(301)).map(|again| again.file), Some(8));
+        assert!((1..SMALLER).all(|_| smaller.add(at(400), 7, 1)), "three times");
+        assert!(!smaller.add(at(400), 7, 1) && smaller.add(at(400), 7, 2));
     }
 }

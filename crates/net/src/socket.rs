@@ -132,18 +132,33 @@ impl Socket {
         match self.send_once(to, marking, segmented.then_some(segment), contents) {
             Ok(()) => Ok(true),
             Err(Errno::EAGAIN) => Ok(false),
-            // The device does not segment, which only this error reveals; or no datagram can be sent there.
-            Err(Errno::EIO | Errno::EINVAL) if segmented => {
-                for datagram in contents.chunks(segment) {
-                    match self.send_once(to, marking, None, datagram) {
-                        Ok(()) | Err(Errno::EAGAIN) => self.segments.store(1, Ordering::Relaxed),
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                Ok(true)
+            // The device does not segment, which only this error reveals; or datagrams of that size cannot be sent there, or none at all.
+            Err(Errno::EIO | Errno::EINVAL | Errno::EMSGSIZE) if segmented => {
+                self.send_each(to, marking, segment, contents)
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Sends datagrams one by one after a system call for all of them has failed. The last one may be small enough for the device where the others are
+    /// not.
+    fn send_each(&self, to: SocketAddr, marking: Marking, segment: usize, contents: &[u8]) -> io::Result<bool> {
+        let mut too_large = None;
+        for datagram in contents.chunks(segment) {
+            if too_large.is_some() && datagram.len() == segment {
+                continue;
+            }
+            match self.send_once(to, marking, None, datagram) {
+                Ok(()) | Err(Errno::EAGAIN) => {}
+                Err(Errno::EMSGSIZE) => too_large = Some(Errno::EMSGSIZE),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(error) = too_large {
+            return Err(error.into());
+        }
+        self.segments.store(1, Ordering::Relaxed);
+        Ok(true)
     }
 
     /// One system call: datagrams of `segment` bytes, or a single one.
@@ -347,6 +362,18 @@ mod tests {
     /// Discards a batch that is there. Returns whether there was one.
     fn collect_now(socket: &Socket) -> bool {
         socket.receive(&mut Arrivals::default()).expect("no error")
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_fragmented() {
+        for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+            let Ok(socket) = Socket::bind(address.parse().expect("an address")) else {
+                eprintln!("skipped: this host has no IPv6");
+                continue;
+            };
+            assert!(!socket.state.may_fragment(), "{address}");
+        }
     }
 
     #[test]

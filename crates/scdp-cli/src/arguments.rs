@@ -14,6 +14,8 @@ use crate::switch::Switch;
 
 /// The UDP port of receivers and servers.
 pub(crate) const PORT: u16 = 7217;
+/// The smallest packet size that can be chosen: IPv6 requires it of all paths (RFC 8200 §5).
+pub(crate) const LEAST_MTU: u16 = 1280;
 /// The UDP port of multicast groups.
 pub(crate) const GROUP_PORT: u16 = 7218;
 
@@ -290,8 +292,9 @@ pub(crate) struct SignedBy {
 
 #[derive(Debug, Args)]
 pub(crate) struct Packets {
-    /// Largest IP packet that all paths carry, in bytes, 1280 to 9000; for jumbo frames 9000, at both ends
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=9000))]
+    /// Largest IP packet that is sent or accepted, in bytes, 1280 to 9000; for jumbo frames 9000, at both ends. If a path carries less, that is
+    /// found out in about half a second, and the transfer begins again with smaller packets
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(i64::from(LEAST_MTU)..=9000))]
     pub(crate) mtu: u16,
     /// DSCP of packets with the file's bytes, which switches may drop or trim: 0 to 63, or a name such as AF11 or LE [default: 0]
     #[arg(long, value_name = "DSCP")]

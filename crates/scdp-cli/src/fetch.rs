@@ -43,6 +43,14 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
                 let reason = "did not send in time a block that it alone was asked for".to_owned();
                 output.tell(&Event::Withheld { peer: peer.to_string(), reason });
             }
+            Report::Narrow { narrow, again: true } => {
+                output.end();
+                output.tell(&session::again_smaller(&narrow, "scdp fetch"));
+            }
+            Report::Narrow { narrow, again: false } => {
+                let reason = format!("{narrow}; {}", session::smaller_packets(&narrow, "scdp fetch"));
+                output.tell(&Event::Excluded { peer: narrow.peer.to_string(), reason });
+            }
             Report::Received { manifest } => {
                 output.end();
                 output.tell(&session::received(&manifest, watches.stop(&manifest)));
@@ -74,6 +82,7 @@ fn explain(failure: &Failure, arguments: &Fetch, endpoint: &Endpoint) -> CliErro
         Failure::NoHashes { .. } => {
             error.hint("does `scdp --version` say the same there? Symbols came from there, and hashes did not")
         }
+        Failure::Narrow(narrow) => error.hint(session::smaller_packets(narrow, "scdp fetch")),
         Failure::ReplicasDiffer => error.hint("fetch it by its hash, blake3:HEX: `scdp serve --json` tells it"),
         Failure::Refused(reason) if reason.contains("exists") => {
             error.hint("--force replaces it; -o FILE puts it elsewhere")

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
         protected,
     });
     let most = if arguments.once { Some(1) } else { arguments.count };
-    let (mut watches, mut ended, mut failed) = (Watches::default(), 0, 0);
+    let (mut watches, mut ended, mut failed, mut last_narrow) = (Watches::default(), 0, 0, None);
     let keep_parts = Duration::from_secs(u64::from(arguments.keep_parts) * 24 * 3600);
     let options = ReceiveOptions { overwrite: arguments.force, limit: most, keep_parts, ..ReceiveOptions::default() };
     receive_dir(&mut endpoint, &arguments.dir, &options, |report| {
@@ -62,6 +62,14 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
             // It is not one of the files that were to be received.
             Report::Declined { peer, name, why } => {
                 output.tell(&Event::Declined { peer: peer.to_string(), name: name.to_string(), reason: why });
+                return signals.flow();
+            }
+            // It comes again, with all other files that are under way.
+            Report::Narrow { narrow, .. } => {
+                output.end();
+                if last_narrow.replace(narrow) != Some(narrow) {
+                    output.tell(&session::again_smaller(&narrow, "scdp send"));
+                }
                 return signals.flow();
             }
             Report::Received { manifest } => session::received(&manifest, watches.stop(&manifest)),

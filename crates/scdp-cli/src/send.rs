@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
-use anabranch_net::{Endpoint, Failure, HostConfig, Input, NetError, Outcome, Report, send_files};
+use anabranch_net::{Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, send_files};
 use anabranch_transport::Duration;
 
 use crate::addresses::{self, Peer};
@@ -27,6 +27,8 @@ struct Row {
     host: String,
     verdict: Verdict,
     reason: Option<String>,
+    /// Packets do not arrive there.
+    narrow: Option<Narrow>,
 }
 
 pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliError> {
@@ -60,7 +62,8 @@ pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliErro
     signals.busy();
     let to: Vec<SocketAddr> = peers.iter().map(|peer| peer.address).collect();
     output.begin(&title(&files), files.iter().map(|file| file.manifest().size).sum());
-    let mut telling = Telling { files: &files, peers: &peers, watches: Watches::default(), output: &output };
+    let mut telling =
+        Telling { files: &files, peers: &peers, watches: Watches::default(), narrow: Vec::new(), output: &output };
     let sent = send_files(&mut endpoint, &files, &to, group, |report| {
         telling.tell(report);
         signals.flow()
@@ -131,6 +134,8 @@ struct Telling<'a> {
     files: &'a [Input],
     peers: &'a [Peer],
     watches: Watches,
+    /// Paths that have been told of.
+    narrow: Vec<Narrow>,
     output: &'a Output,
 }
 
@@ -144,6 +149,12 @@ impl Telling<'_> {
                 self.watches.start(manifest);
                 let (name, hash) = (manifest.name.to_string(), session::hash(manifest));
                 output.tell(&Event::Sending { name, hash, size_bytes: manifest.size, receivers });
+            }
+            // All files that are under way are sent again.
+            Report::Narrow { narrow, .. } if self.narrow.contains(&narrow) => {}
+            Report::Narrow { narrow, .. } => {
+                self.narrow.push(narrow);
+                output.tell(&session::again_smaller(&narrow, "scdp send"));
             }
             Report::Receiver { file, index, outcome } => self.receiver(file, index, Some(&outcome)),
             Report::Sent { file, outcomes, sent_bytes, symbols } => {
@@ -174,7 +185,8 @@ fn rows<'a>(file: &Input, peers: &'a [Peer], outcomes: &'a [Option<Outcome>]) ->
     let name = file.manifest().name.to_string();
     peers.iter().zip(outcomes).map(move |(peer, outcome)| {
         let (verdict, reason) = judge(outcome.as_ref());
-        Row { name: name.clone(), host: peer.host.clone(), verdict, reason }
+        let narrow = if let Some(Outcome::Failed(Failure::Narrow(narrow))) = outcome { Some(*narrow) } else { None };
+        Row { name: name.clone(), host: peer.host.clone(), verdict, reason, narrow }
     })
 }
 
@@ -233,7 +245,9 @@ fn verdict(
     let error = CliError::failed(format!("{} {verb} not have {what}{wanted}", hosts.join(", ")));
     let silent = |row: &&Row| row.reason == Some(Failure::TimedOut.to_string());
     let says = |text: &str| lacking.iter().any(|row| row.reason.as_ref().is_some_and(|reason| reason.contains(text)));
-    Err(if lacking.iter().any(silent) {
+    Err(if let Some(narrow) = lacking.iter().find_map(|row| row.narrow) {
+        error.hint(session::smaller_packets(&narrow, "scdp send"))
+    } else if lacking.iter().any(silent) {
         error.hint(session::silence(endpoint, "receive"))
     } else if says("exists") {
         error.hint("`scdp receive --force` replaces files; or rename this one")

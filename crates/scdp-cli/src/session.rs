@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Endpoint, HostConfig, Manifest, Protection, PublicKey};
+use anabranch_net::{Endpoint, HostConfig, Manifest, Narrow, Protection, PublicKey};
 use anabranch_transport::Rate;
 
-use crate::arguments::{Packets, Timeout};
+use crate::arguments::{LEAST_MTU, Packets, Timeout};
 use crate::events::Event;
 
 /// The host layer's settings. `address` determines the size of the IP header.
@@ -29,6 +29,24 @@ pub(crate) fn config(
         rate,
         ..HostConfig::new(protection)
     }
+}
+
+/// What to do where packets do not arrive. `command` is the one that sets their size, perhaps on another host.
+pub(crate) fn smaller_packets(narrow: &Narrow, command: &str) -> String {
+    match narrow.carried {
+        Some(carried) if carried >= LEAST_MTU => {
+            format!("`{command} --mtu {carried}` has packets that arrive from the beginning")
+        }
+        _ => format!(
+            "paths must carry packets of {LEAST_MTU} B, and this one is smaller: look for a tunnel on the way, and for its MTU"
+        ),
+    }
+}
+
+/// Packets do not arrive, and the transfer begins again with smaller ones.
+pub(crate) fn again_smaller(narrow: &Narrow, command: &str) -> Event {
+    let message = format!("{narrow}: the transfer begins again with smaller ones");
+    Event::Warning { message, hint: Some(smaller_packets(narrow, command)) }
 }
 
 /// The hash of an object as text.

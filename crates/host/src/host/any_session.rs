@@ -150,6 +150,7 @@ impl AnySession {
                         News::Detached => HostEvent::Detached,
                         News::Excluded { peer, why } => HostEvent::Excluded { peer, why },
                         News::Withheld { peer } => HostEvent::Withheld { peer },
+                        News::Narrow(narrow) => HostEvent::Narrow(narrow),
                         News::Failed(failure) => HostEvent::Failed(failure),
                     });
                 }

@@ -10,8 +10,9 @@ use anabranch_transport::{Duration, Time};
 use super::opener::{Opener, Pending};
 use crate::acquaintances::Acquaintances;
 use crate::config::{HostConfig, symbol_bytes};
+use crate::event::HostEvent;
 use crate::random::Random;
-use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Remote, Terms};
+use crate::session::{Beginning, Failure, Incoming, Lane, Narrow, Origin, Outgoing, PathSizes, Remote, Terms};
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer, trust};
 
@@ -26,6 +27,9 @@ pub(super) struct Factory {
     random: Random,
     /// Hosts that know that this host is at its address: offers to them need no padding.
     pub(super) known_to: Acquaintances,
+    /// Paths to other hosts, and from them, that carry smaller packets than this host's.
+    paths_to: PathSizes,
+    paths_from: PathSizes,
 }
 
 /// How long those hosts are assumed to remember it: less than they do.
@@ -33,11 +37,20 @@ const KNOWN_FOR: Duration = Duration::from_secs(30);
 
 impl Factory {
     pub(super) fn new(config: HostConfig, random: Random) -> Self {
-        Self { config, random, known_to: Acquaintances::new(KNOWN_FOR) }
+        let (paths_to, paths_from) = (PathSizes::default(), PathSizes::default());
+        Self { config, random, known_to: Acquaintances::new(KNOWN_FOR), paths_to, paths_from }
     }
 
     pub(super) fn config(&self) -> &HostConfig {
         &self.config
+    }
+
+    /// Remembers what a session has found out about paths.
+    pub(super) fn learn(&mut self, now: Time, event: &HostEvent) {
+        if let Some(found) = Narrow::said_by(event) {
+            let paths = if found.outward { &mut self.paths_to } else { &mut self.paths_from };
+            paths.learn(now, &found);
+        }
     }
 
     /// A salt for a packet of this host.
@@ -76,7 +89,8 @@ impl Factory {
         }
         let to_many = count > 1 || group.is_some();
         let mode = if to_many { Mode::OneToMany } else { Mode::Unicast };
-        let config = self.transport(self.config.symbol_bytes(), self.config.initial_window, manifest.size, mode);
+        let largest = self.paths_to.largest(now, receivers, self.config.largest_packet);
+        let config = self.transport(symbol_bytes(largest), self.config.initial_window, manifest.size, mode);
         let bytes = check_size(manifest.size, &config)?;
         let sender = if to_many {
             Sender::one_to_many(Arc::clone(&config), Some(bytes), count)
@@ -141,7 +155,10 @@ impl Factory {
     /// A session that asks servers for an object.
     pub(super) fn fetch(&self, now: Time, lanes: Vec<Lane>, object: Wanted) -> Incoming {
         let config = self.transport(self.config.symbol_bytes(), self.config.initial_window, 0, Mode::ManyToOne);
-        Incoming::asking(now, lanes, object, &self.terms(), config)
+        // All servers are asked for packets of one size: they must cut the object alike.
+        let servers: Vec<SocketAddr> = lanes.iter().map(Lane::peer).collect();
+        let largest_packet = self.paths_from.largest(now, &servers, self.config.largest_packet);
+        Incoming::asking(now, lanes, object, &Terms { largest_packet, ..self.terms() }, config)
     }
 
     /// A session that receives what is offered.

@@ -418,7 +418,10 @@ impl Host {
     /// Reports the events of a session, and forgets it if it is over.
     fn after_transmit(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.table.get_mut(id) else { return };
-        session.take_events(|event| self.events.push_back((id, event)));
+        session.take_events(|event| {
+            self.factory.learn(now, &event);
+            self.events.push_back((id, event));
+        });
         let (over, ending) = (session.is_over(now), session.is_ending());
         let (is_proven, peer) = (session.is_proven(), session.offered_by());
         if is_proven

@@ -64,10 +64,6 @@ impl Reception {
         bytes: &mut [u8],
     ) -> Option<Verdict> {
         let is_padded = bytes.len() >= MIN_OPEN_BYTES;
-        if !is_padded && !self.proven.knows(now, peer) {
-            // The answer might exceed the amplification limit for an address that may be forged.
-            return None;
-        }
         let packet = HandshakePacket::new(bytes).ok()?;
         let opener = Opener { peer, session, salt: packet.salt(), index: packet.index() };
         let refused = match self.admission.known(opener.salt) {
@@ -77,6 +73,12 @@ impl Reception {
         };
         let mut unsealer = Unsealer::new(factory.config().protection.opener(opener.salt));
         let message = unsealer.open(bytes).ok()?;
+        if !is_padded && (matches!(message, Open::Request(_)) || !self.proven.knows(now, peer)) {
+            // Any other answer might exceed the amplification limit for an address that may be forged. This one is shorter than what it answers, and
+            // shows that small packets arrive.
+            self.answer(factory, opener, &Answer::Refuse(Refusal::new(Reason::Unpadded, "")));
+            return Some(Verdict::TurnedAway);
+        }
         if let Some(refusal) = refused {
             self.answer(factory, opener, &Answer::Refuse(refusal));
             return Some(Verdict::TurnedAway);
@@ -98,7 +100,6 @@ impl Reception {
                     return Some(Verdict::Declined(Box::new((offer.manifest, refusal))));
                 }
             },
-            Open::Request(_) if !is_padded => return None,
             Open::Request(request) => {
                 let validated = self.is_validated(now, opener, &request);
                 if validated || self.admission.half_open_requests() < factory.config().max_unvalidated {

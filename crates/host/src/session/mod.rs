@@ -3,12 +3,16 @@
 mod blocks;
 mod incoming;
 mod lag;
+mod narrow;
 mod outcome;
 mod outgoing;
 mod pace;
 mod pull_pace;
 mod repeat;
+mod unpadded;
 
 pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms};
+pub use narrow::Narrow;
+pub(crate) use narrow::PathSizes;
 pub use outcome::{Failure, Outcome};
 pub(crate) use outgoing::{Beginning, Origin, Outgoing, Remote};

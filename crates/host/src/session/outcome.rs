@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use super::narrow::Narrow;
 use crate::wire::Refusal;
 
 /// The outcome for one receiver of an object.
@@ -80,6 +81,9 @@ pub enum Failure {
     /// All servers that were asked refused.
     #[error("{0}")]
     Refused(String),
+    /// Packets of a session's size do not arrive, while smaller ones do.
+    #[error("{0}")]
+    Narrow(Narrow),
     /// The object could not be read.
     #[error("cannot read the object: {0}")]
     Read(String),

@@ -36,6 +36,16 @@ impl Repeat {
         self.times > 1
     }
 
+    /// How often the message has been sent.
+    pub(super) fn times(&self) -> u32 {
+        self.times
+    }
+
+    /// If the message is to be repeated, it is due now.
+    pub(super) fn hurry(&mut self, now: Time) {
+        self.due = self.due.map(|due| due.min(now));
+    }
+
     /// When the message is due, if it is.
     pub(super) fn due(&self) -> Option<Time> {
         self.due

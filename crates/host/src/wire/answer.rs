@@ -61,11 +61,13 @@ pub enum Reason {
     Untrusted = 7,
     /// The same object is arriving from another sender; worth trying again when that has ended.
     UnderWay = 8,
+    /// Nothing is decided: the opening packet is not padded, and nothing shows that its author is at its address.
+    Unpadded = 9,
 }
 
 impl Reason {
     /// All reasons, by their number.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Other,
         Self::Busy,
         Self::NotFound,
@@ -75,6 +77,7 @@ impl Reason {
         Self::Unsupported,
         Self::Untrusted,
         Self::UnderWay,
+        Self::Unpadded,
     ];
 }
 

@@ -14,6 +14,9 @@ use crate::hash_tree::Page;
 /// Bytes of the header of a control packet.
 pub const CONTROL_HEADER: usize = 24;
 
+/// Bytes of a [probe](Control::Probe)'s datagram besides its padding and the tag.
+pub(crate) const PROBE: usize = CONTROL_HEADER + 3;
+
 /// A control packet whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlPacket<'a> {
@@ -61,6 +64,21 @@ pub enum Control {
     NoMulticast,
     /// The receiver asks for a page of hashes.
     AskHashes(Page),
+    /// No symbol reaches the receiver: it asks for datagrams of several sizes, in order to find out which do.
+    AskProbes {
+        /// Of all common sizes, rather than of the session's and of the smallest.
+        all: bool,
+    },
+    /// A datagram that is sent for its size.
+    Probe {
+        /// Zeros that follow.
+        padding: u16,
+    },
+    /// Datagrams of the session's size do not reach the receiver: the session ends.
+    Narrow {
+        /// The largest size that does, or 0 if none does that a session can have.
+        bytes: u16,
+    },
 }
 
 impl Control {
@@ -81,6 +99,15 @@ impl Control {
                 (0, _) => return Err(WireError::Field("level")),
                 (level, index) => Self::AskHashes(Page { level, index }),
             },
+            9 => Self::AskProbes { all: body.bool()? },
+            10 => {
+                let padding = body.u16()?;
+                if body.bytes(usize::from(padding))?.iter().any(|&byte| byte != 0) {
+                    return Err(WireError::Field("padding"));
+                }
+                Self::Probe { padding }
+            }
+            11 => Self::Narrow { bytes: body.u16()? },
             _ => return Err(WireError::Field("control message")),
         };
         body.end()?;
@@ -98,6 +125,16 @@ impl Control {
             Self::AskHashes(Page { level, index }) => {
                 out.extend_from_slice(&[7, level]);
                 out.extend_from_slice(&index.to_be_bytes());
+            }
+            Self::AskProbes { all } => out.extend_from_slice(&[9, u8::from(all)]),
+            Self::Probe { padding } => {
+                out.push(10);
+                out.extend_from_slice(&padding.to_be_bytes());
+                out.resize(out.len() + usize::from(padding), 0);
+            }
+            Self::Narrow { bytes } => {
+                out.push(11);
+                out.extend_from_slice(&bytes.to_be_bytes());
             }
         }
     }

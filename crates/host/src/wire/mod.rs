@@ -27,6 +27,7 @@ mod symbol;
 
 pub use answer::{Answer, Held, Reason, Refusal};
 pub(crate) use codec::{Reader, put_string};
+pub(crate) use control::PROBE;
 pub use control::{CONTROL_HEADER, Control, ControlPacket};
 pub use error::WireError;
 pub(crate) use handshake::emit_header as emit_handshake;

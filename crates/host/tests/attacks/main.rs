@@ -58,6 +58,7 @@ fn the_page_on_security_names_tests_that_there_are() {
         include_str!("applications.rs"),
         include_str!("wrong_bytes.rs"),
         include_str!("../deferring.rs"),
+        include_str!("../path_size.rs"),
         include_str!("../../../net/tests/loopback.rs"),
         include_str!("../../../net/tests/waiting.rs"),
     ]

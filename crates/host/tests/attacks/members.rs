@@ -187,16 +187,19 @@ fn an_offer_without_padding_is_taken_of_who_has_shown_that_it_is_there_and_of_no
     let mut next = 0;
     let mut sessions_after = |world: &mut World, from: SocketAddr| {
         next += 1;
-        world.inject(from, 1, small(next));
+        let (offer, before) = (small(next), world.bytes_to.get(&from).copied().unwrap_or(0));
+        let size = offer.len();
+        world.inject(from, 1, offer);
         world.run_until(world.now + Duration::from_us(1));
         let sessions = world.nodes[1].host.sessions();
         assert!(world.run_for(400));
+        let answered = world.bytes_to[&from] - before;
+        assert!(sessions > 0 || answered < size, "{answered} bytes for {size}");
         world.now += Duration::from_secs(61);
         sessions
     };
     assert_eq!(sessions_after(&mut world, stranger(1)), 0);
     assert_eq!(sessions_after(&mut world, address(0)), 0);
-    assert_eq!(world.bytes_to.get(&stranger(1)), None, "and no answer");
     world.send(0, &[1], &bytes(14, 1000), "object", None);
     world.run_until(world.now + Duration::from_secs(20));
     assert_eq!(world.nodes[1].received.len(), 1);
@@ -206,9 +209,11 @@ fn an_offer_without_padding_is_taken_of_who_has_shown_that_it_is_there_and_of_no
         opener.shared.open_unpadded(99, 0, &Open::Request(request("object", 1472)), &mut out).expect("sealed");
         out
     };
+    let (size, before) = (request.len(), world.bytes_to[&address(0)]);
     world.inject(address(0), 1, request);
     world.run_until(world.now + Duration::from_us(1));
     assert_eq!(world.nodes[1].host.sessions(), 0, "a request is answered with more");
+    assert!((1..size).contains(&(world.bytes_to[&address(0)] - before)));
     assert_eq!(sessions_after(&mut world, stranger(1)), 0);
     world.send(0, &[1], &bytes(15, 1000), "object", None);
     world.run_until(world.now + Duration::from_secs(20));
@@ -513,6 +518,31 @@ fn a_sender_that_only_says_that_it_is_there_is_given_up() {
 }
 
 #[test]
+fn who_asks_for_probes_for_ever_is_sent_few() {
+    let mut world = World::new(31, 1, Faults::default());
+    let records = Records::of(&mut world);
+    let (rogue, now) = (stranger(1), world.now);
+    let object = bytes(31, 100);
+    let manifest = world::manifest("object", &object);
+    world.nodes[0].host.send(now, Box::new(object), manifest, &[rogue], None).expect("a session");
+    world.run_until(Time::ZERO + Duration::from_us(1));
+    let (mut responder, answer) = Responder::to(&psk(), &records.between(address(0), rogue)).expect("an offer");
+    world.inject(rogue, 0, answer);
+    world.tap = None;
+    for n in 0..5000 {
+        let question = responder.control(Control::AskProbes { all: true });
+        world.inject_at(Time::ZERO + Duration::from_ms(1 + n), rogue, 0, question);
+    }
+    world.run_until(Time::ZERO + Duration::from_ms(100));
+    let before = world.bytes_to[&rogue];
+    world.run_until(Time::ZERO + Duration::from_secs(5));
+    // 48 questions, then four a second, each for some thirty kilobytes.
+    assert!((1..=1_500_000).contains(&before), "{before}");
+    let later = world.bytes_to[&rogue] - before;
+    assert!((1..=700_000).contains(&later), "{later}");
+}
+
+#[test]
 fn a_receiver_of_a_group_that_says_anything_at_all_does_not_harm_the_others() {
     for seed in 0..30 {
         let mut random = random(seed);
@@ -537,6 +567,9 @@ fn a_receiver_of_a_group_that_says_anything_at_all_does_not_harm_the_others() {
                 2 => responder.control(Control::GivenUp),
                 3 if seed % 3 == 1 && any(20) == 0 => responder.control(Control::Cancel),
                 4 if seed % 3 == 2 && any(20) == 0 => responder.control(Control::Close { verified: true }),
+                5 => responder.control(Control::AskProbes { all: any(2) == 0 }),
+                6 => responder.control(Control::Probe { padding: any(1400) as u16 }),
+                7 if seed % 3 == 0 && any(20) == 0 => responder.control(Control::Narrow { bytes: any(1400) as u16 }),
                 _ => {
                     let (base, flags) = (if any(9) == 0 { any(6) } else { 0 }, any(4));
                     let (fin, retry) = (flags & 1 > 0, flags & 2 > 0);

@@ -50,6 +50,9 @@ fn control() -> impl Strategy<Value = Message> {
         Just(Control::NoMulticast),
         Just(Control::Detached),
         page().prop_map(Control::AskHashes),
+        any::<bool>().prop_map(|all| Control::AskProbes { all }),
+        (0u16..9000).prop_map(|padding| Control::Probe { padding }),
+        any::<u16>().prop_map(|bytes| Control::Narrow { bytes }),
     ]
     .prop_map(Message::Control)
 }

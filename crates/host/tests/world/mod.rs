@@ -104,6 +104,8 @@ pub struct Node {
     pub excluded: Vec<(SocketAddr, String)>,
     /// Sessions whose peers have shown that they are there, after they were told to wait.
     pub confirmed: Vec<SessionId>,
+    /// Servers that were left out since the path from them carries smaller packets.
+    pub narrow: Vec<String>,
     /// Servers that did not send in time what they alone were asked for.
     pub withheld: Vec<SocketAddr>,
     /// The last that was complete.
@@ -208,6 +210,7 @@ impl World {
             declined: Vec::new(),
             excluded: Vec::new(),
             confirmed: Vec::new(),
+            narrow: Vec::new(),
             withheld: Vec::new(),
             checking: None,
             closed: Vec::new(),
@@ -451,6 +454,7 @@ impl World {
                 }
                 HostEvent::Closed { .. } => node.closed.push(id),
                 HostEvent::Declined { peer, refusal, .. } => node.declined.push((peer, refusal)),
+                HostEvent::Narrow(narrow) => node.narrow.push(narrow.to_string()),
                 HostEvent::Withheld { peer } => node.withheld.push(peer),
                 HostEvent::Excluded { peer, why } => node.excluded.push((peer, why)),
                 HostEvent::Detached => {}

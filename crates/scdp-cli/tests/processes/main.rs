@@ -6,6 +6,7 @@ mod ipv6;
 mod keys;
 mod lab;
 mod namespace;
+mod path_size;
 mod program;
 mod resuming;
 mod sending;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::session::Failure;
+use crate::session::{Failure, Narrow};
 
 /// Minimum overhead of a block event besides its bytes.
 const NEWS: u64 = 128;
@@ -24,6 +24,8 @@ pub(crate) enum News {
     Excluded { peer: SocketAddr, why: String },
     /// One of several servers did not send in time what was asked of it alone.
     Withheld { peer: SocketAddr },
+    /// Packets of one of several servers do not arrive: it has been excluded.
+    Narrow(Narrow),
     /// The last event.
     Failed(Failure),
 }

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use anabranch_transport::{Duration, Time};
 
 use super::lifetime::Ending;
+use crate::session::Narrow;
 use crate::session::repeat::Repeat;
+use crate::session::unpadded::Unpadded;
 use crate::wire::{Answer, Control, Cookie, HashesRepr, Open, PullRepr, Request, Salt};
 use crate::{SealError, Sealer, Unsealer};
 
@@ -25,6 +27,8 @@ pub(crate) struct Lane {
     is_proven: bool,
     /// The request, the confirmation that its answer has arrived, or how the session ended.
     repeat: Repeat,
+    /// Requests without padding.
+    unpadded: Unpadded,
     /// The close, until the sender has answered it.
     unanswered_close: Option<Control>,
     /// Messages that are due.
@@ -36,6 +40,8 @@ pub(crate) struct Lane {
     /// Why the sender is excluded, and the message that tells it so.
     refused: Option<(String, Control)>,
     ended: bool,
+    /// The path from it, or to it, is too small for the session.
+    narrow: Option<Narrow>,
 }
 
 impl Lane {
@@ -50,6 +56,7 @@ impl Lane {
             confirmed: None,
             is_proven: false,
             repeat: Repeat::default(),
+            unpadded: Unpadded::default(),
             unanswered_close: None,
             due: None,
             answer_due: false,
@@ -57,6 +64,7 @@ impl Lane {
             read: None,
             refused: None,
             ended: false,
+            narrow: None,
         }
     }
 
@@ -73,7 +81,7 @@ impl Lane {
         Self { unsealer, confirmed, ..Self::asked(peer, session, salt, sealer) }
     }
 
-    pub(super) fn peer(&self) -> SocketAddr {
+    pub(crate) fn peer(&self) -> SocketAddr {
         self.peer
     }
 
@@ -180,6 +188,12 @@ impl Lane {
         more
     }
 
+    /// A request without padding has been answered, and nothing else. Returns whether padded ones do not arrive.
+    pub(super) fn on_unpadded_answered(&mut self, now: Time) -> bool {
+        self.repeat.hurry(now);
+        self.unpadded.on_answer()
+    }
+
     /// The server has answered: from now on `unsealer` opens what it sends, and `sealer` seals what it is sent.
     pub(super) fn on_answer(&mut self, now: Time, unsealer: Unsealer, sealer: Sealer) {
         (self.unsealer, self.sealer) = (Some(unsealer), sealer);
@@ -202,6 +216,23 @@ impl Lane {
     /// It has sent wrong data.
     pub(super) fn on_wrong(&mut self, why: &str) {
         self.refused = Some((why.to_owned(), Control::Close { verified: false }));
+    }
+
+    /// The path carries datagrams of at most `bytes` bytes: the server is excluded, and told so.
+    pub(super) fn on_narrow(&mut self, narrow: Narrow, bytes: u16) {
+        self.narrow = Some(narrow);
+        self.refused = Some((narrow.to_string(), Control::Narrow { bytes }));
+        self.tell_refused();
+    }
+
+    /// Whether its packets do not arrive.
+    pub(super) fn narrow(&self) -> Option<Narrow> {
+        self.narrow
+    }
+
+    /// Bytes of a symbol's datagram besides the symbol.
+    pub(super) fn symbol_overhead(&self) -> usize {
+        self.sealer.symbol_overhead()
     }
 
     /// Tells an excluded sender that it is excluded.
@@ -233,8 +264,8 @@ impl Lane {
     /// The session has ended, and the sender is notified. Whether the object was right is repeated until the sender acknowledges it.
     pub(super) fn close(&mut self, now: Time, ending: &Ending) {
         self.tell_ending(ending);
-        self.unanswered_close =
-            self.due.filter(|word| matches!(word, Control::Close { .. }) && self.has_answered() && !self.ended);
+        let is_answered = |word: &Control| matches!(word, Control::Close { .. } | Control::Narrow { .. });
+        self.unanswered_close = self.due.filter(|word| is_answered(word) && self.has_answered() && !self.ended);
         if self.unanswered_close.is_some() {
             self.repeat.start(now);
             self.repeat.take(now);
@@ -247,6 +278,7 @@ impl Lane {
             // The object was right, and came from other servers.
             Ending::Verified(_) if self.has_refused() => return self.tell_refused(),
             Ending::Verified(verified) => Some(Control::Close { verified: *verified }),
+            Ending::Narrow(bytes) => Some(Control::Narrow { bytes: *bytes }),
             Ending::Cancelled | Ending::Refused(_) | Ending::Had => self.unsealer.is_some().then_some(Control::Cancel),
         };
     }
@@ -292,14 +324,20 @@ impl Lane {
         request: impl FnOnce(Option<Cookie>) -> Request,
         out: &mut Vec<u8>,
     ) -> Result<bool, SealError> {
-        if !self.repeat.take(now) {
+        let is_due = self.repeat.take(now);
+        if !is_due && !self.unpadded.take() {
             return Ok(false);
         }
         if self.unsealer.is_some() {
             self.control(Control::KeepAlive, out)?;
-        } else {
-            let request = Open::Request(request(self.cookie.clone()));
+            return Ok(true);
+        }
+        let request = Open::Request(request(self.cookie.clone()));
+        if is_due {
+            self.unpadded.on_padded(self.repeat.times());
             self.sealer.open(self.session, 0, &request, out)?;
+        } else {
+            self.sealer.open_unpadded(self.session, 0, &request, out)?;
         }
         Ok(true)
     }

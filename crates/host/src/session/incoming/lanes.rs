@@ -64,6 +64,11 @@ impl Lanes {
         if !self.lanes.iter().all(Lane::is_ended) {
             return None;
         }
+        // With the smallest size that is known to arrive, the next session gets the most servers.
+        let narrow = self.lanes.iter().filter_map(Lane::narrow).min_by_key(|narrow| narrow.carried.unwrap_or(u16::MAX));
+        if let Some(narrow) = narrow {
+            return Some(Failure::Narrow(narrow));
+        }
         let refusals: Vec<String> = self.lanes.iter().filter_map(Lane::refusal).collect();
         Some(if refusals.is_empty() { Failure::Cancelled } else { Failure::Refused(refusals.join("; ")) })
     }

@@ -36,6 +36,8 @@ pub(crate) enum Ending {
     Refused(Refusal),
     /// It ends the session.
     Cancelled,
+    /// The path carries datagrams of at most so many bytes, and the session has larger ones.
+    Narrow(u16),
 }
 
 /// How long a session lasts by itself.

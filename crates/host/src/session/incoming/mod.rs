@@ -9,6 +9,7 @@ mod lane;
 mod lanes;
 mod lifetime;
 mod multicast;
+mod path;
 mod pulls;
 mod transport;
 
@@ -20,7 +21,7 @@ use anabranch_transport::{Arrival, Duration, Endpoint, Event, FailureReason, Pee
 
 use super::outcome::Failure;
 use crate::limits::Limits;
-use crate::wire::{Answer, Control, Object as Wanted, SYMBOL_HEADER, SymbolRepr};
+use crate::wire::{Answer, Control, Object as Wanted, Reason, SYMBOL_HEADER, SymbolRepr};
 use crate::{Manifest, Payload, PublicKey, Received, SealError, Sealer, Unsealer, trust};
 use backlog::Backlog;
 pub(crate) use backlog::News;
@@ -31,6 +32,7 @@ use lanes::Lanes;
 pub(crate) use lifetime::Ending;
 use lifetime::{Lifetime, Phase, Timeouts};
 use multicast::Multicast;
+use path::Paths;
 use pulls::Pulls;
 use transport::Transport;
 
@@ -69,6 +71,7 @@ pub(crate) struct Incoming {
     limits: Limits,
     signers: Vec<PublicKey>,
     multicast: Multicast,
+    paths: Paths,
     pulls: Pulls,
     backlog: Backlog,
     sent_bytes: u64,
@@ -112,6 +115,7 @@ impl Incoming {
         Self {
             lifetime,
             pulls: Pulls::new(lanes.len()),
+            paths: Paths::new(now, lanes.len()),
             fetched_again_from: lanes.drawn(),
             lanes,
             found: None,
@@ -225,6 +229,7 @@ impl Incoming {
         self.checker = Some(checker);
         self.transport.start(now, found.options, first);
         self.lifetime.enter(now, Phase::Receiving);
+        self.paths.start(now);
         if self.lanes.wanted().is_none() {
             self.lanes[0].make_answer_due();
         }
@@ -310,6 +315,9 @@ impl Incoming {
         }
         let wanted = self.lanes.wanted().filter(|_| !self.lanes[index].has_answered());
         let Some(wanted) = wanted.cloned() else { return };
+        if matches!(&answer, Answer::Refuse(refusal) if refusal.reason == Reason::Unpadded) {
+            return self.on_unpadded_answered(now, index);
+        }
         match self.lifetime.phase() {
             Phase::Closed(ending) => {
                 let has_it = matches!(&answer, Answer::AcceptRequest { manifest, .. }
@@ -324,6 +332,7 @@ impl Incoming {
             _ => {}
         }
         self.lanes[index].on_answer(now, unsealer, sealer);
+        self.paths.start_one(now, index);
         match answer {
             Answer::AcceptRequest { manifest, parameters } => {
                 if let Err(refusal) = trust::check(&manifest, &self.signers) {
@@ -417,6 +426,10 @@ impl Incoming {
             Payload::Whole(bytes) => (false, bytes),
             Payload::Trimmed => (true, &[][..]),
         };
+        // The last symbol of an object may be small enough for a path that carries no others.
+        if trimmed || payload.len() == usize::from(found.options.symbol_bytes) {
+            self.paths.on_symbol(now, lane);
+        }
         self.last_symbol = now;
         self.received_bytes += (SYMBOL_HEADER + payload.len()) as u64;
         self.pulls.on_symbol(now, trimmed);
@@ -434,7 +447,7 @@ impl Incoming {
         if self.lanes[index].has_refused() {
             // The server answers the exclusion, or does not know of it yet.
             return match control {
-                Control::Close { .. } | Control::Cancel => {}
+                Control::Close { .. } | Control::Cancel | Control::Narrow { .. } | Control::Probe { .. } => {}
                 _ => self.lanes[index].tell_refused(),
             };
         }
@@ -465,12 +478,17 @@ impl Incoming {
             Control::KeepAlive if *self.lifetime.phase() == Phase::Checking => self.lanes[index].tell_keep_alive(),
             Control::KeepAlive => self.on_question(now, index),
             // The sender answers the close.
-            Control::Close { .. } if self.is_closed() => {
+            Control::Close { .. } | Control::Narrow { .. } if self.is_closed() => {
                 if self.lanes.on_close_answered(index) {
                     self.lifetime.forget(now);
                 }
             }
-            Control::Close { .. } | Control::NoMulticast | Control::AskHashes(_) => {}
+            Control::Probe { padding } => self.on_probe(now, index, padding),
+            Control::Close { .. }
+            | Control::NoMulticast
+            | Control::AskHashes(_)
+            | Control::AskProbes { .. }
+            | Control::Narrow { .. } => {}
         }
     }
 
@@ -528,6 +546,7 @@ impl Incoming {
             self.fail(now, Failure::TimedOut);
         }
         self.lanes.stop_asking(now, limit);
+        self.watch_paths(now);
     }
 
     /// Gives the session up in favour of newer ones, whose openers have not shown either that they are there.
@@ -545,6 +564,7 @@ impl Incoming {
             self.pulls.poll_timeout(),
             self.next_ask(),
             self.hashes_deadline(),
+            self.paths_due(),
         ];
         times.into_iter().flatten().min()
     }
@@ -568,6 +588,9 @@ impl Incoming {
             }
         }
         if let Some(peer) = self.poll_ask(now, out)? {
+            return Ok(Some(peer));
+        }
+        if let Some(peer) = self.poll_path(now, out)? {
             return Ok(Some(peer));
         }
         if self.pulls.is_empty()

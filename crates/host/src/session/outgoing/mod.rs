@@ -5,6 +5,7 @@
 
 mod origin;
 mod pages;
+mod probes;
 mod progress;
 mod remote;
 mod remotes;
@@ -23,10 +24,11 @@ use crate::hash_tree::Page;
 use crate::keys::HEADERS;
 use crate::limits::LIVE_BLOCKS;
 use crate::marking::Class;
-use crate::wire::{Answer, Control, HashesRepr, Held, Offer, Open, Parameters, Salt, SymbolRepr};
+use crate::wire::{Answer, Control, HashesRepr, Held, Offer, Open, Parameters, Reason, Salt, SymbolRepr};
 use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer};
 pub(crate) use origin::Origin;
 use pages::Pages;
+use probes::Probes;
 use progress::Progress;
 use remote::Phase;
 pub(crate) use remote::Remote;
@@ -63,6 +65,7 @@ pub(crate) struct Outgoing {
     sealer: Sealer,
     remotes: Remotes,
     pages: Pages,
+    probes: Probes,
     pace: Option<Pace>,
     /// The sender has asked for the next packet too early: when it may leave.
     paced_until: Option<Time>,
@@ -84,6 +87,7 @@ impl Outgoing {
         let group = origin.group();
         let under_way = LIVE_BLOCKS * u64::from(options.block_symbols) * u64::from(options.symbol_bytes);
         let pages = Pages::new(now, remotes.len(), manifest.size, under_way);
+        let probes = Probes::new(now, remotes.len());
         Self {
             session,
             origin,
@@ -96,6 +100,7 @@ impl Outgoing {
             lag: lag(now, &options, remotes.len(), config),
             remotes: Remotes::new(remotes, group),
             pages,
+            probes,
             pace: config.rate.map(Pace::new),
             paced_until: None,
             turn_of_group: false,
@@ -176,6 +181,9 @@ impl Outgoing {
     pub(crate) fn on_answer(&mut self, now: Time, index: usize, answer: Answer, unsealer: Unsealer, sealer: Sealer) {
         if self.remotes.get(index).phase() != Phase::Opening {
             return;
+        }
+        if matches!(&answer, Answer::Refuse(refusal) if refusal.reason == Reason::Unpadded) {
+            return self.on_unpadded_answered(now, index);
         }
         let is_repeated = self.remotes.change(index).on_answer(unsealer, sealer);
         match answer {
@@ -284,7 +292,9 @@ impl Outgoing {
             }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
             Control::AskHashes(page) => self.pages.ask(now, index, page),
-            Control::GivenUp | Control::Detached => {}
+            Control::AskProbes { all } => self.on_ask_probes(now, index, all),
+            Control::Narrow { bytes } => self.on_narrow(now, index, bytes),
+            Control::GivenUp | Control::Detached | Control::Probe { .. } => {}
         }
     }
 
@@ -412,6 +422,9 @@ impl Outgoing {
         if self.paced_until.is_some() || self.remotes.were_over() {
             return Ok(None);
         }
+        if self.poll_probe(now, out, to)? {
+            return Ok(Some(Class::Symbol(Ecn::NotEct)));
+        }
         while let Some((index, page)) = self.pages.next() {
             let before = out.len();
             if self.send_page(now, index, page, out, to)? {
@@ -486,7 +499,8 @@ impl Outgoing {
             self.sealer.answer(self.session, &answer, out).map_err(failure)?;
             return Ok(true);
         }
-        if !remote.take_repeated(now) {
+        let is_repeated = remote.take_repeated(now);
+        if !is_repeated && !remote.take_unpadded() {
             return Ok(false);
         }
         match (remote.phase(), &self.origin) {
@@ -494,7 +508,7 @@ impl Outgoing {
                 let (manifest, parameters) = (self.manifest.clone(), Parameters::of(&self.options));
                 let offer = Offer { manifest, parameters, group, receivers: self.remotes.len() as u16 };
                 let (offer, index) = (Open::Offer(offer), index as u16);
-                let sealed = if self.remotes.get(usize::from(index)).needs_padding() {
+                let sealed = if is_repeated && self.remotes.get(usize::from(index)).needs_padding() {
                     self.sealer.open(self.session, index, &offer, out)
                 } else {
                     self.sealer.open_unpadded(self.session, index, &offer, out)

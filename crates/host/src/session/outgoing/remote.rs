@@ -6,6 +6,7 @@ use anabranch_transport::{Duration, Time};
 
 use crate::session::Failure;
 use crate::session::repeat::Repeat;
+use crate::session::unpadded::Unpadded;
 use crate::wire::Control;
 use crate::{Sealer, Unsealer};
 
@@ -52,6 +53,8 @@ pub(crate) struct Remote {
     phase: Phase,
     /// The offer, or the question how the session ended.
     repeat: Repeat,
+    /// Offers without padding.
+    unpadded: Unpadded,
     /// A message that is due once.
     due: Option<Control>,
     /// The answer is due: for the first time, or again since it was lost.
@@ -84,6 +87,7 @@ impl Remote {
             opening: None,
             phase: Phase::Opening,
             repeat: Repeat::default(),
+            unpadded: Unpadded::default(),
             due: None,
             answer_due: false,
             delivery: Delivery::Group,
@@ -246,7 +250,22 @@ impl Remote {
 
     /// Whether the offer, or the question how the session ended, is to be sent now.
     pub(super) fn take_repeated(&mut self, now: Time) -> bool {
-        !self.is_over() && self.repeat.take(now)
+        let is_due = !self.is_over() && self.repeat.take(now);
+        if is_due && self.phase == Phase::Opening {
+            self.unpadded.on_padded(self.repeat.times());
+        }
+        is_due
+    }
+
+    /// Whether an offer without padding is to be sent now.
+    pub(super) fn take_unpadded(&mut self) -> bool {
+        self.unpadded.take() && self.phase == Phase::Opening
+    }
+
+    /// An offer without padding has been answered, and nothing else. Returns whether padded ones do not arrive.
+    pub(super) fn on_unpadded_answered(&mut self, now: Time) -> bool {
+        self.repeat.hurry(now);
+        self.unpadded.on_answer()
     }
 
     /// Whether it has left a message unanswered for `limit`.
