@@ -7,7 +7,6 @@
 
 use super::{Lane, Receiver, Session};
 use crate::scdp::block::Block;
-use crate::Peer;
 use crate::scdp::layout::lane_source;
 
 impl Receiver {
@@ -50,11 +49,12 @@ impl Receiver {
         }
         let last = begun + usize::from(self.may_open());
         let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
-        (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)))
+        let later = (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)));
+        later.or_else(|| self.in_place_of_a_slow_one(session, first))
     }
 
     /// The next sender that may be asked for a block, in turn.
-    fn turn(&self, index: usize) -> Option<usize> {
+    pub(super) fn turn(&self, index: usize) -> Option<usize> {
         self.in_turn().find(|&lane| self.may_ask(index, lane))
     }
 
@@ -73,8 +73,13 @@ impl Receiver {
 
     /// Whether a sender has source symbols of a block that have not been requested from it.
     fn holds(&self, session: Session, index: usize, lane: usize) -> bool {
+        self.held(session, index, lane) > 0
+    }
+
+    /// The source symbols of a block that have not been requested from the sender that they fall to.
+    pub(super) fn held(&self, session: Session, index: usize, lane: usize) -> u32 {
         let k = session.layout.source_symbols(self.base + index as u32);
-        self.asked(index, lane) < lane_source(k, lane as u32, session.lanes)
+        lane_source(k, lane as u32, session.lanes).saturating_sub(self.asked(index, lane))
     }
 
     /// Symbols of a block that were requested from a sender.
@@ -87,8 +92,9 @@ impl Receiver {
     fn is_awaited(&self, session: Session, index: usize, lane: usize) -> bool {
         let asked = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
         let reach = asked(lane).saturating_sub(2 * self.lanes[lane].window.symbols());
-        let in_reach =
-            |other| self.in_touch(&self.lanes[other]) && reach <= asked(other) && !self.is_slow(other as Peer);
+        let in_reach = |other| {
+            self.in_touch(&self.lanes[other]) && reach <= asked(other) && !self.is_passed_over(index, other)
+        };
         let whole = self.blocks.get(index).is_some_and(|b| !b.is_lossy());
         let mut holders = (0..self.lanes.len()).filter(|&other| self.holds(session, index, other)).peekable();
         whole && holders.peek().is_some() && holders.all(in_reach)

@@ -7,7 +7,7 @@
 //!
 //! Only where receivers find their windows themselves: fixed ones are for fabrics that trim, in which round trips are alike (SCDP §IV-E).
 
-use super::{Lane, Receiver};
+use super::{Lane, Receiver, Session};
 use crate::scdp::block::Block;
 use crate::{Duration, Peer, Time};
 
@@ -21,11 +21,17 @@ impl Lane {
         self.pace.as_ref().map_or(0, |pace| pace.in_flight(self.asked)).max(self.outstanding)
     }
 
+    /// The most symbols that may be in flight.
+    #[inline]
+    fn most(&self) -> u32 {
+        let window = self.window.symbols();
+        self.pace.as_ref().map_or(window, |pace| pace.bound(window))
+    }
+
     /// Pulls that may be sent.
     #[inline]
     pub(super) fn room(&self) -> u32 {
-        let window = self.window.symbols();
-        self.pace.as_ref().map_or(window, |pace| pace.bound(window)).saturating_sub(self.in_flight())
+        self.most().saturating_sub(self.in_flight())
     }
 
     /// Whether it is asked for fewer symbols than its window allows.
@@ -60,6 +66,26 @@ impl Receiver {
     #[inline]
     pub(super) fn may_ask(&self, index: usize, lane: usize) -> bool {
         self.in_use(&self.lanes[lane]) && !self.blocks.get(index).is_some_and(|block| self.is_replaced(block, lane))
+    }
+
+    /// Whether others do not wait for a sender to send its share of a block.
+    pub(super) fn is_passed_over(&self, index: usize, lane: usize) -> bool {
+        self.is_slow(lane as Peer) || self.blocks.get(index).is_some_and(|block| self.is_replaced(block, lane))
+    }
+
+    /// While there is nothing else to ask for: the next sender, and the first block of which another holds more than it can send in time.
+    pub(super) fn in_place_of_a_slow_one(&self, session: Session, first: usize) -> Option<(usize, usize)> {
+        let bar = self.bar(|lane| self.in_use(lane))?;
+        let takes_long = |index: usize, lane: usize| {
+            let held = self.held(session, index, lane).min(self.blocks[index].need());
+            let l = &self.lanes[lane];
+            let taken = l.response().map(|response| response + response * u64::from(held) / u64::from(l.most()));
+            held > 0 && taken.is_some_and(|taken| taken > bar)
+        };
+        (first..self.blocks.len()).filter(|&index| self.blocks[index].need() > 0).find_map(|index| {
+            let waits = self.blocks[index].sole().is_none() && (0..self.lanes.len()).any(|lane| takes_long(index, lane));
+            Some((self.turn(index).filter(|_| waits)?, index))
+        })
     }
 
     fn is_replaced(&self, block: &Block, lane: usize) -> bool {
