@@ -650,7 +650,13 @@ impl Endpoint for Receiver {
         if self.over() {
             return self.closed_at;
         }
-        self.lanes.iter().filter_map(|l| self.timeout_of(l)).chain(self.give_up_at()).chain(self.withheld_at()).chain(self.next_take_over()).min()
+        self.lanes
+            .iter()
+            .filter_map(|l| self.timeout_of(l))
+            .chain(self.give_up_at())
+            .chain(self.withheld_at())
+            .chain(self.next_take_over())
+            .min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

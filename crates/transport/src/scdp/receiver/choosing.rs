@@ -49,7 +49,8 @@ impl Receiver {
         }
         let last = begun + usize::from(self.may_open());
         let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
-        let later = (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)));
+        let later =
+            (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)));
         later.or_else(|| self.in_place_of_a_slow_one(session, first))
     }
 
@@ -92,9 +93,8 @@ impl Receiver {
     fn is_awaited(&self, session: Session, index: usize, lane: usize) -> bool {
         let asked = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
         let reach = asked(lane).saturating_sub(2 * self.lanes[lane].window.symbols());
-        let in_reach = |other| {
-            self.in_touch(&self.lanes[other]) && reach <= asked(other) && !self.is_passed_over(index, other)
-        };
+        let in_reach =
+            |other| self.in_touch(&self.lanes[other]) && reach <= asked(other) && !self.is_passed_over(index, other);
         let whole = self.blocks.get(index).is_some_and(|b| !b.is_lossy());
         let mut holders = (0..self.lanes.len()).filter(|&other| self.holds(session, index, other)).peekable();
         whole && holders.peek().is_some() && holders.all(in_reach)

@@ -83,14 +83,16 @@ impl Receiver {
             held > 0 && taken.is_some_and(|taken| taken > bar)
         };
         (first..self.blocks.len()).filter(|&index| self.blocks[index].need() > 0).find_map(|index| {
-            let waits = self.blocks[index].sole().is_none() && (0..self.lanes.len()).any(|lane| takes_long(index, lane));
+            let waits =
+                self.blocks[index].sole().is_none() && (0..self.lanes.len()).any(|lane| takes_long(index, lane));
             Some((self.turn(index).filter(|_| waits)?, index))
         })
     }
 
     fn is_replaced(&self, block: &Block, lane: usize) -> bool {
         let is_overtaken = |lane: usize| block.lane(lane as u32).overtaken;
-        is_overtaken(lane) && (0..self.lanes.len()).any(|other| self.in_touch(&self.lanes[other]) && !is_overtaken(other))
+        is_overtaken(lane)
+            && (0..self.lanes.len()).any(|other| self.in_touch(&self.lanes[other]) && !is_overtaken(other))
     }
 
     /// If senders could send more while there is nothing to ask for: the longest that others may take.
@@ -106,7 +108,9 @@ impl Receiver {
         if awaited.outstanding == 0 || block.missing() == 0 || block.sole().is_some() {
             return None;
         }
-        let is_fast = |(other, l): (usize, &Lane)| other != lane && self.in_use(l) && l.response().is_some_and(|response| response <= bar);
+        let is_fast = |(other, l): (usize, &Lane)| {
+            other != lane && self.in_use(l) && l.response().is_some_and(|response| response <= bar)
+        };
         if !self.lanes.iter().enumerate().any(is_fast) {
             return None;
         }
@@ -120,7 +124,10 @@ impl Receiver {
     pub(super) fn next_take_over(&self) -> Option<Time> {
         let bar = self.idle()?;
         let lanes = 0..self.lanes.len();
-        self.blocks.iter().flat_map(|block| lanes.clone().filter_map(move |lane| self.late_since(block, lane, bar))).min()
+        self.blocks
+            .iter()
+            .flat_map(|block| lanes.clone().filter_map(move |lane| self.late_since(block, lane, bar)))
+            .min()
     }
 
     /// Lets senders take over what blocks have waited for too long, as much as they may be asked for. Returns whether they do.
