@@ -132,8 +132,8 @@ pub struct World {
     pub faults: Faults,
     /// Datagrams under way: when they arrive, in which order they left, to whom, from whom.
     flying: BTreeMap<(Time, u64), (usize, Received, Vec<u8>)>,
-    /// The same for those that have not reached the last link, and how much longer than others each takes after it.
-    before_last_link: BTreeMap<(Time, u64), (usize, Received, Vec<u8>, Duration)>,
+    /// The same for those that have not reached the last link.
+    before_last_link: BTreeMap<(Time, u64), BeforeLastLink>,
     sent: u64,
     still: u32,
     random: Xoshiro256PlusPlus,
@@ -148,6 +148,9 @@ pub struct World {
     /// Bytes that left for each address, whether there is a host or not.
     pub bytes_to: BTreeMap<SocketAddr, usize>,
 }
+
+/// To whom, from whom, and how much longer than others it takes after the link.
+type BeforeLastLink = (usize, Received, Vec<u8>, Duration);
 
 pub type Tap = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8])>;
 pub type Tamper = Box<dyn FnMut(SocketAddr, &mut Vec<u8>)>;

@@ -35,7 +35,7 @@ struct Lane {
     /// Pulls that may be sent: the window less what is in flight. 0 while more is in flight than the window, which has shrunk.
     credits: u32,
     outstanding: u32,
-    /// Where others may take over.
+    /// How fast it answers, where others may take over from it.
     pace: Option<Box<Pace>>,
     last_arrival: Time,
     /// Since when nothing that was asked for has arrived.

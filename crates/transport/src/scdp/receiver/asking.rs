@@ -59,8 +59,7 @@ impl Receiver {
         if self.over() {
             return None;
         }
-        let choice = self.choose(session).or_else(|| self.take_over(now).then(|| self.choose(session))?);
-        let (lane, index) = choice?;
+        let (lane, index) = self.choose(session)?;
         if index == self.blocks.len() {
             self.open_block(session);
         }

@@ -79,7 +79,7 @@ impl Receiver {
         let takes_long = |index: usize, lane: usize| {
             let held = self.held(session, index, lane).min(self.blocks[index].need());
             let l = &self.lanes[lane];
-            let taken = l.response().map(|response| response + response * u64::from(held) / u64::from(l.most()));
+            let taken = l.response().map(|response| response + response * u64::from(held) / u64::from(l.most().max(1)));
             held > 0 && taken.is_some_and(|taken| taken > bar)
         };
         (first..self.blocks.len()).filter(|&index| self.blocks[index].need() > 0).find_map(|index| {
@@ -130,12 +130,11 @@ impl Receiver {
             .min()
     }
 
-    /// Lets senders take over what blocks have waited for too long, as much as they may be asked for. Returns whether they do.
-    pub(super) fn take_over(&mut self, now: Time) -> bool {
-        let Some(bar) = self.idle() else { return false };
+    /// Lets senders take over what blocks have waited for too long, as much as they may be asked for.
+    pub(super) fn take_over(&mut self, now: Time) {
+        let Some(bar) = self.idle() else { return };
         let idle = self.lanes.iter().filter(|lane| self.in_use(lane) && !lane.is_slower_than(bar));
-        let all = idle.map(|lane| lane.credits).sum::<u32>();
-        let mut room = all;
+        let mut room = idle.map(|lane| lane.credits).sum::<u32>();
         for index in 0..self.blocks.len() {
             for lane in 0..self.lanes.len() {
                 if room > 0 && self.late_since(&self.blocks[index], lane, bar).is_some_and(|since| since <= now) {
@@ -143,7 +142,6 @@ impl Receiver {
                 }
             }
         }
-        room < all
     }
 
     /// A block no longer waits for up to `most` symbols of a sender. Returns for how many.
