@@ -12,7 +12,7 @@ use anabranch_host::{
     Ecn, Failure, Host, HostConfig, HostEvent, Manifest, Marking, ObjectName, Outcome, Protection, Psk, Received,
     SessionId, SigningKey,
 };
-use anabranch_transport::{Duration, Time};
+use anabranch_transport::{Duration, Rate, Time};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -117,6 +117,10 @@ pub struct Node {
     pub bytes_arrived: usize,
     /// It neither sends nor receives.
     pub dead: bool,
+    /// Its link towards the network, if that differs from the others': its rate, and bytes that may wait before it.
+    pub uplink: Option<(Rate, usize)>,
+    /// How much longer what it sends is under way.
+    pub away: Duration,
     /// Its links are free from then on.
     out_free: Time,
     in_free: Time,
@@ -130,6 +134,8 @@ pub struct World {
     pub faults: Faults,
     /// Datagrams under way: when they arrive, in which order they left, to whom, from whom.
     flying: BTreeMap<(Time, u64), (usize, Received, Vec<u8>)>,
+    /// The same for those that have not reached the last link.
+    before_last_link: BTreeMap<(Time, u64), BeforeLastLink>,
     sent: u64,
     still: u32,
     random: Xoshiro256PlusPlus,
@@ -144,6 +150,9 @@ pub struct World {
     /// Bytes that left for each address, whether there is a host or not.
     pub bytes_to: BTreeMap<SocketAddr, usize>,
 }
+
+/// To whom, from whom, and how much longer than others it takes after the link.
+type BeforeLastLink = (usize, Received, Vec<u8>, Duration);
 
 pub type Tap = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8])>;
 pub type Tamper = Box<dyn FnMut(SocketAddr, &mut Vec<u8>)>;
@@ -218,6 +227,8 @@ impl World {
             waited: (Duration::ZERO, 0),
             bytes_arrived: 0,
             dead: false,
+            uplink: None,
+            away: Duration::ZERO,
             out_free: Time::ZERO,
             in_free: Time::ZERO,
             last_loss: None,
@@ -228,6 +239,7 @@ impl World {
             nodes,
             faults,
             flying: BTreeMap::new(),
+            before_last_link: BTreeMap::new(),
             sent: 0,
             still: 0,
             random,
@@ -294,8 +306,8 @@ impl World {
                 self.act(n);
             }
             let timers = self.nodes.iter().filter(|node| !node.dead).filter_map(|node| node.host.poll_timeout());
-            let arrival = self.flying.keys().next().map(|key| key.0);
-            let Some(next) = timers.chain(arrival).min() else { return true };
+            let arrivals = self.flying.keys().next().into_iter().chain(self.before_last_link.keys().next());
+            let Some(next) = timers.chain(arrivals.map(|key| key.0)).min() else { return true };
             if next > limit {
                 self.now = limit;
                 return false;
@@ -305,6 +317,7 @@ impl World {
             let waits = || self.nodes.iter().map(|node| node.host.describe()).collect::<Vec<_>>();
             assert!(self.still < 100_000, "time stands still at {}: {:#?}", self.now, waits());
             self.now = self.now.max(next);
+            self.enter_last_links();
             while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (n, received, mut bytes) = entry.remove();
                 if !self.nodes[n].dead {
@@ -345,14 +358,16 @@ impl World {
         node.bytes_sent += bytes.len();
         let time = |bytes: usize| Duration::from_ps((bytes as u64).saturating_mul(8_000_000) / faults.rate_mbps);
         // The sender's link: what would wait too long is dropped.
-        if node.out_free > self.now + time(faults.queue) {
+        let uplink = node.uplink;
+        let outward = |bytes: usize| uplink.map_or_else(|| time(bytes), |(rate, _)| rate.transmit_time(bytes as u64));
+        if node.out_free > self.now + outward(uplink.map_or(faults.queue, |(_, queue)| queue)) {
             return;
         }
         let waits = node.out_free.since(self.now);
         let ce = marking.ecn == Ecn::Ect0 && waits > time(faults.mark);
         node.waited = (node.waited.0 + waits, node.waited.1 + 1);
-        node.out_free = node.out_free.max(self.now) + time(bytes.len() + 42);
-        let left = node.out_free;
+        node.out_free = node.out_free.max(self.now) + outward(bytes.len() + 42);
+        let left = node.out_free + node.away;
         let targets: Vec<usize> = (0..self.nodes.len())
             .filter(|&n| self.nodes[n].address == to || (n != from && self.nodes[n].joined.contains(&to)))
             .collect();
@@ -376,14 +391,23 @@ impl World {
                 let jitter = Duration::from_ps(self.random.random_range(0..=faults.jitter.ps()));
                 let slower = self.slow.as_mut().map_or(Duration::ZERO, |slow| slow(self.now, n));
                 let at = left + faults.delay + slower;
-                let node = &mut self.nodes[n];
-                if node.in_free > at + time(faults.queue) {
-                    continue;
-                }
-                node.in_free = node.in_free.max(at) + time(bytes.len() + 42);
                 self.sent += 1;
                 let received = Received { from: source, ce, by_group: to.ip().is_multicast() };
-                self.flying.insert((node.in_free + jitter, self.sent), (n, received, bytes));
+                self.before_last_link.insert((at, self.sent), (n, received, bytes, jitter));
+            }
+        }
+    }
+
+    /// What has reached the link of its receiver waits there, unless that is too long.
+    fn enter_last_links(&mut self) {
+        let Faults { rate_mbps, queue, .. } = self.faults;
+        let time = |bytes: usize| Duration::from_ps((bytes as u64).saturating_mul(8_000_000) / rate_mbps);
+        while let Some(entry) = self.before_last_link.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let ((at, order), (n, received, bytes, jitter)) = entry.remove_entry();
+            let node = &mut self.nodes[n];
+            if node.in_free <= at + time(queue) {
+                node.in_free = node.in_free.max(at) + time(bytes.len() + 42);
+                self.flying.insert((node.in_free + jitter, order), (n, received, bytes));
             }
         }
     }

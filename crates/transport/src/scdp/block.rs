@@ -56,6 +56,8 @@ pub(super) struct BlockLane {
     pub(super) swept: u32,
     /// What had been requested when a pull was repeated after a timeout; 0: no loss is suspected.
     suspected: u32,
+    /// Others send in its place: it is not asked for this block again.
+    pub(super) overtaken: bool,
     /// Symbols requested from the sender in all blocks, before the first and after the last of this block.
     pub(super) first_asked: u64,
     pub(super) last_asked: u64,
@@ -175,7 +177,8 @@ impl Block {
         !self.complete && !self.has_seen(place) && (place == esi || !self.repairs.contains(&esi))
     }
 
-    fn has_seen(&self, place: u32) -> bool {
+    /// Whether a symbol has arrived, whole or trimmed.
+    pub(super) fn has_seen(&self, place: u32) -> bool {
         self.seen.get(place as usize / 64).is_some_and(|w| w >> (place % 64) & 1 == 1)
     }
 
@@ -265,6 +268,14 @@ impl Block {
     /// Gives up the symbols in flight from a lane; returns how many.
     pub(super) fn write_off(&mut self, lane: u32) -> u32 {
         self.lost(lane, self.lanes[lane as usize].outstanding)
+    }
+
+    /// Up to `most` symbols of a lane are no longer waited for; returns how many.
+    pub(super) fn overtake(&mut self, lane: u32, most: u32) -> u32 {
+        let l = &mut self.lanes[lane as usize];
+        l.overtaken = true;
+        let count = l.outstanding.min(most);
+        self.lost(lane, count)
     }
 
     /// A pull is repeated: an answer to it will show that what has been requested until now is lost.

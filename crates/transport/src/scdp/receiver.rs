@@ -1,7 +1,7 @@
 //! The receiving end (SCDP Algorithm 2, with pipelined blocks and several senders).
 
 use super::block::{Block, BlockDecoder, Decode};
-use super::config::ScdpConfig;
+use super::config::{ScdpConfig, WindowControl};
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
 use crate::demotion::Demotion;
@@ -13,10 +13,13 @@ mod asking;
 mod checking;
 mod choosing;
 mod losing;
+mod pace;
+mod taking_over;
 mod timer;
 mod window;
 mod withholding;
 
+use pace::Pace;
 use timer::RetransmissionTimer;
 use window::{Seen, Window};
 
@@ -32,6 +35,8 @@ struct Lane {
     /// Pulls that may be sent: the window less what is in flight. 0 while more is in flight than the window, which has shrunk.
     credits: u32,
     outstanding: u32,
+    /// How fast it answers, where others may take over from it.
+    pace: Option<Box<Pace>>,
     last_arrival: Time,
     /// Since when nothing that was asked for has arrived.
     silent_since: Time,
@@ -197,6 +202,7 @@ impl Receiver {
         match &arrival.header {
             Header::Symbol(symbol) => {
                 self.on_symbol(now, arrival, symbol, payload);
+                self.take_over(now);
             }
             // A receiver that has the whole object answers with *done*, as it does to symbols.
             Header::GivenUp if self.completed => {
@@ -270,14 +276,16 @@ impl Receiver {
         self.session = Some(session);
         self.base = self.base.min(layout.blocks - 1);
         self.future = layout.symbols - layout.symbols_before(self.base);
+        let takes_over = session.lanes > 1 && self.config.window_control != WindowControl::Fixed;
         for lane in 0..session.lanes {
+            self.lanes[lane as usize].pace = takes_over.then(Box::default);
             let (window, mut pushed) = (u32::from(options.window), 0);
             initial_window(&layout, lane, session.lanes, window, |block, count| {
                 let Some(index) = block.checked_sub(self.base) else { return };
                 while self.blocks.len() <= index as usize {
                     self.open_block(session);
                 }
-                self.request(index as usize, lane, count);
+                self.request(now, index as usize, lane, count);
                 pushed += count;
             });
             let l = &mut self.lanes[lane as usize];
@@ -317,11 +325,16 @@ impl Receiver {
     }
 
     /// Requests `count` more symbols of a block from a lane; returns the total requested of the block from that lane.
-    fn request(&mut self, index: usize, lane: u32, count: u32) -> u32 {
+    fn request(&mut self, now: Time, index: usize, lane: u32, count: u32) -> u32 {
         let asked = &mut self.lanes[lane as usize].asked;
         let before = *asked;
         *asked += u64::from(count);
-        self.change(index, |b| b.request(lane, count, before))
+        let upto = self.change(index, |b| b.request(lane, count, before));
+        let l = &mut self.lanes[lane as usize];
+        if let Some(pace) = &mut l.pace {
+            pace.on_request(now, self.base + index as u32, upto, l.asked);
+        }
+        upto
     }
 
     /// `count` symbols of a lane are no longer in flight.
@@ -335,7 +348,7 @@ impl Receiver {
     #[inline]
     fn refresh_credits(&mut self, lane: u32) {
         let l = &mut self.lanes[lane as usize];
-        let credits = l.window.symbols().saturating_sub(l.outstanding);
+        let credits = l.room();
         self.credits = self.credits - l.credits + credits;
         l.credits = credits;
     }
@@ -351,7 +364,7 @@ impl Receiver {
         let l = &self.lanes[lane as usize];
         let idle = l.credits > 0 && self.pulls_wanted() == 0;
         // Other senders may have been chosen instead.
-        if idle || self.lanes.len() > 1 && l.credits > l.window.symbols() / 2 {
+        if idle || l.is_held_back() || self.lanes.len() > 1 && l.credits > l.window.symbols() / 2 {
             self.lanes[lane as usize].window.on_limited();
         }
     }
@@ -381,10 +394,20 @@ impl Receiver {
             self.stats.data_received += 1;
         }
         self.stats.marked_received += u64::from(arrival.ce);
+        // A probe that repeats a symbol shows that the sender is alive, and nothing about those that are awaited from it: it must not postpone
+        // the repetition of a pull for ever.
+        let is_fixed = self.lanes[lane as usize].window.is_fixed();
+        let is_repeated = symbol.syn && !is_fixed && self.has_arrived(symbol.block, place);
         let l = &mut self.lanes[lane as usize];
-        (l.last_arrival, l.silent_since) = (now, now);
+        l.silent_since = now;
+        if !is_repeated {
+            l.last_arrival = now;
+        }
         l.timer.on_symbol(now, symbol.block, symbol.esi / lanes, self.config.pull_timeout);
-        let coming = l.outstanding;
+        let coming = l.in_flight();
+        if let Some(pace) = &mut l.pace {
+            pace.on_symbol(now, symbol.block, symbol.index);
+        }
         let seen = match (trimmed, arrival.ce) {
             (true, _) => Seen::Trimmed,
             (false, true) => Seen::Marked,
@@ -440,6 +463,12 @@ impl Receiver {
         self.change(index, |b| b.receive(symbol.esi));
         self.find_gaps(index, lane, symbol.index, lanes);
         self.try_complete(now, index, session);
+    }
+
+    /// Whether a symbol has arrived before, or its block is complete.
+    fn has_arrived(&self, block: u32, place: u32) -> bool {
+        let Some(index) = block.checked_sub(self.base) else { return true };
+        self.blocks.get(index as usize).is_some_and(|block| block.is_complete() || block.has_seen(place))
     }
 
     /// Whether symbols of the `index`-th block can be kept: it is in progress, or may be begun.
@@ -570,7 +599,7 @@ impl Receiver {
         }
         assert_eq!(self.credits, self.lanes.iter().map(|l| l.credits).sum::<u32>());
         for l in &self.lanes {
-            assert_eq!(l.credits, l.window.symbols().saturating_sub(l.outstanding));
+            assert_eq!(l.credits, l.room());
         }
         assert_eq!(self.need, self.blocks.iter().map(|b| u64::from(b.need())).sum::<u64>());
         assert!(self.blocks.len() + self.spare.len() <= LIVE_BLOCKS + 1);
@@ -610,6 +639,7 @@ impl Endpoint for Receiver {
                 self.on_timeout(now, lane);
             }
         }
+        self.take_over(now);
     }
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Header>> {
@@ -620,7 +650,13 @@ impl Endpoint for Receiver {
         if self.over() {
             return self.closed_at;
         }
-        self.lanes.iter().filter_map(|l| self.timeout_of(l)).chain(self.give_up_at()).chain(self.withheld_at()).min()
+        self.lanes
+            .iter()
+            .filter_map(|l| self.timeout_of(l))
+            .chain(self.give_up_at())
+            .chain(self.withheld_at())
+            .chain(self.next_take_over())
+            .min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

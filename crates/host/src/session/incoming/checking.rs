@@ -137,10 +137,11 @@ impl Incoming {
         checker.hashes.poll_timeout()
     }
 
-    /// Asks for hashes that are needed now, of the senders in turn. Returns the sender that is asked.
+    /// Asks for hashes that are needed now, of the senders in turn, but for slow ones. Returns the sender that is asked.
     pub(super) fn poll_ask(&mut self, now: Time, out: &mut Vec<u8>) -> Result<Option<SocketAddr>, SealError> {
         let may_ask = self.may_ask();
-        let Some(index) = self.lanes.next_to_ask(self.asked_for_hashes) else { return Ok(None) };
+        let is_slow = |lane| self.transport.is_slow(lane);
+        let Some(index) = self.lanes.next_to_ask(self.asked_for_hashes, is_slow) else { return Ok(None) };
         let checker = self.checker.as_mut().filter(|_| may_ask);
         let Some(page) = checker.and_then(|checker| checker.hashes.ask(now)) else { return Ok(None) };
         self.asked_for_hashes = index;

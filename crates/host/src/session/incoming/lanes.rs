@@ -114,10 +114,11 @@ impl Lanes {
         self.lanes.iter().filter(|lane| lane.can_be_asked()).map(Lane::peer).collect()
     }
 
-    /// The next sender after `last`, in turn, that can be asked for something now.
-    pub(super) fn next_to_ask(&self, last: usize) -> Option<usize> {
+    /// The next sender after `last`, in turn, that can be asked for something now: a slow one only if there is no other.
+    pub(super) fn next_to_ask(&self, last: usize, is_slow: impl Fn(usize) -> bool) -> Option<usize> {
         let count = self.lanes.len();
-        (1..=count).map(|n| (last + n) % count).find(|&index| self.lanes[index].can_be_asked())
+        let in_turn = (1..=count).map(|n| (last + n) % count);
+        in_turn.filter(|&index| self.lanes[index].can_be_asked()).min_by_key(|&index| is_slow(index))
     }
 
     /// When a message is due again, or a server is given up.

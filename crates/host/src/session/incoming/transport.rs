@@ -62,6 +62,11 @@ impl Transport {
         self.receiver.as_mut()
     }
 
+    /// Whether a sender takes much longer to answer than another.
+    pub(super) fn is_slow(&self, lane: usize) -> bool {
+        self.receiver.as_ref().is_some_and(|receiver| receiver.is_slow(lane as Peer))
+    }
+
     /// A sender has given up this receiver.
     pub(super) fn on_given_up(&mut self, now: Time, lane: usize) {
         if let Some(receiver) = &mut self.receiver {

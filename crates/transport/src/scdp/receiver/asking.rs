@@ -66,14 +66,14 @@ impl Receiver {
         self.next_lane = lane + 1;
         let fin = self.lacks_one(index);
         let l = &mut self.lanes[lane];
-        let coming = l.outstanding;
+        let coming = l.in_flight();
         if coming == 0 {
             (l.last_arrival, l.silent_since) = (now, now);
         }
         l.outstanding += 1;
         l.credits -= 1;
         self.credits -= 1;
-        let upto = self.request(index, lane as u32, 1);
+        let upto = self.request(now, index, lane as u32, 1);
         let block = self.base + index as u32;
         let l = &mut self.lanes[lane];
         l.timer.on_pull(now, block, upto - 1);
@@ -105,7 +105,7 @@ impl Receiver {
     }
 
     pub(super) fn timeout_of(&self, lane: &Lane) -> Option<Time> {
-        let waits = lane.outstanding > 0 && !lane.retry_due;
+        let waits = lane.in_flight() > 0 && !lane.retry_due;
         waits.then(|| lane.last_arrival + lane.timer.timeout(self.config.pull_timeout))
     }
 
@@ -142,6 +142,9 @@ impl Receiver {
         l.timeouts += 1;
         l.timer.on_timeout();
         l.window.on_timeout(l.timeouts);
+        if let Some(pace) = &mut l.pace {
+            pace.forget(l.asked);
+        }
         (l.last_arrival, l.retry_due) = (now, true);
         if others && l.timeouts > LEFT_OUT_AFTER {
             // The other senders do its share. If it sends again, it gets its window back.

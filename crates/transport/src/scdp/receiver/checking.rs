@@ -89,7 +89,11 @@ impl Receiver {
             // Only senders that were left out for being silent remain.
             self.lanes.iter_mut().for_each(|lane| lane.timeouts = 0);
         }
-        (self.lanes[index].retry_due, self.lanes[index].word_due) = (false, None);
+        let l = &mut self.lanes[index];
+        (l.retry_due, l.word_due) = (false, None);
+        if let Some(pace) = &mut l.pace {
+            pace.forget(l.asked);
+        }
         for index in 0..self.blocks.len() {
             self.write_off(index, lane);
             let block = &self.blocks[index];

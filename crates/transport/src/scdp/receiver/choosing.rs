@@ -3,7 +3,7 @@
 //! Every sender holds a share of each block's source symbols, and can send repair symbols instead. A block whose source
 //! symbols all arrive needs no decoding (§IV-G), so source symbols are preferred: the sender that is furthest behind is asked next,
 //! and a sender that has sent its share of a block moves on to the next block while the others catch up. A sender that is more
-//! than two windows ahead of another waits no longer: its repair symbols replace the slow sender's source symbols.
+//! than two windows ahead of another, or much faster, waits no longer: its repair symbols replace the slow sender's source symbols.
 
 use super::{Lane, Receiver, Session};
 use crate::scdp::block::Block;
@@ -39,21 +39,24 @@ impl Receiver {
         if let Some(sole) = self.blocks.get(first).and_then(Block::sole) {
             return Some((sole as usize, first));
         }
-        let turn = self.turn()?;
         if let Some(lane) = self.furthest_behind(session, first) {
             return Some((lane, first));
         }
-        if !self.is_awaited(session, first, turn) {
+        if let Some(turn) = self.turn(first)
+            && !self.is_awaited(session, first, turn)
+        {
             return Some((turn, first));
         }
         let last = begun + usize::from(self.may_open());
         let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
-        (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)))
+        let later =
+            (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(session, index)?, index)));
+        later.or_else(|| self.in_place_of_a_slow_one(session, first))
     }
 
-    /// The next sender in use, in turn.
-    fn turn(&self) -> Option<usize> {
-        self.in_turn().find(|&lane| self.in_use(&self.lanes[lane]))
+    /// The next sender that may be asked for a block, in turn.
+    pub(super) fn turn(&self, index: usize) -> Option<usize> {
+        self.in_turn().find(|&lane| self.may_ask(index, lane))
     }
 
     fn in_turn(&self) -> impl Iterator<Item = usize> {
@@ -65,14 +68,19 @@ impl Receiver {
     /// Among the senders in use with source symbols of a block left, the one that was asked for the fewest; in turn where
     /// several were.
     fn furthest_behind(&self, session: Session, index: usize) -> Option<usize> {
-        let can = |&lane: &usize| self.in_use(&self.lanes[lane]) && self.holds(session, index, lane);
+        let can = |&lane: &usize| self.may_ask(index, lane) && self.holds(session, index, lane);
         self.in_turn().filter(can).min_by_key(|&lane| self.asked(index, lane))
     }
 
     /// Whether a sender has source symbols of a block that have not been requested from it.
     fn holds(&self, session: Session, index: usize, lane: usize) -> bool {
+        self.held(session, index, lane) > 0
+    }
+
+    /// The source symbols of a block that have not been requested from the sender that they fall to.
+    pub(super) fn held(&self, session: Session, index: usize, lane: usize) -> u32 {
         let k = session.layout.source_symbols(self.base + index as u32);
-        self.asked(index, lane) < lane_source(k, lane as u32, session.lanes)
+        lane_source(k, lane as u32, session.lanes).saturating_sub(self.asked(index, lane))
     }
 
     /// Symbols of a block that were requested from a sender.
@@ -85,7 +93,8 @@ impl Receiver {
     fn is_awaited(&self, session: Session, index: usize, lane: usize) -> bool {
         let asked = |lane: usize| self.blocks.range(index..).map(|b| b.lane(lane as u32).requested).sum::<u32>();
         let reach = asked(lane).saturating_sub(2 * self.lanes[lane].window.symbols());
-        let in_reach = |other| self.in_touch(&self.lanes[other]) && reach <= asked(other);
+        let in_reach =
+            |other| self.in_touch(&self.lanes[other]) && reach <= asked(other) && !self.is_passed_over(index, other);
         let whole = self.blocks.get(index).is_some_and(|b| !b.is_lossy());
         let mut holders = (0..self.lanes.len()).filter(|&other| self.holds(session, index, other)).peekable();
         whole && holders.peek().is_some() && holders.all(in_reach)

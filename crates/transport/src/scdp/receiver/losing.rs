@@ -11,6 +11,10 @@ impl Receiver {
         let was_coming = self.change(index, |b| !b.extend(lane, j) && b.arrived(lane));
         if was_coming {
             self.credit(lane, 1);
+            let l = &mut self.lanes[lane as usize];
+            if let Some(pace) = &mut l.pace {
+                pace.on_useful(l.window.symbols());
+            }
         }
         // A header may have overtaken the symbols before it.
         if self.lanes[lane as usize].retried && !trimmed && self.blocks[index].confirms_loss(lane, j) {

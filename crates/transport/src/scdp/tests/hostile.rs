@@ -10,7 +10,7 @@ fn arrival(header: Header, from: u16) -> Arrival<Header> {
     Arrival { header, from, trimmed: false, ce: false, returned: false }
 }
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options {
         object_bytes: 1000 * SYMBOL,
         symbol_bytes: 1436,
@@ -21,7 +21,7 @@ fn options() -> Options {
     }
 }
 
-fn symbol(block: u32, esi: u32, options: Options) -> Arrival<Header> {
+pub(super) fn symbol(block: u32, esi: u32, options: Options) -> Arrival<Header> {
     let index = esi / u32::from(options.lanes.max(1));
     arrival(Header::Symbol(Symbol { block, esi, index, options, syn: true }), 0)
 }

@@ -1,7 +1,8 @@
 //! Peers that fall silent forever: what the others do, and when.
 
+use super::hostile::{options, symbol};
 use super::*;
-use crate::scdp::{Pull, Straggler, StragglerPolicy};
+use crate::scdp::{Pull, Straggler, StragglerPolicy, WindowControl};
 use crate::{Arrival, FailureReason, Peer};
 use proptest::prelude::*;
 
@@ -267,4 +268,26 @@ fn one_pause_does_not_slow_probes_down_for_the_rest_of_the_session() {
     assert!(probed_after(100, 1) >= Duration::from_secs(1), "it may pause again");
     assert_eq!(probed_after(100, 20_000), Duration::from_ms(16));
     assert_eq!(probed_after(1000, 60_000), Duration::from_ms(16));
+}
+
+#[test]
+fn probes_do_not_postpone_a_repeated_pull_for_ever() {
+    let mut r = Receiver::new(config(|c| c.window_control = WindowControl::Bbr), 1, 0);
+    (0..12).for_each(|esi| r.handle_packet(at(0), &symbol(0, esi, options())));
+    assert!(std::iter::from_fn(|| r.poll_pull(at(0))).count() > 1);
+    // One answer comes, late, and no other. The sender probes again and again, sooner than the timer is due.
+    let mut answer = symbol(0, 12, options());
+    if let Header::Symbol(symbol) = &mut answer.header {
+        symbol.syn = false;
+    }
+    r.handle_packet(at(400), &answer);
+    let probed_every = Duration::from_ms(500);
+    assert!(r.poll_timeout() > Some(at(400) + probed_every), "{:?}", r.poll_timeout());
+    let repeated = (1..20).any(|n| {
+        let now = at(400) + probed_every * n;
+        r.handle_timeout(now);
+        r.handle_packet(now, &symbol(0, 0, options()));
+        std::iter::from_fn(|| r.poll_transmit(now)).any(|t| matches!(t.header, Header::Pull(pull) if pull.retry))
+    });
+    assert!(repeated, "it waits for ever: {}", r.waiting_for());
 }
