@@ -404,7 +404,7 @@ impl Outgoing {
             }
             self.remotes.set_targets();
         }
-        self.paced_until = self.pace.map(|pace| pace.next()).filter(|next| *next > now);
+        self.paced_until = self.pace.as_mut().and_then(|pace| pace.wait(now));
         if self.paced_until.is_some() {
             // This end makes the others wait.
             self.progress.restart(now);
