@@ -90,7 +90,9 @@ pub fn fetch(
     options: &ReceiveOptions,
     mut report: impl FnMut(Report) -> ControlFlow<()>,
 ) -> Result<Manifest, NetError> {
-    let mut directory = Directory::new(open(directory)?, options.clone(), Role::Fetches, endpoint.waker());
+    let mut options = options.clone();
+    options.allow_hidden |= matches!(object, Wanted::Name(_));
+    let mut directory = Directory::new(open(directory)?, options, Role::Fetches, endpoint.waker());
     let now = endpoint.now();
     let id = endpoint.host().fetch(now, object.clone(), from)?;
     let (mut ticker, mut said) = (Ticker::new(), Vec::new());

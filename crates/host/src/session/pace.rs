@@ -124,7 +124,11 @@ mod tests {
             let ahead = n as i128 * i128::from(time.ps()) - i128::from(at.ps());
             lowest = lowest.min(ahead);
             let most = i128::from((LATE + IDLE + time).ps());
-            assert!(ahead - lowest <= most, "{mbps} Mbit/s: packet {n} leaves {} us early", (ahead - lowest) / 1_000_000);
+            assert!(
+                ahead - lowest <= most,
+                "{mbps} Mbit/s: packet {n} leaves {} us early",
+                (ahead - lowest) / 1_000_000
+            );
         }
     }
 

@@ -14,6 +14,9 @@ use crate::hash_tree::Page;
 /// Bytes of the header of a control packet.
 pub const CONTROL_HEADER: usize = 24;
 
+/// All permission bits of a file: reading, writing and executing, of its owner, its group and others.
+const MOST_MODE: u16 = 0o777;
+
 /// A control packet whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlPacket<'a> {
@@ -61,6 +64,10 @@ pub enum Control {
     NoMulticast,
     /// The receiver asks for a page of hashes.
     AskHashes(Page),
+    /// The receiver asks for the file's permission bits.
+    AskMode,
+    /// The sender tells the file's permission bits.
+    Mode(u16),
 }
 
 impl Control {
@@ -81,6 +88,11 @@ impl Control {
                 (0, _) => return Err(WireError::Field("level")),
                 (level, index) => Self::AskHashes(Page { level, index }),
             },
+            16 => Self::AskMode,
+            17 => match body.u16()? {
+                mode @ 0..=MOST_MODE => Self::Mode(mode),
+                _ => return Err(WireError::Field("mode")),
+            },
             _ => return Err(WireError::Field("control message")),
         };
         body.end()?;
@@ -98,6 +110,11 @@ impl Control {
             Self::AskHashes(Page { level, index }) => {
                 out.extend_from_slice(&[7, level]);
                 out.extend_from_slice(&index.to_be_bytes());
+            }
+            Self::AskMode => out.push(16),
+            Self::Mode(mode) => {
+                out.push(17);
+                out.extend_from_slice(&mode.to_be_bytes());
             }
         }
     }

@@ -50,6 +50,8 @@ fn control() -> impl Strategy<Value = Message> {
         Just(Control::NoMulticast),
         Just(Control::Detached),
         page().prop_map(Control::AskHashes),
+        Just(Control::AskMode),
+        (0u16..=0o777).prop_map(Control::Mode),
     ]
     .prop_map(Message::Control)
 }

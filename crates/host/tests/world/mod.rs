@@ -104,6 +104,8 @@ pub struct Node {
     pub excluded: Vec<(SocketAddr, String)>,
     /// Sessions whose peers have shown that they are there, after they were told to wait.
     pub confirmed: Vec<SessionId>,
+    /// The permission bits of what was complete.
+    pub modes: Vec<Option<u16>>,
     /// Servers that did not send in time what they alone were asked for.
     pub withheld: Vec<SocketAddr>,
     /// The last that was complete.
@@ -208,6 +210,7 @@ impl World {
             declined: Vec::new(),
             excluded: Vec::new(),
             confirmed: Vec::new(),
+            modes: Vec::new(),
             withheld: Vec::new(),
             checking: None,
             closed: Vec::new(),
@@ -434,6 +437,7 @@ impl World {
                     let (manifest, object, written) = node.receiving.remove(&id).expect("accepted");
                     assert!(written.iter().all(|written| *written), "all bytes were handed over");
                     node.checking = Some(id);
+                    node.modes.push(node.host.mode(id));
                     let right = blake3::hash(&object) == manifest.hash;
                     if node.manner != Manner::Forgets {
                         node.host.checked(now, id, right);

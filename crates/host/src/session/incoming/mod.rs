@@ -1,5 +1,6 @@
 //! A session that receives an object that was offered, or one that several servers were asked for.
 
+mod attributes;
 mod backlog;
 mod checker;
 mod checking;
@@ -22,6 +23,7 @@ use super::outcome::Failure;
 use crate::limits::Limits;
 use crate::wire::{Answer, Control, Object as Wanted, SYMBOL_HEADER, SymbolRepr};
 use crate::{Manifest, Payload, PublicKey, Received, SealError, Sealer, Unsealer, trust};
+use attributes::Attributes;
 use backlog::Backlog;
 pub(crate) use backlog::News;
 use checker::Checker;
@@ -70,6 +72,7 @@ pub(crate) struct Incoming {
     signers: Vec<PublicKey>,
     multicast: Multicast,
     pulls: Pulls,
+    attributes: Attributes,
     backlog: Backlog,
     sent_bytes: u64,
     /// Bytes of the offer and of symbols.
@@ -126,6 +129,7 @@ impl Incoming {
             limits,
             signers: terms.signers.clone(),
             multicast: Multicast::new(false),
+            attributes: Attributes::default(),
             backlog: Backlog::new(limits.session),
             sent_bytes: 0,
             received_bytes: 0,
@@ -145,6 +149,11 @@ impl Incoming {
     /// The sender that offered the object; `None` if servers were asked for it.
     pub(crate) fn offered_by(&self) -> Option<SocketAddr> {
         self.lanes.wanted().is_none().then(|| self.lanes[0].peer())
+    }
+
+    /// The permission bits of the file, if a sender has told them.
+    pub(crate) fn mode(&self) -> Option<u16> {
+        self.attributes.mode()
     }
 
     /// Whether symbols arrive by a group.
@@ -225,6 +234,8 @@ impl Incoming {
         self.checker = Some(checker);
         self.transport.start(now, found.options, first);
         self.lifetime.enter(now, Phase::Receiving);
+        self.attributes.start(now);
+        self.confirm();
         if self.lanes.wanted().is_none() {
             self.lanes[0].make_answer_due();
         }
@@ -243,6 +254,7 @@ impl Incoming {
         self.transport.stop();
         self.checker = None;
         self.pulls.clear();
+        self.attributes.stop();
         self.multicast.stop();
         self.lanes.close(now, &ending, by_answer);
         self.lifetime.close(now, ending);
@@ -278,10 +290,11 @@ impl Incoming {
         self.lifetime.on_work(now, read);
     }
 
-    /// Tells the application, once, that the peer of a deferred session is there now.
+    /// Tells the application, once, that the peer of a session that it has deferred or accepted is there now.
     fn confirm(&mut self) {
         let is_there = self.lanes.wanted().is_some() || self.is_proven();
-        if is_there && !self.confirmed && *self.lifetime.phase() == Phase::Deferred {
+        let is_open = matches!(self.lifetime.phase(), Phase::Deferred | Phase::Receiving | Phase::Confirming);
+        if is_there && !self.confirmed && is_open {
             self.confirmed = true;
             self.backlog.push(News::Confirmed);
         }
@@ -386,6 +399,7 @@ impl Incoming {
             return;
         }
         self.lanes.fail();
+        self.attributes.stop();
         self.lifetime.fail(now);
         self.backlog.push(News::Failed(failure));
     }
@@ -438,10 +452,13 @@ impl Incoming {
                 _ => self.lanes[index].tell_refused(),
             };
         }
-        if *self.lifetime.phase() == Phase::Confirming && self.lanes[index].is_proven() {
-            self.complete(now);
-        }
         self.confirm();
+        if let Control::Mode(mode) = control
+            && self.lanes[index].is_proven()
+        {
+            self.attributes.on_mode(mode);
+        }
+        self.complete_if_confirmed(now);
         match control {
             Control::Cancel => self.end_lane(now, index),
             Control::GivenUp => {
@@ -470,14 +487,22 @@ impl Incoming {
                     self.lifetime.forget(now);
                 }
             }
-            Control::Close { .. } | Control::NoMulticast | Control::AskHashes(_) => {}
+            Control::Close { .. }
+            | Control::NoMulticast
+            | Control::AskHashes(_)
+            | Control::AskMode
+            | Control::Mode(_) => {}
         }
     }
 
-    /// All bytes have been handed over.
-    fn complete(&mut self, now: Time) {
-        self.lifetime.enter(now, Phase::Checking);
-        self.backlog.push(News::Complete);
+    /// All bytes have been handed over, a sender is there now, and it has told the file's permission bits if it does.
+    fn complete_if_confirmed(&mut self, now: Time) {
+        let is_there = self.lanes.wanted().is_some() || self.is_proven();
+        if *self.lifetime.phase() == Phase::Confirming && is_there && self.attributes.is_settled(now) {
+            self.attributes.stop();
+            self.lifetime.enter(now, Phase::Checking);
+            self.backlog.push(News::Complete);
+        }
     }
 
     /// Handles the events of the transport's receiver.
@@ -496,10 +521,7 @@ impl Incoming {
             // A replay of a recorded object completes as well, but no sender is there to confirm it.
             self.lifetime.enter(now, Phase::Confirming);
         }
-        let confirmed = self.lanes.wanted().is_some() || self.is_proven();
-        if confirmed && *self.lifetime.phase() == Phase::Confirming {
-            self.complete(now);
-        }
+        self.complete_if_confirmed(now);
         match failed {
             Some(FailureReason::GivenUp) => self.fail(now, Failure::GivenUp),
             Some(FailureReason::TimedOut) => self.fail(now, Failure::TimedOut),
@@ -510,6 +532,7 @@ impl Incoming {
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         self.pulls.handle_timeout(now);
+        self.complete_if_confirmed(now);
         if let Some(receiver) = self.transport.receiver() {
             receiver.handle_timeout(now);
             while let Some(sender) = receiver.take_withholding() {
@@ -545,6 +568,7 @@ impl Incoming {
             self.pulls.poll_timeout(),
             self.next_ask(),
             self.hashes_deadline(),
+            self.attributes.poll_timeout(),
         ];
         times.into_iter().flatten().min()
     }
@@ -569,6 +593,13 @@ impl Incoming {
         }
         if let Some(peer) = self.poll_ask(now, out)? {
             return Ok(Some(peer));
+        }
+        if let Some(question) = self.attributes.take_question(now)
+            && let Some(index) = self.lanes.next_to_ask(question as usize + self.lanes.len() - 1)
+        {
+            let lane = &mut self.lanes[index];
+            lane.control(Control::AskMode, out)?;
+            return Ok(Some(lane.peer()));
         }
         if self.pulls.is_empty()
             && !self.backlog.is_full()

@@ -56,6 +56,8 @@ pub(crate) struct Outgoing {
     session: u32,
     origin: Origin,
     manifest: Manifest,
+    /// Permission bits that receivers are told.
+    mode: u16,
     sender: Sender,
     options: Options,
     lane: u8,
@@ -88,6 +90,7 @@ impl Outgoing {
             session,
             origin,
             manifest,
+            mode: object.mode(),
             sender,
             options,
             lane,
@@ -284,7 +287,8 @@ impl Outgoing {
             }
             Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
             Control::AskHashes(page) => self.pages.ask(now, index, page),
-            Control::GivenUp | Control::Detached => {}
+            Control::AskMode => self.remotes.change(index).ask_mode(),
+            Control::GivenUp | Control::Detached | Control::Mode(_) => {}
         }
     }
 
@@ -484,6 +488,10 @@ impl Outgoing {
             let parameters = Parameters::of(&self.options);
             let answer = Answer::AcceptRequest { manifest: self.manifest.clone(), parameters };
             self.sealer.answer(self.session, &answer, out).map_err(failure)?;
+            return Ok(true);
+        }
+        if remote.take_mode() {
+            self.tell(index, Control::Mode(self.mode & 0o777), out)?;
             return Ok(true);
         }
         if !remote.take_repeated(now) {
