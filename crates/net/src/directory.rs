@@ -132,19 +132,27 @@ impl Directory {
         receiving.chain(finishing).fold((0, 0), |(bytes, size), one| (bytes + one.0, size + one.1))
     }
 
-    /// Cancels objects that are not complete, and those that no thread has begun to finish.
-    pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) {
+    /// Cancels objects that are not complete, and those that no thread has begun to finish. Returns reports for the user.
+    pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) -> Vec<Report> {
         for id in std::mem::take(&mut self.deferred).into_keys() {
             self.hasher.leave(id);
             host.refuse(now, id, Refusal::new(Reason::Other, "this host stops"));
         }
         let waiting: Vec<SessionId> = self.finishing.keys().copied().collect();
-        let withdrawn = waiting.into_iter().filter(|&id| self.finisher.withdraw(id).is_some());
-        let ids: Vec<SessionId> = withdrawn.chain(std::mem::take(&mut self.receiving).into_keys()).collect();
-        for id in ids {
-            self.finishing.remove(&id);
-            host.cancel(now, id);
+        let mut reports = Vec::new();
+        for id in waiting {
+            if let Some(output) = self.finisher.withdraw(id)
+                && let Some((peer, manifest)) = self.finishing.remove(&id)
+            {
+                host.cancel(now, id);
+                reports.push(Report::Interrupted { name: manifest.name, peer, kept: output.kept() });
+            }
         }
+        for (id, Receiving { peer, output, manifest, .. }) in std::mem::take(&mut self.receiving) {
+            host.cancel(now, id);
+            reports.push(Report::Interrupted { name: manifest.name, peer, kept: output.kept() });
+        }
+        reports
     }
 
     /// Does what is due now and then: tells senders that wait that there is progress, and removes old partial files.

@@ -65,7 +65,9 @@ pub fn receive_dir(
         }
     }
     let now = endpoint.now();
-    directory.cancel(endpoint.host(), now);
+    for news in directory.cancel(endpoint.host(), now) {
+        let _ = report(news);
+    }
     // What is being written to the disk is kept, and all peers are notified.
     while directory.is_finishing() {
         endpoint.turn(TICK, |host, now, id, event| decline(host, now, id, &event))?;
@@ -133,7 +135,9 @@ pub fn fetch(
         // What is being written to the disk will be complete.
         if flow.is_break() && result.is_none() && !directory.is_finishing() {
             let now = endpoint.now();
-            directory.cancel(endpoint.host(), now);
+            for news in directory.cancel(endpoint.host(), now) {
+                let _ = report(news);
+            }
             endpoint.host().cancel(now, id);
             result = Some(Err(NetError::Stopped));
         }
