@@ -146,7 +146,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) group: Option<Group>,
     /// Send multicast on this interface: its name, or one of its addresses [default: the system chooses]
-    #[arg(long, value_name = "NAME|ADDRESS", requires = "group")]
+    #[arg(long, value_name = "INTERFACE", requires = "group")]
     pub(crate) interface: Option<String>,
     /// Highest rate, such as 900Mbps or 9.5Gbps [default: as fast as receivers ask]
     #[arg(long)]
@@ -181,7 +181,7 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) group: Option<Group>,
     /// Join the group on this interface: its name, or one of its addresses [default: the system chooses]
-    #[arg(long, value_name = "NAME|ADDRESS", requires = "group")]
+    #[arg(long, value_name = "INTERFACE", requires = "group")]
     pub(crate) interface: Option<String>,
     /// Replace existing files; by default an existing file is kept, and the sender is told so
     #[arg(long)]

@@ -386,9 +386,11 @@ impl Event {
     /// The event in lines that a terminal may get, whatever names and reasons others have chosen.
     pub(crate) fn lines(&self) -> String {
         let said = self.to_string();
-        // The last lines of a command's output.
-        let mut lines =
-            if let Self::Run { .. } = self { printable_lines(&said) } else { printable(&said).into_owned() };
+        let mut lines = match self {
+            // The last lines of a command's output, and the line of a file that is wrong.
+            Self::Run { .. } | Self::Warning { .. } | Self::Error { .. } => printable_lines(&said),
+            _ => printable(&said).into_owned(),
+        };
         if let Some(hint) = self.hint() {
             let indent = if let Self::Check { .. } = self { "         " } else { "" };
             lines += &format!("\n{indent}hint: {}", printable(hint));

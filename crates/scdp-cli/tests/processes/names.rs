@@ -44,6 +44,8 @@ fn nothing_that_moves_or_hides_text_reaches_a_terminal_and_json_has_it_escaped()
     }
     let missing = send(&place, "no\u{1b}[2J\u{202e}file", "--to 127.0.0.1 --key k");
     assert!(missing.text.contains(r"no\u{1b}[2J\u{202e}file") && !missing.text.contains('\u{202e}'), "{missing:?}");
+    let forged = send(&place, "x\nhint: run this", "--to 127.0.0.1 --key k");
+    assert!(forged.text.starts_with(r"error: x\u{a}hint: run this: "), "{forged:?}");
 }
 
 #[test]
