@@ -34,8 +34,8 @@ pub enum HostEvent {
         /// The answer.
         refusal: Refusal,
     },
-    /// The peer of a session that was [deferred](crate::Host::defer) has shown that it is there now, at its address. From now on, work for this
-    /// session is not done for somebody who repeats a recorded packet.
+    /// The peer of a session that was [deferred](crate::Host::defer) or [accepted](crate::Host::accept) has shown that it is there now, at its
+    /// address. From now on, work for this session is not done, and room not kept, for somebody who repeats a recorded packet.
     Confirmed {
         /// The peer.
         peer: SocketAddr,

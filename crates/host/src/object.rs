@@ -17,6 +17,11 @@ pub trait Object: Send {
     /// Any error of the system.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
 
+    /// Permission bits, at most 0o777, that receivers may give to a file with these bytes. Default: only its owner may read and write it.
+    fn mode(&self) -> u16 {
+        0o600
+    }
+
     /// The hashes of its parts, if they are known: otherwise the object is read once more when a receiver first asks for hashes.
     fn hash_tree(&self) -> Option<Arc<HashTree>> {
         None

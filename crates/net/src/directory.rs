@@ -18,7 +18,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use crate::NetError;
-use crate::files::{Finisher, Hasher, Output, OutputError};
+use crate::files::{Finisher, Hasher, Output, OutputError, is_hidden};
 use crate::report::Report;
 use crate::waker::Waker;
 use deferred::{Deferred, Purpose};
@@ -39,6 +39,9 @@ pub struct ReceiveOptions {
     pub overwrite: bool,
     /// The name under which the object is stored, instead of its own.
     pub name: Option<anabranch_host::ObjectName>,
+    /// Files whose names begin with a dot are taken under such a name: many programs obey them without being asked. A [name](Self::name) that is given,
+    /// and one that is [fetched](crate::fetch) by name, is asked for. Default: false.
+    pub allow_hidden: bool,
     /// Maximum number of objects to accept, including those that turn out to be there already. Default: no limit.
     pub limit: Option<u64>,
     /// Partial files in the directory to which nothing was written for so long are removed, whatever they are parts of. Default: 7 days.
@@ -48,7 +51,7 @@ pub struct ReceiveOptions {
 impl Default for ReceiveOptions {
     fn default() -> Self {
         let keep_parts = std::time::Duration::from_secs(7 * 24 * 3600);
-        Self { overwrite: false, name: None, limit: None, keep_parts }
+        Self { overwrite: false, name: None, allow_hidden: false, limit: None, keep_parts }
     }
 }
 
@@ -69,6 +72,8 @@ struct Receiving {
     output: Output,
     manifest: Manifest,
     bytes: u64,
+    /// Its sender has shown that it is there: room for the object is reserved.
+    confirmed: bool,
 }
 
 /// Receives objects into a directory.
@@ -127,19 +132,27 @@ impl Directory {
         receiving.chain(finishing).fold((0, 0), |(bytes, size), one| (bytes + one.0, size + one.1))
     }
 
-    /// Cancels objects that are not complete, and those that no thread has begun to finish.
-    pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) {
+    /// Cancels objects that are not complete, and those that no thread has begun to finish. Returns reports for the user.
+    pub(crate) fn cancel(&mut self, host: &mut Host, now: Time) -> Vec<Report> {
         for id in std::mem::take(&mut self.deferred).into_keys() {
             self.hasher.leave(id);
             host.refuse(now, id, Refusal::new(Reason::Other, "this host stops"));
         }
         let waiting: Vec<SessionId> = self.finishing.keys().copied().collect();
-        let withdrawn = waiting.into_iter().filter(|&id| self.finisher.withdraw(id).is_some());
-        let ids: Vec<SessionId> = withdrawn.chain(std::mem::take(&mut self.receiving).into_keys()).collect();
-        for id in ids {
-            self.finishing.remove(&id);
-            host.cancel(now, id);
+        let mut reports = Vec::new();
+        for id in waiting {
+            if let Some(output) = self.finisher.withdraw(id)
+                && let Some((peer, manifest)) = self.finishing.remove(&id)
+            {
+                host.cancel(now, id);
+                reports.push(Report::Interrupted { name: manifest.name, peer, kept: output.kept() });
+            }
         }
+        for (id, Receiving { peer, output, manifest, .. }) in std::mem::take(&mut self.receiving) {
+            host.cancel(now, id);
+            reports.push(Report::Interrupted { name: manifest.name, peer, kept: output.kept() });
+        }
+        reports
     }
 
     /// Does what is due now and then: tells senders that wait that there is progress, and removes old partial files.
@@ -173,7 +186,8 @@ impl Directory {
                 self.lose(id, Failure::Refused(error.to_string()))
             }
             HostEvent::Complete => {
-                let Receiving { peer, output, manifest, .. } = self.receiving.remove(&id)?;
+                let Receiving { peer, mut output, manifest, .. } = self.receiving.remove(&id)?;
+                output.set_mode(host.mode(id));
                 self.finishing.insert(id, (peer, manifest));
                 self.finisher.start(id, output);
                 None
@@ -201,25 +215,42 @@ impl Directory {
         peer: SocketAddr,
         manifest: &Manifest,
     ) -> Option<Report> {
-        if self.options.limit.is_some_and(|limit| self.taken >= limit) {
+        let named = self.named(manifest.clone());
+        let name = named.name.as_str();
+        if is_hidden(name) && !self.options.allow_hidden && self.options.name.is_none() {
+            let why = format!("{name} begins with a dot: hidden files are not taken here");
+            host.refuse(now, id, Refusal::new(Reason::NotWanted, &why));
+            return Some(match self.role {
+                Role::Receives => Report::Declined { peer, name: named.name, why },
+                Role::Fetches => Report::NotReceived { name: named.name, why: Failure::Refused(why), kept: 0 },
+            });
+        }
+        let is_last = self.options.limit.is_some_and(|limit| self.taken >= limit);
+        if is_last && !self.has_unconfirmed() {
             host.refuse(now, id, Refusal::new(Reason::NotWanted, "this host takes no more files"));
             return None;
         }
-        let named = self.named(manifest.clone());
         if self.under_way(&named).is_some() {
             return self.offered_second(host, now, id, peer, named);
         }
-        if self.receiving.len() + self.finishing.len() + self.deferred.len() >= FILES {
-            // A disk may be slower than the network.
+        if is_last || self.receiving.len() + self.finishing.len() + self.deferred.len() >= FILES {
+            // A disk may be slower than the network; or whoever has the place may not be there, and gives way until this one asks again.
             host.refuse(now, id, Refusal::new(Reason::Busy, "too many files at once"));
-            return None;
+            return self.give_way(host, now);
         }
         match self.place(&named) {
             Ok(Place::Free(output)) => {
                 self.taken += 1;
                 let from = host.accept_rest(now, id, output.begun());
                 let signer = manifest.signer().unwrap_or(None);
-                let receiving = Receiving { peer, since: now, output: *output, manifest: named.clone(), bytes: from };
+                let receiving = Receiving {
+                    peer,
+                    since: now,
+                    output: *output,
+                    manifest: named.clone(),
+                    bytes: from,
+                    confirmed: false,
+                };
                 self.receiving.insert(id, receiving);
                 Some(Report::Began { peer, manifest: named, from, signer })
             }
@@ -271,6 +302,7 @@ impl Directory {
         })
     }
 
+    /// An object will not be received. It was never one, if nothing has shown that its sender is there.
     fn lose(&mut self, id: SessionId, why: Failure) -> Option<Report> {
         let lost = self.receiving.remove(&id)?;
         if let Failure::Narrow(narrow) = why
@@ -279,6 +311,11 @@ impl Directory {
             // The object comes again: its sender offers it, or this host asks for it.
             self.taken -= 1;
             return Some(Report::Narrow { narrow, again: true });
+        }
+        if !lost.confirmed {
+            self.taken -= 1;
+            let why = format!("{why}; nothing has shown that its sender is there");
+            return Some(Report::Declined { peer: lost.peer, name: lost.manifest.name, why });
         }
         Some(Report::NotReceived { kept: lost.output.kept(), name: lost.manifest.name, why })
     }

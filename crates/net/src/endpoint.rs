@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_host::{Host, HostConfig, HostEvent, Marking, Received, SessionId};
@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags};
 use crate::NetError;
 use crate::busy_poll::BusyPoll;
 use crate::clock::Clock;
+use crate::interface::Interface;
 use crate::socket::{Arrivals, Socket};
 use crate::waker::{Waker, Wakes};
 
@@ -123,14 +124,30 @@ impl Endpoint {
         }
     }
 
-    /// Sends multicast on the interface that has this address.
+    /// As [`join`](Self::join), on an interface of this host.
     ///
     /// # Errors
     ///
-    /// [`NetError::Socket`].
-    pub fn set_multicast_interface(&mut self, interface: Ipv4Addr) -> Result<(), NetError> {
-        let set = self.socket.set_multicast_interface(interface);
-        set.map_err(|error| NetError::Socket { what: format!("send multicast on the interface of {interface}"), error })
+    /// [`NetError::Socket`]; one of kind [`io::ErrorKind::AddrNotAvailable`] if the group's addresses are of IPv4 and the interface has none.
+    pub fn join_on(&mut self, mut group: SocketAddr, interface: &Interface) -> Result<(), NetError> {
+        let address = interface.address_for(group.ip()).ok_or_else(|| no_ipv4(interface))?;
+        if let SocketAddr::V6(group) = &mut group {
+            group.set_scope_id(interface.index);
+        }
+        self.join(group, address)
+    }
+
+    /// Sends multicast on an interface of this host.
+    ///
+    /// # Errors
+    ///
+    /// As of [`join_on`](Self::join_on).
+    pub fn set_multicast_interface(&mut self, group: SocketAddr, interface: &Interface) -> Result<(), NetError> {
+        let set = match group {
+            SocketAddr::V4(_) => self.socket.set_multicast_interface(interface.ipv4.ok_or_else(|| no_ipv4(interface))?),
+            SocketAddr::V6(_) => self.socket.set_multicast_interface_v6(interface.index),
+        };
+        set.map_err(|error| NetError::Socket { what: format!("send multicast on {}", interface.name), error })
     }
 
     /// The address that the endpoint is bound to.
@@ -324,6 +341,11 @@ impl Endpoint {
         }
         true
     }
+}
+
+fn no_ipv4(interface: &Interface) -> NetError {
+    let what = format!("use {} for a group of IPv4: it has no address of IPv4", interface.name);
+    NetError::Socket { what, error: io::ErrorKind::AddrNotAvailable.into() }
 }
 
 /// Whether an event may change which groups are of use.

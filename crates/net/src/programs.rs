@@ -68,7 +68,9 @@ pub fn receive_dir(
         }
     }
     let now = endpoint.now();
-    directory.cancel(endpoint.host(), now);
+    for news in directory.cancel(endpoint.host(), now) {
+        let _ = report(news);
+    }
     // What is being written to the disk is kept, and all peers are notified.
     while directory.is_finishing() {
         endpoint.turn(TICK, |host, now, id, event| decline(host, now, id, &event))?;
@@ -93,7 +95,9 @@ pub fn fetch(
     options: &ReceiveOptions,
     mut report: impl FnMut(Report) -> ControlFlow<()>,
 ) -> Result<Manifest, NetError> {
-    let mut directory = Directory::new(open(directory)?, options.clone(), Role::Fetches, endpoint.waker());
+    let mut options = options.clone();
+    options.allow_hidden |= matches!(object, Wanted::Name(_));
+    let mut directory = Directory::new(open(directory)?, options, Role::Fetches, endpoint.waker());
     let now = endpoint.now();
     let mut id = endpoint.host().fetch(now, object.clone(), from)?;
     let (mut ticker, mut said) = (Ticker::new(), Vec::new());
@@ -145,7 +149,9 @@ pub fn fetch(
         // What is being written to the disk will be complete.
         if flow.is_break() && result.is_none() && !directory.is_finishing() {
             let now = endpoint.now();
-            directory.cancel(endpoint.host(), now);
+            for news in directory.cancel(endpoint.host(), now) {
+                let _ = report(news);
+            }
             endpoint.host().cancel(now, id);
             result = Some(Err(NetError::Stopped));
         }

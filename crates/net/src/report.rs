@@ -79,6 +79,15 @@ pub enum Report {
         /// Bytes that are kept for the next session. Nothing else is left of it.
         kept: u64,
     },
+    /// Reception of an object ends because `report` has stopped it.
+    Interrupted {
+        /// The object's name.
+        name: ObjectName,
+        /// Its sender; of several, the first that answered.
+        peer: SocketAddr,
+        /// Bytes that are kept for the next session. Nothing else is left of it.
+        kept: u64,
+    },
     /// A file is offered to its receivers.
     Sending {
         /// Its place in the list of files.
@@ -152,6 +161,7 @@ impl Report {
             Self::Received { .. }
             | Self::AlreadyThere { .. }
             | Self::NotReceived { .. }
+            | Self::Interrupted { .. }
             | Self::Receiver { .. }
             | Self::Sent { .. }
             | Self::Served { .. } => true,

@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use crate::NetError;
 use crate::clock::Clock;
 use crate::directory::{decline, open};
-use crate::files::{Done, FileHash, FileState, Hashed, Hasher, Reader, is_served, refuse_others};
+use crate::files::{Done, FileHash, FileState, Hashed, Hasher, Reader, is_hidden, refuse_others};
 use crate::report::Report;
 use crate::waker::Waker;
 use index::Index;
@@ -103,7 +103,7 @@ impl Shelf {
             // It may have been removed meanwhile.
             let Ok(found) = entry.metadata() else { continue };
             let kind = FileType::from_raw_mode(found.mode());
-            if matches!(kind, FileType::Directory | FileType::Symlink) || !is_served(&name) {
+            if matches!(kind, FileType::Directory | FileType::Symlink) || is_hidden(&name) {
                 continue;
             }
             match refuse_others(kind).and_then(|()| object_name(&name)) {
@@ -214,7 +214,7 @@ impl Shelf {
     /// Finds a file whose hash is known; `None` if it must be read first, or may be among those that must.
     fn find(&mut self, object: &Wanted) -> io::Result<Option<Known>> {
         match object {
-            Wanted::Name(name) if !is_served(name.as_str()) => {
+            Wanted::Name(name) if is_hidden(name.as_str()) => {
                 Err(io::Error::new(io::ErrorKind::NotFound, "names that begin with a dot are not served"))
             }
             Wanted::Name(name) => {

@@ -84,6 +84,15 @@ impl Socket {
         socket2::SockRef::from(&self.udp).set_multicast_if_v4(&interface)
     }
 
+    /// Sends multicast of IPv6 on the interface with this number.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn set_multicast_interface_v6(&self, index: u32) -> io::Result<()> {
+        socket2::SockRef::from(&self.udp).set_multicast_if_v6(index)
+    }
+
     /// The address that the socket is bound to.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use anabranch_host::{HostEvent, Object};
 use anabranch_net::{
-    Endpoint, Failure, HostConfig, Input, Manifest, NetError, ObjectName, Outcome, Protection, Psk, ReceiveOptions,
-    Report, Wanted, fetch, receive_dir, send_file, serve,
+    Endpoint, HostConfig, Input, Manifest, NetError, ObjectName, Outcome, Protection, Psk, ReceiveOptions, Report,
+    Wanted, fetch, receive_dir, send_file, serve,
 };
 use tempfile::TempDir;
 
@@ -305,9 +305,74 @@ fn a_sender_that_has_not_shown_that_it_is_there_keeps_no_name_from_others() {
         let file = file(from.path(), "file", &vec![5; 300_000]);
         assert_eq!(send_file(&mut patient(), &file, &[to], None, go_on).expect("sent"), [Outcome::Verified]);
     });
-    let lost = |report: &Report| matches!(report, Report::NotReceived { why: Failure::TimedOut, .. });
+    let lost = |report: &Report| matches!(report, Report::Declined { why, .. } if why.contains("nothing has shown"));
     assert_eq!(reports.iter().filter(|report| lost(report)).count(), 1);
     assert!(fs::read(into.path().join("file")).expect("there") == vec![5; 300_000]);
+}
+
+/// Sends a recorded offer of a file of that name and size to a host, from that address. Its sender is not there.
+fn replay(called: &str, size: u64, from: [u8; 4], to: SocketAddr) {
+    let mut offering = endpoint();
+    offer(&mut offering, called, size, to);
+    let (now, mut offers, mut addresses) = (offering.now(), Vec::new(), Vec::new());
+    offering.host().poll_transmit(now, &mut offers, &mut addresses).expect("an offer");
+    std::net::UdpSocket::bind((Ipv4Addr::from(from), 0)).and_then(|socket| socket.send_to(&offers, to)).expect("sent");
+}
+
+fn wait_for_began(reports: &Mutex<Vec<Report>>, count: usize) {
+    let began = |reports: &[Report]| reports.iter().filter(|report| matches!(report, Report::Began { .. })).count();
+    while began(&reports.lock().expect("no panic")) < count {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_offer_whose_sender_is_not_there_takes_neither_room_nor_the_only_place_nor_all_places() {
+    use std::os::unix::fs::MetadataExt;
+    let stored = |into: &Path| -> u64 {
+        let entries = fs::read_dir(into).expect("a directory").map(|entry| entry.expect("an entry"));
+        entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.blocks() * 512).sum()
+    };
+    // The only place, and more offers than there are places.
+    for (limit, offers) in [(Some(1), 1), (None, 140)] {
+        let (from, into) = (directory(), directory());
+        let options = ReceiveOptions { limit, ..ReceiveOptions::default() };
+        let ((), reports) = beside(receiving(into.path(), &options), |to, _, reports| {
+            for n in 0..offers {
+                // One address may begin 64 sessions.
+                replay(&format!("large{n}"), 50_000_000, [127, 0, 0, 2 + n as u8 / 50], to);
+            }
+            wait_for_began(reports, offers.min(128));
+            assert!(stored(into.path()) < 1_000_000, "{} bytes", stored(into.path()));
+            let file = file(from.path(), "file", &vec![5; 300_000]);
+            assert_eq!(send_file(&mut patient(), &file, &[to], None, go_on).expect("sent"), [Outcome::Verified]);
+        });
+        assert!(fs::read(into.path().join("file")).expect("there") == vec![5; 300_000]);
+        assert!(reports.iter().all(|report| !matches!(report, Report::NotReceived { .. })), "{reports:?}");
+    }
+}
+
+#[test]
+fn hidden_files_are_taken_only_where_that_is_asked_for() {
+    let from = directory();
+    for called in [".bashrc", ".a.txt", "...", "..a"] {
+        let file = file(from.path(), called, b"alias ls='rm'");
+        for allow_hidden in [false, true] {
+            let into = directory();
+            let options = ReceiveOptions { allow_hidden, overwrite: true, ..ReceiveOptions::default() };
+            let (outcomes, reports) = beside(receiving(into.path(), &options), |to, _, _| {
+                send_file(&mut patient(), &file, &[to], None, go_on).expect("answered")
+            });
+            if allow_hidden {
+                assert_eq!(outcomes, [Outcome::Verified], "{called}");
+                continue;
+            }
+            let [Outcome::Refused(refusal)] = &*outcomes else { panic!("{outcomes:?}") };
+            assert!(refusal.text().contains("begins with a dot"), "{}", refusal.text());
+            assert!(reports.iter().any(|report| matches!(report, Report::Declined { .. })), "{reports:?}");
+            assert_eq!(fs::read_dir(into.path()).expect("a directory").count(), 0);
+        }
+    }
 }
 
 #[test]

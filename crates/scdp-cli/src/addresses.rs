@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use anabranch_net::{Interface, InterfaceError};
+
 use crate::arguments::{GROUP_PORT, PORT};
 use crate::failure::CliError;
 
@@ -67,6 +69,19 @@ impl FromStr for Group {
             address.ok_or("expected a multicast address, such as 239.1.2.3 (239.0.0.0/8 is for use within a site)")?;
         Ok(Self(SocketAddr::new(address, host.port.unwrap_or(GROUP_PORT))))
     }
+}
+
+/// The interface that `--interface` names, if it is given.
+pub(crate) fn interface(named: Option<&str>) -> Result<Option<Interface>, CliError> {
+    let Some(text) = named else { return Ok(None) };
+    let found = Interface::find(text).map_err(|error| {
+        let failed = CliError::usage(format!("--interface {text}: {error}"));
+        match error {
+            InterfaceError::None { found } => failed.hint(format!("it has {}", found.join(", "))),
+            _ => failed,
+        }
+    });
+    found.map(Some)
 }
 
 /// A host and the address that is used for it.

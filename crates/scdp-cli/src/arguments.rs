@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anabranch_net::Dscp;
@@ -54,6 +54,8 @@ pub(crate) enum Command {
         scdp receive --dir incoming --key scdp.key\n  \
         scdp receive --dir incoming --key scdp.key --group 239.1.2.3 --interface 10.0.0.2 --once\n\n\
         A file gets its name when it is complete, its hash matches and it is on the disk. Until then it is called .NAME.ID.part.\n\
+        It has the permission bits of the sender's file, as far as the umask allows, also if it replaces another one with --force. \
+        Until it is complete, and if the sender is of an earlier version, only its owner may read it.\n\
         When the transfer of a large file fails, its partial file is kept if it has 16 MiB or more, and the next transfer resumes from it. \
         A group resumes from the least that any of its receivers has.\n\
         One sender at a time sends under a name. Another one of the same file waits until that is over; of another file, it is refused.")]
@@ -101,6 +103,14 @@ pub(crate) enum Command {
 
 impl Command {
     pub(crate) fn json(&self) -> bool {
+        self.form().is_some_and(|form| form.json)
+    }
+
+    pub(crate) fn timestamps(&self) -> bool {
+        self.form().is_some_and(|form| form.timestamps)
+    }
+
+    fn form(&self) -> Option<&Json> {
         match self {
             Self::Send(Send { json, .. })
             | Self::Receive(Receive { json, .. })
@@ -108,8 +118,8 @@ impl Command {
             | Self::Fetch(Fetch { json, .. })
             | Self::Lab(Lab { json, .. })
             | Self::Doctor(Doctor { json })
-            | Self::Switch(Switch { json, .. }) => json.json,
-            Self::Key(_) | Self::Completions { .. } | Self::Man { .. } => false,
+            | Self::Switch(Switch { json, .. }) => Some(json),
+            Self::Key(_) | Self::Completions { .. } | Self::Man { .. } => None,
         }
     }
 }
@@ -137,9 +147,9 @@ pub(crate) struct Send {
     /// Send through this multicast group [default port: 7218]
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) group: Option<Group>,
-    /// Send multicast on the interface with this IPv4 address [default: the system chooses]
-    #[arg(long, value_name = "ADDRESS", requires = "group")]
-    pub(crate) interface: Option<IpAddr>,
+    /// Send multicast on this interface: its name, or one of its addresses [default: the system chooses]
+    #[arg(long, value_name = "INTERFACE", requires = "group")]
+    pub(crate) interface: Option<String>,
     /// Highest rate, such as 900Mbps or 9.5Gbps [default: as fast as receivers ask]
     #[arg(long)]
     pub(crate) rate: Option<Rate>,
@@ -172,13 +182,16 @@ pub(crate) struct Receive {
     /// Receive from this multicast group, too [default port: 7218]
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) group: Option<Group>,
-    /// Join the group on the interface with this IPv4 address [default: the system chooses]
-    #[arg(long, value_name = "ADDRESS", requires = "group")]
-    pub(crate) interface: Option<IpAddr>,
+    /// Join the group on this interface: its name, or one of its addresses [default: the system chooses]
+    #[arg(long, value_name = "INTERFACE", requires = "group")]
+    pub(crate) interface: Option<String>,
     /// Replace existing files; by default an existing file is kept, and the sender is told so
     #[arg(long)]
     pub(crate) force: bool,
-    /// Refuse larger files; the room for a file is reserved when it is offered
+    /// Take files whose names begin with a dot, too: programs may obey them, as shells do `.bashrc`
+    #[arg(long)]
+    pub(crate) allow_hidden: bool,
+    /// Refuse larger files; the room for a file is reserved when its sender has shown that it is there
     #[arg(long, value_name = "SIZE", default_value = "1TB")]
     pub(crate) max_size: Bytes,
     /// Remove partial files to which nothing was written for so many days: at the start, and once an hour
@@ -242,6 +255,9 @@ pub(crate) struct Fetch {
     /// Replace a file that exists
     #[arg(long)]
     pub(crate) force: bool,
+    /// With blake3:HEX and without -o FILE: take it even if the servers' name for it begins with a dot
+    #[arg(long)]
+    pub(crate) allow_hidden: bool,
     #[command(flatten)]
     pub(crate) secret: Secret,
     #[command(flatten)]
@@ -316,6 +332,9 @@ pub(crate) struct Json {
     /// Print events as JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Begin each line with the time, in UTC; events of --json have it in any case
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) timestamps: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

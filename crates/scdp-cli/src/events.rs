@@ -8,8 +8,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::figures;
+use crate::text::{printable, printable_lines};
 
-/// An event. `--json` prints one per line; times are seconds, sizes bytes, hashes 64 hexadecimal digits of BLAKE3.
+/// An event. `--json` prints one per line, each with its `time` besides: UTC, as in `2026-11-25T22:42:38.017Z` (RFC 3339). Durations are seconds, sizes
+/// bytes, hashes 64 hexadecimal digits of BLAKE3. Characters of names and reasons that could change how a line is shown are written as `\u202e`.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -140,6 +142,8 @@ pub(crate) enum Event {
         receivers: usize,
         /// Number of receivers that have it.
         verified: usize,
+        /// Number of those that had it before.
+        already_there: usize,
         /// Time from the offer to the last receiver's answer.
         seconds: f64,
         /// Bytes of all datagrams sent for it, without headers of UDP and IP.
@@ -303,6 +307,16 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },
+    /// A signal has ended the program. Always the last line.
+    Stopped {
+        /// The signal.
+        signal: &'static str,
+        /// What was not done: files that were on the way, or were to be sent.
+        unfinished: Vec<Unfinished>,
+        /// What becomes of that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
     /// The program failed. Always the last line.
     Error {
         /// What is wrong, and where.
@@ -316,6 +330,14 @@ pub(crate) enum Event {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
 fn is_none(bytes: &u64) -> bool {
     *bytes == 0
+}
+
+/// A file that was on its way from or to a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Unfinished {
+    pub(crate) name: String,
+    pub(crate) peer: String,
 }
 
 /// Outcome at a receiver.
@@ -360,6 +382,33 @@ impl Event {
     }
 }
 
+impl Event {
+    /// The event in lines that a terminal may get, whatever names and reasons others have chosen.
+    pub(crate) fn lines(&self) -> String {
+        let said = self.to_string();
+        let mut lines = match self {
+            // The last lines of a command's output, and the line of a file that is wrong.
+            Self::Run { .. } | Self::Warning { .. } | Self::Error { .. } => printable_lines(&said),
+            _ => printable(&said).into_owned(),
+        };
+        if let Some(hint) = self.hint() {
+            let indent = if let Self::Check { .. } = self { "         " } else { "" };
+            lines += &format!("\n{indent}hint: {}", printable(hint));
+        }
+        lines
+    }
+
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Check { hint, .. }
+            | Self::Warning { hint, .. }
+            | Self::Stopped { hint, .. }
+            | Self::Error { hint, .. } => hint.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -396,14 +445,19 @@ impl fmt::Display for Event {
                     _ => write!(f, "{name}: {host}: {reason}"),
                 }
             }
-            Self::Sent { name, size_bytes, receivers, verified, seconds, sent_bytes, .. } => {
-                // No receiver has the file, so there is no rate.
-                let transfer = match verified {
-                    0 => figures::size(*size_bytes),
-                    _ => figures::transfer(*size_bytes, *seconds),
-                };
+            Self::Sent { name, size_bytes, receivers, verified, already_there, seconds, sent_bytes, .. } => {
+                // Where no receiver was sent the file, there is no rate.
+                let now = verified - already_there;
+                let transfer =
+                    if now == 0 { figures::size(*size_bytes) } else { figures::transfer(*size_bytes, *seconds) };
                 let sent = figures::size(*sent_bytes);
-                write!(f, "{name}: {transfer}; verified by {verified} of {receivers} receivers; {sent} sent")
+                write!(f, "{name}: {transfer}; ")?;
+                match (now, already_there) {
+                    (_, 0) => write!(f, "verified by {now} of {receivers} receivers")?,
+                    (0, had) => write!(f, "{had} of {receivers} receivers had it already")?,
+                    (_, had) => write!(f, "verified by {now} of {receivers} receivers, {had} had it already")?,
+                }
+                write!(f, "; {sent} sent")
             }
             Self::Received { name, size_bytes, seconds, .. } => {
                 write!(f, "{name}: {}", figures::transfer(*size_bytes, *seconds))
@@ -437,20 +491,30 @@ impl fmt::Display for Event {
             Self::Combination { values, runs, ok, .. } => write!(f, "{ok} of {runs} runs{}", shown(values)),
             Self::Host { host, address, enter } => write!(f, "{host}  {address}  {enter}"),
             Self::Removed { name } => write!(f, "removed {name}"),
-            Self::Check { check, ok, found, hint } => {
-                write!(f, "{:7}  {check}: {found}", if *ok { "ok" } else { "warning" })?;
-                hint.as_ref().map_or(Ok(()), |hint| write!(f, "\n         hint: {hint}"))
+            Self::Check { check, ok, found, .. } => {
+                write!(f, "{:7}  {check}: {found}", if *ok { "ok" } else { "warning" })
             }
-            Self::Warning { message, hint } => said(f, "warning", message, hint.as_deref()),
-            Self::Error { message, hint } => said(f, "error", message, hint.as_deref()),
+            Self::Warning { message, .. } => write!(f, "warning: {message}"),
+            Self::Stopped { signal, unfinished, .. } => {
+                write!(f, "stopped by {signal}")?;
+                if unfinished.is_empty() {
+                    return Ok(());
+                }
+                let named = unfinished.iter().take(NAMED).map(|one| format!("{} ({})", one.name, one.peer));
+                let named = named.collect::<Vec<_>>().join(", ");
+                write!(f, "; the other hosts were told; not complete: {named}")?;
+                match unfinished.len().saturating_sub(NAMED) {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
+            }
+            Self::Error { message, .. } => write!(f, "error: {message}"),
         }
     }
 }
 
-fn said(f: &mut fmt::Formatter<'_>, kind: &str, message: &str, hint: Option<&str>) -> fmt::Result {
-    write!(f, "{kind}: {message}")?;
-    hint.map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
-}
+/// Files that a line names, at most.
+const NAMED: usize = 8;
 
 /// The varying parameters, appended to other text: `, loss 1%, trim 128B`.
 fn shown(values: &Map<String, Value>) -> String {

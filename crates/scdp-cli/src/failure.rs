@@ -36,7 +36,9 @@ impl CliError {
 
     /// A file or folder that cannot be used.
     pub(crate) fn of_path(path: &Path, what: impl Display) -> Self {
-        Self::usage(format!("{}: {what}", path.display()))
+        // Messages may have several lines, of which a name must not make one.
+        let path = path.display().to_string().replace('\n', "\\u{a}");
+        Self::usage(format!("{path}: {what}"))
     }
 }
 

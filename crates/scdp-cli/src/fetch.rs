@@ -6,16 +6,16 @@ use std::process::ExitCode;
 use anabranch_net::{Endpoint, Failure, HostConfig, NetError, ObjectName, ReceiveOptions, Report, Wanted, fetch};
 
 use crate::arguments::Fetch;
-use crate::events::Event;
+use crate::events::{Event, Unfinished};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::receive::can_write;
 use crate::session::{self, Watches};
-use crate::signals::Signals;
+use crate::signals::{Signals, Stop};
 use crate::{addresses, key, signing};
 
 pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliError> {
-    let mut output = Output::new(!output.is_text());
+    let mut output = Output::like(output);
     let protection = key::protection(&arguments.secret, &output)?;
     let signers = signing::signers(&arguments.signers)?;
     let wanted = wanted(&arguments.object)?;
@@ -28,8 +28,9 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
     let from: Vec<_> = peers.iter().map(|peer| peer.address).collect();
     let signals = Signals::catch()?;
     signals.busy();
-    let options = ReceiveOptions { overwrite: arguments.force, name, ..ReceiveOptions::default() };
-    let mut watches = Watches::default();
+    let (overwrite, allow_hidden) = (arguments.force, arguments.allow_hidden);
+    let options = ReceiveOptions { overwrite, allow_hidden, name, ..ReceiveOptions::default() };
+    let (mut watches, mut stop) = (Watches::default(), Stop::default());
     let fetched = fetch(&mut endpoint, &wanted, &from, &directory, &options, |report| {
         match report {
             Report::Progress { bytes, size } if size > 0 => output.progress(bytes, size),
@@ -56,6 +57,12 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
                 output.tell(&session::received(&manifest, watches.stop(&manifest)));
             }
             Report::AlreadyThere { manifest } => output.tell(&session::already_there(&manifest)),
+            Report::Interrupted { name, peer, kept } => {
+                output.end();
+                output.tell(&session::interrupted(&name, kept));
+                stop.hint = (kept > 0).then(|| session::RESUMED.to_owned());
+                stop.unfinished.push(Unfinished { name: name.to_string(), peer: peer.to_string() });
+            }
             // Otherwise the error reports it.
             Report::NotReceived { name, why, kept } if kept > 0 => {
                 output.end();
@@ -69,7 +76,7 @@ pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliErr
     output.end();
     match fetched {
         Ok(_) => Ok(ExitCode::SUCCESS),
-        Err(NetError::Stopped) => Err(signals.stopped().unwrap_or_else(|| NetError::Stopped.into())),
+        Err(NetError::Stopped) => signals.stopped(&output, stop).ok_or_else(|| NetError::Stopped.into()),
         Err(NetError::Session(failure)) => Err(explain(&failure, arguments, &endpoint)),
         Err(error) => Err(error.into()),
     }
@@ -86,6 +93,9 @@ fn explain(failure: &Failure, arguments: &Fetch, endpoint: &Endpoint) -> CliErro
         Failure::ReplicasDiffer => error.hint("fetch it by its hash, blake3:HEX: `scdp serve --json` tells it"),
         Failure::Refused(reason) if reason.contains("exists") => {
             error.hint("--force replaces it; -o FILE puts it elsewhere")
+        }
+        Failure::Refused(reason) if reason.contains("begins with a dot") => {
+            error.hint("-o FILE gives it another name; --allow-hidden takes it under that one")
         }
         Failure::Refused(reason) if reason.contains("no such") => {
             error.hint("names are those of files in the folder that is served, without subfolders")

@@ -26,6 +26,8 @@ mod signals;
 mod signing;
 mod switch;
 mod table;
+mod text;
+mod time;
 
 use std::process::ExitCode;
 
@@ -37,7 +39,7 @@ use output::Output;
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
-    let output = Output::new(command.json());
+    let output = Output::new(command.json(), command.timestamps());
     match run(&command, &output) {
         Ok(code) => code,
         Err(CliError { message, hint, code }) => {

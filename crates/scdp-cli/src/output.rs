@@ -6,20 +6,29 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::events::Event;
-use crate::figures;
+use crate::text::{self, printable};
+use crate::{figures, time};
 
 /// Prints events, and shows a bar on a terminal.
 #[derive(Debug)]
 pub(crate) struct Output {
     json: bool,
+    /// Lines for people begin with the time.
+    timestamps: bool,
     /// Hidden where there is no terminal, or nothing to show.
     bar: ProgressBar,
     on_terminal: bool,
 }
 
 impl Output {
-    pub(crate) fn new(json: bool) -> Self {
-        Self { json, bar: ProgressBar::hidden(), on_terminal: !json && std::io::stderr().is_terminal() }
+    pub(crate) fn new(json: bool, timestamps: bool) -> Self {
+        let on_terminal = !json && std::io::stderr().is_terminal();
+        Self { json, timestamps, bar: ProgressBar::hidden(), on_terminal }
+    }
+
+    /// Another one that prints alike, with a bar of its own.
+    pub(crate) fn like(other: &Self) -> Self {
+        Self::new(other.json, other.timestamps)
     }
 
     /// Whether the output is for people.
@@ -30,11 +39,13 @@ impl Output {
     /// Prints an event.
     pub(crate) fn tell(&self, event: &Event) {
         if self.json {
-            let line = serde_json::to_string(event).expect("events have texts and numbers");
-            print(&(line + "\n"));
+            let event = text::json(serde_json::to_string(event).expect("events have texts and numbers"));
+            let fields = event.strip_suffix('}').expect("an object");
+            print(&format!("{fields},\"time\":\"{}\"}}\n", time::now()));
         } else if event.is_line() {
             self.bar.suspend(|| {
-                let line = format!("{event}\n");
+                let time = if self.timestamps { time::now() + " " } else { String::new() };
+                let line = format!("{time}{}\n", event.lines());
                 if event.is_result() {
                     print(&line);
                 } else {
@@ -56,7 +67,7 @@ impl Output {
     pub(crate) fn waiting(&mut self, what: String) {
         if self.on_terminal {
             self.bar.finish_and_clear();
-            self.bar = ProgressBar::new_spinner().with_message(what);
+            self.bar = ProgressBar::new_spinner().with_message(printable(&what).into_owned());
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }
     }
@@ -66,7 +77,7 @@ impl Output {
         if self.on_terminal {
             self.bar.finish_and_clear();
             let style = ProgressStyle::with_template("{msg} [{bar:30}] {percent}% {prefix}, {eta} left");
-            self.bar = ProgressBar::new(size).with_message(name.to_owned());
+            self.bar = ProgressBar::new(size).with_message(printable(name).into_owned());
             self.bar.set_style(style.expect("the template is right").progress_chars("=> "));
         }
     }

@@ -10,19 +10,20 @@ use anabranch_net::{Endpoint, HostConfig, NetError, Protection, ReceiveOptions, 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::arguments::Receive;
-use crate::events::Event;
+use crate::events::{Event, Unfinished};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::session::{self, Watches};
-use crate::signals::Signals;
-use crate::{key, signing};
+use crate::signals::{Signals, Stop};
+use crate::{addresses, key, signing};
 
 pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliError> {
-    let mut output = Output::new(!output.is_text());
+    let mut output = Output::like(output);
     let protection = key::protection(&arguments.secret, &output)?;
     let protected = matches!(protection, Protection::Psk(_));
     let signers = signing::signers(&arguments.signers)?;
     can_write(&arguments.dir)?;
+    let interface = addresses::interface(arguments.interface.as_deref())?;
     // `[::]` is also reached by IPv4, whose packets have more room.
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let headers_of = if arguments.bind.ip() == Ipv6Addr::UNSPECIFIED { any } else { arguments.bind };
@@ -31,7 +32,10 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     let mut endpoint = Endpoint::bind(arguments.bind, HostConfig { max_object_bytes, signers, ..config })?;
     let group = arguments.group.map(|group| group.0);
     if let Some(group) = group {
-        endpoint.join(group, arguments.interface.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))?;
+        match &interface {
+            Some(interface) => endpoint.join_on(group, interface)?,
+            None => endpoint.join(group, IpAddr::V4(Ipv4Addr::UNSPECIFIED))?,
+        }
     }
     let signals = Signals::catch()?;
     signals.busy();
@@ -43,8 +47,10 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
     });
     let most = if arguments.once { Some(1) } else { arguments.count };
     let (mut watches, mut ended, mut failed, mut last_narrow) = (Watches::default(), 0, 0, None);
+    let (mut unfinished, mut kept_any) = (Vec::new(), false);
     let keep_parts = Duration::from_secs(u64::from(arguments.keep_parts) * 24 * 3600);
-    let options = ReceiveOptions { overwrite: arguments.force, limit: most, keep_parts, ..ReceiveOptions::default() };
+    let (overwrite, allow_hidden) = (arguments.force, arguments.allow_hidden);
+    let options = ReceiveOptions { overwrite, allow_hidden, limit: most, keep_parts, ..ReceiveOptions::default() };
     receive_dir(&mut endpoint, &arguments.dir, &options, |report| {
         let event = match report {
             Report::Progress { bytes, size } => {
@@ -72,6 +78,13 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
                 }
                 return signals.flow();
             }
+            Report::Interrupted { name, peer, kept } => {
+                output.end();
+                output.tell(&session::interrupted(&name, kept));
+                kept_any |= kept > 0;
+                unfinished.push(Unfinished { name: name.to_string(), peer: peer.to_string() });
+                return signals.flow();
+            }
             Report::Received { manifest } => session::received(&manifest, watches.stop(&manifest)),
             Report::AlreadyThere { manifest } => session::already_there(&manifest),
             Report::NotReceived { name, why, kept } => {
@@ -86,14 +99,15 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
         if most.is_some_and(|most| ended >= most) { ControlFlow::Break(()) } else { signals.flow() }
     })?;
     output.end();
-    match (most, signals.stopped()) {
-        (Some(most), _) if ended >= most && failed == 0 => Ok(ExitCode::SUCCESS),
-        (Some(most), _) if ended >= most => {
-            Err(CliError::failed(format!("{failed} of {ended} files were not received")))
-        }
-        (_, Some(stopped)) => Err(stopped),
-        (_, None) => Err(NetError::Stopped.into()),
+    if most.is_some_and(|most| ended >= most) {
+        return match failed {
+            0 => Ok(ExitCode::SUCCESS),
+            _ => Err(CliError::failed(format!("{failed} of {ended} files were not received"))),
+        };
     }
+    let hint = kept_any.then(|| session::RESUMED.to_owned());
+    let stop = Stop { unfinished, hint, ends_by_signal: most.is_none() };
+    signals.stopped(&output, stop).ok_or_else(|| NetError::Stopped.into())
 }
 
 /// Checks that files can be created in a folder, before the first one arrives.

@@ -28,7 +28,10 @@ before the program ends; a second one ends it at once.
 | 0 | all was done: of `send`, all receivers, or `--quorum` of them, have compared the hash of every file |
 | 1 | not all was done: the last line says what and why |
 | 2 | wrong arguments: a file, a key or a name that is not there |
-| 128 + n | stopped by signal n: 130 after Ctrl-C, 143 after `kill` |
+| 128 + n | stopped by signal n before all was done: 130 after Ctrl-C, 143 after `kill`. The last line says what was not complete. `receive` (without `--count`) and `serve` end by signals only: with 0 if no file was on its way |
+
+No name, path or reason of a peer reaches a terminal as it is: characters that move or hide text (control characters, bidirectional controls, line separators, invisible
+ones) are shown as `\\u{202e}`, in JSON as `\\u202e`.
 ";
 
 fn page() -> String {

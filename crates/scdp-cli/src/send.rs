@@ -1,7 +1,7 @@
 //! `scdp send`: files to many hosts at once.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anabranch_net::{Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, send_files};
@@ -9,11 +9,11 @@ use anabranch_transport::Duration;
 
 use crate::addresses::{self, Peer};
 use crate::arguments::{Send, Stragglers};
-use crate::events::{Event, Verdict};
+use crate::events::{Event, Unfinished, Verdict};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::session::{self, Watches};
-use crate::signals::Signals;
+use crate::signals::{Signals, Stop};
 use crate::{key, signing, table};
 
 /// How long a receiver on a real network may be half a window behind before it is served separately: disks and schedulers pause.
@@ -32,11 +32,12 @@ struct Row {
 }
 
 pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliError> {
-    let mut output = Output::new(!output.is_text());
+    let mut output = Output::like(output);
     let protection = key::protection(&arguments.secret, &output)?;
     let key = signing::key(&arguments.sign, &output)?;
     let quorum = quorum(arguments)?;
     let peers = addresses::resolve(&arguments.to, arguments.bind)?;
+    let interface = addresses::interface(arguments.interface.as_deref())?;
     let signals = Signals::catch()?;
     let mut files = open(arguments, &mut output)?;
     if let Some(key) = key {
@@ -53,24 +54,27 @@ pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliErro
     }
     let config = session::config(protection, &arguments.timeout, &arguments.packets, arguments.rate, bind);
     let mut endpoint = Endpoint::bind(bind, HostConfig { stragglers: stragglers(arguments, quorum), ..config })?;
-    match arguments.interface {
-        Some(IpAddr::V4(interface)) => endpoint.set_multicast_interface(interface)?,
-        Some(IpAddr::V6(_)) => return Err(CliError::usage("--interface: expected an IPv4 address")),
-        None => {}
+    if let (Some(group), Some(interface)) = (group, &interface) {
+        endpoint.set_multicast_interface(group, interface)?;
     }
 
     signals.busy();
     let to: Vec<SocketAddr> = peers.iter().map(|peer| peer.address).collect();
     output.begin(&title(&files), files.iter().map(|file| file.manifest().size).sum());
-    let mut telling =
-        Telling { files: &files, peers: &peers, watches: Watches::default(), narrow: Vec::new(), output: &output };
+    let (done, watches, narrow) = (HashSet::new(), Watches::default(), Vec::new());
+    let mut telling = Telling { files: &files, peers: &peers, done, watches, narrow, output: &output };
     let sent = send_files(&mut endpoint, &files, &to, group, |report| {
         telling.tell(report);
         signals.flow()
     });
+    let unfinished = telling.unfinished();
     output.end();
     let outcomes = match sent {
-        Err(NetError::Stopped) => return Err(signals.stopped().unwrap_or_else(|| CliError::failed("stopped"))),
+        Err(NetError::Stopped) => {
+            let hint = "send it again: receivers go on with files of which they have 16 MiB or more";
+            let stop = Stop { unfinished, hint: Some(hint.to_owned()), ends_by_signal: false };
+            return signals.stopped(&output, stop).ok_or_else(|| NetError::Stopped.into());
+        }
         sent => sent?,
     };
     let rows: Vec<Row> =
@@ -133,6 +137,8 @@ fn title(files: &[Input]) -> String {
 struct Telling<'a> {
     files: &'a [Input],
     peers: &'a [Peer],
+    /// Files and receivers whose outcome is known, unless that is that this end was stopped.
+    done: HashSet<(usize, usize)>,
     watches: Watches,
     /// Paths that have been told of.
     narrow: Vec<Narrow>,
@@ -156,7 +162,12 @@ impl Telling<'_> {
                 self.narrow.push(narrow);
                 output.tell(&session::again_smaller(&narrow, "scdp send"));
             }
-            Report::Receiver { file, index, outcome } => self.receiver(file, index, Some(&outcome)),
+            Report::Receiver { file, index, outcome } => {
+                if outcome != Outcome::Failed(Failure::Stopped) {
+                    self.done.insert((file, index));
+                }
+                self.receiver(file, index, Some(&outcome));
+            }
             Report::Sent { file, outcomes, sent_bytes, symbols } => {
                 for index in (0..outcomes.len()).filter(|&index| outcomes[index].is_none()) {
                     self.receiver(file, index, None);
@@ -164,11 +175,34 @@ impl Telling<'_> {
                 let (manifest, receivers) = (self.files[file].manifest(), self.peers.len());
                 let (name, hash, size_bytes) = (manifest.name.to_string(), session::hash(manifest), manifest.size);
                 let verified = outcomes.iter().flatten().filter(|outcome| outcome.is_success()).count();
+                let already_there =
+                    outcomes.iter().flatten().filter(|outcome| **outcome == Outcome::AlreadyThere).count();
                 let seconds = self.watches.stop(manifest);
-                output.tell(&Event::Sent { name, hash, size_bytes, receivers, verified, seconds, sent_bytes, symbols });
+                output.tell(&Event::Sent {
+                    name,
+                    hash,
+                    size_bytes,
+                    receivers,
+                    verified,
+                    already_there,
+                    seconds,
+                    sent_bytes,
+                    symbols,
+                });
             }
             _ => {}
         }
+    }
+
+    /// Files and receivers whose outcome is not known.
+    fn unfinished(&self) -> Vec<Unfinished> {
+        let all = (0..self.files.len()).flat_map(|file| (0..self.peers.len()).map(move |index| (file, index)));
+        all.filter(|one| !self.done.contains(one))
+            .map(|(file, index)| Unfinished {
+                name: self.files[file].manifest().name.to_string(),
+                peer: self.peers[index].host.clone(),
+            })
+            .collect()
     }
 
     /// The outcome for one receiver.
@@ -251,6 +285,8 @@ fn verdict(
         error.hint(session::silence(endpoint, "receive"))
     } else if says("exists") {
         error.hint("`scdp receive --force` replaces files; or rename this one")
+    } else if says("begins with a dot") {
+        error.hint("`scdp receive --allow-hidden` takes hidden files; or send it under another name")
     } else if says("being received") {
         error.hint("try again when that has ended; or rename this one")
     } else if says("packets larger") {

@@ -1,22 +1,23 @@
 //! `scdp serve`: serves the files of a folder to hosts that fetch them.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anabranch_net::{Endpoint, NetError, Protection, Report, Shelf, serve_shelf};
+use anabranch_net::{Endpoint, Manifest, NetError, Protection, Report, Shelf, serve_shelf};
 
 use crate::arguments::Serve;
-use crate::events::Event;
+use crate::events::{Event, Unfinished};
 use crate::failure::CliError;
 use crate::output::Output;
-use crate::signals::Signals;
+use crate::signals::{Signals, Stop};
 use crate::{figures, key, session, signing};
 
 /// So long files are hashed before anything is served: small folders are then known completely.
 const BEFORE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliError> {
-    let mut output = Output::new(!output.is_text());
+    let mut output = Output::like(output);
     let protection = key::protection(&arguments.secret, &output)?;
     let protected = matches!(protection, Protection::Psk(_));
     let key = signing::key(&arguments.sign, &output)?;
@@ -48,11 +49,27 @@ pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliErr
         },
         protected,
     });
+    let mut under_way: Vec<Unfinished> = Vec::new();
     serve_shelf(&mut endpoint, &mut shelf, |report| {
+        match &report {
+            Report::Serving { peer, manifest } => under_way.push(unfinished(*peer, manifest)),
+            Report::Served { peer, manifest, .. } => {
+                let ended = unfinished(*peer, manifest);
+                under_way.iter().position(|one| *one == ended).map(|place| under_way.swap_remove(place));
+            }
+            _ => {}
+        }
         tell(&output, report);
         signals.flow()
     })?;
-    Err(signals.stopped().unwrap_or_else(|| NetError::Stopped.into()))
+    let hint = (!under_way.is_empty())
+        .then(|| "`scdp fetch` goes on with 16 MiB or more of a file, from any server".to_owned());
+    let stop = Stop { unfinished: under_way, hint, ends_by_signal: true };
+    signals.stopped(&output, stop).ok_or_else(|| NetError::Stopped.into())
+}
+
+fn unfinished(peer: SocketAddr, manifest: &Manifest) -> Unfinished {
+    Unfinished { name: manifest.name.to_string(), peer: peer.to_string() }
 }
 
 fn tell(output: &Output, report: Report) {

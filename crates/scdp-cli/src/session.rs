@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Endpoint, HostConfig, Manifest, Narrow, Protection, PublicKey};
+use anabranch_net::{Endpoint, HostConfig, Manifest, Narrow, ObjectName, Protection, PublicKey};
 use anabranch_transport::Rate;
 
 use crate::arguments::{LEAST_MTU, Packets, Timeout};
@@ -56,6 +56,14 @@ pub(crate) fn hash(manifest: &Manifest) -> String {
 
 pub(crate) fn received(manifest: &Manifest, seconds: f64) -> Event {
     Event::Received { name: manifest.name.to_string(), hash: hash(manifest), size_bytes: manifest.size, seconds }
+}
+
+/// What becomes of a partial file that is kept.
+pub(crate) const RESUMED: &str = "the next transfer of the same file goes on with what is kept";
+
+/// A file that was on its way when this program was stopped.
+pub(crate) fn interrupted(name: &ObjectName, kept_bytes: u64) -> Event {
+    Event::NotReceived { name: name.to_string(), reason: "stopped here".to_owned(), kept_bytes }
 }
 
 pub(crate) fn already_there(manifest: &Manifest) -> Event {

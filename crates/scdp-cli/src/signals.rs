@@ -1,13 +1,27 @@
 //! Ctrl-C and similar signals: peers are notified before the program ends.
 
 use std::ops::ControlFlow;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use crate::events::{Event, Unfinished};
 use crate::failure::CliError;
+use crate::output::Output;
+
+/// What a signal leaves unfinished.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    /// What was on its way, or was to be.
+    pub(crate) unfinished: Vec<Unfinished>,
+    /// What becomes of that.
+    pub(crate) hint: Option<String>,
+    /// The program ends by a signal only: one that finds nothing on its way is no failure.
+    pub(crate) ends_by_signal: bool,
+}
 
 /// The signals that have arrived.
 #[derive(Clone, Debug)]
@@ -42,13 +56,21 @@ impl Signals {
         if self.last.load(Ordering::SeqCst) == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    /// The error and exit code if a signal asked to stop: 130 after Ctrl-C. `None` if none did.
-    pub(crate) fn stopped(&self) -> Option<CliError> {
+    /// If a signal asked to stop, says so and what is left unfinished, and returns the exit code: 130 after Ctrl-C; 0 if the
+    /// program ends by signals only, and nothing was on its way.
+    pub(crate) fn stopped(&self, output: &Output, stop: Stop) -> Option<ExitCode> {
         let signal = self.last.load(Ordering::SeqCst);
-        (signal != 0).then(|| CliError {
-            message: "stopped; the other hosts were told".to_owned(),
-            hint: None,
-            code: u8::try_from(128 + signal).unwrap_or(u8::MAX),
-        })
+        if signal == 0 {
+            return None;
+        }
+        let name = match signal as i32 {
+            SIGINT => "SIGINT",
+            SIGTERM => "SIGTERM",
+            _ => "SIGHUP",
+        };
+        let Stop { unfinished, hint, ends_by_signal } = stop;
+        let is_done = ends_by_signal && unfinished.is_empty();
+        output.tell(&Event::Stopped { signal: name, unfinished, hint });
+        Some(if is_done { ExitCode::SUCCESS } else { ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)) })
     }
 }

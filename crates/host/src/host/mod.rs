@@ -229,6 +229,15 @@ impl Host {
         self.table.get(id).is_some_and(AnySession::is_proven)
     }
 
+    /// Permission bits of the file that a session receives, at most 0o777, when it is [complete](HostEvent::Complete). `None` if its sender does not
+    /// tell them: it is of an earlier build.
+    pub fn mode(&self, id: SessionId) -> Option<u16> {
+        match self.table.get(id)? {
+            AnySession::Incoming(incoming) => incoming.mode(),
+            AnySession::Pending(_) | AnySession::Outgoing(_) => None,
+        }
+    }
+
     /// When something authentic last arrived in a session that receives.
     pub fn last_arrival(&self, id: SessionId) -> Option<Time> {
         match self.table.get(id)? {

@@ -6,6 +6,8 @@
 
 use anabranch_transport::{Duration, Time};
 
+use super::pace::Turns;
+
 /// The shortest measurement interval for the rate.
 const MEASURED_OVER: Duration = Duration::from_ms(1);
 /// Weight of a new measurement in the mean.
@@ -19,11 +21,11 @@ const BACK_OFF: f64 = 2.0;
 const SLOWEST: Duration = Duration::from_ms(10);
 /// Pulls are paced until nothing has been trimmed for this long.
 const PACED_AFTER_TRIM: Duration = Duration::from_ms(10);
-/// How much a late timer may make up for at once.
-const BURST: Duration = Duration::from_us(500);
+/// How much a late timer may make up for: the bottleneck is idle meanwhile, but trims what is more than its queue holds.
+const LATE: Duration = Duration::from_ms(4);
 
 /// When the next pull may leave.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct PullPace {
     /// When the current measurement began, and what has arrived since then.
     measured_since: Time,
@@ -32,7 +34,20 @@ pub(super) struct PullPace {
     /// The mean time between whole symbols, in picoseconds. `None` until a symbol is trimmed.
     ps_per_symbol: Option<f64>,
     last_trimmed: Option<Time>,
-    next_pull: Time,
+    turns: Turns,
+}
+
+impl Default for PullPace {
+    fn default() -> Self {
+        Self {
+            measured_since: Time::ZERO,
+            whole_symbols: 0,
+            trimmed_headers: 0,
+            ps_per_symbol: None,
+            last_trimmed: None,
+            turns: Turns::new(LATE),
+        }
+    }
 }
 
 impl PullPace {
@@ -66,16 +81,14 @@ impl PullPace {
     }
 
     /// Until when no pull may leave.
-    pub(super) fn paced_until(&self, now: Time) -> Option<Time> {
-        (self.next_pull > now && self.paced_ps_per_symbol(now).is_some()).then_some(self.next_pull)
+    pub(super) fn paced_until(&mut self, now: Time) -> Option<Time> {
+        self.paced_ps_per_symbol(now).and_then(|_| self.turns.wait(now))
     }
 
     /// A pull for one symbol leaves.
     pub(super) fn spend(&mut self, now: Time) {
         if let Some(ps_per_symbol) = self.paced_ps_per_symbol(now) {
-            let earliest = Time(now.ps().saturating_sub(BURST.ps()));
-            let interval = Duration::from_ps((ps_per_symbol * INTERVAL_PER_SYMBOL) as u64);
-            self.next_pull = self.next_pull.max(earliest) + interval;
+            self.turns.spend(now, Duration::from_ps((ps_per_symbol * INTERVAL_PER_SYMBOL) as u64));
         }
     }
 }
@@ -113,6 +126,35 @@ mod tests {
         assert!(many > 9 * all, "unpaced, nearly all is trimmed: {many} pulls, {all} symbols");
         assert!(whole > 9_500, "the bottleneck is busy: {whole} of 10000");
         assert!(paced < whole + whole / 10, "{paced} pulls for {whole} symbols");
+    }
+
+    #[test]
+    fn late_timers_cost_no_pulls() {
+        for late in [0, 1, 4].map(Duration::from_ms) {
+            // A trimmed header among ten symbols, 100 us each, keeps pulls paced.
+            let (mut pace, mut now, mut pulls) = (PullPace::default(), Time::ZERO, 0_u64);
+            for n in 0..1000_u64 {
+                now += Duration::from_us(100);
+                pace.on_symbol(now, n % 10 == 0);
+            }
+            let (since, mut arrives, mut arrived) = (now, now, 0_u64);
+            while now < since + Duration::from_secs(1) {
+                while arrives <= now {
+                    pace.on_symbol(arrives, arrived.is_multiple_of(10));
+                    arrived += 1;
+                    arrives += Duration::from_us(100);
+                }
+                match pace.paced_until(now) {
+                    Some(until) => now = until + late,
+                    None => {
+                        assert!(pulls < 20_000, "unpaced");
+                        pace.spend(now);
+                        pulls += 1;
+                    }
+                }
+            }
+            assert!((9_300..11_000).contains(&pulls), "{pulls} pulls in a second with timers {late} late");
+        }
     }
 
     #[test]

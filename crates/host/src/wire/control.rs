@@ -16,6 +16,8 @@ pub const CONTROL_HEADER: usize = 24;
 
 /// Bytes of a [probe](Control::Probe)'s datagram besides its padding and the tag.
 pub(crate) const PROBE: usize = CONTROL_HEADER + 3;
+/// All permission bits of a file: reading, writing and executing, of its owner, its group and others.
+const MOST_MODE: u16 = 0o777;
 
 /// A control packet whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +81,10 @@ pub enum Control {
         /// The largest size that does, or 0 if none does that a session can have.
         bytes: u16,
     },
+    /// The receiver asks for the file's permission bits.
+    AskMode,
+    /// The sender tells the file's permission bits.
+    Mode(u16),
 }
 
 impl Control {
@@ -108,6 +114,11 @@ impl Control {
                 Self::Probe { padding }
             }
             11 => Self::Narrow { bytes: body.u16()? },
+            16 => Self::AskMode,
+            17 => match body.u16()? {
+                mode @ 0..=MOST_MODE => Self::Mode(mode),
+                _ => return Err(WireError::Field("mode")),
+            },
             _ => return Err(WireError::Field("control message")),
         };
         body.end()?;
@@ -135,6 +146,11 @@ impl Control {
             Self::Narrow { bytes } => {
                 out.push(11);
                 out.extend_from_slice(&bytes.to_be_bytes());
+            }
+            Self::AskMode => out.push(16),
+            Self::Mode(mode) => {
+                out.push(17);
+                out.extend_from_slice(&mode.to_be_bytes());
             }
         }
     }

@@ -75,6 +75,7 @@ fn offered(manifest: Manifest, protection: &Protection) -> (Option<Answer>, Vec<
     turn(&mut host, &mut kept);
     let answer = opener.read(&kept);
     host.handle_datagram(now, from, &mut opener.control(Control::KeepAlive));
+    host.handle_datagram(now, from, &mut opener.control(Control::Mode(0o644)));
     for symbol in symbols() {
         host.handle_datagram(now, from, &mut opener.symbol(&symbol, &[7; 1420]));
     }

@@ -49,6 +49,8 @@ pub(crate) fn examples() -> Vec<(&'static str, Message)> {
         ("control-probe", Message::Control(Control::Probe { padding: 12 })),
         ("control-narrow", Message::Control(Control::Narrow { bytes: 1372 })),
         ("control-ask-hashes", Message::Control(Control::AskHashes(Page { level: 1, index: 2 }))),
+        ("control-ask-mode", Message::Control(Control::AskMode)),
+        ("control-mode", Message::Control(Control::Mode(0o640))),
         ("open-offer", offer(manifest(), Some("239.1.2.3:4000"))),
         ("open-offer-signed", offer(signed.clone(), Some("[ff15::1]:4000"))),
         ("open-offer-unicast", offer(manifest(), None)),

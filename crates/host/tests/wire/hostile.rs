@@ -302,6 +302,8 @@ fn impossible_fields_are_errors() {
     assert_eq!(Control::parse(&[10, 0, 2, 0]), Err(WireError::Length));
     assert_eq!(Control::parse(&[10, 0, 2, 0, 0, 0]), Err(WireError::Length));
     assert_eq!(Control::parse(&[11, 0]), Err(WireError::Length));
+    assert_eq!(Control::parse(&[17, 2, 0]), Err(error("mode")), "set-user-ID is nobody's business");
+    assert_eq!(Control::parse(&[17, 1]), Err(WireError::Length));
     assert_eq!(Control::parse(&[7]), Err(WireError::Length));
     assert_eq!(Control::parse(&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Err(error("level")));
 

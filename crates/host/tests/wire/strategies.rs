@@ -53,6 +53,8 @@ fn control() -> impl Strategy<Value = Message> {
         any::<bool>().prop_map(|all| Control::AskProbes { all }),
         (0u16..9000).prop_map(|padding| Control::Probe { padding }),
         any::<u16>().prop_map(|bytes| Control::Narrow { bytes }),
+        Just(Control::AskMode),
+        (0u16..=0o777).prop_map(Control::Mode),
     ]
     .prop_map(Message::Control)
 }

@@ -106,6 +106,8 @@ pub struct Node {
     pub confirmed: Vec<SessionId>,
     /// Servers that were left out since the path from them carries smaller packets.
     pub narrow: Vec<String>,
+    /// The permission bits of what was complete.
+    pub modes: Vec<Option<u16>>,
     /// Servers that did not send in time what they alone were asked for.
     pub withheld: Vec<SocketAddr>,
     /// The last that was complete.
@@ -220,6 +222,7 @@ impl World {
             excluded: Vec::new(),
             confirmed: Vec::new(),
             narrow: Vec::new(),
+            modes: Vec::new(),
             withheld: Vec::new(),
             checking: None,
             closed: Vec::new(),
@@ -461,6 +464,7 @@ impl World {
                     let (manifest, object, written) = node.receiving.remove(&id).expect("accepted");
                     assert!(written.iter().all(|written| *written), "all bytes were handed over");
                     node.checking = Some(id);
+                    node.modes.push(node.host.mode(id));
                     let right = blake3::hash(&object) == manifest.hash;
                     if node.manner != Manner::Forgets {
                         node.host.checked(now, id, right);

@@ -106,8 +106,27 @@ impl Directory {
         Some(Report::Declined { peer, name: manifest.name, why })
     }
 
-    /// The sender of an offer that is not decided is there.
+    /// Whether some object is received whose sender has not shown that it is there.
+    pub(super) fn has_unconfirmed(&self) -> bool {
+        self.receiving.values().any(|one| !one.confirmed)
+    }
+
+    /// Gives the place of a sender up that has not shown in time that it is there.
+    pub(super) fn give_way(&mut self, host: &mut Host, now: Time) -> Option<Report> {
+        let unconfirmed = self.receiving.iter().filter(|(_, one)| !one.confirmed && now.since(one.since) >= GRACE);
+        let (&first, _) = unconfirmed.min_by_key(|(_, one)| one.since)?;
+        host.cancel(now, first);
+        self.lose(first, Failure::TimedOut)
+    }
+
+    /// The sender of an object is there.
     pub(super) fn confirmed(&mut self, host: &mut Host, now: Time, id: SessionId) -> Option<Report> {
+        if let Some(receiving) = self.receiving.get_mut(&id) {
+            receiving.confirmed = true;
+            let error = receiving.output.reserve().err()?;
+            host.cancel(now, id);
+            return self.lose(id, Failure::Refused(error.to_string()));
+        }
         let Deferred { peer, manifest, purpose } = self.deferred.get(&id)?;
         match purpose {
             Purpose::Compare => {

@@ -65,7 +65,7 @@ impl Work for Errand {
                 }
             },
             Self::List { folder, entries } => {
-                let names = next_names(folder, entries, super::is_served);
+                let names = next_names(folder, entries, |name| !super::is_hidden(name));
                 give(if let Some(names) = &names { Found::Listed(names.clone()) } else { Found::All });
                 names.map(|_| 0)
             }

@@ -97,6 +97,8 @@ pub(crate) struct Reader {
     file: Arc<File>,
     /// What is sent is the content in this state.
     state: FileState,
+    /// Its permission bits when it was opened.
+    mode: u16,
     hash_tree: Option<Arc<HashTree>>,
 }
 
@@ -112,7 +114,8 @@ impl Reader {
     }
 
     fn new(file: Arc<File>, found: FileState, hashed: FileState, hash_tree: Option<Arc<HashTree>>) -> io::Result<Self> {
-        if found.continues(&hashed) { Ok(Self { file, state: hashed, hash_tree }) } else { Err(changes()) }
+        let reader = Self { file, state: hashed, mode: found.mode(), hash_tree };
+        if found.continues(&hashed) { Ok(reader) } else { Err(changes()) }
     }
 }
 
@@ -125,6 +128,10 @@ impl Object for Reader {
         read(&self.file, offset, bytes)?;
         // Other content than was announced would make receivers take this host for one that forges.
         if FileState::of(&self.file)?.continues(&self.state) { Ok(()) } else { Err(changes()) }
+    }
+
+    fn mode(&self) -> u16 {
+        self.mode
     }
 
     fn hash_tree(&self) -> Option<Arc<HashTree>> {

@@ -5,7 +5,9 @@ mod finisher;
 mod hash_cache;
 mod hasher;
 mod hashing;
+mod holes;
 mod input;
+mod mode;
 mod output;
 mod parts;
 mod regular;
@@ -20,7 +22,8 @@ pub(crate) use input::Reader;
 pub use output::{Output, OutputError};
 pub(crate) use regular::{FileState, refuse_others};
 
-/// Whether a file of this name is served: files whose names begin with a dot are not, some of which are incomplete.
-pub(crate) fn is_served(name: &str) -> bool {
-    !name.starts_with('.')
+/// Whether this is the name of a hidden file: one that programs may obey without being asked, or that is not complete. Such files are not served, and
+/// are received only if that is asked for.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    name.starts_with('.')
 }

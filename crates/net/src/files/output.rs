@@ -4,18 +4,23 @@
 //! Bytes from a session are checked before they arrive here; the whole file is hashed if some of it was kept from an earlier session, since it may
 //! have been damaged meanwhile. So a partial file never appears under the name, and an existing file of that name is left as it is. What has been
 //! received of a large file when a session fails, or its process is killed, is kept for the next session ([`Begun`]).
+//!
+//! Zeros are not stored ([`Holes`]). Only its owner may read it while it is incomplete; then it gets the mode that its sender tells.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 
 use anabranch_host::Manifest;
 use cap_std::fs::{Dir, MetadataExt};
-use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, RenameFlags, fstatvfs};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use thiserror::Error;
 
 use super::begun::Begun;
+use super::holes::Holes;
+use super::mode;
 use super::parts::{self, is_at};
 use super::regular::kind;
 
@@ -80,6 +85,9 @@ pub struct Output {
     manifest: Manifest,
     overwrite: bool,
     begun: Begun,
+    holes: Holes,
+    /// What the sender says may be done with the file, and by whom.
+    mode: Option<u16>,
     /// The content is of no use: it does not match the hash, or the disk is full.
     spoilt: bool,
     /// Present if part of the content is from an earlier session.
@@ -120,6 +128,10 @@ impl Output {
         let file = parts::lock(&directory, &part).map_err(|e| failed("create", e))?;
         let file = file.ok_or_else(|| OutputError::UnderWay { name: name.to_owned() })?;
         let begun = Begun::open(&file, manifest).map_err(|e| failed("read what is there of", e))?;
+        let mut holes = Holes::new();
+        if file.metadata().map_err(|e| failed("read what is there of", e))?.len() > 0 {
+            holes.fill();
+        }
         let output = Self {
             directory,
             file,
@@ -128,17 +140,56 @@ impl Output {
             overwrite,
             hashing: (begun.bytes() > 0).then(Hashing::default),
             begun,
+            holes,
+            mode: None,
             spoilt: false,
             finished: false,
         };
-        if manifest.size > 0 {
-            // If the disk has no room, this fails now. Not every file system can reserve room.
-            match rustix::fs::fallocate(&output.file, FallocateFlags::empty(), 0, manifest.size) {
-                Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-                Err(error) => return Err(failed("reserve the room for", error.into())),
-            }
-        }
+        output.check_room().map_err(|error| failed("reserve the room for", error))?;
         Ok(output)
+    }
+
+    /// Finds out whether there is room for the file, as if it had no holes. Takes none: whoever offers it may not be there.
+    fn check_room(&self) -> io::Result<()> {
+        let found = self.file.metadata()?;
+        if found.len() < self.manifest.size {
+            // A file may be too long for the file system, or for the limits of the process.
+            self.file.set_len(self.manifest.size)?;
+        }
+        let system = fstatvfs(&self.file)?;
+        let free = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
+        let needed = self.manifest.size.saturating_sub(found.blocks() * 512);
+        // Some file systems do not tell.
+        if system.f_blocks > 0 && needed > free.saturating_mul(system.f_frsize) {
+            return Err(Errno::NOSPC.into());
+        }
+        Ok(())
+    }
+
+    /// Reserves the room for the file, now that its sender is there: if other files have taken it, this fails now, and not later. Not every file system
+    /// can do that; on such ones, [`write_at`](Self::write_at) may fail.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError::Io`]: there is no room, and nothing is kept.
+    pub fn reserve(&mut self) -> Result<(), OutputError> {
+        let size = self.manifest.size;
+        let reserved = match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
+            _ if size == 0 => Ok(()),
+            Ok(()) => self.holes.on_reserved(&self.file),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(error) => Err(error.into()),
+        };
+        reserved.map_err(|error| {
+            self.spoilt = true;
+            self.failed("reserve the room for", error)
+        })
+    }
+
+    /// What the sender's file allows, and to whom: the complete file allows no more, and no more than the process's file mode creation mask. Without
+    /// this, only its owner may read and write it.
+    pub fn set_mode(&mut self, mode: Option<u16>) {
+        self.mode = mode;
     }
 
     /// Bytes that are there from the beginning, possibly from an earlier session.
@@ -158,7 +209,8 @@ impl Output {
     /// [`OutputError::Io`].
     pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), OutputError> {
         let end = offset + bytes.len() as u64;
-        let written = self.file.write_all_at(bytes, offset).and_then(|()| self.begun.add(&self.file, offset, end));
+        let written =
+            self.holes.write_at(&self.file, offset, bytes).and_then(|()| self.begun.add(&self.file, offset, end));
         if let Err(error) = written {
             // The room is more useful to others.
             self.spoilt = true;
@@ -212,6 +264,7 @@ impl Output {
             // Another process has moved it, or put another file in its place.
             return Err(self.failed("find", io::ErrorKind::NotFound.into()));
         }
+        mode::set(&self.file, self.mode);
         self.file.sync_data().map_err(|error| self.failed("write to the disk", error))?;
         let flags = if self.overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let (directory, name) = (&self.directory, self.manifest.name.as_str());
@@ -298,6 +351,71 @@ mod tests {
         output.write_at(0, &CONTENT[..20]).expect("written");
         assert!(matches!(output.finish(), Err(OutputError::Hash { .. })), "half of it is missing");
         drop(Output::create(&dir, &manifest(), false).expect("room"));
+        assert_eq!(names(&dir), Vec::<String>::new());
+    }
+
+    /// A file's permission bits.
+    fn mode_of(dir: &Dir, name: &str) -> u32 {
+        dir.metadata(name).expect("there").mode() & 0o7777
+    }
+
+    #[test]
+    fn a_file_is_its_owners_alone_until_it_is_complete_and_then_has_the_senders_mode() {
+        let umask = rustix::process::umask(Mode::empty());
+        rustix::process::umask(umask);
+        for (told, expected) in
+            [(None, 0o600), (Some(0o600), 0o600), (Some(0o644), 0o644), (Some(0o755), 0o755), (Some(0o400), 0o400)]
+        {
+            let (_keep, dir) = directory();
+            // A file that is replaced counts as little as what an earlier session has left with another mode.
+            dir.write("rivers.txt", b"old").expect("written");
+            let part = parts::name(&manifest());
+            dir.write(&part, b"").expect("written");
+            rustix::fs::chmodat(&dir, part.as_str(), Mode::from_raw_mode(0o666), rustix::fs::AtFlags::empty())
+                .expect("changed");
+            let mut output = Output::create(&dir, &manifest(), true).expect("room");
+            assert_eq!(mode_of(&dir, &part), 0o600);
+            output.write_at(0, CONTENT).expect("written");
+            output.set_mode(told);
+            assert_eq!(mode_of(&dir, &part), 0o600);
+            output.finish().expect("the hash fits");
+            assert_eq!(mode_of(&dir, "rivers.txt"), expected & !umask.as_raw_mode(), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn a_partial_file_of_another_user_is_not_written_to() {
+        let (path, dir) = directory();
+        let part = parts::name(&manifest());
+        dir.write(&part, b"").expect("written");
+        if std::os::unix::fs::chown(path.path().join(&part), Some(65_534), None).is_err() {
+            return eprintln!("skipped: only root can make a file of another user");
+        }
+        let theirs = dir.open(&part).expect("opened");
+        let mut output = Output::create(&dir, &manifest(), false).expect("room");
+        output.write_at(0, CONTENT).expect("written");
+        output.finish().expect("the hash fits");
+        assert_eq!(theirs.metadata().expect("there").len(), 0, "whoever had it open reads nothing");
+    }
+
+    #[test]
+    fn room_is_looked_for_at_first_and_taken_when_it_is_asked_for() {
+        let (path, dir) = directory();
+        let size = 30_000_000;
+        let large = Manifest { size, ..manifest() };
+        let stored = || dir.metadata(parts::name(&large)).expect("there").blocks() * 512;
+        let mut output = Output::create(&dir, &large, false).expect("room");
+        assert!(stored() < 100_000, "nothing is taken yet: {}", stored());
+        output.reserve().expect("room");
+        let probe = tempfile::tempfile_in(path.path()).expect("a file");
+        if rustix::fs::fallocate(&probe, FallocateFlags::empty(), 0, 4096).is_ok() {
+            assert!(stored() >= size, "{} are reserved", stored());
+        }
+        drop(output);
+        // Nobody has so much.
+        let endless = Manifest { size: 1 << 60, ..manifest() };
+        let error = Output::create(&dir, &endless, false).expect_err("no room");
+        assert!(matches!(error, OutputError::Io { what: "reserve the room for", .. }), "{error}");
         assert_eq!(names(&dir), Vec::<String>::new());
     }
 

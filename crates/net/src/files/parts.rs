@@ -2,13 +2,16 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use anabranch_host::Manifest;
 use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::{FlockOperation, OFlags, flock, fstat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
+use super::mode;
 use crate::clock::{Wall, wall};
 
 /// Hexadecimal digits that tell partial files of one name, or of names that begin alike, from each other.
@@ -48,10 +51,12 @@ pub(super) fn is_at(folder: &Dir, name: &str, file: impl AsFd) -> bool {
     matches!((found, own), (Ok(found), Ok(own)) if found == own)
 }
 
-/// Opens a partial file, or makes it, and locks it: while it is open, nobody else writes to it or removes it. `None` if somebody has locked it.
+/// Opens a partial file, or makes it, and locks it: while it is open, nobody else writes to it or removes it. `None` if somebody has locked it. Only its
+/// owner may read it, who is this process's user: one that another user has left is replaced.
 pub(super) fn lock(folder: &Dir, name: &str) -> io::Result<Option<std::fs::File>> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
+    options.read(true).write(true).create(true).mode(mode::PRIVATE.into());
+    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
     // Its previous owner may rename or remove it between the two steps.
     for _ in 0..3 {
         let file = folder.open_with(name, &options)?.into_std();
@@ -59,7 +64,13 @@ pub(super) fn lock(folder: &Dir, name: &str) -> io::Result<Option<std::fs::File>
             return Err(super::regular::invalid("something else has the name of the partial file"));
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) if is_at(folder, name, &file) => return Ok(Some(file)),
+            Ok(()) if is_at(folder, name, &file) => {
+                if file.metadata()?.uid() == geteuid().as_raw() {
+                    mode::make_private(&file);
+                    return Ok(Some(file));
+                }
+                folder.remove_file(name)?;
+            }
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -27,6 +27,7 @@ pub(crate) struct FileState {
     device: u64,
     inode: u64,
     size: u64,
+    mode: u16,
     modified: Wall,
     /// Nobody can set this time: it tells of writers that restore the time of modification.
     changed: Wall,
@@ -49,6 +50,7 @@ impl FileState {
             device: stat.st_dev,
             inode: stat.st_ino,
             size: stat.st_size as u64,
+            mode: (stat.st_mode & 0o777) as u16,
             modified: Wall::new(stat.st_mtime, stat.st_mtime_nsec as u64),
             changed: Wall::new(stat.st_ctime, stat.st_ctime_nsec as u64),
         })
@@ -56,6 +58,11 @@ impl FileState {
 
     pub(crate) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Its permission bits: reading, writing and executing.
+    pub(crate) fn mode(&self) -> u16 {
+        self.mode
     }
 
     /// Whether each later change gets another time stamp.
@@ -85,6 +92,7 @@ pub(crate) fn state_in(folder: &Dir, name: &str) -> io::Result<FileState> {
         device: found.dev(),
         inode: found.ino(),
         size: found.len(),
+        mode: (found.mode() & 0o777) as u16,
         modified: Wall::new(found.mtime(), found.mtime_nsec() as u64),
         changed: Wall::new(found.ctime(), found.ctime_nsec() as u64),
     })
@@ -222,7 +230,7 @@ mod tests {
     #[test]
     fn a_state_is_settled_once_the_clock_has_moved_on() {
         let at = |ms| Wall::from_ms(1_000_000) + Wall::from_ms(ms);
-        let state = |changed| FileState { device: 1, inode: 1, size: 1, modified: at(0), changed };
+        let state = |changed| FileState { device: 1, inode: 1, size: 1, mode: 0o644, modified: at(0), changed };
         assert!(!state(at(7)).is_settled(at(26)) && state(at(7)).is_settled(at(27)));
         assert!(!state(at(0)).is_settled(at(1999)) && state(at(0)).is_settled(at(2000)), "whole seconds");
         assert!(!state(at(5007)).is_settled(at(0)), "of the future");

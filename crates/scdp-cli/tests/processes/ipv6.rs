@@ -62,14 +62,23 @@ fn a_group_gets_a_file_for_the_price_of_one() {
     let receivers: Vec<Program> = (1..3)
         .map(|n| {
             fs::create_dir(folder.path().join(format!("in{n}"))).expect("made");
-            let group = format!("--bind [fd77::{n}1]:7217 --group ff15::77 --interface fd77::{n}1");
+            let group =
+                format!("--bind [fd77::{n}1]:7217 --group ff15::77 --interface {}", ["", "link0", "fd77::21"][n]);
             let mut receiver =
                 hosts[n].start(folder.path(), &format!("receive --dir in{n} --key shared.key --once {group}"));
             receiver.wait_for("listening");
             receiver
         })
         .collect();
-    let to = "--to [fd77::11]:7217,[fd77::21]:7217 --group ff15::77 --bind [fd77::01]:0";
+    let to = "--to [fd77::11]:7217,[fd77::21]:7217 --group ff15::77 --interface link0";
+    for (command, more) in [("send rivers.bin", to), ("receive --dir in1 --bind [::]:0", "--group ff15::77")] {
+        let more = more.replace(" --interface link0", "");
+        let lacks = format!("{command} {more} --interface fd77::99 --key shared.key");
+        let lacks = hosts[0].start(folder.path(), &lacks).end();
+        assert_eq!(lacks.code, Some(2), "{}", lacks.text);
+        assert!(lacks.text.contains("error: --interface fd77::99: no interface of this host"), "{}", lacks.text);
+        assert!(lacks.text.contains("link0 (fd77::1"), "{}", lacks.text);
+    }
     let sent = hosts[0].start(folder.path(), &format!("send rivers.bin {to} --key shared.key --json")).end();
     assert_eq!(sent.code, Some(0), "{}", sent.text);
     for (receiver, n) in receivers.into_iter().zip(1..) {

@@ -5,6 +5,8 @@ mod files;
 mod ipv6;
 mod keys;
 mod lab;
+mod modes;
+mod names;
 mod namespace;
 mod path_size;
 mod program;

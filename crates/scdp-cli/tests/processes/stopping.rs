@@ -9,12 +9,25 @@ use crate::program::{Ended, Place, Program, names};
 /// Far longer than these tests may take: who is told ends at once.
 const PATIENT: &str = "--timeout 300s";
 
+/// Interrupts a program in the middle of a file.
 fn stopped(program: Program) -> Ended {
     program.signal(Signal::INT);
     let ended = program.end();
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert!(ended.text.contains("stopped; the other hosts were told"), "{ended:?}");
+    let (lines, json) =
+        ("; the other hosts were told; not complete: rivers.bin (", r#""unfinished":[{"name":"rivers.bin""#);
+    assert!(ended.text.contains("stopped by SIGINT") || ended.text.contains(r#""signal":"SIGINT""#), "{ended:?}");
+    assert!(ended.text.contains(lines) || ended.text.contains(json), "{ended:?}");
+    assert!(!ended.text.contains("error"), "{ended:?}");
     ended
+}
+
+/// Ends a program that waits.
+fn ended(program: Program, signal: Signal, words: &str) {
+    program.signal(signal);
+    let ended = program.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.text.ends_with(words) && !ended.text.contains("error"), "{ended:?}");
 }
 
 /// A sender and a receiver in the middle of a file.
@@ -64,7 +77,8 @@ fn one_who_fetches_and_is_interrupted_tells_the_server() {
     let served = server.wait_for("\"served\"");
     assert!(served.contains("cancelled by the other side"), "{served}");
     assert_eq!(names(&place.file("a")), Vec::<String>::new());
-    stopped(server);
+    server.signal(Signal::INT);
+    assert_eq!(server.end().code, Some(0), "nothing is on its way any more");
 }
 
 #[test]
@@ -82,6 +96,16 @@ fn a_server_that_is_interrupted_tells_who_fetches() {
 fn a_receiver_that_waits_ends_at_once() {
     let place = Place::new(10);
     fs::remove_file(place.file("rivers.bin")).expect("removed");
-    let (receiver, _) = Program::listen(place.path(), "receive --dir a --key k");
-    stopped(receiver);
+    for (signal, words) in
+        [(Signal::INT, "stopped by SIGINT"), (Signal::TERM, "stopped by SIGTERM"), (Signal::HUP, "stopped by SIGHUP")]
+    {
+        for command in ["receive --dir a --key k", "serve a --key k"] {
+            ended(Program::listen(place.path(), command).0, signal, words);
+        }
+    }
+    // It was to receive a file, and has not.
+    let (receiver, _) = Program::listen(place.path(), "receive --dir a --key k --once");
+    receiver.signal(Signal::TERM);
+    let stopped = receiver.end();
+    assert!(stopped.code == Some(143) && stopped.text.ends_with("stopped by SIGTERM"), "{stopped:?}");
 }

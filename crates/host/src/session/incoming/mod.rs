@@ -1,5 +1,6 @@
 //! A session that receives an object that was offered, or one that several servers were asked for.
 
+mod attributes;
 mod backlog;
 mod checker;
 mod checking;
@@ -23,6 +24,7 @@ use super::outcome::Failure;
 use crate::limits::Limits;
 use crate::wire::{Answer, Control, Object as Wanted, Reason, SYMBOL_HEADER, SymbolRepr};
 use crate::{Manifest, Payload, PublicKey, Received, SealError, Sealer, Unsealer, trust};
+use attributes::Attributes;
 use backlog::Backlog;
 pub(crate) use backlog::News;
 use checker::Checker;
@@ -73,6 +75,7 @@ pub(crate) struct Incoming {
     multicast: Multicast,
     paths: Paths,
     pulls: Pulls,
+    attributes: Attributes,
     backlog: Backlog,
     sent_bytes: u64,
     /// Bytes of the offer and of symbols.
@@ -130,6 +133,7 @@ impl Incoming {
             limits,
             signers: terms.signers.clone(),
             multicast: Multicast::new(false),
+            attributes: Attributes::default(),
             backlog: Backlog::new(limits.session),
             sent_bytes: 0,
             received_bytes: 0,
@@ -149,6 +153,11 @@ impl Incoming {
     /// The sender that offered the object; `None` if servers were asked for it.
     pub(crate) fn offered_by(&self) -> Option<SocketAddr> {
         self.lanes.wanted().is_none().then(|| self.lanes[0].peer())
+    }
+
+    /// The permission bits of the file, if a sender has told them.
+    pub(crate) fn mode(&self) -> Option<u16> {
+        self.attributes.mode()
     }
 
     /// Whether symbols arrive by a group.
@@ -230,6 +239,8 @@ impl Incoming {
         self.transport.start(now, found.options, first);
         self.lifetime.enter(now, Phase::Receiving);
         self.paths.start(now);
+        self.attributes.start(now);
+        self.confirm();
         if self.lanes.wanted().is_none() {
             self.lanes[0].make_answer_due();
         }
@@ -248,6 +259,7 @@ impl Incoming {
         self.transport.stop();
         self.checker = None;
         self.pulls.clear();
+        self.attributes.stop();
         self.multicast.stop();
         self.lanes.close(now, &ending, by_answer);
         self.lifetime.close(now, ending);
@@ -283,10 +295,11 @@ impl Incoming {
         self.lifetime.on_work(now, read);
     }
 
-    /// Tells the application, once, that the peer of a deferred session is there now.
+    /// Tells the application, once, that the peer of a session that it has deferred or accepted is there now.
     fn confirm(&mut self) {
         let is_there = self.lanes.wanted().is_some() || self.is_proven();
-        if is_there && !self.confirmed && *self.lifetime.phase() == Phase::Deferred {
+        let is_open = matches!(self.lifetime.phase(), Phase::Deferred | Phase::Receiving | Phase::Confirming);
+        if is_there && !self.confirmed && is_open {
             self.confirmed = true;
             self.backlog.push(News::Confirmed);
         }
@@ -395,6 +408,7 @@ impl Incoming {
             return;
         }
         self.lanes.fail();
+        self.attributes.stop();
         self.lifetime.fail(now);
         self.backlog.push(News::Failed(failure));
     }
@@ -451,10 +465,13 @@ impl Incoming {
                 _ => self.lanes[index].tell_refused(),
             };
         }
-        if *self.lifetime.phase() == Phase::Confirming && self.lanes[index].is_proven() {
-            self.complete(now);
-        }
         self.confirm();
+        if let Control::Mode(mode) = control
+            && self.lanes[index].is_proven()
+        {
+            self.attributes.on_mode(mode);
+        }
+        self.complete_if_confirmed(now);
         match control {
             Control::Cancel => self.end_lane(now, index),
             Control::GivenUp => {
@@ -488,14 +505,20 @@ impl Incoming {
             | Control::NoMulticast
             | Control::AskHashes(_)
             | Control::AskProbes { .. }
-            | Control::Narrow { .. } => {}
+            | Control::Narrow { .. }
+            | Control::AskMode
+            | Control::Mode(_) => {}
         }
     }
 
-    /// All bytes have been handed over.
-    fn complete(&mut self, now: Time) {
-        self.lifetime.enter(now, Phase::Checking);
-        self.backlog.push(News::Complete);
+    /// All bytes have been handed over, a sender is there now, and it has told the file's permission bits if it does.
+    fn complete_if_confirmed(&mut self, now: Time) {
+        let is_there = self.lanes.wanted().is_some() || self.is_proven();
+        if *self.lifetime.phase() == Phase::Confirming && is_there && self.attributes.is_settled(now) {
+            self.attributes.stop();
+            self.lifetime.enter(now, Phase::Checking);
+            self.backlog.push(News::Complete);
+        }
     }
 
     /// Handles the events of the transport's receiver.
@@ -514,10 +537,7 @@ impl Incoming {
             // A replay of a recorded object completes as well, but no sender is there to confirm it.
             self.lifetime.enter(now, Phase::Confirming);
         }
-        let confirmed = self.lanes.wanted().is_some() || self.is_proven();
-        if confirmed && *self.lifetime.phase() == Phase::Confirming {
-            self.complete(now);
-        }
+        self.complete_if_confirmed(now);
         match failed {
             Some(FailureReason::GivenUp) => self.fail(now, Failure::GivenUp),
             Some(FailureReason::TimedOut) => self.fail(now, Failure::TimedOut),
@@ -528,6 +548,7 @@ impl Incoming {
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         self.pulls.handle_timeout(now);
+        self.complete_if_confirmed(now);
         if let Some(receiver) = self.transport.receiver() {
             receiver.handle_timeout(now);
             while let Some(sender) = receiver.take_withholding() {
@@ -565,6 +586,7 @@ impl Incoming {
             self.next_ask(),
             self.hashes_deadline(),
             self.paths_due(),
+            self.attributes.poll_timeout(),
         ];
         times.into_iter().flatten().min()
     }
@@ -592,6 +614,14 @@ impl Incoming {
         }
         if let Some(peer) = self.poll_path(now, out)? {
             return Ok(Some(peer));
+        }
+        if let Some(question) = self.attributes.take_question(now)
+            && let Some(index) =
+                self.lanes.next_to_ask(question as usize + self.lanes.len() - 1, |lane| self.transport.is_slow(lane))
+        {
+            let lane = &mut self.lanes[index];
+            lane.control(Control::AskMode, out)?;
+            return Ok(Some(lane.peer()));
         }
         if self.pulls.is_empty()
             && !self.backlog.is_full()

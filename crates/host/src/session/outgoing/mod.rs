@@ -58,6 +58,8 @@ pub(crate) struct Outgoing {
     session: u32,
     origin: Origin,
     manifest: Manifest,
+    /// Permission bits that receivers are told.
+    mode: u16,
     sender: Sender,
     options: Options,
     lane: u8,
@@ -92,6 +94,7 @@ impl Outgoing {
             session,
             origin,
             manifest,
+            mode: object.mode(),
             sender,
             options,
             lane,
@@ -294,7 +297,8 @@ impl Outgoing {
             Control::AskHashes(page) => self.pages.ask(now, index, page),
             Control::AskProbes { all } => self.on_ask_probes(now, index, all),
             Control::Narrow { bytes } => self.on_narrow(now, index, bytes),
-            Control::GivenUp | Control::Detached | Control::Probe { .. } => {}
+            Control::AskMode => self.remotes.change(index).ask_mode(),
+            Control::GivenUp | Control::Detached | Control::Probe { .. } | Control::Mode(_) => {}
         }
     }
 
@@ -414,7 +418,7 @@ impl Outgoing {
             }
             self.remotes.set_targets();
         }
-        self.paced_until = self.pace.map(|pace| pace.next()).filter(|next| *next > now);
+        self.paced_until = self.pace.as_mut().and_then(|pace| pace.wait(now));
         if self.paced_until.is_some() {
             // This end makes the others wait.
             self.progress.restart(now);
@@ -497,6 +501,10 @@ impl Outgoing {
             let parameters = Parameters::of(&self.options);
             let answer = Answer::AcceptRequest { manifest: self.manifest.clone(), parameters };
             self.sealer.answer(self.session, &answer, out).map_err(failure)?;
+            return Ok(true);
+        }
+        if remote.take_mode() {
+            self.tell(index, Control::Mode(self.mode & 0o777), out)?;
             return Ok(true);
         }
         let is_repeated = remote.take_repeated(now);

@@ -60,6 +60,8 @@ pub(crate) struct Remote {
     /// The answer is due: for the first time, or again since it was lost.
     answer_due: bool,
     delivery: Delivery,
+    /// It has asked for the file's permission bits.
+    mode_due: bool,
     /// The receiver knows that this host is at its address, unless it has been restarted.
     knows: bool,
     /// Bytes that it has read in order to answer, as it says.
@@ -91,6 +93,7 @@ impl Remote {
             due: None,
             answer_due: false,
             delivery: Delivery::Group,
+            mode_due: false,
             knows: false,
             read: 0,
         }
@@ -231,6 +234,16 @@ impl Remote {
     /// The message that is due, if any.
     pub(super) fn take_due(&mut self) -> Option<Control> {
         self.due.take()
+    }
+
+    /// It asks for the file's permission bits.
+    pub(super) fn ask_mode(&mut self) {
+        self.mode_due = true;
+    }
+
+    /// Whether it is to be told the file's permission bits now.
+    pub(super) fn take_mode(&mut self) -> bool {
+        std::mem::take(&mut self.mode_due) && !self.is_over()
     }
 
     /// Its request is to be answered.
