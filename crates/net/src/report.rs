@@ -44,7 +44,7 @@ pub enum Report {
         again: bool,
     },
     /// An offer was refused by the [settings](anabranch_host::HostConfig): the object or its packets are too large, or none of the permitted signers
-    /// has signed it. Or another object is being received under its name.
+    /// has signed it. Or it is a hidden file, or another object is being received under its name, or nothing has shown that its sender is there.
     Declined {
         /// The peer that offered it.
         peer: SocketAddr,

@@ -47,6 +47,7 @@ pub(crate) enum Command {
         scdp send model.bin --to b,c,d --key scdp.key\n  \
         scdp send model.bin --to b,c,d --key scdp.key --group 239.1.2.3 --rate 900Mbps\n\n\
         Without --group each receiver gets a copy of its own; with it, the network copies, and the uplink carries the file once.\n\
+        Holes of a sparse file are sent as zeros, and are holes again at the receivers.\n\
         Exit code 0 only if all receivers (or --quorum of them) have verified the hash of every file.")]
     Send(Send),
     /// Receives the files that others send, into a folder
@@ -55,7 +56,9 @@ pub(crate) enum Command {
         scdp receive --dir incoming --key scdp.key --group 239.1.2.3 --interface 10.0.0.2 --once\n\n\
         A file gets its name when it is complete, its hash matches and it is on the disk. Until then it is called .NAME.ID.part.\n\
         It has the permission bits of the sender's file, as far as the umask allows, also if it replaces another one with --force. \
-        Until it is complete, and if the sender is of an earlier version, only its owner may read it.\n\
+        Until it is complete, and if the sender is of an earlier version, only its owner may read it. \
+        A file that was there already stays as it is, with its permission bits.\n\
+        Zeros are not stored: a sparse file stays sparse. But there must be room for it as if it had no holes.\n\
         When the transfer of a large file fails, its partial file is kept if it has 16 MiB or more, and the next transfer resumes from it. \
         A group resumes from the least that any of its receivers has.\n\
         One sender at a time sends under a name. Another one of the same file waits until that is over; of another file, it is refused.")]

@@ -82,8 +82,8 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         signer: Option<String>,
     },
-    /// `receive`: an offered file was refused because of `--signed-by`, `--max-size` or `--mtu`, or because another file is being received under its
-    /// name. It does not count for `--count`.
+    /// `receive`: an offered file was refused because of `--signed-by`, `--max-size` or `--mtu`, because its name begins with a dot, or because another
+    /// file is being received under its name; or nothing has shown in time that its sender is there. It does not count for `--count`.
     Declined {
         /// The sender.
         peer: String,
@@ -393,7 +393,7 @@ impl Event {
         };
         if let Some(hint) = self.hint() {
             let indent = if let Self::Check { .. } = self { "         " } else { "" };
-            lines += &format!("\n{indent}hint: {}", printable(hint));
+            lines.extend(["\n", indent, "hint: ", &*printable(hint)]);
         }
         lines
     }

@@ -64,10 +64,10 @@ impl Output {
     }
 
     /// Shows that something takes time.
-    pub(crate) fn waiting(&mut self, what: String) {
+    pub(crate) fn waiting(&mut self, what: &str) {
         if self.on_terminal {
             self.bar.finish_and_clear();
-            self.bar = ProgressBar::new_spinner().with_message(printable(&what).into_owned());
+            self.bar = ProgressBar::new_spinner().with_message(printable(what).into_owned());
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }
     }

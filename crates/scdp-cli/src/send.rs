@@ -112,7 +112,7 @@ fn stragglers(arguments: &Send, quorum: usize) -> anabranch_net::Stragglers {
 fn open(arguments: &Send, output: &mut Output) -> Result<Vec<Input>, CliError> {
     let (mut files, mut names) = (Vec::new(), HashSet::new());
     for path in &arguments.files {
-        output.waiting(format!("hashing {}", path.display()));
+        output.waiting(&format!("hashing {}", path.display()));
         let file = Input::open(path, None).map_err(|error| CliError::of_path(path, error))?;
         let name = &file.manifest().name;
         if !names.insert(name.clone()) {

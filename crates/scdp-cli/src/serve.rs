@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliErr
     if let Some(key) = key {
         shelf.sign(key);
     }
-    output.waiting("hashing the files".to_owned());
+    output.waiting("hashing the files");
     let listed = shelf.list(|report| tell(&output, report));
     let (files, bytes) = listed.map_err(|error| CliError::of_path(directory, error))?;
     shelf.hash_for(BEFORE, |report| tell(&output, report));

@@ -218,7 +218,7 @@ impl World {
                 sealer.hashes(session, &HashesRepr { page, hashes }, &mut out)
             }
             _ => {
-                let control = match input.byte() % 10 {
+                let control = match input.byte() % 12 {
                     0 => Control::Cancel,
                     1 => Control::Close { verified: true },
                     2 => Control::GivenUp,
@@ -228,6 +228,8 @@ impl World {
                     6 => Control::AskProbes { all: input.byte() & 1 == 1 },
                     7 => Control::Probe { padding: 8 * u16::from(input.byte()) },
                     8 => Control::Narrow { bytes: 8 * u16::from(input.byte()) },
+                    9 => Control::AskMode,
+                    10 => Control::Mode(u16::from(input.byte())),
                     _ => Control::Close { verified: false },
                 };
                 sealer.control(session, control, &mut out)

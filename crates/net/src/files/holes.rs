@@ -119,7 +119,7 @@ fn runs(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, bool)>
 }
 
 fn write_zeros(file: &File, range: Range<u64>) -> io::Result<()> {
-    let zeros = [0; 1 << 16];
+    let zeros = vec![0; 1 << 16];
     let mut at = range.start;
     while at < range.end {
         let count = (range.end - at).min(zeros.len() as u64);
