@@ -95,15 +95,12 @@ mod tests {
     fn send(mbps: u64, seconds: u64, late: impl Fn(u64) -> Duration) -> Vec<Time> {
         let (mut pace, mut now, mut left, mut wakes) = (Pace::new(Rate::from_mbps(mbps)), Time::ZERO, Vec::new(), 0);
         while now < Time::ZERO + Duration::from_secs(seconds) {
-            match pace.wait(now) {
-                Some(next) => {
-                    now = next + late(wakes);
-                    wakes += 1;
-                }
-                None => {
-                    pace.spend(now, PACKET);
-                    left.push(now);
-                }
+            if let Some(next) = pace.wait(now) {
+                now = next + late(wakes);
+                wakes += 1;
+            } else {
+                pace.spend(now, PACKET);
+                left.push(now);
             }
         }
         left

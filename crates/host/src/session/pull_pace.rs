@@ -144,13 +144,12 @@ mod tests {
                     arrived += 1;
                     arrives += Duration::from_us(100);
                 }
-                match pace.paced_until(now) {
-                    Some(until) => now = until + late,
-                    None => {
-                        assert!(pulls < 20_000, "unpaced");
-                        pace.spend(now);
-                        pulls += 1;
-                    }
+                if let Some(until) = pace.paced_until(now) {
+                    now = until + late;
+                } else {
+                    assert!(pulls < 20_000, "unpaced");
+                    pace.spend(now);
+                    pulls += 1;
                 }
             }
             assert!((9_300..11_000).contains(&pulls), "{pulls} pulls in a second with timers {late} late");

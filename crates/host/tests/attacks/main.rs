@@ -61,6 +61,9 @@ fn the_page_on_security_names_tests_that_there_are() {
         include_str!("../path_size.rs"),
         include_str!("../../../net/tests/loopback.rs"),
         include_str!("../../../net/tests/waiting.rs"),
+        include_str!("../../../net/src/files/output.rs"),
+        include_str!("../../../scdp-cli/tests/processes/modes.rs"),
+        include_str!("../../../scdp-cli/tests/processes/names.rs"),
     ]
     .concat();
     let is_name = |text: &&str| text.len() > 20 && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
