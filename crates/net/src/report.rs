@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anabranch_host::{Failure, Manifest, ObjectName, Outcome, PublicKey};
+use anabranch_host::{Delivery, Failure, Manifest, ObjectName, Outcome, PublicKey};
 
 /// The outcome for each receiver of a file; `None` for one that was skipped because it had not answered before.
 pub type Outcomes = Vec<Option<Outcome>>;
@@ -76,6 +76,15 @@ pub enum Report {
     Sending {
         /// Its place in the list of files.
         file: usize,
+    },
+    /// Symbols of a file reach one receiver in another way from now on.
+    Delivery {
+        /// The file's place in the list of files.
+        file: usize,
+        /// The receiver's place in the list of receivers.
+        index: usize,
+        /// How.
+        delivery: Delivery,
     },
     /// The outcome for one receiver of a file.
     Receiver {
@@ -156,6 +165,7 @@ impl Report {
             | Self::Sending { .. }
             | Self::Indexed { .. }
             | Self::NotIndexed { .. }
+            | Self::Delivery { .. }
             | Self::Serving { .. }
             | Self::NotServed { .. } => false,
         }

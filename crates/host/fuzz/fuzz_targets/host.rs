@@ -218,13 +218,14 @@ impl World {
                 sealer.hashes(session, &HashesRepr { page, hashes }, &mut out)
             }
             _ => {
-                let control = match input.byte() % 7 {
+                let control = match input.byte() % 8 {
                     0 => Control::Cancel,
                     1 => Control::Close { verified: true },
                     2 => Control::GivenUp,
                     3 => Control::KeepAlive,
                     4 => Control::NoMulticast,
                     5 => Control::AskHashes(Page { level: input.byte() & 3 | 1, index: u64::from(input.byte() & 3) }),
+                    6 => Control::Join { first: u32::from(input.byte()) },
                     _ => Control::Close { verified: false },
                 };
                 sealer.control(session, control, &mut out)

@@ -61,6 +61,11 @@ pub enum Control {
     NoMulticast,
     /// The receiver asks for a page of hashes.
     AskHashes(Page),
+    /// The others have part of the object already: the receiver is to take blocks with them from this one on, and the earlier ones afterwards.
+    Join {
+        /// The block.
+        first: u32,
+    },
 }
 
 impl Control {
@@ -81,6 +86,7 @@ impl Control {
                 (0, _) => return Err(WireError::Field("level")),
                 (level, index) => Self::AskHashes(Page { level, index }),
             },
+            8 => Self::Join { first: body.u32()? },
             _ => return Err(WireError::Field("control message")),
         };
         body.end()?;
@@ -98,6 +104,10 @@ impl Control {
             Self::AskHashes(Page { level, index }) => {
                 out.extend_from_slice(&[7, level]);
                 out.extend_from_slice(&index.to_be_bytes());
+            }
+            Self::Join { first } => {
+                out.push(8);
+                out.extend_from_slice(&first.to_be_bytes());
             }
         }
     }

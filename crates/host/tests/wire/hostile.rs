@@ -294,7 +294,8 @@ fn impossible_fields_are_errors() {
         assert_eq!(Answer::parse(&changed(answer.clone(), at, value)), Err(error(field)));
     }
     assert_eq!(Answer::parse(&[&answer[..], &[0]].concat()), Err(WireError::Length));
-    assert_eq!(Control::parse(&[8]), Err(error("control message")));
+    assert_eq!(Control::parse(&[9]), Err(error("control message")));
+    assert_eq!(Control::parse(&[8, 0, 0, 0]), Err(WireError::Length));
     assert_eq!(Control::parse(&[7]), Err(WireError::Length));
     assert_eq!(Control::parse(&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Err(error("level")));
 

@@ -50,6 +50,7 @@ fn control() -> impl Strategy<Value = Message> {
         Just(Control::NoMulticast),
         Just(Control::Detached),
         page().prop_map(Control::AskHashes),
+        any::<u32>().prop_map(|first| Control::Join { first }),
     ]
     .prop_map(Message::Control)
 }
