@@ -168,8 +168,8 @@ impl HostConfig {
 
     /// The transport's settings for real hosts: timers are coarse, paths lose packets without trimming them, and peers die.
     ///
-    /// A receiver finds its window by itself, except in a group: there all windows are equal, so that a slow receiver can be recognised and none
-    /// falls behind for having a smaller window. That window is small enough to leave room for others.
+    /// A receiver finds its window by itself. A symbol for several leaves when all have asked for it, so a group follows the receiver for which the
+    /// least may be in flight.
     pub(crate) fn transport(&self, symbol_bytes: u16, window: u32, block_symbols: u32, mode: Mode) -> ScdpConfig {
         let straggler = match self.stragglers {
             // Stragglers are detected by the host, which takes batching and host scheduling into account.
@@ -188,8 +188,8 @@ impl HostConfig {
             pull_timeout: Duration::from_ms(4),
             probe_timeout: Duration::from_ms(16),
             linger: Duration::from_secs(4),
-            window_control: if grouped { WindowControl::Fixed } else { WindowControl::Bbr },
-            // The fixed window of a group does not react to marks.
+            window_control: WindowControl::Bbr,
+            // One marked branch would slow down the whole group, where a receiver that is too slow leaves it.
             ecn: !grouped,
             host_batch: (OFFLOAD / u32::from(symbol_bytes)).max(1),
             give_up_after: Some(self.give_up_after),

@@ -12,6 +12,23 @@ use crate::wire::{Object as Wanted, Refusal};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub(crate) u64);
 
+/// How symbols reach a receiver of an object that goes to several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// By the group again, after copies.
+    Group,
+    /// As copies by unicast: what is sent to the group does not reach the receiver.
+    Copies,
+    /// By unicast, at its own pace: it held the others back.
+    Alone,
+    /// With the others from now on: it came when they had part of the object already, and is sent that part afterwards, by unicast.
+    Late {
+        /// Bytes of that part.
+        missed: u64,
+    },
+}
+
 /// An event.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -86,6 +103,15 @@ pub enum HostEvent {
         peer: SocketAddr,
         /// The outcome.
         outcome: Outcome,
+    },
+    /// Symbols reach one receiver of an object that is sent in another way from now on.
+    Delivery {
+        /// Its place in the list of receivers.
+        index: usize,
+        /// Its address.
+        peer: SocketAddr,
+        /// How.
+        delivery: Delivery,
     },
     /// An object will not be received.
     Failed(Failure),

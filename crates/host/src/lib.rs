@@ -63,7 +63,7 @@ pub mod wire;
 
 pub use anabranch_transport::ConfigError;
 pub use config::{HostConfig, Stragglers};
-pub use event::{HostEvent, SessionId};
+pub use event::{Delivery, HostEvent, SessionId};
 pub use hash_tree::{HashTree, PAGE_HASHES, Page, SPAN, TreeHash};
 pub use host::Host;
 pub use key_file::KeyFileError;

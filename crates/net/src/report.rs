@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anabranch_host::{Failure, Manifest, Narrow, ObjectName, Outcome, PublicKey};
+use anabranch_host::{Delivery, Failure, Manifest, Narrow, ObjectName, Outcome, PublicKey};
 
 /// The outcome for each receiver of a file; `None` for one that was skipped because it had not answered before.
 pub type Outcomes = Vec<Option<Outcome>>;
@@ -93,6 +93,15 @@ pub enum Report {
         /// Its place in the list of files.
         file: usize,
     },
+    /// Symbols of a file reach one receiver in another way from now on.
+    Delivery {
+        /// The file's place in the list of files.
+        file: usize,
+        /// The receiver's place in the list of receivers.
+        index: usize,
+        /// How.
+        delivery: Delivery,
+    },
     /// The outcome for one receiver of a file.
     Receiver {
         /// The file's place in the list of files.
@@ -174,6 +183,7 @@ impl Report {
             | Self::Sending { .. }
             | Self::Indexed { .. }
             | Self::NotIndexed { .. }
+            | Self::Delivery { .. }
             | Self::Serving { .. }
             | Self::NotServed { .. } => false,
         }

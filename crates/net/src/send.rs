@@ -351,6 +351,10 @@ impl<'a> Sending<'a> {
                 self.outcomes[file][index] = Some(outcome.clone());
                 tell(Report::Receiver { file, index, outcome });
             }
+            HostEvent::Delivery { index, delivery, .. } => {
+                let index = one.receivers[index];
+                tell(Report::Delivery { file, index, delivery });
+            }
             HostEvent::Closed { stats, sent_bytes } => {
                 self.sent[file].0 += sent_bytes;
                 self.sent[file].1 += stats.data_sent;

@@ -115,6 +115,22 @@ pub(crate) enum Event {
         /// Total size.
         size_bytes: u64,
     },
+    /// `send` to several receivers: what is sent reaches one of them in another way from now on.
+    Delivery {
+        /// The file's name.
+        name: String,
+        /// The receiver as it was named in `--to`.
+        host: String,
+        /// Its address and port.
+        address: String,
+        /// `copies`: nothing that is sent to the group arrives there, and it is sent copies by unicast; `group`: it gets what is sent to the group
+        /// again; `detached`: it held the others back, and is sent the rest by unicast at its own pace; `late`: it came when the others had part of
+        /// the file, takes the rest together with them, and is then sent that part by unicast.
+        delivery: Way,
+        /// With `late`: bytes of that part.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        missed_bytes: Option<u64>,
+    },
     /// `send`: the outcome of one file at one receiver.
     Receiver {
         /// The file's name.
@@ -340,6 +356,17 @@ pub(crate) struct Unfinished {
     pub(crate) peer: String,
 }
 
+/// How symbols reach a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Way {
+    Copies,
+    Group,
+    Detached,
+    Late,
+}
+
 /// Outcome at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -376,7 +403,7 @@ impl Event {
             | Self::Planned { .. }
             | Self::Combination { .. }
             | Self::Counters { .. } => false,
-            Self::Receiver { outcome, .. } => !matches!(outcome, Verdict::Verified | Verdict::AlreadyThere),
+            Self::Receiver { outcome, .. } => *outcome != Verdict::Verified,
             _ => true,
         }
     }
@@ -438,9 +465,23 @@ impl fmt::Display for Event {
             Self::Progress { bytes, size_bytes } => {
                 write!(f, "{} of {}", figures::size(*bytes), figures::size(*size_bytes))
             }
+            Self::Delivery { name, host, delivery, missed_bytes, .. } => match delivery {
+                Way::Copies => {
+                    write!(f, "{name}: nothing sent to the group arrives at {host}: it is sent copies by unicast")
+                }
+                Way::Group => write!(f, "{name}: what is sent to the group arrives at {host} again"),
+                Way::Detached => {
+                    write!(f, "{name}: {host} holds the others back: it is sent the rest by unicast, at its own pace")
+                }
+                Way::Late => {
+                    let missed = figures::size(missed_bytes.unwrap_or(0));
+                    write!(f, "{name}: {host} comes late: it takes the rest with the others, and {missed} afterwards")
+                }
+            },
             Self::Receiver { name, host, outcome, reason, .. } => {
                 let reason = reason.as_deref().unwrap_or("has it");
                 match outcome {
+                    Verdict::AlreadyThere => write!(f, "{name}: {host} had it already"),
                     Verdict::Refused => write!(f, "{name}: {host} refuses it: {reason}"),
                     _ => write!(f, "{name}: {host}: {reason}"),
                 }

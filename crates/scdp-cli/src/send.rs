@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use anabranch_net::{Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, send_files};
+use anabranch_net::{Delivery, Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, send_files};
 use anabranch_transport::Duration;
 
 use crate::addresses::{self, Peer};
 use crate::arguments::{Send, Stragglers};
-use crate::events::{Event, Unfinished, Verdict};
+use crate::events::{Event, Unfinished, Verdict, Way};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::session::{self, Watches};
@@ -168,6 +168,7 @@ impl Telling<'_> {
                 }
                 self.receiver(file, index, Some(&outcome));
             }
+            Report::Delivery { file, index, delivery } => self.delivery(file, index, delivery),
             Report::Sent { file, outcomes, sent_bytes, symbols } => {
                 for index in (0..outcomes.len()).filter(|&index| outcomes[index].is_none()) {
                     self.receiver(file, index, None);
@@ -203,6 +204,20 @@ impl Telling<'_> {
                 peer: self.peers[index].host.clone(),
             })
             .collect()
+    }
+
+    /// How one receiver gets the file from now on.
+    fn delivery(&self, file: usize, index: usize, delivery: Delivery) {
+        let (peer, name) = (&self.peers[index], self.files[file].manifest().name.to_string());
+        let (host, address) = (peer.host.clone(), peer.address.to_string());
+        let (delivery, missed_bytes) = match delivery {
+            Delivery::Copies => (Way::Copies, None),
+            Delivery::Group => (Way::Group, None),
+            Delivery::Alone => (Way::Detached, None),
+            Delivery::Late { missed } => (Way::Late, Some(missed)),
+            _ => return,
+        };
+        self.output.tell(&Event::Delivery { name, host, address, delivery, missed_bytes });
     }
 
     /// The outcome for one receiver.

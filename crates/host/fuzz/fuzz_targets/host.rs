@@ -218,7 +218,7 @@ impl World {
                 sealer.hashes(session, &HashesRepr { page, hashes }, &mut out)
             }
             _ => {
-                let control = match input.byte() % 12 {
+                let control = match input.byte() % 13 {
                     0 => Control::Cancel,
                     1 => Control::Close { verified: true },
                     2 => Control::GivenUp,
@@ -230,6 +230,7 @@ impl World {
                     8 => Control::Narrow { bytes: 8 * u16::from(input.byte()) },
                     9 => Control::AskMode,
                     10 => Control::Mode(u16::from(input.byte())),
+                    11 => Control::Join { first: u32::from(input.byte()) },
                     _ => Control::Close { verified: false },
                 };
                 sealer.control(session, control, &mut out)

@@ -127,6 +127,10 @@ impl AnySession {
         match self {
             Self::Pending(_) => {}
             Self::Outgoing(outgoing) => {
+                for (index, delivery) in outgoing.take_deliveries() {
+                    let peer = outgoing.peer(index);
+                    tell(HostEvent::Delivery { index, peer, delivery });
+                }
                 for (index, outcome) in outgoing.take_outcomes() {
                     let peer = outgoing.peer(index);
                     tell(HostEvent::Receiver { index, peer, outcome });

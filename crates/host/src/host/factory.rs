@@ -93,7 +93,7 @@ impl Factory {
         let config = self.transport(symbol_bytes(largest), self.config.initial_window, manifest.size, mode);
         let bytes = check_size(manifest.size, &config)?;
         let sender = if to_many {
-            Sender::one_to_many(Arc::clone(&config), Some(bytes), count)
+            Sender::one_to_many(Arc::clone(&config), Some(bytes), count).with_repairs_for_any()
         } else {
             Sender::unicast(Arc::clone(&config), Some(bytes))
         };
@@ -186,7 +186,12 @@ impl Factory {
         let confirmed = Unsealer::new(protection.confirmed(theirs, salt, index));
         let lane = Lane::offering(peer, session, salt, sealer, unsealer, confirmed);
         let (window, k) = (u32::from(options.window), u32::from(options.block_symbols));
-        let config = Arc::new(self.config.transport(options.symbol_bytes, window, k, options.mode));
+        let mut config = self.config.transport(options.symbol_bytes, window, k, options.mode);
+        if offer.group.is_none() {
+            // Hosts handle the copies of all receivers in one batch.
+            config.host_batch = (config.host_batch / u32::from(offer.receivers).max(1)).max(1);
+        }
+        let config = Arc::new(config);
         let grouped = offer.group.is_some() && options.mode == Mode::OneToMany;
         Ok(Incoming::offered(now, bytes, lane, offer.manifest.clone(), options, grouped, &self.terms(), config))
     }

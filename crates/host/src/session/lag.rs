@@ -1,57 +1,65 @@
 //! Which receivers of a group hold the others back.
 //!
-//! A symbol leaves once all receivers have asked for it, and all have windows of the same size. So while no receiver is slow, all have asked for
-//! about the same; a slow receiver has asked for a window less than the others, which wait for it. Batching and host scheduling cause such gaps for
-//! some milliseconds, so only the mean over some time counts.
+//! A symbol leaves once all receivers have asked for it. Receivers find their windows by themselves, so the one that has asked for the least is not
+//! slow for that: a near receiver needs a smaller window than a far one, and has its symbols sooner. A slow one is *late*, too: it completes blocks
+//! after the others, since symbols wait for it in front of its link or at the host. A receiver that loses symbols is late now and then, a slow one
+//! always, or by much. So a receiver holds the others back if symbols that others have asked for mostly wait for it, and it has completed several blocks
+//! in a row late, or one by the averaging time, by more than its path explains.
 //!
-//! Receivers that have part of the object from an earlier session may be ahead by far more than a window, and wait for the receiver that has the
+//! A receiver that says nothing completes nothing, and while all wait for it nobody else does either. So it holds the others back if all have
+//! waited for it alone for that time and a round trip.
+//!
+//! Receivers that have part of the object from an earlier session may be far ahead of all that was sent, and wait for the receiver that has the
 //! least. That one catches up alone, and nothing shows how fast the others would be. So it is given some time, provided that it uses it: a receiver
 //! that does not steadily close the gap, because it is slow, has too little or does not answer, holds the others back.
-//!
-//! Those are slow receivers. A broken or hostile one may ask for more than all others and hold them back all the same: it asks for later blocks
-//! before the first, or completes nothing, so that no further block can be begun. It is recognised by what it has asked for beyond its first
-//! incomplete block, which is about a window for any other, and whatever the policy is it leaves the group, even if it has accomplices. The last
-//! resort is time: who holds others back and completes no block for long leaves the group, too.
 
-use anabranch_transport::scdp::Demand;
+use std::collections::VecDeque;
+
 use anabranch_transport::{Duration, Time};
 
-use crate::limits::LIVE_BLOCKS;
-
-/// A receiver whose mean lag exceeds this fraction of a window holds the others back.
-const BEHIND: f64 = 0.5;
-/// Windows that a receiver can lag by if it began with as much as the others: a window, plus the repair symbols that those ahead have asked for.
+/// A receiver holds the others back if symbols wait for it in this part of the time, or more.
+const MOSTLY: f64 = 0.75;
+/// The mean of that is taken over the averaging time divided by this, so that it is known by then.
+const MEANS: f64 = 2.0;
+/// Blocks that a slow receiver has completed late in a row, unless it is late by more than the averaging time. With equal losses, one receiver is the last
+/// with this many blocks less than once in a session.
+const LATE_BLOCKS: u32 = 12;
+/// The least time that is late: host timers are late by less, mostly.
+const LATE: Duration = Duration::from_ms(1);
+/// Round trips in the averaging time, at least: a lost symbol makes a receiver late by one.
+const ROUND_TRIPS: u64 = 10;
+/// First windows by which receivers may differ that have the same part of the object from an earlier session.
 const APART: u64 = 4;
 /// A receiver that began with less must catch up within this many averaging times.
 const CATCHES_UP_WITHIN: u64 = 10;
-/// The averaging time where slow receivers are waited for, and only broken ones leave.
-const WAITING: Duration = Duration::from_secs(1);
-/// Blocks that a receiver may have asked for beyond its first incomplete one while it holds others back: half of those that may be in progress.
-const OPEN_BLOCKS: u64 = LIVE_BLOCKS / 2;
-/// While a receiver holds others back, it must complete a block within this many averaging times, or within `give_up_after` where slow ones are
-/// waited for.
-const COMPLETES_WITHIN: u64 = 10;
+/// Blocks of which it is remembered when the median completed them: more than can be in progress.
+const REMEMBERED: usize = 128;
 
-/// Which receivers are to leave a group.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rule {
-    /// The averaging time for slow receivers; `None`: they are waited for.
-    pub(super) slow_for: Option<Duration>,
-    /// Time in which even a receiver that is waited for must complete a block.
-    pub(super) patience: Duration,
-    /// Symbols of a window, and of a block.
-    pub(super) window: u32,
-    pub(super) block: u32,
+/// Where a receiver is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Symbols of the object that it has asked for so far.
+    pub(super) asked: u64,
+    /// It has all blocks before this one.
+    pub(super) base: u32,
 }
 
 /// One receiver.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
-    /// While it holds others back: since when, or since it last completed a block, and what it had completed then.
-    holds: Option<(Time, u64)>,
-    /// How many windows it lags behind the median, and the mean of that.
-    behind: f64,
+    /// Whether symbols waited for it when last observed: 1 or 0, and the mean of that.
+    limits: f64,
     mean: f64,
+    /// Since when it has completed no block in time, and how many it has completed since.
+    late_since: Option<Time>,
+    late_blocks: u32,
+    /// Its place when last observed.
+    asked: u64,
+    base: u32,
+    /// The least time from the offer to its answer, or from when a block had been sent to when it had it: no less than a round trip.
+    round_trip: Option<Duration>,
+    /// Since when all wait for it alone, and it has asked for nothing.
+    silent: Option<Time>,
     /// While it has the least and the median has much more: since when, and how many symbols it lacked then.
     catches_up: Option<(Time, u64)>,
 }
@@ -59,108 +67,158 @@ struct Member {
 /// How far each receiver of a group is behind.
 #[derive(Debug)]
 pub(super) struct Lag {
-    /// Symbols.
+    /// Symbols of the first window.
     window: u64,
-    /// Symbols that a receiver may have asked for beyond what it has completed, while it holds others back.
-    most_open: u64,
     /// Averaging time.
     time: Duration,
-    waits_for_slow: bool,
-    completes_within: Duration,
     last: Time,
     members: Vec<Member>,
-    asked: Vec<u64>,
+    /// When the median had all blocks before which one, and when all before which one had been sent, the oldest first.
+    median_had: Steps,
+    sent: Steps,
+    /// Kept to reuse its memory.
+    sorted: Vec<u64>,
 }
 
 impl Lag {
-    pub(super) fn new(now: Time, rule: Rule, receivers: usize) -> Self {
-        let (window, time) = (u64::from(rule.window), rule.slow_for.unwrap_or(WAITING));
-        Self {
-            window,
-            most_open: (OPEN_BLOCKS * u64::from(rule.block)).max(APART * window),
-            time,
-            waits_for_slow: rule.slow_for.is_none(),
-            completes_within: if rule.slow_for.is_some() { time * COMPLETES_WITHIN } else { rule.patience },
-            last: now,
-            members: vec![Member::default(); receivers],
-            asked: Vec::new(),
-        }
+    pub(super) fn new(now: Time, window: u32, time: Duration, receivers: usize) -> Self {
+        let members = vec![Member::default(); receivers];
+        let (median_had, sent) = (Steps::default(), Steps::default());
+        Self { window: u64::from(window), time, last: now, members, median_had, sent, sorted: Vec::new() }
     }
 
-    /// `demands`: how far each receiver is, `None` if it needs no more or has left the group. Returns the first receiver that holds the others back,
-    /// if there is one.
+    /// A receiver has answered the offer so long after it.
+    pub(super) fn on_answer(&mut self, receiver: usize, after: Duration) {
+        self.members[receiver].round_trip = Some(after);
+    }
+
+    /// `places`: `None` for a receiver that needs no more, or is not waited for. Nothing was sent of blocks from `reached` on. `is_waited_for`: whether
+    /// symbols that others have asked for wait for a receiver. Returns the first receiver that holds the others back, if there is one.
     pub(super) fn observe(
         &mut self,
         now: Time,
-        demands: impl Iterator<Item = Option<Demand>> + Clone,
+        places: impl Iterator<Item = Option<Place>> + Clone,
+        reached: u32,
+        is_waited_for: impl Fn(usize) -> bool,
     ) -> Option<usize> {
-        self.asked.clear();
-        self.asked.extend(demands.clone().flatten().map(|demand| demand.in_order));
-        self.asked.sort_unstable_by(|a, b| b.cmp(a));
-        // Of the two in the middle, the one ahead: half of a group never waits for one receiver.
-        let median = self.asked.get(self.asked.len().saturating_sub(1) / 2).copied()?;
-        let (most, least) = (self.asked.first().copied()?, self.asked.last().copied()?);
-        let complete = demands.clone().flatten().map(|demand| demand.complete);
-        let (most_complete, least_complete) = (complete.clone().max()?, complete.min()?);
-        let apart = APART * self.window;
-        let passed = now - self.last;
+        let has_base = median(&mut self.sorted, places.clone().flatten().map(|place| u64::from(place.base)))? as u32;
+        let median = median(&mut self.sorted, places.clone().flatten().map(|place| place.asked))?;
+        let least = self.sorted.last().copied()?;
+        let passed = (now - self.last).ps() as f64;
         self.last = now;
+        let least_base = places.clone().flatten().map(|place| place.base).min()?;
+        self.median_had.reach(now, has_base, least_base);
+        // The last block that was begun may not have been sent.
+        self.sent.reach(now, reached.saturating_sub(1), least_base);
         let mut straggler = None;
-        for (index, (demand, member)) in demands.zip(&mut self.members).enumerate() {
-            let Some(demand) = demand else {
-                *member = Member::default();
+        for (index, place) in places.enumerate() {
+            let member = &mut self.members[index];
+            let Some(place) = place else {
+                *member = Member { round_trip: member.round_trip, ..Member::default() };
                 continue;
             };
-            let asked = demand.in_order;
-            let lacks = median.saturating_sub(asked);
-            let is_behind = demand.complete < most_complete || asked < most;
-            // A receiver that is ahead of another waits for it.
-            let completes_least = demand.complete == least_complete && demand.complete < most_complete;
-            let asks_least = most - asked > self.window / 2 && asked - least <= apart;
-            let is_late = if is_behind && demand.open > self.most_open {
-                member.catches_up = None;
-                member.averages(passed, self.time, 1.0)
-            } else if self.waits_for_slow {
-                member.averages(passed, self.time, 0.0)
-            } else if lacks > apart {
-                (member.behind, member.mean) = (0.0, 0.0);
+            let lacks = median.saturating_sub(place.asked);
+            let holds = if has_base >= reached && lacks > APART * self.window {
+                (member.limits, member.mean, member.silent, member.late_since) = (0.0, 0.0, None, None);
                 // A receiver that is far ahead of the least waits for it, as those ahead do.
-                if asked - least <= apart {
-                    member.is_late(now, lacks, self.time)
-                } else {
+                let is_least = place.asked - least <= APART * self.window;
+                let late = is_least && member.is_late(now, lacks, self.time);
+                if !is_least {
                     member.catches_up = None;
-                    false
                 }
+                late
             } else {
                 member.catches_up = None;
-                member.averages(passed, self.time, (lacks as f64 / self.window as f64).min(1.0))
+                let waits_for_it = lacks > 0 && place.asked <= least && is_waited_for(index);
+                let is_silent = member.is_silent(now, place, waits_for_it, self.time);
+                let time = self.time.max(member.round_trip() * ROUND_TRIPS);
+                member.mean += (member.limits - member.mean) * (passed / (passed + time.ps() as f64 / MEANS));
+                let behind = member.judge(now, place, &self.median_had, &self.sent);
+                let (is_late, is_far_behind) = (member.late_since.is_some(), behind >= time);
+                let limits = is_late && (lacks > 0 || is_far_behind) && is_waited_for(index);
+                member.limits = f64::from(u8::from(limits));
+                let is_late = member.late_since.is_some_and(|since| now.since(since) >= time)
+                    && (member.late_blocks >= LATE_BLOCKS || is_far_behind);
+                is_silent || is_late && member.mean >= MOSTLY
             };
-            let never_completes =
-                member.holds_for(now, completes_least || asks_least, demand.complete) > self.completes_within;
-            if (is_late || never_completes || demand.exhausted) && straggler.is_none() {
+            (member.asked, member.base) = (place.asked, place.base);
+            if holds && straggler.is_none() {
                 straggler = Some(index);
-                *member = Member::default();
+                *member = Member { round_trip: member.round_trip, ..Member::default() };
             }
         }
-        // The last one holds nobody back.
-        straggler.filter(|_| self.asked.len() > 1)
+        straggler
     }
 }
 
-impl Member {
-    /// It was `behind` as last noted for the time that has `passed`. Returns whether it is behind in the mean.
-    fn averages(&mut self, passed: Duration, time: Duration, behind: f64) -> bool {
-        let (passed, time) = (passed.ps() as f64, time.ps() as f64);
-        self.mean += (self.behind - self.mean) * (passed / (passed + time));
-        self.behind = behind;
-        self.mean > BEHIND
+/// When a block was reached, the oldest first.
+#[derive(Clone, Debug, Default)]
+struct Steps(VecDeque<(u32, Time)>);
+
+impl Steps {
+    /// All blocks before `block` are reached now, if they were not before. Nobody asks for those before `least`.
+    fn reach(&mut self, now: Time, block: u32, least: u32) {
+        if self.0.back().is_none_or(|(known, _)| *known < block) {
+            self.0.push_back((block, now));
+        }
+        while self.0.len() > REMEMBERED || self.0.front().is_some_and(|(known, _)| *known < least) {
+            self.0.pop_front();
+        }
     }
 
-    /// For how long it has held others back without completing a block.
-    fn holds_for(&mut self, now: Time, holds: bool, complete: u64) -> Duration {
-        let since = self.holds.filter(|(_, before)| holds && *before == complete).map_or(now, |(since, _)| since);
-        self.holds = holds.then_some((since, complete));
-        now - since
+    /// How long ago all blocks before `block` were reached, if they are.
+    fn since(&self, now: Time, block: u32) -> Option<Duration> {
+        let at = self.0.partition_point(|(known, _)| *known < block);
+        self.0.get(at).map(|(_, reached)| now.since(*reached))
+    }
+}
+
+/// The median, the one ahead of the two in the middle: half of a group never waits for one receiver. Leaves all sorted, the largest first.
+fn median(sorted: &mut Vec<u64>, all: impl Iterator<Item = u64>) -> Option<u64> {
+    sorted.clear();
+    sorted.extend(all);
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}
+
+impl Member {
+    /// The longest round trip that its path explains.
+    fn round_trip(&self) -> Duration {
+        self.round_trip.unwrap_or(Duration::ZERO)
+    }
+
+    /// Whether it completes blocks in time: not much later than the median, beyond what its path explains. Returns how late its next block is already.
+    fn judge(&mut self, now: Time, place: Place, median_had: &Steps, sent: &Steps) -> Duration {
+        let since_median = |base: u32| median_had.since(now, base).unwrap_or(Duration::ZERO);
+        if place.base > self.base
+            && let Some(trip) = sent.since(now, place.base)
+        {
+            self.round_trip = Some(self.round_trip.map_or(trip, |known| known.min(trip)));
+        }
+        // It may have a block a round trip later than one that is near, and a queue of half of that in front of its link is usual.
+        let allowed = self.round_trip() + LATE.max(self.round_trip() / 2);
+        if place.base > self.base {
+            if since_median(place.base) < allowed {
+                (self.late_since, self.late_blocks) = (None, 0);
+            } else {
+                self.late_since.get_or_insert(now);
+                self.late_blocks += place.base - self.base;
+            }
+        }
+        let behind = since_median(place.base + 1);
+        if behind >= allowed {
+            self.late_since.get_or_insert(now);
+        }
+        behind
+    }
+
+    /// Whether all have waited for this receiver for too long, and it has said nothing.
+    fn is_silent(&mut self, now: Time, place: Place, is_waited_for: bool, time: Duration) -> bool {
+        if !is_waited_for || place.asked > self.asked {
+            self.silent = None;
+        }
+        let since = if is_waited_for { *self.silent.get_or_insert(now) } else { return false };
+        now.since(since) > time + self.round_trip() * 2
     }
 
     /// This receiver has the least, and lacks `lacks` symbols that others have. Returns whether it fails to catch up.
@@ -176,62 +234,96 @@ impl Member {
 mod tests {
     use super::*;
 
+    /// Symbols of a block, and of the first window.
+    const BLOCK: u64 = 100;
+    const WINDOW: u32 = 32;
+
     fn ms(ms: u64) -> Time {
         Time::ZERO + Duration::from_ms(ms)
     }
 
-    fn lag(waits: bool, receivers: usize) -> Lag {
-        let slow_for = (!waits).then_some(Duration::from_ms(100));
-        let rule = Rule { slow_for, patience: Duration::from_secs(10), window: 32, block: 100 };
-        Lag::new(Time::ZERO, rule, receivers)
+    /// A receiver that has so many symbols, and a window of so many.
+    fn at(has: u64, window: u64) -> Option<Place> {
+        Some(Place { asked: has + window, base: (has / BLOCK) as u32 })
     }
 
-    /// An honest receiver that has asked for so much, and completed all blocks of that but the last.
-    fn honest(asked: u64) -> Demand {
-        let complete = asked.saturating_sub(32) / 100 * 100;
-        Demand { in_order: asked, complete, open: asked - complete, exhausted: false }
+    /// Symbols wait for those that have asked for less than others.
+    fn waits(places: &[Option<Place>]) -> impl Fn(usize) -> bool {
+        let most = places.iter().flatten().map(|place| place.asked).max();
+        let less: Vec<_> = places.iter().map(|place| place.map(|place| place.asked) < most).collect();
+        move |who| less[who]
     }
 
-    /// When a receiver is found to be a straggler, observed each millisecond for a second.
-    fn found(asked: impl Fn(u64) -> [Option<u64>; 3]) -> Option<(u64, usize)> {
-        let mut lag = lag(false, 3);
-        (0..1000).find_map(|t| {
-            let demands = asked(t).map(|asked| asked.map(honest));
-            lag.observe(ms(t), demands.into_iter()).map(|who| (t, who))
+    /// When a receiver is found to be a straggler, observed each millisecond for two seconds. Everything has been sent.
+    fn found(round_trips: [u64; 3], places: impl Fn(u64) -> [Option<Place>; 3]) -> Option<(u64, usize)> {
+        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 3);
+        for (receiver, round_trip) in round_trips.into_iter().enumerate() {
+            lag.on_answer(receiver, Duration::from_ms(round_trip));
+        }
+        (0..2000).find_map(|t| {
+            let places = places(t);
+            lag.observe(ms(t), places.into_iter(), u32::MAX, waits(&places)).map(|who| (t, who))
         })
     }
 
     #[test]
-    fn who_is_a_window_behind_is_found_after_some_time() {
-        let (at, who) = found(|t| [Some(10 * t + 32), Some(10 * t), Some(10 * t + 32)]).expect("found");
-        assert!((50..100).contains(&at) && who == 1, "{at} ms");
-        // Bursts: every fourth time it has caught up.
+    fn who_is_later_and_has_asked_for_less_is_found_after_some_time() {
+        // 80 symbols in a millisecond; the second has them 3 ms after the others, which may ask for little more.
         let (at, who) =
-            found(|t| [Some(t + 32), Some(t + 32), Some(if t % 4 == 0 { t + 32 } else { t })]).expect("found");
-        assert!((80..200).contains(&at) && who == 2, "{at} ms");
+            found([0; 3], |t| [at(80 * t, 4), at(80 * t.saturating_sub(3), 200), at(80 * t, 4)]).expect("found");
+        assert!((100..250).contains(&at) && who == 1, "{at} ms");
+    }
+
+    #[test]
+    fn who_is_near_has_a_small_window_and_is_not_slow() {
+        let near = |t: u64| at(80 * t, 100);
+        let far = |t: u64| at(80 * t.saturating_sub(50), 8000);
+        assert_eq!(found([0, 100, 100], |t| [near(t), far(t), far(t)]), None);
+        assert_eq!(found([0, 0, 100], |t| [near(t), near(t), far(t)]), None, "and who is far is not late");
+        let (_, who) = found([0, 100, 0], |t| [near(t), at(80 * t.saturating_sub(200), 40), near(t)]).expect("found");
+        assert_eq!(who, 1, "unless it is later than its path explains");
     }
 
     #[test]
     fn who_pauses_for_a_while_is_not() {
-        assert_eq!(found(|t| [Some(t + 32), Some(if t % 200 < 40 { t } else { t + 32 }), Some(t + 32)]), None);
-        assert_eq!(found(|t| [Some(t + 32), Some(t + 20), Some(t + 30)]), None, "by less than half a window");
+        let pauses = |t: u64| if t % 200 < 40 { t - t % 200 } else { t };
+        assert_eq!(found([0; 3], |t| [at(80 * t, 300), at(80 * pauses(t), 300), at(80 * t, 300)]), None);
+    }
+
+    #[test]
+    fn who_loses_symbols_is_late_now_and_then_and_not_slow() {
+        // It has each second block 3 ms later, and asks for less meanwhile.
+        let lossy = |t: u64| at(80 * if t / 20 % 2 == 0 { t.saturating_sub(3) } else { t }, 200);
+        assert_eq!(found([0; 3], |t| [at(80 * t, 300), lossy(t), at(80 * t, 300)]), None);
     }
 
     #[test]
     fn neither_a_majority_nor_the_last_one_is_a_straggler() {
-        assert_eq!(found(|t| [Some(t + 32), Some(t), Some(t)]), None);
-        assert_eq!(found(|t| [None, Some(t), None]), None);
-        assert_eq!(found(|t| [None, Some(t), Some(t + 32)]).expect("of two, the one behind").1, 1);
+        let (fast, slow) = (|t: u64| at(80 * t, 300), |t: u64| at(80 * t.saturating_sub(5), 100));
+        assert_eq!(found([0; 3], |t| [fast(t), slow(t), slow(t)]), None);
+        assert_eq!(found([0; 3], |t| [None, slow(t), None]), None);
+        assert_eq!(found([0; 3], |t| [None, slow(t), fast(t)]).expect("of two, the one behind").1, 1);
+    }
+
+    #[test]
+    fn who_says_nothing_while_all_wait_for_it_is_found() {
+        // All have asked for as much as they may, and the second for nothing: nothing is sent.
+        let waiting = [at(32, 32), at(0, 32), at(32, 32)];
+        assert_eq!(found([0, 0, 0], |_| waiting), Some((101, 1)));
+        assert_eq!(found([0, 100, 0], |_| waiting), Some((301, 1)), "its answer may take a round trip");
+        assert_eq!(found([0; 3], |t| if t % 90 < 2 { [at(32, 32); 3] } else { waiting }), None);
     }
 
     /// The first receiver has `more` symbols more than the second, which asks for `pace` symbols each millisecond until it has as many.
     fn catching_up(more: u64, pace: impl Fn(u64) -> u64) -> Option<(u64, usize)> {
         let mut has = 0;
-        let mut lag = lag(false, 2);
+        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 2);
         (0..5000).find_map(|t| {
             has += pace(t);
-            let ahead = (more + 32).max(has);
-            lag.observe(ms(t), [Some(honest(ahead)), Some(honest(has))].into_iter()).map(|who| (t, who))
+            let ahead = more.max(has);
+            let reached = (has / BLOCK) as u32 + 1;
+            let places = [at(ahead, 32), at(has, 0)];
+            lag.observe(ms(t), places.into_iter(), reached, waits(&places)).map(|who| (t, who))
         })
     }
 
@@ -247,68 +339,16 @@ mod tests {
 
     #[test]
     fn who_waits_for_one_that_has_less_is_not_taken_for_slow() {
-        let mut lag = lag(false, 5);
+        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 5);
         let mut found = Vec::new();
         for t in 0..2000_u64 {
             // The second and the fourth wait for the fifth, which does not answer; then they catch up with the others.
             let other = 9000 + if found.is_empty() { 0 } else { 20 * (t - 101) };
-            let last = found.is_empty().then_some(32);
-            let asked = [Some(10_000.max(other)), Some(other), Some(10_032.max(other)), Some(other + 9), last];
-            found.extend(lag.observe(ms(t), asked.map(|asked| asked.map(honest)).into_iter()));
+            let last = at(0, 32).filter(|_| found.is_empty());
+            let places = [at(10_000.max(other), 0), at(other, 0), at(10_032.max(other), 0), at(other + 9, 0), last];
+            let reached = if found.is_empty() { 1 } else { (other / BLOCK) as u32 + 1 };
+            found.extend(lag.observe(ms(t), places.into_iter(), reached, waits(&places)));
         }
         assert_eq!(found, [4]);
-    }
-
-    /// When receivers leave a group of honest ones, that have asked for so much at each millisecond, and rogues, observed for a minute.
-    fn leave(waits: bool, asked: impl Fn(u64) -> u64, rogues: &[Demand], count: usize) -> Vec<(u64, usize)> {
-        let mut lag = lag(waits, count + rogues.len());
-        let mut left = Vec::new();
-        for t in 0..60_000 {
-            let here = |index: usize| !left.iter().any(|(_, left)| *left == index);
-            let all = (0..count).map(|_| honest(asked(t))).chain(rogues.iter().copied());
-            let demands: Vec<_> = all.enumerate().map(|(index, demand)| here(index).then_some(demand)).collect();
-            left.extend(lag.observe(ms(t), demands.into_iter()).map(|who| (t, who)));
-        }
-        left
-    }
-
-    #[test]
-    fn who_asks_for_much_and_completes_nothing_leaves_whatever_the_policy_and_whoever_helps() {
-        let never_completes = Demand { in_order: 6500, complete: 0, open: 6500, exhausted: false };
-        let leaves_out_the_first = Demand { in_order: 0, complete: 0, open: 8192, exhausted: false };
-        for rogue in [never_completes, leaves_out_the_first] {
-            for (waits, latest) in [(false, 200), (true, 2000)] {
-                for rogues in [vec![rogue], vec![rogue; 2], vec![rogue; 5]] {
-                    // The others can go no further than to where the rogue lets them.
-                    let left = leave(waits, |t| (10 * t).min(rogue.in_order + 32), &rogues, 1);
-                    let who: Vec<_> = left.iter().map(|(_, who)| *who).collect();
-                    assert_eq!(who, (1..=rogues.len()).collect::<Vec<_>>(), "{waits} {rogue:?}");
-                    let begun = if rogue.in_order > 0 { 320 } else { 0 };
-                    assert!(left[0].0 < begun + latest, "{waits} {left:?}");
-                }
-            }
-        }
-        let greedy = Demand { exhausted: true, ..honest(50) };
-        assert_eq!(leave(true, |_| 50, &[greedy], 2), [(0, 2)]);
-    }
-
-    #[test]
-    fn who_holds_others_back_must_complete_a_block_now_and_then() {
-        let stuck = Demand { in_order: 10, complete: 0, open: 10, exhausted: false };
-        assert_eq!(leave(true, |t| t.min(42), &[stuck], 3), [(10_028, 3)]);
-        assert_eq!(leave(false, |t| t.min(42), &[stuck; 2], 1).len(), 2, "the majority, too");
-        assert_eq!(leave(true, |_| 26, &[stuck], 3), [], "the others are hardly ahead");
-        assert_eq!(leave(true, |_| 10, &[stuck], 0), [], "and nobody waits for it");
-    }
-
-    #[test]
-    fn slow_receivers_are_waited_for_where_that_is_wanted() {
-        let mut lag = lag(true, 3);
-        // One symbol each 30 ms, so that the others wait all the time.
-        for t in 0..100_000_u64 {
-            let slow = t / 30;
-            let demands = [Some(honest(slow + 32)), Some(honest(slow)), Some(honest(slow + 32))];
-            assert_eq!(lag.observe(ms(t), demands.into_iter()), None, "{t}");
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Sessions: the transfer of one object from or to this host.
 
 mod blocks;
+mod holding;
 mod incoming;
 mod lag;
 mod narrow;

@@ -46,6 +46,16 @@ impl Repeat {
         self.due = self.due.map(|due| due.min(now));
     }
 
+    /// Since when the message has been sent, if it was sent just once.
+    pub(super) fn since(&self) -> Option<Time> {
+        self.began.filter(|_| !self.is_repeated())
+    }
+
+    /// How long ago the message was first due.
+    pub(super) fn age(&self, now: Time) -> Duration {
+        self.began.map_or(Duration::ZERO, |began| now.since(began))
+    }
+
     /// When the message is due, if it is.
     pub(super) fn due(&self) -> Option<Time> {
         self.due

@@ -85,6 +85,11 @@ pub enum Control {
     AskMode,
     /// The sender tells the file's permission bits.
     Mode(u16),
+    /// The others have part of the object already: the receiver is to take blocks with them from this one on, and the earlier ones afterwards.
+    Join {
+        /// The block.
+        first: u32,
+    },
 }
 
 impl Control {
@@ -119,6 +124,7 @@ impl Control {
                 mode @ 0..=MOST_MODE => Self::Mode(mode),
                 _ => return Err(WireError::Field("mode")),
             },
+            8 => Self::Join { first: body.u32()? },
             _ => return Err(WireError::Field("control message")),
         };
         body.end()?;
@@ -151,6 +157,10 @@ impl Control {
             Self::Mode(mode) => {
                 out.push(17);
                 out.extend_from_slice(&mode.to_be_bytes());
+            }
+            Self::Join { first } => {
+                out.push(8);
+                out.extend_from_slice(&first.to_be_bytes());
             }
         }
     }

@@ -55,6 +55,7 @@ fn control() -> impl Strategy<Value = Message> {
         any::<u16>().prop_map(|bytes| Control::Narrow { bytes }),
         Just(Control::AskMode),
         (0u16..=0o777).prop_map(Control::Mode),
+        any::<u32>().prop_map(|first| Control::Join { first }),
     ]
     .prop_map(Message::Control)
 }

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 
 use anabranch_host::wire::{Object as Wanted, Reason, Refusal};
 use anabranch_host::{
-    Ecn, Failure, Host, HostConfig, HostEvent, Manifest, Marking, ObjectName, Outcome, Protection, Psk, Received,
-    SessionId, SigningKey,
+    Delivery, Ecn, Failure, Host, HostConfig, HostEvent, Manifest, Marking, ObjectName, Outcome, Protection, Psk,
+    Received, SessionId, SigningKey,
 };
 use anabranch_transport::{Duration, Rate, Time};
 use rand::{Rng, RngExt, SeedableRng};
@@ -97,6 +97,8 @@ pub struct Node {
     pub received: Vec<(Manifest, Vec<u8>, bool)>,
     /// What became of receivers, by session.
     pub outcomes: BTreeMap<SessionId, BTreeMap<usize, Outcome>>,
+    /// How symbols reached receivers from when on, where that changed.
+    pub deliveries: Vec<(Time, usize, Delivery)>,
     pub failures: Vec<(SessionId, Failure)>,
     /// Offers that it refused by its settings: of whom, and what was answered.
     pub declined: Vec<(SocketAddr, Refusal)>,
@@ -149,6 +151,8 @@ pub struct World {
     pub tamper: Option<Tamper>,
     /// Asked how much later a datagram arrives at a host that leaves now.
     pub slow: Option<Slow>,
+    /// Asked whether what is sent to a group does not reach a host now.
+    pub deaf: Option<Deaf>,
     /// Bytes that left for each address, whether there is a host or not.
     pub bytes_to: BTreeMap<SocketAddr, usize>,
 }
@@ -159,6 +163,7 @@ type BeforeLastLink = (usize, Received, Vec<u8>, Duration);
 pub type Tap = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8])>;
 pub type Tamper = Box<dyn FnMut(SocketAddr, &mut Vec<u8>)>;
 pub type Slow = Box<dyn FnMut(Time, usize) -> Duration>;
+pub type Deaf = Box<dyn FnMut(Time, usize) -> bool>;
 pub type Filter = Box<dyn FnMut(SocketAddr, SocketAddr, &[u8]) -> bool>;
 
 pub fn address(n: usize) -> SocketAddr {
@@ -217,6 +222,7 @@ impl World {
             receiving: BTreeMap::new(),
             received: Vec::new(),
             outcomes: BTreeMap::new(),
+            deliveries: Vec::new(),
             failures: Vec::new(),
             declined: Vec::new(),
             excluded: Vec::new(),
@@ -250,6 +256,7 @@ impl World {
             filter: None,
             tamper: None,
             slow: None,
+            deaf: None,
             bytes_to: BTreeMap::new(),
         }
     }
@@ -375,6 +382,9 @@ impl World {
             .filter(|&n| self.nodes[n].address == to || (n != from && self.nodes[n].joined.contains(&to)))
             .collect();
         for n in targets {
+            if to.ip().is_multicast() && self.deaf.as_mut().is_some_and(|deaf| deaf(self.now, n)) {
+                continue;
+            }
             let recent = self.nodes[n].last_loss.is_some_and(|at| self.now.since(at) < Duration::from_ms(1));
             let lost = recent && self.random.random_bool(faults.burst) || self.random.random_bool(faults.loss);
             self.nodes[n].last_loss = lost.then_some(self.now);
@@ -486,6 +496,7 @@ impl World {
                 HostEvent::Withheld { peer } => node.withheld.push(peer),
                 HostEvent::Excluded { peer, why } => node.excluded.push((peer, why)),
                 HostEvent::Detached => {}
+                HostEvent::Delivery { index, delivery, .. } => node.deliveries.push((now, index, delivery)),
                 other => panic!("{other:?}"),
             }
         }

@@ -25,7 +25,7 @@ pub(super) struct Begun {
     size: u64,
     /// All bytes before this one are there.
     bytes: u64,
-    /// Ranges that are there beyond those: a few blocks.
+    /// Ranges that are there beyond those: few.
     beyond: BTreeMap<u64, u64>,
     recorded: u64,
 }
@@ -55,8 +55,12 @@ impl Begun {
     /// Bytes have been written.
     pub(super) fn add(&mut self, file: &File, offset: u64, end: u64) -> io::Result<()> {
         if end > self.bytes {
-            let known = self.beyond.entry(offset).or_default();
-            *known = end.max(*known);
+            // Most blocks follow another one: a range grows, however much arrives before what comes first.
+            let before = self.beyond.range_mut(..=offset).next_back().filter(|(_, known)| **known >= offset);
+            match before {
+                Some((_, known)) => *known = end.max(*known),
+                None => _ = self.beyond.insert(offset, end),
+            }
         }
         while let Some(next) = self.beyond.first_entry().filter(|next| *next.key() <= self.bytes) {
             self.bytes = self.bytes.max(next.remove());
@@ -108,6 +112,12 @@ mod tests {
         }
         assert!(begun.beyond.is_empty());
         assert_eq!(begun.kept(), 0);
+        for offset in (100..900).step_by(10) {
+            begun.add(&file, offset, offset + 10).expect("added");
+            assert_eq!((begun.beyond.len(), begun.bytes()), (1, 60), "one range, however long");
+        }
+        begun.add(&file, 60, 100).expect("added");
+        assert_eq!(begun.bytes(), 900);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 mod asking;
 mod checking;
 mod choosing;
+mod joining;
 mod losing;
 mod pace;
 mod taking_over;
@@ -19,9 +20,13 @@ mod timer;
 mod window;
 mod withholding;
 
+use joining::Turns;
 use pace::Pace;
-use timer::RetransmissionTimer;
+use timer::{MOST_MINIMA, RetransmissionTimer};
 use window::{Seen, Window};
+
+/// In a group a round trip may be this many times the least one: the rest of the time, symbols wait for other receivers.
+const ROUND_TRIP_WITHIN: u64 = 4;
 
 /// Blocks in progress at once; more are not begun, which bounds the memory of both ends.
 pub(super) const LIVE_BLOCKS: usize = 64;
@@ -96,8 +101,10 @@ impl Session {
 #[derive(Debug)]
 pub struct Receiver {
     session: Option<Session>,
-    /// The first block that is not complete.
+    /// The first block that is not complete, of those received now.
     base: u32,
+    /// What is received first and what afterwards, if the group has gone on without this receiver.
+    turns: Turns,
     blocks: VecDeque<Block>,
     spare: Vec<Block>,
     lanes: Vec<Lane>,
@@ -128,6 +135,8 @@ pub struct Receiver {
     untaken: Option<Untaken>,
     /// The application checks complete blocks.
     checks: bool,
+    /// Symbols that may be in flight from each sender, however much is lost, where the window is not fixed.
+    least_window: u32,
     config: Arc<ScdpConfig>,
 }
 
@@ -137,6 +146,7 @@ impl Receiver {
         Self {
             session: None,
             base: 0,
+            turns: Turns::default(),
             blocks: VecDeque::new(),
             spare: Vec::new(),
             lanes: vec![Lane::default(); usize::from(senders.max(1))],
@@ -158,6 +168,7 @@ impl Receiver {
             decoder: None,
             untaken: None,
             checks: false,
+            least_window: 0,
             config: config.into(),
         }
     }
@@ -184,6 +195,15 @@ impl Receiver {
     #[must_use]
     pub fn with_first(mut self, first: u32) -> Self {
         self.base = first;
+        self.turns = Turns::from(first);
+        self
+    }
+
+    /// The same for a receiver of several, where `window` symbols may be in flight however much is lost, unless windows are fixed. The receiver
+    /// that loses most sets the pace, and a loss is only found at once if enough symbols overtake it.
+    #[must_use]
+    pub fn with_least_window(mut self, window: u32) -> Self {
+        self.least_window = window;
         self
     }
 
@@ -217,7 +237,7 @@ impl Receiver {
     /// block is not complete, has been taken, or if symbols carry no bytes. The receiver may want to send pulls afterwards.
     pub fn take_block(&mut self, block: u32) -> Vec<u8> {
         let under_way = |index: u32| self.blocks.get(index as usize).is_some_and(Block::is_complete);
-        if !block.checked_sub(self.base).is_none_or(under_way) {
+        if !self.turns.is_past(block) && !block.checked_sub(self.base).is_none_or(under_way) {
             return Vec::new();
         }
         if let Some(untaken) = self.untaken.as_mut().filter(|_| !self.checks) {
@@ -275,6 +295,7 @@ impl Receiver {
         }
         self.session = Some(session);
         self.base = self.base.min(layout.blocks - 1);
+        self.turns.establish(layout.blocks);
         self.future = layout.symbols - layout.symbols_before(self.base);
         let takes_over = session.lanes > 1 && self.config.window_control != WindowControl::Fixed;
         for lane in 0..session.lanes {
@@ -289,7 +310,8 @@ impl Receiver {
                 pushed += count;
             });
             let l = &mut self.lanes[lane as usize];
-            l.window = Window::new(window, &self.config, session.lanes, mix(self.seed ^ u64::from(lane)));
+            l.window =
+                Window::new(window, self.least_window, &self.config, session.lanes, mix(self.seed ^ u64::from(lane)));
             (l.credits, l.outstanding, l.last_arrival) = (window - pushed, pushed, now);
             l.silent_since = now;
             self.credits += window - pushed;
@@ -361,6 +383,9 @@ impl Receiver {
             return;
         }
         self.refresh_credits(lane);
+        if self.least_window > 0 {
+            self.make_room(lane);
+        }
         let l = &self.lanes[lane as usize];
         let idle = l.credits > 0 && self.pulls_wanted() == 0;
         // Other senders may have been chosen instead.
@@ -398,12 +423,15 @@ impl Receiver {
         // the repetition of a pull for ever.
         let is_fixed = self.lanes[lane as usize].window.is_fixed();
         let is_repeated = symbol.syn && !is_fixed && self.has_arrived(symbol.block, place);
-        let l = &mut self.lanes[lane as usize];
+        let (l, is_one_of_several) = (&mut self.lanes[lane as usize], self.least_window > 0);
         l.silent_since = now;
-        if !is_repeated {
+        if !is_one_of_several && !is_repeated {
             l.last_arrival = now;
         }
-        l.timer.on_symbol(now, symbol.block, symbol.esi / lanes, self.config.pull_timeout);
+        // In a group symbols wait for others, which is no round trip.
+        let least = l.window.round_trip().filter(|_| is_one_of_several);
+        let most = least.map_or(self.config.pull_timeout * MOST_MINIMA, |least| least * ROUND_TRIP_WITHIN);
+        l.timer.on_symbol(now, symbol.block, symbol.esi / lanes, most);
         let coming = l.in_flight();
         if let Some(pace) = &mut l.pace {
             pace.on_symbol(now, symbol.block, symbol.index);
@@ -413,10 +441,14 @@ impl Receiver {
             (false, true) => Seen::Marked,
             (false, false) => Seen::Whole,
         };
-        l.window.on_symbol(now, symbol.block, symbol.index, seen, coming);
+        // In a group, what others ask for says nothing about what this receiver may ask for.
+        let is_of_others = is_one_of_several && symbol.block < self.base || self.turns.is_of_others(symbol.block);
+        if !is_of_others {
+            l.window.on_symbol(now, symbol.block, symbol.index, seen, coming);
+        }
         // A header shows that the sender is alive, but that must not raise the rate of pulls on a path that trims all symbols.
         l.timeouts = if trimmed { l.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
-        if self.completed || symbol.block < self.base {
+        if self.completed || symbol.block < self.base || self.turns.is_past(symbol.block) {
             self.stats.overhead_symbols += u64::from(!trimmed);
             if self.completed {
                 self.lanes[lane as usize].word_due = Some(Word::Done);
@@ -445,6 +477,8 @@ impl Receiver {
         if !self.blocks[index].note(place) {
             return self.answer_probe(lane, false);
         }
+        // What others of a group wait for does not show that nothing was lost.
+        self.lanes[lane as usize].last_arrival = now;
         self.account(index, lane, symbol.index, trimmed);
         if !self.blocks[index].takes(lane) {
             self.stats.overhead_symbols += u64::from(!trimmed);
@@ -493,6 +527,9 @@ impl Receiver {
     /// Gives a symbol to the decoder, if it is useful. False if it cannot be what its header says: it is then ignored.
     fn decoder_takes(&mut self, session: Session, symbol: &Symbol, place: u32, lane: u32, payload: &[u8]) -> bool {
         let Some(index) = symbol.block.checked_sub(self.base).map(|index| index as usize) else { return true };
+        if self.turns.is_past(symbol.block) {
+            return true;
+        }
         let wanted = self.blocks.get(index).is_none_or(|b| b.takes(lane) && b.wants(place, symbol.esi));
         if self.completed || !wanted || !self.has_room(index) || symbol.block >= session.layout.blocks {
             return true;
@@ -571,7 +608,10 @@ impl Receiver {
             self.base += 1;
         }
         self.watch(now);
-        if self.base == session.layout.blocks {
+        if self.base == self.turns.end(session.layout.blocks) {
+            if self.begin_second_turn(session) {
+                return self.advance(now, session);
+            }
             self.completed = true;
             self.lanes.iter_mut().for_each(|l| l.word_due = Some(Word::Done));
             let at = now.max(self.decoder_free);
@@ -684,7 +724,7 @@ impl Endpoint for Receiver {
     fn stats(&self) -> Stats {
         let mut stats = self.stats;
         if let Some(session) = self.session {
-            let mut symbols = session.layout.symbols_before(self.base);
+            let mut symbols = self.turns.symbols_before(&session.layout, self.base);
             if session.layout.endless() {
                 // There is no end to wait for: symbols of blocks in progress count.
                 symbols += self.blocks.iter().map(|b| u64::from(b.received().min(b.source_symbols()))).sum::<u64>();

@@ -17,6 +17,10 @@ use std::sync::Arc;
 mod apart;
 mod demand;
 mod gap;
+mod late;
+
+/// Repair symbols of a small block that not all receivers have asked for: as many as may be lost in a row in front of a full link.
+const REPAIRS_FOR_ANY: u32 = 100;
 
 /// One receiver, as the sender sees it.
 #[derive(Clone, Debug)]
@@ -38,10 +42,20 @@ struct Member {
     done: bool,
     /// It has left the group: for a session of its own, or because it was silent for too long.
     left: bool,
+    /// The others go on without it until it comes.
+    absent: bool,
+    /// It came late, and was asked to take the blocks from this one on first.
+    joins_at: Option<u32>,
     probe_due: bool,
 }
 
 impl Member {
+    /// Whether the others wait for it.
+    #[inline]
+    fn counts(&self) -> bool {
+        !self.done && !self.absent
+    }
+
     /// Symbols that it has asked for in a block.
     #[inline]
     fn asked(&self, block: u32) -> u32 {
@@ -122,6 +136,8 @@ pub struct Sender {
     last_size: u32,
     header_size: u32,
     repair_seed: u64,
+    /// A repair symbol leaves when one receiver has asked for it.
+    repairs_for_any: bool,
     config: Arc<ScdpConfig>,
     /// For a one-to-many session that does not just wait for stragglers, or has lost one.
     apart: Option<Box<Apart>>,
@@ -172,6 +188,16 @@ impl Sender {
         self
     }
 
+    /// Source symbols wait until all receivers have asked for them, repair symbols of a block do not, up to as many as it has source symbols,
+    /// or [`REPAIRS_FOR_ANY`]. Receivers that lose different symbols ask for them at different times, and each would wait until all others have that block and those before it.
+    /// It would take the symbols that wait for lost ones, as sent before those that it asks for later. What one of them has not asked for
+    /// exceeds its window by that much at most.
+    #[must_use]
+    pub fn with_repairs_for_any(mut self) -> Self {
+        self.repairs_for_any = true;
+        self
+    }
+
     fn new(
         config: Arc<ScdpConfig>,
         object_bytes: Option<u64>,
@@ -206,6 +232,8 @@ impl Sender {
             tries: 0,
             done: false,
             left: false,
+            absent: false,
+            joins_at: None,
             probe_due: false,
         };
         let watch = Watch::new(&config.straggler, window, usize::from(receivers));
@@ -234,6 +262,7 @@ impl Sender {
             last_size: (config.header.0 + layout.last_symbol_bytes(object_bytes, symbol_bytes)) as u32,
             header_size: config.header.0 as u32,
             repair_seed: 0,
+            repairs_for_any: false,
             apart: watch
                 .map(|watch| Box::new(Apart::new(Some(watch), config.straggler.quorum(usize::from(receivers))))),
             config,
@@ -258,7 +287,7 @@ impl Sender {
     /// application's policy (§IV-D). `None` if no receiver is behind.
     pub fn straggler(&self) -> Option<(Peer, Time)> {
         let asked = |m: &Member| m.upto.iter().map(|&u| u64::from(u)).sum::<u64>();
-        let waiting = self.members.iter().enumerate().filter(|(_, m)| !m.done);
+        let waiting = self.members.iter().enumerate().filter(|(_, m)| m.counts());
         let (slowest, fastest) = (
             waiting.clone().min_by_key(|(_, m)| (m.base, asked(m)))?,
             waiting.max_by_key(|(_, m)| (m.base, asked(m)))?,
@@ -291,7 +320,7 @@ impl Sender {
     /// [`ScdpConfig::probe_timeout`].
     pub fn probe_receiver(&mut self, receiver: Peer) {
         if let Some(member) = self.members.get_mut(usize::from(receiver)).filter(|member| !member.done) {
-            member.probe_due = true;
+            (member.probe_due, member.tries) = (true, 0);
         }
     }
 
@@ -342,8 +371,14 @@ impl Sender {
             ([only], _) => only.asked(block),
             (_, Some(quorum)) => self.asked_by(quorum, block),
             (members, None) => {
-                let needs = members.iter().filter(|m| !m.done && m.base <= block);
-                needs.map(|m| m.asked(block)).min().unwrap_or(0)
+                let asked = members.iter().filter(|m| m.counts() && m.base <= block).map(|m| m.asked(block));
+                let least = asked.clone().min().unwrap_or(0);
+                let k = self.layout.source_symbols(block);
+                if self.repairs_for_any && least >= k {
+                    asked.max().unwrap_or(0).min(least + k.max(REPAIRS_FOR_ANY))
+                } else {
+                    least
+                }
             }
         };
         self.emit(block, upto, urgent);
@@ -364,6 +399,9 @@ impl Sender {
             self.close_if_done();
             return self.release();
         }
+        if (member.absent || member.joins_at.is_some()) && self.is_late(now, from, pull) {
+            return;
+        }
         // Numbers from the network: nothing far ahead is believed.
         if pull.block < self.base || pull.block >= self.layout.blocks || pull.base > pull.block {
             return;
@@ -380,11 +418,13 @@ impl Sender {
             return;
         }
         let emitted = self.emitted(pull.block);
-        let (k, limit) = (self.layout.source_symbols(pull.block), self.surplus_limit(pull.block));
+        let (k, limit) = (self.layout.source_symbols(pull.block), self.surplus_limit(from, pull.block));
         let member = &mut self.members[usize::from(from)];
         let moved = member.has_before(pull.base);
         let upto = pull.upto.min(emitted.saturating_add(self.gap_limit));
-        let allowed = member.surplus.allow(now, k.max(member.asked(pull.block)), upto, limit);
+        // What was sent because others have asked for it is not sent again.
+        let free = k.max(member.asked(pull.block)).max(emitted);
+        let allowed = member.surplus.allow(now, free, upto, limit);
         member.ask(pull.block, allowed);
         if !self.may_begin(pull.block) {
             // It has many blocks from an earlier session, and waits for group members that have fewer.
@@ -447,7 +487,7 @@ impl Sender {
     /// A receiver has completed blocks or the whole object: it no longer holds the others back. State of blocks that all
     /// receivers have is dropped.
     fn release(&mut self) {
-        let needed = self.members.iter().filter(|m| !m.done).map(|m| m.base).min().unwrap_or(self.base);
+        let needed = self.members.iter().filter(|m| m.counts()).map(|m| m.base).min().unwrap_or(self.base);
         self.emitted.drain(..((needed - self.base) as usize).min(self.emitted.len()));
         self.base = needed;
         let quorum = self.quorum();
@@ -456,7 +496,7 @@ impl Sender {
         if self.members.len() > 1 {
             // A quorum needs nothing before its front. Without one, all remaining receivers count. None asks for anything beyond `end`.
             let first = if quorum.is_some() { self.front } else { self.base };
-            let here = self.members.iter().filter(|m| !m.done && self.may_begin(m.base));
+            let here = self.members.iter().filter(|m| m.counts() && self.may_begin(m.base));
             let end = here.map(|m| m.base + m.upto.len() as u32).max().unwrap_or(first);
             for block in first..end.min(self.front.saturating_add(LIVE_BLOCKS as u32 + 1)) {
                 self.reach(block);
@@ -558,7 +598,7 @@ impl Sender {
         assert!(self.emitted.len() <= (self.front.saturating_sub(self.base)) as usize + LIVE_BLOCKS + 1);
         assert!(self.front <= self.base || self.quorum().is_some() || self.apart.is_some());
         for m in &self.members {
-            assert!(m.upto.len() <= LIVE_BLOCKS + 1 && (m.done || m.base >= self.base));
+            assert!(m.upto.len() <= LIVE_BLOCKS + 1 && (!m.counts() || m.base >= self.base));
         }
         assert_eq!(self.not_done as usize, self.members.iter().filter(|m| !m.done).count());
     }

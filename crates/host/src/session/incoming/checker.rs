@@ -66,16 +66,26 @@ impl Checker {
         }
     }
 
-    /// Blocks from `first` on are in flight: their hashes are needed.
+    /// Blocks from `first` on are in flight: their hashes are needed, and those of blocks that wait to be checked.
     pub(super) fn need(&mut self, now: Time, first: u32) {
-        let first = self.blocks.keys().next().map_or(first, |&waits| waits.min(first));
-        if self.whole || first >= self.layout.blocks {
+        let next = first.saturating_add(LIVE_BLOCKS as u32 - 1).min(self.layout.blocks - 1);
+        let first = self
+            .blocks
+            .range(..first)
+            .next()
+            .map_or(first, |(&waits, _)| waits.max(first.saturating_sub(LIVE_BLOCKS as u32)));
+        if self.whole || first >= self.layout.blocks && self.blocks.is_empty() {
             return;
         }
-        let last = first.saturating_add(LIVE_BLOCKS as u32 - 1).min(self.layout.blocks - 1);
-        let spans = self.spans(first).start..self.spans(last).end;
-        self.right.retain(|&span| span >= spans.start);
-        self.hashes.need(now, spans);
+        let mut spans = Vec::new();
+        if first < self.layout.blocks {
+            spans.push(self.spans(first).start..self.spans(next).end);
+        }
+        // Blocks may wait for others that come much later.
+        let apart = self.blocks.keys().filter(|&&block| block < first || block > next);
+        spans.extend(apart.map(|&block| self.spans(block)));
+        self.right.retain(|span| spans.iter().any(|needed| needed.contains(span)));
+        self.hashes.need(now, &spans);
     }
 
     /// Whether no block waits for verification.

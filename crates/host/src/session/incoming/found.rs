@@ -54,6 +54,11 @@ impl Found {
         (layout.blocks_before(from / symbol), from)
     }
 
+    /// How many blocks it has.
+    pub(super) fn blocks(&self) -> u32 {
+        self.layout().blocks
+    }
+
     fn layout(&self) -> Layout {
         Layout::from_options(&self.options).expect("checked when they came")
     }

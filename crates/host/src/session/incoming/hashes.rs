@@ -71,12 +71,14 @@ impl Hashes {
     }
 
     /// These spans come next: their pages and the pages above those are needed, and no others.
-    pub(super) fn need(&mut self, now: Time, spans: Range<u64>) {
-        let (mut first, mut last) = (spans.start, spans.end.min(self.shape.spans()).saturating_sub(1));
+    pub(super) fn need(&mut self, now: Time, spans: &[Range<u64>]) {
         let mut needed = Vec::new();
-        for level in 1..=self.shape.levels() {
-            (first, last) = (Page::of_span(first).0.index, Page::of_span(last).0.index);
-            needed.push((level, first..=last));
+        for spans in spans {
+            let (mut first, mut last) = (spans.start, spans.end.min(self.shape.spans()).saturating_sub(1));
+            for level in 1..=self.shape.levels() {
+                (first, last) = (Page::of_span(first).0.index, Page::of_span(last).0.index);
+                needed.push((level, first..=last));
+            }
         }
         let is_needed =
             |page: &Page| needed.iter().any(|(level, range)| page.level == *level && range.contains(&page.index));
@@ -173,7 +175,7 @@ mod tests {
         let tree = tree();
         let mut hashes = Hashes::new(SPANS * SPAN, tree.root());
         for (round, first) in (0..SPANS).step_by(17).enumerate() {
-            hashes.need(Time::ZERO, first..first + 100);
+            hashes.need(Time::ZERO, std::slice::from_ref(&(first..first + 100)));
             let mut pages = asked(&mut hashes, Time::ZERO);
             if round % 2 == 1 {
                 pages.reverse();
@@ -193,7 +195,7 @@ mod tests {
     fn a_page_is_asked_for_again_and_a_wrong_one_is_seen() {
         let tree = tree();
         let mut hashes = Hashes::new(SPANS * SPAN, tree.root());
-        hashes.need(at(0), 0..1);
+        hashes.need(at(0), std::slice::from_ref(&(0..1)));
         let pages = asked(&mut hashes, at(0));
         assert_eq!(pages.iter().map(|page| page.level).collect::<Vec<_>>(), [4, 3, 2, 1]);
         assert_eq!((hashes.ask(at(4)), hashes.poll_timeout()), (None, Some(at(5))));
@@ -221,7 +223,7 @@ mod tests {
     #[test]
     fn of_one_span_nothing_needs_to_be_asked() {
         let mut hashes = Hashes::new(SPAN, [1; 32]);
-        hashes.need(at(0), 0..1);
+        hashes.need(at(0), std::slice::from_ref(&(0..1)));
         assert_eq!((hashes.ask(at(0)), hashes.span(0), hashes.poll_timeout()), (None, Some([1; 32]), None));
     }
 }

@@ -236,7 +236,7 @@ impl Incoming {
         let mut checker = Checker::new(&found.manifest, found.options, offset);
         checker.need(now, first);
         self.checker = Some(checker);
-        self.transport.start(now, found.options, first);
+        self.transport.start(now, found.options, first, self.multicast.is_grouped());
         self.lifetime.enter(now, Phase::Receiving);
         self.paths.start(now);
         self.attributes.start(now);
@@ -435,7 +435,9 @@ impl Incoming {
             return;
         }
         self.lanes[lane].stop();
-        self.multicast.on_symbol(arrival.by_group);
+        if *self.lifetime.phase() == Phase::Receiving && self.multicast.on_symbol(now, arrival.by_group) {
+            self.lanes[lane].tell_keep_alive();
+        }
         let (trimmed, payload) = match payload {
             Payload::Whole(bytes) => (false, bytes),
             Payload::Trimmed => (true, &[][..]),
@@ -479,6 +481,9 @@ impl Incoming {
                 self.drain(now);
             }
             Control::Detached => {
+                if let Some(receiver) = self.transport.receiver() {
+                    receiver.on_detached();
+                }
                 if self.multicast.on_detached() {
                     self.backlog.push(News::Detached);
                 }
@@ -491,6 +496,7 @@ impl Incoming {
                     Some(_) => self.lanes[index].tell_keep_alive(),
                 }
             }
+            Control::Join { first } => self.join(now, first),
             // The sender asks how the session ended.
             Control::KeepAlive if *self.lifetime.phase() == Phase::Checking => self.lanes[index].tell_keep_alive(),
             Control::KeepAlive => self.on_question(now, index),
@@ -508,6 +514,20 @@ impl Incoming {
             | Control::Narrow { .. }
             | Control::AskMode
             | Control::Mode(_) => {}
+        }
+    }
+
+    /// The others of its group have part of the object already.
+    fn join(&mut self, now: Time, first: u32) {
+        let blocks = self.found.as_ref().map_or(0, Found::blocks);
+        if first < blocks
+            && self.lanes.wanted().is_none()
+            && *self.lifetime.phase() == Phase::Receiving
+            && self.transport.join_at(first)
+            && let Some(checker) = &mut self.checker
+        {
+            checker.need(now, first);
+            self.lifetime.on_progress(now);
         }
     }
 
@@ -535,6 +555,7 @@ impl Incoming {
         let is_checked = self.checker.as_ref().is_some_and(Checker::is_empty);
         if self.has_all && is_checked && *self.lifetime.phase() == Phase::Receiving {
             // A replay of a recorded object completes as well, but no sender is there to confirm it.
+            self.multicast.stop();
             self.lifetime.enter(now, Phase::Confirming);
         }
         self.complete_if_confirmed(now);

@@ -8,6 +8,13 @@ use crate::session::repeat::Repeat;
 /// person notices.
 const FIRST_SYMBOL_WITHIN: Duration = Duration::from_ms(10);
 
+/// After its first symbol, a receiver of a group reports that nothing arrives if nothing does for twice the longest time between two symbols, and at
+/// least for this long. While the group waits for one of its receivers, that costs a message now and then and a symbol in answer.
+const SHORTEST_SILENCE: Duration = Duration::from_ms(50);
+const LONGEST_SILENCE: Duration = Duration::from_ms(1000);
+/// With each symbol, the longest time is forgotten by this part.
+const FORGETS: u64 = 64;
+
 /// Up to this many symbols sent to one receiver alone may be probes. More mean that it is sent copies.
 const PROBES: u32 = 16;
 
@@ -26,18 +33,28 @@ pub(super) struct Multicast {
     membership: Membership,
     /// The answer to the offer has been sent, which starts the time within which something must arrive by the group.
     answered: bool,
-    /// Symbols that were sent to this receiver alone.
+    /// Symbols that were sent to this receiver alone since one last arrived by the group.
     copies: u32,
-    /// Symbols arrive, by the group or as copies.
-    reached: bool,
-    /// When to report that nothing arrives by the group; stopped once something has arrived.
+    /// When a symbol last arrived by the group, and the longest time between two, which is forgotten slowly.
+    last: Option<Time>,
+    longest: Duration,
+    /// When to report that nothing arrives by the group; stopped while copies arrive.
     silence: Repeat,
+    /// The report has been sent since a symbol last arrived by the group.
+    reported: bool,
 }
 
 impl Multicast {
     pub(super) fn new(grouped: bool) -> Self {
-        let membership = if grouped { Membership::Member } else { Membership::None };
-        Self { membership, answered: false, copies: 0, reached: false, silence: Repeat::default() }
+        Self {
+            membership: if grouped { Membership::Member } else { Membership::None },
+            answered: false,
+            copies: 0,
+            last: None,
+            longest: Duration::ZERO,
+            silence: Repeat::default(),
+            reported: false,
+        }
     }
 
     /// Whether symbols arrive by a group.
@@ -54,19 +71,31 @@ impl Multicast {
     pub(super) fn on_accepted(&mut self, now: Time) {
         // The time starts now, not when the application accepted, which may have been long after the offer arrived. By now symbols may have arrived,
         // and more may wait for other receivers.
-        if self.is_grouped() && !std::mem::replace(&mut self.answered, true) && !self.reached {
+        if self.is_grouped() && !std::mem::replace(&mut self.answered, true) && self.last.is_none() {
             self.silence.start(now + FIRST_SYMBOL_WITHIN);
         }
     }
 
-    /// A symbol has arrived.
-    pub(super) fn on_symbol(&mut self, by_group: bool) {
-        // Single symbols are sent to this receiver alone as probes.
-        self.copies += u32::from(!by_group);
-        if by_group || self.copies > PROBES {
-            self.reached = true;
-            self.silence.stop();
+    /// A symbol has arrived. Returns whether the sender is to be told that the group reaches this receiver again.
+    pub(super) fn on_symbol(&mut self, now: Time, by_group: bool) -> bool {
+        if !self.is_grouped() {
+            return false;
         }
+        if !by_group {
+            // Single symbols are sent to this receiver alone as probes.
+            self.copies += 1;
+            if self.copies > PROBES {
+                self.silence.stop();
+            }
+            return false;
+        }
+        if let Some(last) = self.last.replace(now) {
+            let forgotten = Duration::from_ps(self.longest.ps() - self.longest.ps() / FORGETS);
+            self.longest = forgotten.max(now.since(last)).min(LONGEST_SILENCE);
+        }
+        self.copies = 0;
+        self.silence.start(now + (self.longest * 2).max(SHORTEST_SILENCE).min(LONGEST_SILENCE));
+        std::mem::take(&mut self.reported)
     }
 
     /// The group's packets are no longer for this session. Returns whether they were before.
@@ -82,7 +111,9 @@ impl Multicast {
 
     /// Whether to tell the sender now that nothing arrives by the group.
     pub(super) fn take_silence(&mut self, now: Time) -> bool {
-        self.silence.take(now)
+        let silent = self.silence.take(now);
+        self.reported |= silent;
+        silent
     }
 
     /// When to tell the sender so.
@@ -107,35 +138,41 @@ mod tests {
         multicast.on_accepted(at(9));
         assert_eq!(multicast.poll_timeout(), Some(at(15)));
         for _ in 0..PROBES {
-            multicast.on_symbol(false);
+            assert!(!multicast.on_symbol(at(14), false));
         }
         assert!(!multicast.take_silence(at(14)) && multicast.take_silence(at(15)));
-        multicast.on_symbol(false);
+        multicast.on_symbol(at(16), false);
         assert_eq!(multicast.poll_timeout(), None, "it is sent copies");
+        assert!(multicast.on_symbol(at(500), true) && !multicast.on_symbol(at(501), true), "it reaches it after all");
     }
 
     #[test]
-    fn one_symbol_by_the_group_is_enough() {
+    fn silence_is_told_at_any_time() {
         let mut multicast = Multicast::new(true);
         multicast.on_accepted(at(0));
-        multicast.on_symbol(true);
-        assert!(!multicast.take_silence(at(100)));
+        (0..100).for_each(|ms| assert!(!multicast.on_symbol(at(ms), true)));
+        assert!(!multicast.take_silence(at(148)) && multicast.take_silence(at(149)));
+        assert!(multicast.take_silence(at(169)), "and told again");
+        assert!(multicast.on_symbol(at(199), true), "it was only a pause");
+        assert_eq!(multicast.poll_timeout(), Some(at(399)), "twice as long as the longest so far");
         assert!(multicast.on_detached() && !multicast.on_detached());
         assert!(multicast.is_detached() && !multicast.is_grouped());
+        assert!(!multicast.take_silence(at(1000)));
     }
 
     #[test]
     fn what_came_before_the_answer_left_counts() {
         let mut multicast = Multicast::new(true);
-        multicast.on_symbol(true);
+        multicast.on_symbol(at(3), true);
         multicast.on_accepted(at(5));
-        assert_eq!(multicast.poll_timeout(), None);
+        assert_eq!(multicast.poll_timeout(), Some(at(53)));
     }
 
     #[test]
     fn without_a_group_nothing_is_missed() {
         let mut multicast = Multicast::new(false);
         multicast.on_accepted(at(0));
+        assert!(!multicast.on_symbol(at(1), true));
         assert_eq!(multicast.poll_timeout(), None);
         assert!(!multicast.on_detached());
     }

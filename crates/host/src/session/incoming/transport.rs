@@ -28,14 +28,18 @@ impl Transport {
         self.config.initial_window_many_to_one
     }
 
-    /// Symbols may arrive, from block `first` on.
-    pub(super) fn start(&mut self, now: Time, options: Options, first: u32) {
+    /// Symbols may arrive, from block `first` on; by a group, of which one sets the pace, or for this receiver alone.
+    pub(super) fn start(&mut self, now: Time, options: Options, first: u32, grouped: bool) {
         let mut decoder = RaptorQDecoder::new(usize::from(options.symbol_bytes), PlanCache::global().clone());
         if options.lanes > 1 {
             decoder = decoder.keeping_evidence();
         }
         let receiver = Receiver::new(Arc::clone(&self.config), options.lanes, 0);
         let mut receiver = receiver.with_decoder(Box::new(decoder)).with_first(first).with_checks();
+        if options.mode == Mode::OneToMany {
+            // Copies share the sender's link: together they have as many.
+            receiver = receiver.with_least_window(if grouped { u32::from(options.window) } else { 1 });
+        }
         receiver.start(now);
         self.receiver = Some(receiver);
         self.first = if options.mode == Mode::OneToMany { first } else { 0 };
@@ -49,6 +53,12 @@ impl Transport {
             self.others_at = block;
         }
         is_step
+    }
+
+    /// The others of a group have part of the object: blocks from `first` on are received with them, and the earlier ones afterwards. Returns whether
+    /// they are.
+    pub(super) fn join_at(&mut self, first: u32) -> bool {
+        self.receiver.as_mut().is_some_and(|receiver| receiver.join_at(first))
     }
 
     /// Nothing is received any more.

@@ -16,10 +16,12 @@ use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Symbol};
 use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
 
 use super::blocks::Blocks;
-use super::lag::{Lag, Rule};
+use super::holding::{Holding, Patience};
+use super::lag::{Lag, Place};
 use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
 use crate::config::{HostConfig, Stragglers};
+use crate::event::Delivery;
 use crate::hash_tree::Page;
 use crate::keys::HEADERS;
 use crate::limits::LIVE_BLOCKS;
@@ -74,8 +76,10 @@ pub(crate) struct Outgoing {
     turn_of_group: bool,
     progress: Progress,
     drops_stragglers: bool,
-    /// For a group that some receivers may have to leave.
+    /// For a group that slow receivers have to leave.
     lag: Option<Lag>,
+    /// For a group that receivers have to leave that hold it back for ever.
+    holding: Option<Holding>,
     /// The symbol that was sealed last.
     symbol: Vec<u8>,
     sent_bytes: u64,
@@ -101,6 +105,7 @@ impl Outgoing {
             blocks: Blocks::new(object, layout, options.object_bytes, usize::from(options.symbol_bytes)),
             sealer,
             lag: lag(now, &options, remotes.len(), config),
+            holding: holding(&options, remotes.len(), config),
             remotes: Remotes::new(remotes, group),
             pages,
             probes,
@@ -188,7 +193,14 @@ impl Outgoing {
         if matches!(&answer, Answer::Refuse(refusal) if refusal.reason == Reason::Unpadded) {
             return self.on_unpadded_answered(now, index);
         }
-        let is_repeated = self.remotes.change(index).on_answer(unsealer, sealer);
+        let round_trip = self.remotes.get(index).round_trip(now);
+        let is_repeated = self.remotes.change(index).on_answer(now, unsealer, sealer);
+        if let (Some(lag), Some(round_trip)) = (&mut self.lag, round_trip) {
+            lag.on_answer(index, round_trip);
+        }
+        if let (Some(holding), Some(round_trip)) = (&mut self.holding, round_trip) {
+            holding.on_answer(index, round_trip);
+        }
         match answer {
             // Shows the receiver that its sender is alive now, and not a replay of recorded datagrams. If this is lost, the receiver learns it when
             // it is asked how the session ended.
@@ -258,17 +270,59 @@ impl Outgoing {
     pub(crate) fn on_pulls(&mut self, now: Time, index: usize, pulls: impl IntoIterator<Item = Pull>) {
         self.on_authentic(index);
         for pull in pulls {
-            self.pages.on_progress(index, self.bytes_before(pull.base));
+            self.pages.on_progress(index, self.bytes_had(index, pull.base));
             let (header, from) = (Header::Pull(pull), index as Peer);
             self.sender.handle_packet(now, &Arrival { header, from, trimmed: false, ce: false, returned: false });
         }
-        if let Some(lag) = &mut self.lag {
-            let demands = (0..self.remotes.len()).map(|peer| self.sender.demand(peer as Peer));
-            if let Some(straggler) = lag.observe(now, demands) {
-                self.sender.detach_receiver(straggler as Peer);
-            }
+        if self.remotes.get(index).is_absent() {
+            self.on_absent(now, index);
         }
+        self.watch(now);
         self.drain(now);
+    }
+
+    /// Whether a receiver holds the others back.
+    fn watch(&mut self, now: Time) {
+        let (sender, remotes) = (&self.sender, &self.remotes);
+        let (reached, peers) = (sender.reached(), 0..remotes.len());
+        let demands = peers.clone().map(|peer| sender.demand(peer as Peer));
+        let places = peers.map(|peer| {
+            let demand = sender.demand(peer as Peer).filter(|_| !remotes.get(peer).has_just_missed(now))?;
+            Some(Place { asked: demand.in_order, base: demand.base })
+        });
+        let is_waited_for = |peer: usize| sender.is_waited_for(peer as Peer);
+        let slow = self.lag.as_mut().and_then(|lag| lag.observe(now, places, reached, is_waited_for));
+        let holds = self.holding.as_mut().and_then(|holding| holding.observe(now, demands));
+        let Some(straggler) = slow.or(holds) else { return };
+        if self.remotes.get(straggler).phase() == Phase::Opening {
+            // It may come later: the others go on, and it joins them then.
+            self.sender.go_on_without(straggler as Peer);
+            if self.sender.is_absent(straggler as Peer) {
+                self.remotes.set_absent(straggler);
+            }
+        } else {
+            self.sender.detach_receiver(straggler as Peer);
+        }
+    }
+
+    /// A receiver that the others did not wait for has come, and may have joined them.
+    fn on_absent(&mut self, now: Time, index: usize) {
+        let peer = index as Peer;
+        if let Some(first) = self.sender.joins_at(peer) {
+            let missed = self.bytes_before(first) - self.bytes_before(self.sender.base_of(peer));
+            self.remotes.ask_to_join(now, index, first, missed);
+        } else if !self.sender.is_absent(peer) {
+            self.remotes.has_joined(index);
+        }
+    }
+
+    /// How many bytes of the object a receiver has that has all blocks before `base`. One that came late has those from another block on first.
+    fn bytes_had(&self, index: usize, base: u32) -> u64 {
+        match self.sender.joined_at(index as Peer) {
+            Some(joined) if base < joined => self.manifest.size - self.bytes_before(joined) + self.bytes_before(base),
+            Some(joined) => self.bytes_before(base) - self.bytes_before(joined),
+            None => self.bytes_before(base),
+        }
     }
 
     /// A message of a receiver has arrived.
@@ -289,16 +343,19 @@ impl Outgoing {
                 self.drain(now);
             }
             Control::NoMulticast => {
-                self.remotes.change(index).on_no_multicast();
+                self.remotes.on_no_multicast(now, index);
                 // Without a symbol the receiver cannot ask for any.
                 self.sender.probe_receiver(index as Peer);
             }
-            Control::KeepAlive => self.remotes.change(index).on_keep_alive(now),
+            Control::KeepAlive => {
+                self.remotes.change(index).on_keep_alive(now);
+                self.remotes.on_multicast(index);
+            }
             Control::AskHashes(page) => self.pages.ask(now, index, page),
             Control::AskProbes { all } => self.on_ask_probes(now, index, all),
             Control::Narrow { bytes } => self.on_narrow(now, index, bytes),
             Control::AskMode => self.remotes.change(index).ask_mode(),
-            Control::GivenUp | Control::Detached | Control::Probe { .. } | Control::Mode(_) => {}
+            Control::GivenUp | Control::Detached | Control::Probe { .. } | Control::Mode(_) | Control::Join { .. } => {}
         }
     }
 
@@ -316,7 +373,10 @@ impl Outgoing {
                     let failure = self.why_given_up(0);
                     (0..self.remotes.len()).for_each(|peer| self.remotes.lose(peer, failure.clone()));
                 }
-                Event::PeerDetached(peer) => self.remotes.change(usize::from(peer)).detach(),
+                Event::PeerDetached(peer) => {
+                    // Who came late and is sent now what it has missed has been reported.
+                    self.remotes.detach(usize::from(peer), self.sender.joined_at(peer).is_none());
+                }
                 Event::Closed | Event::Connected | Event::Completed { .. } | Event::BlockReady(_) => {}
             }
         }
@@ -367,6 +427,11 @@ impl Outgoing {
         self.remotes.take_outcomes()
     }
 
+    /// Changes of how symbols reach receivers since the last call.
+    pub(crate) fn take_deliveries(&mut self) -> Vec<(usize, Delivery)> {
+        self.remotes.take_deliveries()
+    }
+
     /// Whether nothing more will happen.
     pub(crate) fn is_over(&self) -> bool {
         self.remotes.are_done_with()
@@ -382,6 +447,12 @@ impl Outgoing {
             self.on_stall(now);
         }
         for index in 0..self.remotes.len() {
+            let remote = self.remotes.get(index);
+            if remote.cannot_join(now) {
+                self.remotes.cannot_join(index);
+                self.sender.serve_absent(index as Peer);
+                self.drain(now);
+            }
             let remote = self.remotes.get(index);
             if remote.is_unanswered(now, self.progress.give_up_after()) {
                 self.end(now, index, remote.silence());
@@ -447,7 +518,10 @@ impl Outgoing {
             let before = out.len();
             let class = match transmit.header {
                 Header::Symbol(symbol) => {
-                    self.remotes.address(transmit.to, to);
+                    // Who has the block needs no more of it.
+                    let sender = &self.sender;
+                    let needs = |index: usize| sender.base_of(index as Peer) <= symbol.block;
+                    self.remotes.address(now, transmit.to, needs, to);
                     if to.is_empty() {
                         continue;
                     }
@@ -495,6 +569,10 @@ impl Outgoing {
         let remote = self.remotes.get_mut(index);
         if let Some(control) = remote.take_due() {
             self.tell(index, control, out)?;
+            return Ok(true);
+        }
+        if let Some(first) = remote.take_join(now) {
+            self.tell(index, Control::Join { first }, out)?;
             return Ok(true);
         }
         if remote.take_answer() {
@@ -546,7 +624,7 @@ impl Outgoing {
             return Ok(false);
         }
         if by_group {
-            self.remotes.address(GROUP, to);
+            self.remotes.address(now, GROUP, |_| true, to);
             self.sealer.hashes(self.session, &hashes, out).map_err(failure)?;
         } else {
             to.push(self.peer(index));
@@ -564,16 +642,20 @@ impl Outgoing {
     }
 }
 
-/// Which receivers are to leave the group, if there is one whose receivers may.
+/// Which slow receivers are to leave the group, if there is one whose receivers may.
 fn lag(now: Time, options: &Options, receivers: usize, config: &HostConfig) -> Option<Lag> {
-    let rule = Rule {
-        slow_for: config.stragglers.detach_after(),
-        patience: config.give_up_after,
-        window: u32::from(options.window),
-        block: u32::from(options.block_symbols),
+    let after = config.stragglers.detach_after().filter(|_| receivers > 1)?;
+    Some(Lag::new(now, u32::from(options.window), after, receivers))
+}
+
+/// The same for those that are not only slow.
+fn holding(options: &Options, receivers: usize, config: &HostConfig) -> Option<Holding> {
+    let patience = match config.stragglers {
+        Stragglers::Detach { after } => Patience::with_slow_for(after),
+        Stragglers::Wait => Patience::with_silent_for(config.give_up_after),
+        Stragglers::Drop { .. } => return None,
     };
-    let is_watched = receivers > 1 && !matches!(config.stragglers, Stragglers::Drop { .. });
-    is_watched.then(|| Lag::new(now, rule, receivers))
+    (receivers > 1).then(|| Holding::new(patience, options, receivers))
 }
 
 fn failure(error: SealError) -> Failure {

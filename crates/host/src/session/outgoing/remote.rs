@@ -30,14 +30,34 @@ pub(super) enum Phase {
 enum Delivery {
     /// By the group, if there is one.
     Group,
-    /// By the group, but the receiver reports that nothing has arrived yet. It is sent a symbol both by the group and by unicast.
+    /// By the group, but the receiver reports that nothing arrives. It is sent a symbol both by the group and by unicast.
     Probe,
-    /// That symbol has been sent. If the receiver reports the same again, it is sent copies.
+    /// That symbol has been sent. If the receiver still reports that nothing arrives when it must have got that symbol, it is sent copies.
     Probed,
     /// Packets to the group do not reach it: it is sent copies.
     Copies,
     /// Not at all: it is sent symbols of its own, at its own pace.
     Detached,
+}
+
+/// A symbol sent by the group and by unicast has reached the receiver, and a report that it came by unicast alone could be here, after two round
+/// trips: no more than this, and no less than host timers are late.
+const PROBED_FOR: (Duration, Duration) = (Duration::from_ms(20), Duration::from_ms(500));
+/// A report that comes later than this after the last one is about something else.
+const REPORT_FOR: Duration = Duration::from_secs(3);
+/// Who is sent copies catches up within this time on what had been sent by the group meanwhile.
+const CATCHES_UP_WITHIN: Duration = Duration::from_secs(1);
+
+/// A receiver that came late joins the others within this time after it was asked to, or is one of an earlier version that does not understand.
+const JOINS_WITHIN: Duration = Duration::from_ms(500);
+
+/// A report of a receiver that nothing arrives by the group.
+#[derive(Clone, Copy, Debug)]
+struct NoMulticast {
+    /// When it last reported that.
+    reported: Time,
+    /// When the probe was sent; before, when it first reported that.
+    probed: Time,
 }
 
 /// One receiver.
@@ -62,6 +82,13 @@ pub(crate) struct Remote {
     delivery: Delivery,
     /// It has asked for the file's permission bits.
     mode_due: bool,
+    no_multicast: Option<NoMulticast>,
+    /// The others go on without it until it comes: nothing that is sent to all is for it.
+    absent: bool,
+    /// It came late, and is asked to join the others at this block.
+    joins: Option<(u32, Repeat)>,
+    /// The time from the first offer to the answer: no less than a round trip.
+    answered_after: Duration,
     /// The receiver knows that this host is at its address, unless it has been restarted.
     knows: bool,
     /// Bytes that it has read in order to answer, as it says.
@@ -94,6 +121,10 @@ impl Remote {
             answer_due: false,
             delivery: Delivery::Group,
             mode_due: false,
+            no_multicast: None,
+            absent: false,
+            joins: None,
+            answered_after: Duration::ZERO,
             knows: false,
             read: 0,
         }
@@ -119,7 +150,7 @@ impl Remote {
 
     /// Whether it needs the symbols that are sent to all.
     pub(super) fn needs_common_symbols(&self) -> bool {
-        self.delivery != Delivery::Detached && !self.has_all()
+        self.delivery != Delivery::Detached && !self.absent && !self.has_all()
     }
 
     /// Whether packets to the group do not reach it.
@@ -147,9 +178,15 @@ impl Remote {
         self.sealer.as_mut()
     }
 
+    /// The time from the offer to its answer that arrives now, if the offer was not repeated.
+    pub(super) fn round_trip(&self, now: Time) -> Option<Duration> {
+        self.repeat.since().map(|since| now.since(since))
+    }
+
     /// It has answered. Returns whether the offer had been repeated.
-    pub(super) fn on_answer(&mut self, unsealer: Unsealer, sealer: Sealer) -> bool {
+    pub(super) fn on_answer(&mut self, now: Time, unsealer: Unsealer, sealer: Sealer) -> bool {
         (self.unsealer, self.sealer) = (Some(unsealer), Some(sealer));
+        self.answered_after = self.repeat.age(now);
         self.repeat.stop();
         self.phase = Phase::Active;
         self.repeat.is_repeated()
@@ -186,23 +223,56 @@ impl Remote {
         }
     }
 
-    /// It reports that nothing has arrived by the group. The first time the reason may be that the first window was lost, and later symbols wait for
-    /// other receivers.
-    pub(super) fn on_no_multicast(&mut self) {
-        self.delivery = match self.delivery {
-            Delivery::Group => Delivery::Probe,
-            Delivery::Probed => Delivery::Copies,
-            other => other,
-        };
+    /// It reports that nothing arrives by the group. The first time the reason may be that a few were lost, and
+    /// later ones wait for other receivers. Returns whether it is sent copies from now on.
+    pub(super) fn on_no_multicast(&mut self, now: Time) -> bool {
+        let is_new = self.no_multicast.is_none_or(|report| now.since(report.reported) >= REPORT_FOR);
+        if is_new && self.delivery == Delivery::Probed {
+            self.delivery = Delivery::Group;
+        }
+        let known = self.no_multicast.filter(|_| !is_new);
+        let report = known.unwrap_or(NoMulticast { reported: now, probed: now });
+        self.no_multicast = Some(NoMulticast { reported: now, ..report });
+        let (least, most) = PROBED_FOR;
+        let is_heard = now.since(report.probed) >= (self.answered_after * 2).max(least).min(most);
+        match self.delivery {
+            Delivery::Group => self.delivery = Delivery::Probe,
+            Delivery::Probed if is_heard => {
+                self.delivery = Delivery::Copies;
+                return true;
+            }
+            _ => {}
+        }
+        false
     }
 
     /// A symbol is sent by the group for all receivers that are probed. Returns whether this receiver is one of them.
-    pub(super) fn on_group_probe(&mut self) -> bool {
+    pub(super) fn on_group_probe(&mut self, now: Time) -> bool {
         let waits = self.delivery == Delivery::Probe;
         if waits {
             self.delivery = Delivery::Probed;
+            self.no_multicast = self.no_multicast.map(|report| NoMulticast { probed: now, ..report });
         }
         waits
+    }
+
+    /// Whether it has just reported that nothing arrives by the group: this is being found out, or it catches up on what it has missed.
+    pub(super) fn has_just_missed(&self, now: Time) -> bool {
+        let within = match self.delivery {
+            Delivery::Probe | Delivery::Probed => REPORT_FOR,
+            Delivery::Copies => CATCHES_UP_WITHIN,
+            Delivery::Group | Delivery::Detached => return false,
+        };
+        self.no_multicast.is_some_and(|report| now.since(report.reported) < within)
+    }
+
+    /// It reports that packets to the group reach it again. Returns whether it was sent copies.
+    pub(super) fn on_multicast(&mut self) -> bool {
+        let was_sent_copies = self.delivery == Delivery::Copies;
+        if was_sent_copies || matches!(self.delivery, Delivery::Probe | Delivery::Probed) {
+            (self.delivery, self.no_multicast) = (Delivery::Group, None);
+        }
+        was_sent_copies
     }
 
     /// It has all symbols that it needs.
@@ -218,6 +288,48 @@ impl Remote {
     /// It is sent symbols of its own from now on, and notified.
     pub(super) fn detach(&mut self) {
         (self.delivery, self.due) = (Delivery::Detached, Some(Control::Detached));
+        (self.absent, self.joins) = (false, None);
+    }
+
+    /// The others go on without it.
+    pub(super) fn set_absent(&mut self) {
+        self.absent = true;
+    }
+
+    /// Whether the others go on without it.
+    pub(super) fn is_absent(&self) -> bool {
+        self.absent
+    }
+
+    /// It came late, and is asked to join the others at a block until it does. Returns whether that is new.
+    pub(super) fn ask_to_join(&mut self, now: Time, first: u32) -> bool {
+        let is_new = self.joins.is_none();
+        if is_new {
+            let mut repeat = Repeat::default();
+            repeat.start(now);
+            self.joins = Some((first, repeat));
+        }
+        is_new
+    }
+
+    /// It is with the others.
+    pub(super) fn has_joined(&mut self) {
+        (self.absent, self.joins) = (false, None);
+    }
+
+    /// Whether it has been asked to join for so long that it does not understand.
+    pub(super) fn cannot_join(&self, now: Time) -> bool {
+        self.joins
+            .as_ref()
+            .is_some_and(|(_, repeat)| repeat.lasts(now, JOINS_WITHIN + self.answered_after.min(JOINS_WITHIN)))
+    }
+
+    /// The block at which it is asked to join, if that is to be sent now.
+    pub(super) fn take_join(&mut self, now: Time) -> Option<u32> {
+        self.joins
+            .as_mut()
+            .filter(|(_, repeat)| repeat.due().is_some())
+            .and_then(|(first, repeat)| repeat.take(now).then_some(*first))
     }
 
     /// It needs nothing more.
@@ -293,6 +405,7 @@ impl Remote {
 
     /// When a message is to be sent again, or the receiver is given up.
     pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Time> {
-        self.repeat.due().into_iter().chain(self.repeat.ends(limit)).min().filter(|_| !self.is_over())
+        let joins = self.joins.as_ref().and_then(|(_, repeat)| repeat.due());
+        self.repeat.due().into_iter().chain(self.repeat.ends(limit)).chain(joins).min().filter(|_| !self.is_over())
     }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use anabranch_transport::{Duration, GROUP, Peer, Time};
 
 use super::remote::{Phase, Remote};
+use crate::event::Delivery;
 use crate::session::{Failure, Outcome};
 use crate::wire::Control;
 
@@ -14,19 +15,35 @@ pub(super) struct Remotes {
     all: Vec<Remote>,
     /// Something about a receiver has changed: a message may be due, and the targets may differ. Avoids a search for each symbol.
     changed: bool,
-    /// Where symbols for all receivers are sent.
-    targets: Vec<SocketAddr>,
+    /// Where symbols for all receivers are sent: the group, and receivers that are sent copies.
+    targets: Vec<(Option<usize>, SocketAddr)>,
     group: Option<SocketAddr>,
+    /// When a symbol goes to the group as well, to find out whether it reaches those again that are sent copies, and how long after the last one.
+    retry: Option<(Time, Duration)>,
     /// No receiver needs anything more.
     over: bool,
     /// Outcomes of receivers that the application has not taken yet.
     outcomes: Vec<(usize, Outcome)>,
+    /// How symbols reach receivers from now on, where that has changed.
+    deliveries: Vec<(usize, Delivery)>,
 }
+
+/// The first pause before the group is tried again, and the longest.
+const RETRY: (Duration, Duration) = (Duration::from_ms(500), Duration::from_secs(16));
 
 impl Remotes {
     /// Receivers, and the group address for common symbols, if there is one.
     pub(super) fn new(remotes: Vec<Remote>, group: Option<SocketAddr>) -> Self {
-        Self { all: remotes, changed: true, targets: Vec::new(), group, over: false, outcomes: Vec::new() }
+        Self {
+            all: remotes,
+            changed: true,
+            targets: Vec::new(),
+            group,
+            retry: None,
+            over: false,
+            outcomes: Vec::new(),
+            deliveries: Vec::new(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -67,30 +84,94 @@ impl Remotes {
     pub(super) fn set_targets(&mut self) {
         self.targets.clear();
         let mut listening = false;
-        for remote in self.all.iter().filter(|remote| remote.needs_common_symbols()) {
+        for (index, remote) in self.all.iter().enumerate().filter(|(_, remote)| remote.needs_common_symbols()) {
             if self.group.is_some() && !remote.is_by_unicast() {
                 listening = true;
             } else {
-                self.targets.push(remote.peer());
+                self.targets.push((Some(index), remote.peer()));
             }
         }
-        self.targets.extend(self.group.filter(|_| listening));
+        if let Some(group) = self.group.filter(|_| listening) {
+            // First, so that receivers of both notice that it reaches them: of two copies the later one is not accepted.
+            self.targets.insert(0, (None, group));
+        }
         self.over = self.are_over();
         self.changed = false;
     }
 
-    /// Appends the destinations of a symbol to `to`: of all receivers that need it, or of one.
-    pub(super) fn address(&mut self, peer: Peer, to: &mut Vec<SocketAddr>) {
+    /// Appends the destinations of a symbol to `to`: of all receivers, with copies only for those that need it, or of one.
+    pub(super) fn address(&mut self, now: Time, peer: Peer, needs: impl Fn(usize) -> bool, to: &mut Vec<SocketAddr>) {
         if peer == GROUP {
-            return to.extend_from_slice(&self.targets);
+            let group = self.group.filter(|_| self.targets.first().is_some_and(|(index, _)| index.is_some()));
+            if let Some((_, pause)) = self.retry.filter(|(at, _)| group.is_some() && *at <= now) {
+                self.retry = Some((now + pause, (pause * 2).min(RETRY.1)));
+                to.extend(group);
+            }
+            let targets = self.targets.iter().filter(|(index, _)| index.is_none_or(&needs));
+            return to.extend(targets.map(|(_, address)| *address));
         }
         let index = usize::from(peer);
-        if self.group.is_some() && self.all[index].on_group_probe() {
+        if self.group.is_some() && self.all[index].on_group_probe(now) {
             // One symbol suffices for all receivers that wait for one.
-            self.all.iter_mut().for_each(|remote| _ = remote.on_group_probe());
+            self.all.iter_mut().for_each(|remote| _ = remote.on_group_probe(now));
             to.extend(self.group);
         }
         to.push(self.all[index].peer());
+    }
+
+    /// A receiver reports that nothing arrives by the group.
+    pub(super) fn on_no_multicast(&mut self, now: Time, index: usize) {
+        if self.change(index).on_no_multicast(now) {
+            self.deliveries.push((index, Delivery::Copies));
+            // The group is tried again ever more rarely, however often it comes and goes.
+            let pause = self.retry.map_or(RETRY.0, |(_, pause)| pause);
+            self.retry = Some((now + pause, (pause * 2).min(RETRY.1)));
+        }
+    }
+
+    /// A receiver reports that packets to the group reach it again.
+    pub(super) fn on_multicast(&mut self, index: usize) {
+        if self.all[index].on_multicast() {
+            self.changed = true;
+            self.deliveries.push((index, Delivery::Group));
+        }
+    }
+
+    /// The others go on without a receiver that has not come.
+    pub(super) fn set_absent(&mut self, index: usize) {
+        self.change(index).set_absent();
+    }
+
+    /// A receiver came late, lacks so many bytes that the others have, and is asked to join them at a block.
+    pub(super) fn ask_to_join(&mut self, now: Time, index: usize, first: u32, missed: u64) {
+        if self.all[index].ask_to_join(now, first) {
+            self.changed = true;
+            self.deliveries.push((index, Delivery::Late { missed }));
+        }
+    }
+
+    /// A receiver that came late does not join the others: it is sent symbols of its own.
+    pub(super) fn cannot_join(&mut self, index: usize) {
+        self.change(index).has_joined();
+        self.deliveries.push((index, Delivery::Alone));
+    }
+
+    /// A receiver that the others did not wait for is with them.
+    pub(super) fn has_joined(&mut self, index: usize) {
+        self.change(index).has_joined();
+    }
+
+    /// A receiver holds the others back: it is sent symbols of its own.
+    pub(super) fn detach(&mut self, index: usize, is_told: bool) {
+        self.change(index).detach();
+        if is_told {
+            self.deliveries.push((index, Delivery::Alone));
+        }
+    }
+
+    /// Changes of how symbols reach receivers since the last call.
+    pub(super) fn take_deliveries(&mut self) -> Vec<(usize, Delivery)> {
+        std::mem::take(&mut self.deliveries)
     }
 
     /// Whether no receiver needed anything more when the targets were last set.
@@ -181,8 +262,12 @@ mod tests {
     /// Where a symbol goes.
     fn address(remotes: &mut Remotes, to: Peer) -> Vec<SocketAddr> {
         let mut found = Vec::new();
-        remotes.address(to, &mut found);
+        remotes.address(ms(1), to, |_| true, &mut found);
         found
+    }
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Duration::from_ms(ms)
     }
 
     #[test]
@@ -191,18 +276,22 @@ mod tests {
         assert!(remotes.have_changed());
         remotes.set_targets();
         assert_eq!(address(&mut remotes, GROUP), [peer(0), peer(1), peer(2), peer(3)]);
+        let mut to = Vec::new();
+        remotes.address(ms(1), GROUP, |index| index == 2, &mut to);
+        assert_eq!(to, [peer(2)], "the only one that needs it");
         let mut remotes = offered(4, Some(peer(100)));
         remotes.set_targets();
         assert_eq!(address(&mut remotes, GROUP), [peer(100)]);
         assert_eq!(address(&mut remotes, 3), [peer(3)]);
         assert!(!remotes.have_changed());
-        remotes.change(1).on_no_multicast();
+        remotes.on_no_multicast(ms(0), 1);
         address(&mut remotes, 1);
-        remotes.change(1).on_no_multicast();
-        remotes.change(2).detach();
+        remotes.on_no_multicast(ms(30), 1);
+        remotes.detach(2, true);
         assert!(remotes.have_changed());
         remotes.set_targets();
-        assert_eq!(address(&mut remotes, GROUP), [peer(1), peer(100)]);
+        assert_eq!(address(&mut remotes, GROUP), [peer(100), peer(1)]);
+        assert_eq!(remotes.take_deliveries(), [(1, Delivery::Copies), (2, Delivery::Alone)]);
         remotes.change(0).on_complete(Time::ZERO);
         remotes.set_outcome(3, Outcome::Verified);
         remotes.set_targets();
@@ -211,17 +300,64 @@ mod tests {
     }
 
     #[test]
-    fn that_nothing_came_by_the_group_is_believed_when_it_is_said_again() {
+    fn that_nothing_comes_by_the_group_is_believed_when_it_is_said_again() {
         let mut remotes = offered(3, Some(peer(100)));
-        (0..2).for_each(|index| remotes.change(index).on_no_multicast());
-        remotes.change(1).on_no_multicast();
+        (0..2).for_each(|index| remotes.on_no_multicast(ms(0), index));
+        remotes.on_no_multicast(ms(0), 1);
         remotes.set_targets();
         assert_eq!(address(&mut remotes, 1), [peer(100), peer(1)], "a symbol by the group, and in any case");
         assert_eq!(address(&mut remotes, 0), [peer(0)], "who has got that one");
-        remotes.change(1).on_no_multicast();
-        remotes.change(2).on_no_multicast();
+        remotes.on_no_multicast(ms(5), 0);
+        remotes.on_no_multicast(ms(25), 1);
+        remotes.on_no_multicast(ms(25), 2);
         remotes.set_targets();
-        assert_eq!(address(&mut remotes, GROUP), [peer(1), peer(100)]);
+        assert_eq!(
+            address(&mut remotes, GROUP),
+            [peer(100), peer(1)],
+            "the first was said before the symbol was there"
+        );
+        assert!(remotes.get(0).has_just_missed(ms(25)) && !remotes.get(2).has_just_missed(ms(5000)));
+        assert!(remotes.get(1).has_just_missed(ms(25)) && !remotes.get(1).has_just_missed(ms(1025)), "it catches up");
+    }
+
+    #[test]
+    fn a_silence_that_passed_is_not_held_against_the_group() {
+        for (again, is_back, expected) in [(30, false, peer(1)), (30, true, peer(100)), (5000, false, peer(100))] {
+            let mut remotes = offered(2, Some(peer(100)));
+            remotes.on_no_multicast(ms(0), 1);
+            address(&mut remotes, 1);
+            if is_back {
+                remotes.on_multicast(1);
+            }
+            remotes.on_no_multicast(ms(again), 1);
+            remotes.set_outcome(0, Outcome::Verified);
+            remotes.set_targets();
+            assert_eq!(address(&mut remotes, GROUP), [expected], "{again} ms, {is_back}");
+        }
+    }
+
+    #[test]
+    fn a_group_that_died_is_tried_again_ever_more_rarely_and_used_again() {
+        let mut remotes = offered(2, Some(peer(100)));
+        (0..2).for_each(|index| remotes.on_no_multicast(ms(0), index));
+        (0..2).for_each(|index| _ = address(&mut remotes, index));
+        (0..2).for_each(|index| remotes.on_no_multicast(ms(30), index));
+        remotes.set_targets();
+        let mut tried = Vec::new();
+        for t in (0..10_000).step_by(10) {
+            let mut to = Vec::new();
+            remotes.address(ms(t), GROUP, |_| true, &mut to);
+            assert!(to.ends_with(&[peer(0), peer(1)]));
+            if to.len() > 2 {
+                tried.push((t, to[0]));
+            }
+        }
+        assert_eq!(tried, [(1030, peer(100)), (3030, peer(100)), (7030, peer(100))]);
+        remotes.on_multicast(0);
+        remotes.on_multicast(0);
+        remotes.set_targets();
+        assert_eq!(address(&mut remotes, GROUP), [peer(100), peer(1)]);
+        assert_eq!(remotes.take_deliveries()[2..], [(0, Delivery::Group)]);
     }
 
     #[test]

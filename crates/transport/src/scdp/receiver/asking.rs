@@ -75,9 +75,13 @@ impl Receiver {
         self.credits -= 1;
         let upto = self.request(now, index, lane as u32, 1);
         let block = self.base + index as u32;
+        // In a group a repair symbol may be on its way already, since another has asked for it: that is no round trip.
+        let is_round_trip = self.least_window == 0 || upto <= self.blocks[index].source_symbols();
         let l = &mut self.lanes[lane];
-        l.timer.on_pull(now, block, upto - 1);
-        l.window.on_pull(now, block, upto - 1, coming);
+        if is_round_trip {
+            l.timer.on_pull(now, block, upto - 1);
+        }
+        l.window.on_pull(now, block, upto - 1, is_round_trip, coming);
         Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
     }
 
@@ -161,8 +165,9 @@ impl Receiver {
     }
 
     /// After a window has shrunk, symbols of later blocks may fill it, and in a group those may wait for receivers that wait for
-    /// this receiver's first block: some of these symbols are written off to make room for it.
-    fn make_room(&mut self, lane: u32) {
+    /// this receiver's first block: some of these symbols are written off to make room for it. In a group they have not been sent, and so
+    /// say nothing about the path.
+    pub(super) fn make_room(&mut self, lane: u32) {
         let waits = self
             .blocks
             .front()
@@ -174,7 +179,12 @@ impl Receiver {
             if self.lanes[lane as usize].credits > 0 {
                 return;
             }
-            self.write_off(index, lane);
+            if self.least_window > 0 {
+                let coming = self.change(index, |b| b.write_off(lane));
+                self.credit(lane, coming);
+            } else {
+                self.write_off(index, lane);
+            }
         }
     }
 }

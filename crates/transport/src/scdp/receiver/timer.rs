@@ -15,7 +15,7 @@ const OVERTAKEN: u32 = 64;
 
 /// Round trips are capped at this many times the configured timeout: a session that stood still for long, because
 /// others had the link, must not wait for that long.
-const MOST_MINIMA: u64 = 100;
+pub(super) const MOST_MINIMA: u64 = 100;
 
 /// A pull whose answer is awaited.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +44,9 @@ impl RetransmissionTimer {
         }
     }
 
-    /// The `index`-th symbol of the lane in a block has arrived, or its header.
+    /// The `index`-th symbol of the lane in a block has arrived, or its header. No round trip takes longer than `most`.
     #[inline]
-    pub(super) fn on_symbol(&mut self, now: Time, block: u32, index: u32, minimum: Duration) {
+    pub(super) fn on_symbol(&mut self, now: Time, block: u32, index: u32, most: Duration) {
         let Some(timed) = self.timed else { return };
         if timed.block - block.min(timed.block) > LIVE_BLOCKS as u32 {
             // Other receivers of the group have less from an earlier session: the wait for them says nothing about the path.
@@ -57,11 +57,16 @@ impl RetransmissionTimer {
             return;
         }
         if (block, index) == (timed.block, timed.index) {
-            self.round_trip.sample((now - timed.at).min(minimum * MOST_MINIMA));
+            self.round_trip.sample((now - timed.at).min(most));
             self.doublings = 0;
         } else if block == timed.block && index - timed.index <= OVERTAKEN || block == timed.block + 1 {
             return;
         }
+        self.timed = None;
+    }
+
+    /// The symbol that is timed may never arrive.
+    pub(super) fn forget_pull(&mut self) {
         self.timed = None;
     }
 
@@ -96,13 +101,13 @@ mod tests {
         assert_eq!(p.timeout(MINIMUM), MINIMUM);
         for n in 0..100 {
             p.on_pull(at(10 * n), 0, n as u32);
-            p.on_symbol(at(10 * n + 8), 0, n as u32, MINIMUM);
+            p.on_symbol(at(10 * n + 8), 0, n as u32, MINIMUM * MOST_MINIMA);
         }
         let steady = p.timeout(MINIMUM);
         assert!((Duration::from_ms(10)..Duration::from_us(10_100)).contains(&steady), "{steady}");
         for n in 100..200 {
             p.on_pull(at(10 * n), 0, n as u32);
-            p.on_symbol(at(10 * n), 0, n as u32, MINIMUM);
+            p.on_symbol(at(10 * n), 0, n as u32, MINIMUM * MOST_MINIMA);
         }
         assert!(p.timeout(MINIMUM) < MINIMUM + Duration::from_us(1));
     }
@@ -112,10 +117,10 @@ mod tests {
         let mut p = RetransmissionTimer::default();
         p.on_pull(at(0), 0, 5);
         p.on_timeout();
-        p.on_symbol(at(9), 0, 5, MINIMUM);
+        p.on_symbol(at(9), 0, 5, MINIMUM * MOST_MINIMA);
         assert_eq!(p.timeout(MINIMUM), MINIMUM * 2, "what was asked twice is not timed");
         p.on_pull(at(10), 0, 6);
-        p.on_symbol(at(11), 0, 6, MINIMUM);
+        p.on_symbol(at(11), 0, 6, MINIMUM * MOST_MINIMA);
         assert_eq!(p.timeout(MINIMUM), Duration::from_ms(3));
     }
 
@@ -124,14 +129,14 @@ mod tests {
         for (block, index) in [(0, 70), (2, 0)] {
             let mut p = RetransmissionTimer::default();
             p.on_pull(at(0), 0, 5);
-            p.on_symbol(at(1), 0, 6, MINIMUM);
-            p.on_symbol(at(1), 1, 0, MINIMUM);
+            p.on_symbol(at(1), 0, 6, MINIMUM * MOST_MINIMA);
+            p.on_symbol(at(1), 1, 0, MINIMUM * MOST_MINIMA);
             p.on_pull(at(1), 0, 7);
-            p.on_symbol(at(2), 0, 7, MINIMUM);
+            p.on_symbol(at(2), 0, 7, MINIMUM * MOST_MINIMA);
             assert_eq!(p.timeout(MINIMUM), MINIMUM, "the first pull is still timed");
-            p.on_symbol(at(3), block, index, MINIMUM);
+            p.on_symbol(at(3), block, index, MINIMUM * MOST_MINIMA);
             p.on_pull(at(4), 3, 1);
-            p.on_symbol(at(14), 3, 1, MINIMUM);
+            p.on_symbol(at(14), 3, 1, MINIMUM * MOST_MINIMA);
             assert_eq!(p.timeout(MINIMUM), Duration::from_ms(30));
         }
     }
@@ -140,8 +145,8 @@ mod tests {
     fn a_wait_for_others_that_have_less_is_not_timed() {
         let mut p = RetransmissionTimer::default();
         p.on_pull(at(0), 1000, 0);
-        p.on_symbol(at(1), 0, 31, MINIMUM);
-        p.on_symbol(at(500), 1000, 0, MINIMUM);
+        p.on_symbol(at(1), 0, 31, MINIMUM * MOST_MINIMA);
+        p.on_symbol(at(500), 1000, 0, MINIMUM * MOST_MINIMA);
         assert_eq!(p.timeout(MINIMUM), MINIMUM);
     }
 
@@ -149,14 +154,14 @@ mod tests {
     fn long_round_trips_are_not_doubled_without_end() {
         let mut p = RetransmissionTimer::default();
         p.on_pull(at(0), 0, 0);
-        p.on_symbol(at(20), 0, 0, MINIMUM);
+        p.on_symbol(at(20), 0, 0, MINIMUM * MOST_MINIMA);
         let waits = [60, 120, 128, 128].map(Duration::from_ms);
         for (n, expected) in waits.into_iter().enumerate() {
             assert_eq!(p.timeout(MINIMUM), expected, "after {n} timeouts");
             p.on_timeout();
         }
         p.on_pull(at(0), 0, 1);
-        p.on_symbol(at(100_000), 0, 1, MINIMUM);
+        p.on_symbol(at(100_000), 0, 1, MINIMUM * MOST_MINIMA);
         let measured = p.timeout(MINIMUM);
         p.on_timeout();
         assert!(measured > Duration::from_ms(128) && p.timeout(MINIMUM) == measured, "{measured}");
@@ -166,7 +171,7 @@ mod tests {
     fn a_long_stop_is_believed_up_to_a_limit() {
         let mut p = RetransmissionTimer::default();
         p.on_pull(at(0), 0, 0);
-        p.on_symbol(at(100_000), 0, 0, MINIMUM);
+        p.on_symbol(at(100_000), 0, 0, MINIMUM * MOST_MINIMA);
         assert_eq!(p.timeout(MINIMUM), MINIMUM * 300);
     }
 }

@@ -28,13 +28,16 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// `initial`: symbols that the sender pushes unasked. `seed`: for random draws. With several senders, the window of each also limits how
+    /// `initial`: symbols that the sender pushes unasked. `least`: symbols that may be in flight whatever is lost. `seed`: for random draws. With several senders, the window of each also limits how
     /// far the others may get ahead of it, so batches are ignored: they would make the others wait for a slow sender.
-    pub(super) fn new(initial: u32, config: &ScdpConfig, lanes: u32, seed: u64) -> Self {
+    pub(super) fn new(initial: u32, least: u32, config: &ScdpConfig, lanes: u32, seed: u64) -> Self {
         let batch = if lanes == 1 { config.host_batch } else { 1 };
         let bbr = match config.window_control {
             WindowControl::Fixed => None,
-            WindowControl::Bbr => Some(Box::new(Bbr::new(initial, config.window_limit, batch, seed))),
+            WindowControl::Bbr => {
+                let least = least.min(config.window_limit);
+                Some(Box::new(Bbr::new(initial, config.window_limit, batch, seed).with_least(least)))
+            }
         };
         Self { symbols: initial, bbr }
     }
@@ -43,6 +46,12 @@ impl Window {
     #[inline]
     pub(super) fn symbols(&self) -> u32 {
         self.symbols
+    }
+
+    /// The least round trip, if windows follow it and it is known.
+    #[inline]
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.bbr.as_ref().and_then(|bbr| bbr.round_trip())
     }
 
     /// Whether it never changes.
@@ -59,10 +68,10 @@ impl Window {
         }
     }
 
-    /// The `index`-th symbol of the lane in a block is requested, with `on_their_way` symbols in flight.
+    /// The `index`-th symbol of the lane in a block is requested, with `on_their_way` symbols in flight. `is_round_trip`: it was not sent before.
     #[inline]
-    pub(super) fn on_pull(&mut self, now: Time, block: u32, index: u32, on_their_way: u32) {
-        self.tell(|bbr| bbr.on_pull(now, block, index, on_their_way));
+    pub(super) fn on_pull(&mut self, now: Time, block: u32, index: u32, is_round_trip: bool, on_their_way: u32) {
+        self.tell(|bbr| bbr.on_pull(now, block, index, is_round_trip, on_their_way));
     }
 
     /// The `index`-th symbol of the lane in a block has arrived, with `on_their_way` symbols in flight.

@@ -4,7 +4,7 @@
 //! for no symbol leaves before every receiver has asked for it. So the fork resumes exactly where the group is, for one receiver
 //! only, and neither the fork nor the group sends it anything twice.
 
-use super::{Due, Member, Sender, Surplus};
+use super::{Due, Member, Sender};
 use crate::scdp::header::{Header, Mode, Options};
 use crate::scdp::straggler::{Standing, Verdict, Watch};
 use crate::{Arrival, Endpoint as _, Event, Peer, Stats, Time, Transmit};
@@ -17,7 +17,7 @@ pub(super) struct Apart {
     watch: Option<Watch>,
     /// See [`Sender::quorum`].
     quorum: Option<usize>,
-    detached: Vec<(Peer, Sender)>,
+    pub(super) detached: Vec<(Peer, Sender)>,
     /// Receivers given up, and whether each is still to be told.
     dropped: Vec<(Peer, bool)>,
     /// Until when receivers that were given up are told so if they send a pull.
@@ -234,17 +234,31 @@ impl Sender {
 
     /// A receiver leaves the group and is sent symbols of its own.
     pub(super) fn detach(&mut self, peer: Peer) {
-        let Some(member) = self.members.get_mut(usize::from(peer)).filter(|m| !m.done) else { return };
-        let mut alone = Sender {
+        let Some(member) = self.members.get(usize::from(peer)).filter(|m| m.counts()) else { return };
+        // Not yet sent to the group, and so not to this receiver either.
+        let due = self.due.iter().copied().filter(|due| due.block >= member.base).collect();
+        let mut alone = self.alone(member.clone(), self.base, self.emitted.clone(), due);
+        alone.release();
+        // It may have asked for more of a later block than the others have.
+        let asked = alone.members[0].upto.len() as u32;
+        for block in alone.base..alone.base + asked {
+            alone.reach(block);
+            alone.advance(block, false);
+        }
+        self.leave(peer, alone);
+    }
+
+    /// A sender for one receiver, which has emitted these symbols of the blocks from `base` on.
+    pub(super) fn alone(&self, member: Member, base: u32, emitted: VecDeque<u32>, due: VecDeque<Due>) -> Self {
+        Self {
             layout: self.layout,
             options: Options { mode: Mode::Unicast, ..self.options },
             lane: self.lane,
-            members: vec![Member { surplus: Surplus::default(), ..member.clone() }],
-            base: self.base,
-            front: self.base,
-            emitted: self.emitted.clone(),
-            // Not yet sent to the group, and so not to this receiver either.
-            due: self.due.iter().copied().filter(|due| due.block >= member.base).collect::<VecDeque<Due>>(),
+            members: vec![Member { surplus: member.surplus.continued(), ..member }],
+            base,
+            front: base,
+            emitted,
+            due,
             initial: 0,
             bytes_sent: self.bytes_sent,
             demotion: self.demotion.clone(),
@@ -258,25 +272,22 @@ impl Sender {
             stats: Stats::default(),
             gap_limit: self.gap_limit,
             repair_seed: self.repair_seed,
+            repairs_for_any: self.repairs_for_any,
             symbol_size: self.symbol_size,
             last_size: self.last_size,
             header_size: self.header_size,
             config: self.config.clone(),
             apart: None,
-        };
+        }
+    }
+
+    /// A receiver leaves the group; `alone` sends to it from now on.
+    pub(super) fn leave(&mut self, peer: Peer, alone: Self) {
+        let member = &mut self.members[usize::from(peer)];
         member.finish();
         member.left = true;
         self.not_done -= 1;
-        alone.release();
-        // It may have asked for more of a later block than the others have.
-        let asked = alone.members[0].upto.len() as u32;
-        for block in alone.base..alone.base + asked {
-            alone.reach(block);
-            alone.advance(block, false);
-        }
-        if let Some(apart) = &mut self.apart {
-            apart.detached.push((peer, alone));
-        }
+        self.apart.get_or_insert_with(|| Box::new(Apart::new(None, None))).detached.push((peer, alone));
         self.release();
     }
 

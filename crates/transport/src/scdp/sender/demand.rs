@@ -5,7 +5,7 @@
 //! than the others; one that asks for more and more symbols of a block has them all sent. So requests count in order, and those beyond what blocks
 //! need are bounded.
 
-use super::Sender;
+use super::{Member, Sender};
 use crate::{Peer, Time};
 
 /// A receiver of a group may ask for this many times the symbols of a block before it completes it: of 17 symbols, 16 were lost.
@@ -16,6 +16,8 @@ const TIMES_ALONE: u32 = 64;
 /// How far a receiver is, in symbols of the object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
+    /// It has all blocks before this one.
+    pub base: u32,
     /// Those it has asked for in order, repair symbols included: up to the first block of which it has not asked for as many as it has source symbols.
     pub in_order: u64,
     /// Those of the blocks that it has completed in order.
@@ -49,6 +51,11 @@ impl Surplus {
         free + granted
     }
 
+    /// It is served alone from now on, where the limit is higher: what it has got still counts.
+    pub(super) fn continued(self) -> Self {
+        Self { exhausted_at: None, ..self }
+    }
+
     /// Since when it has got no more.
     pub(super) fn exhausted_at(&self) -> Option<Time> {
         self.exhausted_at
@@ -56,20 +63,23 @@ impl Surplus {
 }
 
 impl Sender {
-    /// Symbols that a receiver may ask for beyond what its blocks need, before it completes one. Without a limit where receivers are never given up
+    /// Symbols that a receiver may ask for beyond what its blocks need, before it completes one: a multiple of a block's, and a window, all of which may
+    /// have been lost, so no more than its blocks in progress have. Without a limit where receivers are never given up
     /// for their silence: those are trusted, and one behind a link that is full for long may need many times the symbols of a block.
     #[inline]
-    pub(super) fn surplus_limit(&self, block: u32) -> u32 {
+    pub(super) fn surplus_limit(&self, receiver: Peer, block: u32) -> u32 {
         if self.config.give_up_after.is_none() {
             return u32::MAX;
         }
         let times = if self.members.len() > 1 { TIMES_IN_GROUP } else { TIMES_ALONE };
-        (times * self.layout.source_symbols(block)).saturating_add(self.gap_limit)
+        let in_progress = self.members.get(usize::from(receiver)).map_or(0, |member| member.upto.len() as u32);
+        let k = self.layout.source_symbols(block);
+        (times * k).saturating_add(self.gap_limit.min(in_progress * k))
     }
 
-    /// How far a receiver of the group is; `None` if it needs no more, or has left the group.
+    /// How far a receiver of the group is; `None` if it needs no more, has left the group, or has not come.
     pub fn demand(&self, receiver: Peer) -> Option<Demand> {
-        let member = self.members.get(usize::from(receiver)).filter(|member| !member.done)?;
+        let member = self.members.get(usize::from(receiver)).filter(|member| member.counts())?;
         let complete = self.layout.symbols_before(member.base);
         let (mut in_order, mut open, mut is_ordered) = (complete, 0, true);
         for (block, &upto) in (member.base..).zip(&member.upto) {
@@ -80,7 +90,33 @@ impl Sender {
             }
             open += u64::from(upto);
         }
-        Some(Demand { in_order, complete, open, exhausted: member.surplus.exhausted_at.is_some() })
+        Some(Demand { base: member.base, in_order, complete, open, exhausted: member.surplus.exhausted_at.is_some() })
+    }
+
+    /// A receiver of the group has all blocks before this one, or from where it joined to this one.
+    pub fn base_of(&self, receiver: Peer) -> u32 {
+        self.members.get(usize::from(receiver)).map_or(0, |member| member.base)
+    }
+
+    /// Nothing was sent to the group of blocks from this one on.
+    pub fn reached(&self) -> u32 {
+        self.base + self.emitted.iter().rposition(|&emitted| emitted > 0).map_or(0, |last| last as u32 + 1)
+    }
+
+    /// Whether a symbol that another has asked for waits until a receiver of the group asks for it, too, or completes blocks before it, and that receiver
+    /// itself waits for no other.
+    pub fn is_waited_for(&self, receiver: Peer) -> bool {
+        let Some(member) = self.members.get(usize::from(receiver)).filter(|member| member.counts()) else {
+            return false;
+        };
+        let is_waiting =
+            |member: &Member| (member.base..).zip(&member.upto).any(|(block, &asked)| asked > self.emitted(block));
+        let others = self.members.iter().filter(|other| other.counts());
+        let waits = others.flat_map(|other| (other.base..).zip(&other.upto)).any(|(block, &asked)| {
+            let emitted = self.emitted(block);
+            block >= member.base && asked > emitted && member.asked(block) <= emitted
+        });
+        waits && !is_waiting(member)
     }
 
     /// Symbols that a receiver has asked for in any order, repair symbols included, wherever it is served; `None` if it needs no more.

@@ -4,6 +4,7 @@ mod checking;
 mod codec;
 mod hostile;
 mod idle;
+mod late;
 mod loss;
 mod many_to_one;
 mod one_to_many;

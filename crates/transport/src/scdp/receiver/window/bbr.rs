@@ -87,6 +87,8 @@ struct Timed {
     block: u32,
     index: u32,
     at: Time,
+    /// Its symbol cannot have left before.
+    is_round_trip: bool,
     /// Symbols that had arrived by then, and when the last of them did; the time of the pull if nothing was in flight.
     delivered: u64,
     since: Time,
@@ -108,6 +110,7 @@ pub(in crate::scdp::receiver) struct Bbr {
     /// The size it grows towards.
     goal: f64,
     initial: f64,
+    least: f64,
     limit: f64,
     batch: f64,
     state: State,
@@ -143,6 +146,7 @@ impl Bbr {
             window: f64::from(initial),
             goal: f64::from(initial),
             initial: f64::from(initial),
+            least: FLOOR,
             limit: f64::from(limit),
             batch: f64::from(batch),
             state: State::Startup,
@@ -164,15 +168,25 @@ impl Bbr {
         }
     }
 
+    /// The same; the window is at least `least`.
+    pub(super) fn with_least(self, least: u32) -> Self {
+        Self { least: f64::from(least).max(FLOOR), ..self }
+    }
+
     pub(super) fn window(&self) -> u32 {
         self.window as u32
     }
 
-    pub(super) fn on_pull(&mut self, now: Time, block: u32, index: u32, on_their_way: u32) {
+    /// The least round trip of the last time, once it is known.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.round_trip.map(|(least, _)| Duration::from_ps(least as u64))
+    }
+
+    pub(super) fn on_pull(&mut self, now: Time, block: u32, index: u32, is_round_trip: bool, on_their_way: u32) {
         if self.timed.is_none() {
             let since = if on_their_way == 0 { now } else { self.last_delivery };
             let (delivered, on_their_way) = (self.delivered, u64::from(on_their_way));
-            self.timed = Some(Timed { block, index, at: now, delivered, since, on_their_way });
+            self.timed = Some(Timed { block, index, at: now, is_round_trip, delivered, since, on_their_way });
         }
     }
 
@@ -189,7 +203,9 @@ impl Bbr {
         self.grow();
         let Some(timed) = self.timed else { return };
         let answered = (block, index) == (timed.block, timed.index);
-        if answered {
+        // Otherwise what arrives after the least round trip, or after all that was in flight, ends the round.
+        let over = self.round_trip.is_some_and(|(least, _)| (now - timed.at).ps() as f64 >= least);
+        if answered && timed.is_round_trip {
             let single = (now - timed.at).ps() as f64;
             let taken = self.last_round_trip.replace(single).map_or(f64::INFINITY, |last| single.max(last));
             if taken.is_finite() && self.round_trip.is_none_or(|(least, _)| taken <= least) {
@@ -198,7 +214,8 @@ impl Bbr {
             self.probed = self.probed.min(taken);
             self.judge_crowd(single);
         }
-        if answered || self.delivered - timed.delivered > timed.on_their_way + OVERTAKEN {
+        let ends = if timed.is_round_trip { answered } else { over };
+        if ends || self.delivered - timed.delivered > timed.on_their_way + OVERTAKEN {
             self.end_round(now, timed, on_their_way);
         }
     }
@@ -220,6 +237,7 @@ impl Bbr {
             *self = Self {
                 delivered,
                 last_delivery,
+                least: self.least,
                 ..Self::new(self.initial as u32, self.limit as u32, self.batch as u32, self.seed)
             };
         }
@@ -275,7 +293,7 @@ impl Bbr {
         let Some(product) = self.product() else { return };
         let wanted = self.wanted(product);
         let goal = if self.state == State::Startup { wanted.max(self.initial) } else { self.ceiling.bound(wanted) };
-        self.goal = goal.max(FLOOR).min(self.limit);
+        self.goal = goal.max(self.least).min(self.limit);
         self.window = self.window.min(self.goal);
     }
 
@@ -409,7 +427,7 @@ mod tests {
 
         fn ask(&mut self) {
             while self.coming.len() < self.bbr.window() as usize {
-                self.bbr.on_pull(Time(self.now), 0, self.asked, self.coming.len() as u32);
+                self.bbr.on_pull(Time(self.now), 0, self.asked, true, self.coming.len() as u32);
                 self.idle_at = self.idle_at.max(self.now + ROUND - EACH) + EACH;
                 self.coming.push_back((self.idle_at, self.asked));
                 self.asked += 1;
@@ -516,7 +534,7 @@ mod tests {
         for _ in 0..1_000 {
             path.now += ROUND;
             path.bbr.on_limited();
-            path.bbr.on_pull(Time(path.now), 1, path.asked, 0);
+            path.bbr.on_pull(Time(path.now), 1, path.asked, true, 0);
             path.bbr.on_symbol(Time(path.now + ROUND), 1, path.asked, Seen::Whole, 1);
             path.asked += 1;
         }
