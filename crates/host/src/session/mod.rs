@@ -12,3 +12,4 @@ mod repeat;
 pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms};
 pub use outcome::{Failure, Outcome};
 pub(crate) use outgoing::{Beginning, Origin, Outgoing, Remote};
+pub(crate) use pace::Pace;
