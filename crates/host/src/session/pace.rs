@@ -145,7 +145,7 @@ mod tests {
                 assert!((share(mbps, &left) - 1.0).abs() < 0.02, "{mbps} Mbit/s, {late_ms} ms: {}", share(mbps, &left));
                 assert_bounded(mbps, &left);
             }
-            // Mostly little, sometimes a lot; the old bound of the pacer lost a third here.
+            // Mostly little, sometimes a lot, as on a busy host.
             let left = send(mbps, 2, |n| Duration::from_us(if n % 16 == 0 { 20_000 } else { 60 + n % 7 * 100 }));
             assert!((share(mbps, &left) - 1.0).abs() < 0.02, "{mbps} Mbit/s: {}", share(mbps, &left));
             assert_bounded(mbps, &left);
