@@ -57,8 +57,9 @@ pub struct HostConfig {
     pub block_symbols: u32,
     /// Symbols that are sent before the first answer, 1 to 65535. Default: 32.
     pub initial_window: u32,
-    /// A sending rate that no session exceeds, above 0. It is kept although timers fire late: what they were late by is made up for, up to 25 ms. So in
-    /// an interval of length t, a session sends at most what the rate allows in t and 26 ms, and a packet. Default: none; receivers find the rate.
+    /// A sending rate, above 0, that all objects together which this host offers do not exceed, nor each one that is requested of it. It is kept although
+    /// timers fire late: what they were late by is made up for, up to 25 ms. So in an interval of length t, at most what the rate allows in t and 26 ms
+    /// is sent, and a packet. Default: none; receivers find the rate.
     pub rate: Option<Rate>,
     /// DSCP of datagrams with symbols, which switches may drop or trim. Default: 0, best effort.
     pub dscp: Dscp,

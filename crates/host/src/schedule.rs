@@ -23,8 +23,12 @@ pub(crate) struct Schedule {
     ready: HashSet<SessionId>,
     /// Datagrams that the first session has sent in a row.
     burst: u32,
-    timers: BTreeSet<(Time, SessionId)>,
-    due: HashMap<SessionId, Time>,
+    /// Among those that are due at once, whoever has sent longest ago is first: sessions that keep a rate together take turns.
+    timers: BTreeSet<(Time, u64, SessionId)>,
+    due: HashMap<SessionId, (Time, u64)>,
+    /// How many datagrams had been sent when each session sent its last one.
+    last_sent: HashMap<SessionId, u64>,
+    sent: u64,
 }
 
 impl Schedule {
@@ -38,20 +42,26 @@ impl Schedule {
 
     /// A session has nothing to send until `due`.
     pub(crate) fn wait(&mut self, id: SessionId, due: Option<Time>) {
-        self.remove(id);
+        self.leave(id);
         if let Some(due) = due {
-            self.timers.insert((due, id));
-            self.due.insert(id, due);
+            let last = self.last_sent.get(&id).copied().unwrap_or(0);
+            self.timers.insert((due, last, id));
+            self.due.insert(id, (due, last));
         }
     }
 
     /// A session has ended.
     pub(crate) fn remove(&mut self, id: SessionId) {
+        self.leave(id);
+        self.last_sent.remove(&id);
+    }
+
+    fn leave(&mut self, id: SessionId) {
         self.clear_timer(id);
         if self.ready.remove(&id) {
             if self.queue.front() == Some(&id) {
+                self.end_turn();
                 self.queue.pop_front();
-                self.burst = 0;
             } else if self.queue.len() > 2 * self.ready.len() + STALE {
                 self.queue.retain(|other| self.ready.contains(other));
             }
@@ -59,8 +69,8 @@ impl Schedule {
     }
 
     fn clear_timer(&mut self, id: SessionId) {
-        if let Some(due) = self.due.remove(&id) {
-            self.timers.remove(&(due, id));
+        if let Some((due, last)) = self.due.remove(&id) {
+            self.timers.remove(&(due, last, id));
         }
     }
 
@@ -72,8 +82,8 @@ impl Schedule {
                 self.queue.pop_front();
                 self.burst = 0;
             } else if self.burst >= BURST && self.queue.len() > 1 {
+                self.end_turn();
                 self.queue.rotate_left(1);
-                self.burst = 0;
             } else {
                 return Some(first);
             }
@@ -83,6 +93,15 @@ impl Schedule {
     /// The session whose turn it is has sent a datagram.
     pub(crate) fn sent(&mut self) {
         self.burst += 1;
+        self.sent += 1;
+    }
+
+    /// The turn of the first session is over.
+    fn end_turn(&mut self) {
+        if let Some(&first) = self.queue.front().filter(|_| self.burst > 0) {
+            self.last_sent.insert(first, self.sent);
+        }
+        self.burst = 0;
     }
 
     /// Sessions that may have something to send, in turn.
@@ -92,12 +111,12 @@ impl Schedule {
 
     /// When the first waiting session is due.
     pub(crate) fn next_timer(&self) -> Option<Time> {
-        self.timers.first().map(|(due, _)| *due)
+        self.timers.first().map(|(due, ..)| *due)
     }
 
     /// The waiting sessions that are due.
     pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = SessionId> + '_ {
-        self.timers.iter().take_while(move |(due, _)| *due <= now).map(|(_, id)| *id)
+        self.timers.iter().take_while(move |(due, ..)| *due <= now).map(|(.., id)| *id)
     }
 }
 
@@ -134,6 +153,23 @@ mod tests {
     }
 
     #[test]
+    fn of_those_that_are_due_at_once_the_one_that_has_waited_longest_is_first() {
+        let mut schedule = Schedule::default();
+        let mut order = Vec::new();
+        (0..3).for_each(|id| schedule.wait(SessionId(id), Some(at(0))));
+        for n in 0..9 {
+            schedule.due(at(n)).collect::<Vec<_>>().into_iter().for_each(|id| schedule.make_ready(id));
+            // Only one may send, and then nobody.
+            order.push(schedule.turn().expect("ready").0);
+            schedule.sent();
+            while let Some(id) = schedule.turn() {
+                schedule.wait(id, Some(at(n + 1)));
+            }
+        }
+        assert_eq!(order, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
     fn sessions_that_end_before_their_turn_leave_nothing() {
         let mut schedule = Schedule::default();
         schedule.make_ready(SessionId(0));
@@ -146,5 +182,6 @@ mod tests {
         schedule.remove(SessionId(0));
         assert_eq!(schedule.turn(), None);
         assert!(schedule.queue.is_empty() && schedule.timers.is_empty() && schedule.due.is_empty());
+        assert!(schedule.last_sent.is_empty());
     }
 }

@@ -285,6 +285,31 @@ fn a_rate_is_kept() {
 }
 
 #[test]
+fn a_rate_is_that_of_all_objects_together_and_each_gets_on() {
+    for (mbps, objects, size) in [(10, 16, 100_000), (80, 5, 1_000_000), (1, 16, 20_000)] {
+        let config =
+            HostConfig { rate: Some(anabranch_transport::Rate::from_mbps(mbps)), ..HostConfig::new(Protection::None) };
+        let mut world = World::with(7, 2, Faults::default(), |_| config.clone());
+        let contents: Vec<Vec<u8>> = (0..objects).map(|n| bytes(n, size)).collect();
+        for (n, content) in contents.iter().enumerate() {
+            world.send(0, &[1], content, &format!("object{n}"), None);
+        }
+        let expected = objects as f64 * size as f64 * 8.0 / (mbps as f64 * 1e6);
+        let mut halfway = 0;
+        while world.nodes[1].received.len() < objects as usize {
+            world.run_until(world.now + Duration::from_ms(1));
+            assert!(seconds(world.now) < 2.0 * expected + 1.0, "{mbps} Mbit/s: it does not end");
+            if seconds(world.now) < expected / 2.0 {
+                halfway = world.nodes[1].received.len();
+            }
+        }
+        let took = seconds(world.now);
+        assert!((0.98..1.2).contains(&(took / expected)), "{mbps} Mbit/s: {took} s, expected {expected}");
+        assert!(halfway == 0, "{mbps} Mbit/s: they take turns: {halfway}");
+    }
+}
+
+#[test]
 fn a_rate_is_shared_with_those_who_have_left_the_group() {
     let mut world = World::with(20, 6, Faults::default(), |_| HostConfig {
         rate: Some(anabranch_transport::Rate::from_mbps(80)),

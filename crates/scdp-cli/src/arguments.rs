@@ -153,7 +153,7 @@ pub(crate) struct Send {
     /// Send multicast on this interface: its name, or one of its addresses [default: the system chooses]
     #[arg(long, value_name = "INTERFACE", requires = "group")]
     pub(crate) interface: Option<String>,
-    /// Highest rate, such as 900Mbps or 9.5Gbps [default: as fast as receivers ask]
+    /// Highest rate of all files together, such as 900Mbps or 9.5Gbps [default: as fast as receivers ask]
     #[arg(long)]
     pub(crate) rate: Option<Rate>,
     /// What to do about receivers that hold the others back

@@ -12,7 +12,7 @@ use crate::acquaintances::Acquaintances;
 use crate::config::{HostConfig, symbol_bytes};
 use crate::event::HostEvent;
 use crate::random::Random;
-use crate::session::{Beginning, Failure, Incoming, Lane, Narrow, Origin, Outgoing, PathSizes, Remote, Terms};
+use crate::session::{Beginning, Failure, Incoming, Lane, Narrow, Origin, Outgoing, Pace, PathSizes, Remote, Terms};
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer, trust};
 
@@ -25,6 +25,8 @@ const PUSHED: u32 = 2;
 pub(super) struct Factory {
     config: HostConfig,
     random: Random,
+    /// The rate of all objects together that this host offers.
+    pace: Option<Pace>,
     /// Hosts that know that this host is at its address: offers to them need no padding.
     pub(super) known_to: Acquaintances,
     /// Paths to other hosts, and from them, that carry smaller packets than this host's.
@@ -37,8 +39,9 @@ const KNOWN_FOR: Duration = Duration::from_secs(30);
 
 impl Factory {
     pub(super) fn new(config: HostConfig, random: Random) -> Self {
+        let pace = config.rate.map(Pace::new);
         let (paths_to, paths_from) = (PathSizes::default(), PathSizes::default());
-        Self { config, random, known_to: Acquaintances::new(KNOWN_FOR), paths_to, paths_from }
+        Self { config, random, pace, known_to: Acquaintances::new(KNOWN_FOR), paths_to, paths_from }
     }
 
     pub(super) fn config(&self) -> &HostConfig {
@@ -106,6 +109,7 @@ impl Factory {
             sender,
             lane: 0,
             sealer: Sealer::new(self.config.protection.opener(salt)),
+            pace: self.pace.clone(),
             remotes: receivers.iter().map(|&peer| Remote::offered(now, peer, self.known_to.knows(now, peer))).collect(),
         };
         Ok(Outgoing::new(now, beginning, &self.config))
@@ -142,6 +146,7 @@ impl Factory {
             sender,
             lane: request.lane as u8,
             sealer: Sealer::new(protection.responder(opener.salt, salt, 0)),
+            pace: self.config.rate.map(Pace::new),
             remotes: vec![Remote::asking(opener.peer, unsealer, confirmed)],
         };
         Ok(Outgoing::new(now, beginning, &self.config))

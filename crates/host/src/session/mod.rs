@@ -17,3 +17,4 @@ pub use narrow::Narrow;
 pub(crate) use narrow::PathSizes;
 pub use outcome::{Failure, Outcome};
 pub(crate) use outgoing::{Beginning, Origin, Outgoing, Remote};
+pub(crate) use pace::Pace;

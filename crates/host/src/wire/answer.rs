@@ -102,7 +102,8 @@ impl Refusal {
         Self { reason, text: kept }
     }
 
-    /// For people: up to 255 bytes without control characters, safe to print.
+    /// For people: up to 255 bytes without control characters. Its author may have put others into it that move or hide text, such as bidirectional
+    /// controls: escape them before a terminal gets it.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -84,8 +84,8 @@ impl Manifest {
     }
 }
 
-/// A name that is one component of a path on any system, and safe to print: 1 to 255 bytes of UTF-8 without `/`, `\` and
-/// control characters, and neither `.` nor `..`.
+/// A name that is one component of a path on any system: 1 to 255 bytes of UTF-8 without `/`, `\` and control characters, and neither `.` nor `..`. It may
+/// have other characters that move or hide text, such as bidirectional controls: escape them before a terminal gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectName(String);
 

@@ -52,6 +52,7 @@ pub(crate) struct Beginning {
     pub(crate) lane: u8,
     pub(crate) sealer: Sealer,
     pub(crate) remotes: Vec<Remote>,
+    pub(crate) pace: Option<Pace>,
 }
 
 /// The sending end.
@@ -87,7 +88,7 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     pub(crate) fn new(now: Time, beginning: Beginning, config: &HostConfig) -> Self {
-        let Beginning { session, origin, manifest, object, sender, lane, sealer, remotes } = beginning;
+        let Beginning { session, origin, manifest, object, sender, lane, sealer, remotes, pace } = beginning;
         let options = *sender.options();
         let layout = Layout::from_options(&options).expect("the sender made them");
         let group = origin.group();
@@ -109,7 +110,7 @@ impl Outgoing {
             remotes: Remotes::new(remotes, group),
             pages,
             probes,
-            pace: config.rate.map(Pace::new),
+            pace,
             paced_until: None,
             turn_of_group: false,
             progress: Progress::new(now, config.give_up_after, config.stall_after),
