@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 /// Names of columns of time stamps, in any case and with anything between their letters and digits: `Date Time` of PRTG,
-/// `_time` of InfluxDB, `@timestamp` of Elasticsearch.
+/// `_time` of `InfluxDB`, `@timestamp` of Elasticsearch.
 const TIME: [&str; 24] = [
     "time",
     "timestamp",
