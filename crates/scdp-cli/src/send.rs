@@ -145,6 +145,10 @@ impl Telling<'_> {
                 let (name, hash) = (manifest.name.to_string(), session::hash(manifest));
                 output.tell(&Event::Sending { name, hash, size_bytes: manifest.size, receivers });
             }
+            Report::Full { file, bytes } => {
+                let name = self.files[file].manifest().name.to_string();
+                self.output.tell(&Event::Full { name, bytes });
+            }
             Report::Delivery { file, index, delivery } => self.delivery(file, index, delivery),
             Report::Receiver { file, index, outcome } => self.receiver(file, index, Some(&outcome)),
             Report::Sent { file, outcomes, sent_bytes, symbols } => {
