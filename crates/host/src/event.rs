@@ -104,6 +104,11 @@ pub enum HostEvent {
         /// The outcome.
         outcome: Outcome,
     },
+    /// As many blocks of an object are under way as may be, and have been for a while: its rate is what that many bytes make in a round trip.
+    Full {
+        /// Bytes of those blocks.
+        bytes: u64,
+    },
     /// Symbols reach one receiver of an object that is sent in another way from now on.
     Delivery {
         /// Its place in the list of receivers.

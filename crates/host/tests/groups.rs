@@ -10,6 +10,8 @@ use world::{Faults, World, bytes, group};
 
 /// Round trips in microseconds.
 const ROUND_TRIPS: [u64; 4] = [100, 1000, 10_000, 100_000];
+/// Members of a group.
+const RECEIVERS: [usize; 4] = [1, 2, 3, 16];
 
 /// The paths of all have a round trip of so many microseconds.
 fn path(round_trip: u64) -> Faults {
@@ -57,18 +59,19 @@ fn times(world: &World, size: usize) -> f64 {
 
 #[test]
 fn a_group_takes_as_long_as_one_receiver_whatever_the_delay() {
+    let size = 4_000_000;
     for round_trip in ROUND_TRIPS {
-        for (receivers, size) in [(2, 20_000_000), (3, 10_000_000), (16, 4_000_000)] {
-            let (alone, single) = one(size).on(path(round_trip), |_| {});
+        let (alone, single) = one(size).on(path(round_trip), |_| {});
+        for receivers in RECEIVERS {
             let (took, world) = of_group(receivers, size).on(path(round_trip), |_| {});
             let (sent, by_one) = (times(&world, size), times(&single, size));
-            println!(
-                "{round_trip} us, group of {receivers}: {took} s, {sent} times, one receiver {alone} s, {by_one} times"
-            );
-            assert!(took < 1.3 * alone + 0.002, "{round_trip} us, {receivers} receivers: {took} s, alone {alone} s");
-            assert_eq!(world.nodes[0].deliveries, [], "nobody is slower than the others");
+            let what =
+                format!("{round_trip} us, group of {receivers}: {took} s, alone {alone} s; {sent} times, {by_one}");
+            println!("{what}");
+            assert!(took < 1.3 * alone + 0.002, "{what}");
+            assert_eq!(world.nodes[0].deliveries, [], "{what}: nobody is slower than the others");
             // Until the windows are found, more is lost than later.
-            assert!(sent < by_one + 0.25, "{round_trip} us, {receivers} receivers: {sent} times, by one {by_one}");
+            assert!(sent < by_one + 0.3, "{what}");
         }
     }
 }
@@ -76,24 +79,54 @@ fn a_group_takes_as_long_as_one_receiver_whatever_the_delay() {
 #[test]
 fn copies_take_their_share_of_the_link_whatever_the_delay() {
     for round_trip in ROUND_TRIPS {
-        for (receivers, size) in [(2, 10_000_000), (3, 5_000_000), (16, 1_000_000)] {
+        for (receivers, size) in [(1, 4_000_000), (2, 3_000_000), (3, 2_000_000), (16, 800_000)] {
             // One receiver has the whole link: copies are as many bytes as an object that is so much larger.
             let (alone, _) = one(receivers * size).on(path(round_trip), |_| {});
             let (took, world) = Run { receivers, grouped: false, size }.on(path(round_trip), |_| {});
-            let sent = times(&world, size);
-            println!(
-                "{round_trip} us, {receivers} copies: {took} s, {sent} times, one receiver {alone} s; {:?}",
+            let what = format!(
+                "{round_trip} us, {receivers} copies: {took} s, alone {alone} s; {:?}",
                 world.nodes[0].deliveries
             );
-            let most = if receivers <= 3 { 1.5 } else { 3.0 };
-            assert!(took < most * alone + 0.002, "{round_trip} us, {receivers} copies: {took} s, alone {alone} s");
+            println!("{what}");
+            assert!(took < 1.6 * alone + 0.01, "{what}");
         }
     }
 }
 
 #[test]
+fn receivers_that_lose_symbols_at_random_take_about_as_long_as_one_of_them() {
+    let size = 3_000_000;
+    for (round_trip, loss) in [(100, 0.01), (100, 0.05), (1000, 0.01), (1000, 0.05), (10_000, 0.01), (100_000, 0.01)] {
+        let faults = Faults { loss, ..path(round_trip) };
+        let (alone, _) = one(size).on(faults, |_| {});
+        for (receivers, grouped) in [(2, true), (3, true), (16, true), (3, false)] {
+            let (took, world) = Run { receivers, grouped, size }.on(faults, |_| {});
+            let share = if grouped { alone } else { alone * receivers as f64 };
+            let what = format!("{round_trip} us, {loss}, {receivers}, {grouped}: {took} s, alone {alone} s");
+            println!("{what}; {} times", times(&world, size));
+            // Each symbol that any of them loses is sent again, and the one with the smallest window sets the pace. A window of 32 symbols, whatever the
+            // delay, would take so long without any loss.
+            let fixed = size as f64 / (32.0 * 1420.0) * round_trip as f64 / 1e6;
+            assert!(took < (3.0 * share + 0.1).max(0.75 * fixed), "{what}");
+            let left = world.nodes[0].deliveries.iter().any(|(_, _, how)| *how == Delivery::Alone);
+            assert!(!left, "{what}: nobody leaves, since all lose as much");
+        }
+    }
+}
+
+#[test]
+fn that_all_blocks_are_under_way_is_told() {
+    // 9 MB in 300 ms are 240 Mbit/s, and the link has 1 Gbit/s.
+    let far = Faults { queue: 20_000_000, ..path(300_000) };
+    let (_, world) = of_group(2, 60_000_000).on(far, |_| {});
+    assert_eq!(world.nodes[0].full, [64 * 100 * 1420], "{}", world.now);
+    let (_, world) = of_group(2, 10_000_000).on(path(1000), |_| {});
+    assert!(world.nodes[0].full.is_empty(), "the link limits the rate");
+}
+
+#[test]
 fn a_group_of_near_and_far_receivers_takes_as_long_as_the_far_one() {
-    let size = 10_000_000;
+    let size = 5_000_000;
     for (near, far) in [(100, 10_000), (100, 60_000), (1000, 90_000)] {
         let (alone, _) = one(size).on(path(far), |_| {});
         for many_far in [false, true] {
@@ -109,28 +142,6 @@ fn a_group_of_near_and_far_receivers_takes_as_long_as_the_far_one() {
             );
             assert!(took < 1.5 * alone, "{near} and {far} us: {took} s, the far one alone {alone} s");
             assert_eq!(world.nodes[0].deliveries, [], "{near} and {far} us: nobody is slower than its path");
-        }
-    }
-}
-
-#[test]
-fn losses_do_not_make_a_small_group_collapse() {
-    let size = 5_000_000;
-    for (round_trip, loss, queue) in [(100, 0.01, 200_000), (10_000, 0.001, 200_000)] {
-        let faults = Faults { loss, queue, ..path(round_trip) };
-        let (alone, _) = one(size).on(faults, |_| {});
-        for receivers in [2, 3] {
-            let (took, world) = of_group(receivers, size).on(faults, |_| {});
-            println!(
-                "{round_trip} us, {loss}, {queue} B, {receivers}: {took} s, alone {alone} s, {} times; {:?}",
-                times(&world, size),
-                world.nodes[0].deliveries
-            );
-            // Before the windows followed the delays, 5 MB took 1.1 s at 10 ms without any loss.
-            assert!(
-                took < 6.0 * alone + 0.1,
-                "{round_trip} us, {loss}, {queue} B, {receivers}: {took} s, alone {alone} s"
-            );
         }
     }
 }
@@ -159,7 +170,7 @@ fn who_is_slow_leaves_the_group_and_the_others_go_on_as_fast_as_without_it() {
         println!("{round_trip} us, {mbps} Mbit/s: {took} s, without it {without} s; {:?}", world.nodes[0].deliveries);
         let deliveries: Vec<_> = world.nodes[0].deliveries.iter().map(|&(_, index, how)| (index, how)).collect();
         assert_eq!(deliveries, [(1, Delivery::Alone)], "{round_trip} us, {mbps} Mbit/s");
-        assert!(took < 2.0 * without + 2.0, "{round_trip} us, {mbps} Mbit/s: {took} s, without it {without} s");
+        assert!(took < 2.0 * without + 0.6, "{round_trip} us, {mbps} Mbit/s: {took} s, without it {without} s");
         assert!(world.run_for(60) && world.nodes[2].received.len() == 1);
     }
 }

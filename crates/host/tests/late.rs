@@ -87,7 +87,7 @@ fn several_come_late_at_several_times_and_on_bad_paths() {
     let far = Faults { rate_mbps: 100, delay: Duration::from_ms(20), queue: 600_000, ..Faults::default() };
     for (name, faults, most) in [("lossy", lossy, 1.5), ("far", far, 1.15)] {
         let late = vec![(2, 400), (3, 700)];
-        let (times, took, world) = Run { faults, late, ..Run::default() }.times(|_| {});
+        let (times, took, world) = Run { late, faults, ..Run::default() }.times(|_| {});
         println!("{name}: {times} times, {took}, {:?}", missed(&world));
         let missed: f64 = missed(&world).iter().map(|(_, missed)| missed).sum();
         assert!(missed > 0.05 && times < most * (1.0 + missed) + 0.05, "{name}: {times} times, they missed {missed}");

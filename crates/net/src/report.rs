@@ -93,6 +93,13 @@ pub enum Report {
         /// Its place in the list of files.
         file: usize,
     },
+    /// As many bytes of a file are under way as may be: its rate is what they make in a round trip.
+    Full {
+        /// The file's place in the list of files.
+        file: usize,
+        /// Those bytes.
+        bytes: u64,
+    },
     /// Symbols of a file reach one receiver in another way from now on.
     Delivery {
         /// The file's place in the list of files.
@@ -183,6 +190,7 @@ impl Report {
             | Self::Sending { .. }
             | Self::Indexed { .. }
             | Self::NotIndexed { .. }
+            | Self::Full { .. }
             | Self::Delivery { .. }
             | Self::Serving { .. }
             | Self::NotServed { .. } => false,

@@ -351,6 +351,7 @@ impl<'a> Sending<'a> {
                 self.outcomes[file][index] = Some(outcome.clone());
                 tell(Report::Receiver { file, index, outcome });
             }
+            HostEvent::Full { bytes } => tell(Report::Full { file, bytes }),
             HostEvent::Delivery { index, delivery, .. } => {
                 let index = one.receivers[index];
                 tell(Report::Delivery { file, index, delivery });

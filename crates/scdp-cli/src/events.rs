@@ -115,6 +115,13 @@ pub(crate) enum Event {
         /// Total size.
         size_bytes: u64,
     },
+    /// `send`: as many bytes are in flight as may be, so that the rate is what they make in a round trip, whatever the links carry.
+    Full {
+        /// The file's name.
+        name: String,
+        /// Bytes in flight.
+        bytes: u64,
+    },
     /// `send` to several receivers: what is sent reaches one of them in another way from now on.
     Delivery {
         /// The file's name.
@@ -464,6 +471,10 @@ impl fmt::Display for Event {
             Self::Withheld { peer, reason } => write!(f, "{peer} is asked last: {reason}"),
             Self::Progress { bytes, size_bytes } => {
                 write!(f, "{} of {}", figures::size(*bytes), figures::size(*size_bytes))
+            }
+            Self::Full { name, bytes } => {
+                let most = figures::size(*bytes);
+                write!(f, "{name}: {most} are in flight, which is the most: the rate is what they make in a round trip")
             }
             Self::Delivery { name, host, delivery, missed_bytes, .. } => match delivery {
                 Way::Copies => {

@@ -168,6 +168,10 @@ impl Telling<'_> {
                 }
                 self.receiver(file, index, Some(&outcome));
             }
+            Report::Full { file, bytes } => {
+                let name = self.files[file].manifest().name.to_string();
+                self.output.tell(&Event::Full { name, bytes });
+            }
             Report::Delivery { file, index, delivery } => self.delivery(file, index, delivery),
             Report::Sent { file, outcomes, sent_bytes, symbols } => {
                 for index in (0..outcomes.len()).filter(|&index| outcomes[index].is_none()) {

@@ -127,6 +127,9 @@ impl AnySession {
         match self {
             Self::Pending(_) => {}
             Self::Outgoing(outgoing) => {
+                if let Some(bytes) = outgoing.take_full() {
+                    tell(HostEvent::Full { bytes });
+                }
                 for (index, delivery) in outgoing.take_deliveries() {
                     let peer = outgoing.peer(index);
                     tell(HostEvent::Delivery { index, peer, delivery });

@@ -21,9 +21,10 @@ use anabranch_transport::{Duration, Time};
 const MOSTLY: f64 = 0.75;
 /// The mean of that is taken over the averaging time divided by this, so that it is known by then.
 const MEANS: f64 = 2.0;
-/// Blocks that a slow receiver has completed late in a row, unless it is late by more than the averaging time. With equal losses, one receiver is the last
-/// with this many blocks less than once in a session.
+/// Blocks that a slow receiver has completed late in a row. With equal losses, one receiver is seldom the last with so many.
 const LATE_BLOCKS: u32 = 12;
+/// Of so many times from when a block had been sent to when a receiver had it a mean is taken.
+const TRIPS: u64 = 8;
 /// The least time that is late: host timers are late by less, mostly.
 const LATE: Duration = Duration::from_ms(1);
 /// Round trips in the averaging time, at least: a lost symbol makes a receiver late by one.
@@ -56,8 +57,9 @@ struct Member {
     /// Its place when last observed.
     asked: u64,
     base: u32,
-    /// The least time from the offer to its answer, or from when a block had been sent to when it had it: no less than a round trip.
-    round_trip: Option<Duration>,
+    /// The time from the offer to its answer, no less than a round trip, and the mean of those from when a block had been sent to when it had it.
+    answer: Option<Duration>,
+    trip: Option<Duration>,
     /// Since when all wait for it alone, and it has asked for nothing.
     silent: Option<Time>,
     /// While it has the least and the median has much more: since when, and how many symbols it lacked then.
@@ -89,7 +91,7 @@ impl Lag {
 
     /// A receiver has answered the offer so long after it.
     pub(super) fn on_answer(&mut self, receiver: usize, after: Duration) {
-        self.members[receiver].round_trip = Some(after);
+        self.members[receiver].answer = Some(after);
     }
 
     /// `places`: `None` for a receiver that needs no more, or is not waited for. Nothing was sent of blocks from `reached` on. `is_waited_for`: whether
@@ -114,7 +116,7 @@ impl Lag {
         for (index, place) in places.enumerate() {
             let member = &mut self.members[index];
             let Some(place) = place else {
-                *member = Member { round_trip: member.round_trip, ..Member::default() };
+                *member = member.anew();
                 continue;
             };
             let lacks = median.saturating_sub(place.asked);
@@ -144,7 +146,7 @@ impl Lag {
             (member.asked, member.base) = (place.asked, place.base);
             if holds && straggler.is_none() {
                 straggler = Some(index);
-                *member = Member { round_trip: member.round_trip, ..Member::default() };
+                *member = member.anew();
             }
         }
         straggler
@@ -184,7 +186,13 @@ fn median(sorted: &mut Vec<u64>, all: impl Iterator<Item = u64>) -> Option<u64> 
 impl Member {
     /// The longest round trip that its path explains.
     fn round_trip(&self) -> Duration {
-        self.round_trip.unwrap_or(Duration::ZERO)
+        let times = self.answer.into_iter().chain(self.trip);
+        times.min().unwrap_or(Duration::ZERO)
+    }
+
+    /// What is known of its path is kept when it is judged anew.
+    fn anew(&self) -> Self {
+        Self { answer: self.answer, trip: self.trip, ..Self::default() }
     }
 
     /// Whether it completes blocks in time: not much later than the median, beyond what its path explains. Returns how late its next block is already.
@@ -193,7 +201,9 @@ impl Member {
         if place.base > self.base
             && let Some(trip) = sent.since(now, place.base)
         {
-            self.round_trip = Some(self.round_trip.map_or(trip, |known| known.min(trip)));
+            // When a block had been sent is only known once others are, so single times may be too short.
+            let mean = self.trip.get_or_insert(trip);
+            *mean = Duration::from_ps(mean.ps() - mean.ps() / TRIPS + trip.ps() / TRIPS);
         }
         // It may have a block a round trip later than one that is near, and a queue of half of that in front of its link is usual.
         let allowed = self.round_trip() + LATE.max(self.round_trip() / 2);
@@ -243,6 +253,7 @@ mod tests {
     }
 
     /// A receiver that has so many symbols, and a window of so many.
+    #[expect(clippy::unnecessary_wraps, reason = "others have no place")]
     fn at(has: u64, window: u64) -> Option<Place> {
         Some(Place { asked: has + window, base: (has / BLOCK) as u32 })
     }
@@ -293,7 +304,7 @@ mod tests {
     #[test]
     fn who_loses_symbols_is_late_now_and_then_and_not_slow() {
         // It has each second block 3 ms later, and asks for less meanwhile.
-        let lossy = |t: u64| at(80 * if t / 20 % 2 == 0 { t.saturating_sub(3) } else { t }, 200);
+        let lossy = |t: u64| at(80 * if (t / 20).is_multiple_of(2) { t.saturating_sub(3) } else { t }, 200);
         assert_eq!(found([0; 3], |t| [at(80 * t, 300), lossy(t), at(80 * t, 300)]), None);
     }
 

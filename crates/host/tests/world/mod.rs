@@ -99,6 +99,8 @@ pub struct Node {
     pub outcomes: BTreeMap<SessionId, BTreeMap<usize, Outcome>>,
     /// How symbols reached receivers from when on, where that changed.
     pub deliveries: Vec<(Time, usize, Delivery)>,
+    /// Bytes under way, where that limited the rate.
+    pub full: Vec<u64>,
     pub failures: Vec<(SessionId, Failure)>,
     /// Offers that it refused by its settings: of whom, and what was answered.
     pub declined: Vec<(SocketAddr, Refusal)>,
@@ -223,6 +225,7 @@ impl World {
             received: Vec::new(),
             outcomes: BTreeMap::new(),
             deliveries: Vec::new(),
+            full: Vec::new(),
             failures: Vec::new(),
             declined: Vec::new(),
             excluded: Vec::new(),
@@ -496,6 +499,7 @@ impl World {
                 HostEvent::Withheld { peer } => node.withheld.push(peer),
                 HostEvent::Excluded { peer, why } => node.excluded.push((peer, why)),
                 HostEvent::Detached => {}
+                HostEvent::Full { bytes } => node.full.push(bytes),
                 HostEvent::Delivery { index, delivery, .. } => node.deliveries.push((now, index, delivery)),
                 other => panic!("{other:?}"),
             }

@@ -24,6 +24,7 @@ const REPAIRS_FOR_ANY: u32 = 100;
 
 /// One receiver, as the sender sees it.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "what it is, and what it is due, are independent of each other")]
 struct Member {
     /// It has all blocks before this one.
     base: u32,
@@ -188,10 +189,10 @@ impl Sender {
         self
     }
 
-    /// Source symbols wait until all receivers have asked for them, repair symbols of a block do not, up to as many as it has source symbols,
-    /// or [`REPAIRS_FOR_ANY`]. Receivers that lose different symbols ask for them at different times, and each would wait until all others have that block and those before it.
-    /// It would take the symbols that wait for lost ones, as sent before those that it asks for later. What one of them has not asked for
-    /// exceeds its window by that much at most.
+    /// Source symbols wait until all receivers have asked for them. Repair symbols of a block leave when one of them asks, up to as many as the block has
+    /// source symbols, or [`REPAIRS_FOR_ANY`]. Receivers that lose different symbols ask at different times. If each had to wait until all others have
+    /// the block and those before it, it would take the symbols that wait for lost ones, since it has asked for them before others that arrive. What
+    /// a receiver has not asked for exceeds its window by no more than that.
     #[must_use]
     pub fn with_repairs_for_any(mut self) -> Self {
         self.repairs_for_any = true;

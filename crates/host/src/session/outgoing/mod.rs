@@ -3,6 +3,7 @@
 //! A symbol is sealed once, whoever receives it. Messages of a receiver are authenticated with a key of its own, so that no receiver can impersonate
 //! another.
 
+mod full;
 mod origin;
 mod pages;
 mod probes;
@@ -28,6 +29,7 @@ use crate::limits::LIVE_BLOCKS;
 use crate::marking::Class;
 use crate::wire::{Answer, Control, HashesRepr, Held, Offer, Open, Parameters, Reason, Salt, SymbolRepr};
 use crate::{Ecn, Manifest, Object, SealError, Sealer, Unsealer};
+use full::Full;
 pub(crate) use origin::Origin;
 use pages::Pages;
 use probes::Probes;
@@ -77,6 +79,8 @@ pub(crate) struct Outgoing {
     turn_of_group: bool,
     progress: Progress,
     drops_stragglers: bool,
+    /// Whether the blocks that may be under way limit the rate.
+    full: Full,
     /// For a group that slow receivers have to leave.
     lag: Option<Lag>,
     /// For a group that receivers have to leave that hold it back for ever.
@@ -105,6 +109,7 @@ impl Outgoing {
             lane,
             blocks: Blocks::new(object, layout, options.object_bytes, usize::from(options.symbol_bytes)),
             sealer,
+            full: Full::default(),
             lag: lag(now, &options, remotes.len(), config),
             holding: holding(&options, remotes.len(), config),
             remotes: Remotes::new(remotes, group),
@@ -279,6 +284,7 @@ impl Outgoing {
             self.on_absent(now, index);
         }
         self.watch(now);
+        self.full.on_blocks(now, self.sender.reached() - self.sender.base());
         self.drain(now);
     }
 
@@ -426,6 +432,12 @@ impl Outgoing {
     /// Outcomes of receivers since the last call.
     pub(crate) fn take_outcomes(&mut self) -> Vec<(usize, Outcome)> {
         self.remotes.take_outcomes()
+    }
+
+    /// The bytes of the blocks that may be under way, once they limit the rate; afterwards, and before, nothing.
+    pub(crate) fn take_full(&mut self) -> Option<u64> {
+        let block = u64::from(self.options.block_symbols) * u64::from(self.options.symbol_bytes);
+        self.full.take().then_some((LIVE_BLOCKS - 1) * block)
     }
 
     /// Changes of how symbols reach receivers since the last call.
