@@ -62,6 +62,7 @@ struct NoMulticast {
 
 /// One receiver.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "what it is, and what it is due, are independent of each other")]
 pub(crate) struct Remote {
     peer: SocketAddr,
     /// Opens what it sends; in an offered session, from its answer on.
