@@ -374,6 +374,23 @@ pub(crate) enum Way {
     Late,
 }
 
+impl Way {
+    /// The words for people; a late receiver has missed so many bytes.
+    fn told_of(self, host: &str, missed: u64) -> String {
+        match self {
+            Self::Copies => format!("nothing sent to the group arrives at {host}: it is sent copies by unicast"),
+            Self::Group => format!("what is sent to the group arrives at {host} again"),
+            Self::Detached => format!("{host} holds the others back: it is sent the rest by unicast, at its own pace"),
+            Self::Late => {
+                format!(
+                    "{host} comes late: it takes the rest with the others, and {} afterwards",
+                    figures::size(missed)
+                )
+            }
+        }
+    }
+}
+
 /// Outcome at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -476,19 +493,9 @@ impl fmt::Display for Event {
                 let most = figures::size(*bytes);
                 write!(f, "{name}: {most} are in flight, which is the most: the rate is what they make in a round trip")
             }
-            Self::Delivery { name, host, delivery, missed_bytes, .. } => match delivery {
-                Way::Copies => {
-                    write!(f, "{name}: nothing sent to the group arrives at {host}: it is sent copies by unicast")
-                }
-                Way::Group => write!(f, "{name}: what is sent to the group arrives at {host} again"),
-                Way::Detached => {
-                    write!(f, "{name}: {host} holds the others back: it is sent the rest by unicast, at its own pace")
-                }
-                Way::Late => {
-                    let missed = figures::size(missed_bytes.unwrap_or(0));
-                    write!(f, "{name}: {host} comes late: it takes the rest with the others, and {missed} afterwards")
-                }
-            },
+            Self::Delivery { name, host, delivery, missed_bytes, .. } => {
+                write!(f, "{name}: {}", delivery.told_of(host, missed_bytes.unwrap_or(0)))
+            }
             Self::Receiver { name, host, outcome, reason, .. } => {
                 let reason = reason.as_deref().unwrap_or("has it");
                 match outcome {
@@ -549,16 +556,7 @@ impl fmt::Display for Event {
             Self::Warning { message, .. } => write!(f, "warning: {message}"),
             Self::Stopped { signal, unfinished, .. } => {
                 write!(f, "stopped by {signal}")?;
-                if unfinished.is_empty() {
-                    return Ok(());
-                }
-                let named = unfinished.iter().take(NAMED).map(|one| format!("{} ({})", one.name, one.peer));
-                let named = named.collect::<Vec<_>>().join(", ");
-                write!(f, "; the other hosts were told; not complete: {named}")?;
-                match unfinished.len().saturating_sub(NAMED) {
-                    0 => Ok(()),
-                    more => write!(f, " and {more} more"),
-                }
+                if unfinished.is_empty() { Ok(()) } else { write!(f, "; {}", not_complete(unfinished)) }
             }
             Self::Error { message, .. } => write!(f, "error: {message}"),
         }
@@ -567,6 +565,16 @@ impl fmt::Display for Event {
 
 /// Files that a line names, at most.
 const NAMED: usize = 8;
+
+/// What a stop has left.
+fn not_complete(unfinished: &[Unfinished]) -> String {
+    let named = unfinished.iter().take(NAMED).map(|one| format!("{} ({})", one.name, one.peer));
+    let more = match unfinished.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("the other hosts were told; not complete: {}{more}", named.collect::<Vec<_>>().join(", "))
+}
 
 /// The varying parameters, appended to other text: `, loss 1%, trim 128B`.
 fn shown(values: &Map<String, Value>) -> String {
