@@ -43,6 +43,8 @@ pub(super) struct Place {
     pub(super) asked: u64,
     /// It has all blocks before this one.
     pub(super) base: u32,
+    /// It may not get what is sent to the group, which is being found out: it is not judged now. A slow receiver gets little, and thinks so as well.
+    pub(super) excused: bool,
 }
 
 /// One receiver.
@@ -119,6 +121,10 @@ impl Lag {
                 *member = member.anew();
                 continue;
             };
+            if place.excused {
+                member.silent = None;
+                continue;
+            }
             let lacks = median.saturating_sub(place.asked);
             let holds = if has_base >= reached && lacks > APART * self.window {
                 (member.limits, member.mean, member.silent, member.late_since) = (0.0, 0.0, None, None);
@@ -255,7 +261,7 @@ mod tests {
     /// A receiver that has so many symbols, and a window of so many.
     #[expect(clippy::unnecessary_wraps, reason = "others have no place")]
     fn at(has: u64, window: u64) -> Option<Place> {
-        Some(Place { asked: has + window, base: (has / BLOCK) as u32 })
+        Some(Place { asked: has + window, base: (has / BLOCK) as u32, excused: false })
     }
 
     /// Symbols wait for those that have asked for less than others.

@@ -294,8 +294,8 @@ impl Outgoing {
         let (reached, peers) = (sender.reached(), 0..remotes.len());
         let demands = peers.clone().map(|peer| sender.demand(peer as Peer));
         let places = peers.map(|peer| {
-            let demand = sender.demand(peer as Peer).filter(|_| !remotes.get(peer).has_just_missed(now))?;
-            Some(Place { asked: demand.in_order, base: demand.base })
+            let demand = sender.demand(peer as Peer).filter(|_| !remotes.get(peer).catches_up(now))?;
+            Some(Place { asked: demand.in_order, base: demand.base, excused: remotes.get(peer).is_probed(now) })
         });
         let is_waited_for = |peer: usize| sender.is_waited_for(peer as Peer);
         let slow = self.lag.as_mut().and_then(|lag| lag.observe(now, places, reached, is_waited_for));

@@ -257,14 +257,16 @@ impl Remote {
         waits
     }
 
-    /// Whether it has just reported that nothing arrives by the group: this is being found out, or it catches up on what it has missed.
-    pub(super) fn has_just_missed(&self, now: Time) -> bool {
-        let within = match self.delivery {
-            Delivery::Probe | Delivery::Probed => REPORT_FOR,
-            Delivery::Copies => CATCHES_UP_WITHIN,
-            Delivery::Group | Delivery::Detached => return false,
-        };
-        self.no_multicast.is_some_and(|report| now.since(report.reported) < within)
+    /// Whether it has just reported that nothing arrives by the group, and this is being found out.
+    pub(super) fn is_probed(&self, now: Time) -> bool {
+        let reported = self.no_multicast.is_some_and(|report| now.since(report.reported) < REPORT_FOR);
+        reported && matches!(self.delivery, Delivery::Probe | Delivery::Probed)
+    }
+
+    /// Whether it has just begun to be sent copies, and catches up on what it has missed.
+    pub(super) fn catches_up(&self, now: Time) -> bool {
+        let reported = self.no_multicast.is_some_and(|report| now.since(report.reported) < CATCHES_UP_WITHIN);
+        reported && self.delivery == Delivery::Copies
     }
 
     /// It reports that packets to the group reach it again. Returns whether it was sent copies.

@@ -316,8 +316,8 @@ mod tests {
             [peer(100), peer(1)],
             "the first was said before the symbol was there"
         );
-        assert!(remotes.get(0).has_just_missed(ms(25)) && !remotes.get(2).has_just_missed(ms(5000)));
-        assert!(remotes.get(1).has_just_missed(ms(25)) && !remotes.get(1).has_just_missed(ms(1025)), "it catches up");
+        assert!(remotes.get(0).is_probed(ms(25)) && !remotes.get(0).is_probed(ms(5000)));
+        assert!(remotes.get(1).catches_up(ms(25)) && !remotes.get(1).catches_up(ms(1025)));
     }
 
     #[test]
