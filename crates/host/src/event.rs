@@ -20,7 +20,7 @@ pub enum Delivery {
     Group,
     /// As copies by unicast: what is sent to the group does not reach the receiver.
     Copies,
-    /// By unicast, at its own pace: it held the others back.
+    /// By unicast, at its own pace: it held the others back, or came when there was nothing left to join.
     Alone,
     /// With the others from now on: it came when they had part of the object already, and is sent that part afterwards, by unicast.
     Late {
