@@ -16,7 +16,7 @@ pub type Concerns = fn(&scenario::Scenario) -> bool;
 
 /// Parts of the model that only some scenarios concern, with a version of their own each, so that a change of one of them
 /// leaves the results of all other scenarios as they are.
-pub const MODEL_PARTS: [(&str, u32, Concerns); 9] = [
+pub const MODEL_PARTS: [(&str, u32, Concerns); 10] = [
     ("many-to-one sessions", 2, scenario::Scenario::has_coded_reads),
     ("hosts with several links", 2, scenario::Scenario::may_be_multi_homed),
     ("CUBIC", 2, scenario::Scenario::has_cubic),
@@ -26,6 +26,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 9] = [
     ("transports with subflows", 2, scenario::Scenario::has_subflows),
     ("queues of packets of other sizes", 2, scenario::Scenario::has_queues_of_other_packets),
     ("probes of SCDP's senders", 2, scenario::Scenario::has_scdp),
+    ("windows that SCDP's receivers find", 2, scenario::Scenario::has_found_windows),
 ];
 
 pub mod capture;

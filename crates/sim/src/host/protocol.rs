@@ -187,8 +187,15 @@ impl Transport {
 }
 
 fn scdp_one_to_many(c: &Arc<scdp::ScdpConfig>, size: Option<u64>, receivers: u16, seed: u64) -> (Stack, Vec<Stack>) {
+    // Members that find their windows have them as those on real hosts do: a repair symbol leaves when one of them asks for it, and losses do not
+    // take a window below the first.
+    let finds_windows = c.window_control == scdp::WindowControl::Bbr;
     let sender = scdp::Sender::one_to_many(Arc::clone(c), size, receivers);
-    let receiver = |i: u16| scdp_receiver(scdp::Receiver::new(Arc::clone(c), 1, random::mix(seed ^ u64::from(i))));
+    let sender = if finds_windows { sender.with_repairs_for_any() } else { sender };
+    let receiver = |i: u16| {
+        let receiver = scdp::Receiver::new(Arc::clone(c), 1, random::mix(seed ^ u64::from(i)));
+        scdp_receiver(if finds_windows { receiver.with_least_window(c.initial_window) } else { receiver })
+    };
     (scdp_sender(sender), (0..receivers).map(receiver).collect())
 }
 

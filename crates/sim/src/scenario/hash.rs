@@ -3,6 +3,7 @@
 use super::{QueueKind, Scenario, TransportName, decoding};
 use crate::workload::{Mode, PlacementConfig};
 use anabranch_transport::Duration;
+use anabranch_transport::scdp::WindowControl;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -144,6 +145,11 @@ impl Scenario {
     /// Whether SCDP carries anything.
     pub(crate) fn has_scdp(&self) -> bool {
         self.uses(TransportName::Scdp)
+    }
+
+    /// Whether receivers of SCDP find their windows.
+    pub(crate) fn has_found_windows(&self) -> bool {
+        self.has_scdp() && self.transport.scdp.window_control == WindowControl::Bbr
     }
 
     /// Whether UDP carries anything.
