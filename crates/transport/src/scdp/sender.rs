@@ -190,7 +190,7 @@ impl Sender {
     }
 
     /// Source symbols wait until all receivers have asked for them. Repair symbols of a block leave when one of them asks, up to as many as the block has
-    /// source symbols, or [`REPAIRS_FOR_ANY`]. Receivers that lose different symbols ask at different times. If each had to wait until all others have
+    /// source symbols, and 100 of a smaller one. Receivers that lose different symbols ask at different times. If each had to wait until all others have
     /// the block and those before it, it would take the symbols that wait for lost ones, since it has asked for them before others that arrive. What
     /// a receiver has not asked for exceeds its window by no more than that.
     #[must_use]
