@@ -50,12 +50,15 @@ impl From<NetError> for CliError {
                     std::io::ErrorKind::AddrInUse => Some(
                         "another program has that port, perhaps another `scdp`: choose one with --bind ADDRESS:PORT",
                     ),
+                    _ if what.starts_with("join") || what.starts_with("send multicast") || what.starts_with("use ") => {
+                        Some(
+                            "--interface takes the name or an address of an interface of this host that has addresses of the group's family; \
+                         `scdp doctor` tells which carry multicast",
+                        )
+                    }
                     std::io::ErrorKind::AddrNotAvailable => {
                         Some("--bind takes an address of this host: `ip address` lists them")
                     }
-                    _ if what.starts_with("join") || what.starts_with("send multicast") => Some(
-                        "--interface takes the address of an interface of this host; `scdp doctor` tells which carry multicast",
-                    ),
                     _ => None,
                 };
                 let failed = Self::failed(&error);

@@ -38,7 +38,10 @@ use failure::CliError;
 use output::Output;
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => refuse(&error),
+    };
     let output = Output::new(command.json(), command.timestamps());
     match run(&command, &output) {
         Ok(code) => code,
@@ -47,6 +50,18 @@ fn main() -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// Says what is wrong with the arguments, or the help that was asked for. Arguments may be names that a shell has put for `*`: where they could move or
+/// hide text, the lines lose their colours, and such characters are escaped.
+fn refuse(error: &clap::Error) -> ! {
+    let plain = error.render().to_string();
+    let safe = text::printable_lines(&plain);
+    if error.use_stderr() && safe != plain {
+        eprint!("{safe}");
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 fn run(command: &Command, output: &Output) -> Result<ExitCode, CliError> {

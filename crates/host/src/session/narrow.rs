@@ -50,8 +50,8 @@ impl Narrow {
     /// A path that carries datagrams of `carried` bytes, and not of `needed` bytes. No session has datagrams of less than [`MIN_OPEN_BYTES`].
     pub(crate) fn new(peer: SocketAddr, outward: bool, needed: u16, carried: u16) -> Self {
         let headers = headers(peer);
-        let carried = (usize::from(carried) >= MIN_OPEN_BYTES).then(|| carried.min(needed) + headers);
-        Self { peer, outward, needed: needed + headers, carried }
+        let carried = (usize::from(carried) >= MIN_OPEN_BYTES).then(|| carried.min(needed).saturating_add(headers));
+        Self { peer, outward, needed: needed.saturating_add(headers), carried }
     }
 
     /// What a session has found, if it is that which an event says.
@@ -96,7 +96,7 @@ impl PathSizes {
         self.0.retain(|_, (_, since)| now.since(*since) < REMEMBERED_FOR);
         let host = found.peer.ip().to_canonical();
         if self.0.len() < MOST || self.0.contains_key(&host) {
-            self.0.insert(host, (carried - headers(found.peer), now));
+            self.0.insert(host, (carried.saturating_sub(headers(found.peer)), now));
         }
     }
 

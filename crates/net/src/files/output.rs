@@ -173,9 +173,11 @@ impl Output {
     ///
     /// [`OutputError::Io`]: there is no room, and nothing is kept.
     pub fn reserve(&mut self) -> Result<(), OutputError> {
-        let size = self.manifest.size;
-        let reserved = match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
-            _ if size == 0 => Ok(()),
+        // What is there from an earlier session has room, or holes.
+        let (size, from) = (self.manifest.size, self.begun.bytes());
+        let left = size.saturating_sub(from);
+        let reserved = match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), from, left) {
+            _ if left == 0 => Ok(()),
             Ok(()) => self.holes.on_reserved(&self.file),
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             Err(error) => Err(error.into()),
@@ -352,6 +354,26 @@ mod tests {
         assert!(matches!(output.finish(), Err(OutputError::Hash { .. })), "half of it is missing");
         drop(Output::create(&dir, &manifest(), false).expect("room"));
         assert_eq!(names(&dir), Vec::<String>::new());
+    }
+
+    #[test]
+    fn holes_of_an_earlier_session_stay_holes() {
+        let (_keep, dir) = directory();
+        let manifest = Manifest { size: 32 << 20, ..manifest() };
+        let mut output = Output::create(&dir, &manifest, false).expect("room");
+        output.reserve().expect("room");
+        let zeros = vec![0; 1 << 20];
+        (0..20).for_each(|part| output.write_at(part << 20, &zeros).expect("written"));
+        let blocks =
+            |dir: &Dir| -> u64 { names(dir).iter().map(|name| dir.metadata(name).expect("there").blocks()).sum() };
+        let stored = blocks(&dir);
+        drop(output);
+        let mut output = Output::create(&dir, &manifest, false).expect("room");
+        assert!(output.begun() >= 16 << 20);
+        output.reserve().expect("room");
+        let begun = output.begun();
+        (begun >> 20..32).for_each(|part| output.write_at(part << 20, &zeros).expect("written"));
+        assert!(blocks(&dir) <= stored, "{} and {stored}", blocks(&dir));
     }
 
     /// A file's permission bits.

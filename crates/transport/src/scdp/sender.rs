@@ -307,6 +307,11 @@ impl Sender {
         &self.options
     }
 
+    /// Whether symbols that receivers have asked for wait to be sent.
+    pub fn has_due(&self) -> bool {
+        !self.due.is_empty() || self.apart.as_ref().is_some_and(|apart| apart.has_due())
+    }
+
     /// Takes a receiver out of the group, whatever the policy is: it gets symbols of its own, at its own pace.
     /// [`Event::PeerDetached`] follows.
     pub fn detach_receiver(&mut self, receiver: Peer) {
@@ -400,11 +405,14 @@ impl Sender {
             self.close_if_done();
             return self.release();
         }
+        // Numbers from the network: nothing far ahead is believed.
+        if pull.block >= self.layout.blocks || pull.base > pull.block {
+            return;
+        }
         if (member.absent || member.joins_at.is_some()) && self.is_late(now, from, pull) {
             return;
         }
-        // Numbers from the network: nothing far ahead is believed.
-        if pull.block < self.base || pull.block >= self.layout.blocks || pull.base > pull.block {
+        if pull.block < self.base {
             return;
         }
         if self.members.len() == 1 && self.members[0].has_before(pull.base) {

@@ -93,9 +93,12 @@ impl Multicast {
             let forgotten = Duration::from_ps(self.longest.ps() - self.longest.ps() / FORGETS);
             self.longest = forgotten.max(now.since(last)).min(LONGEST_SILENCE);
         }
-        self.copies = 0;
+        // The word may be lost: while copies come, it is told again.
+        let gets_copies = std::mem::take(&mut self.copies) > 0;
         self.silence.start(now + (self.longest * 2).max(SHORTEST_SILENCE).min(LONGEST_SILENCE));
-        std::mem::take(&mut self.reported)
+        let reported = self.reported;
+        self.reported &= gets_copies;
+        reported
     }
 
     /// The group's packets are no longer for this session. Returns whether they were before.
@@ -143,7 +146,10 @@ mod tests {
         assert!(!multicast.take_silence(at(14)) && multicast.take_silence(at(15)));
         multicast.on_symbol(at(16), false);
         assert_eq!(multicast.poll_timeout(), None, "it is sent copies");
-        assert!(multicast.on_symbol(at(500), true) && !multicast.on_symbol(at(501), true), "it reaches it after all");
+        assert!(multicast.on_symbol(at(500), true), "it reaches it after all");
+        multicast.on_symbol(at(600), false);
+        assert!(multicast.on_symbol(at(700), true), "copies still come: the word was lost");
+        assert!(multicast.on_symbol(at(701), true) && !multicast.on_symbol(at(702), true), "no copies come any more");
     }
 
     #[test]

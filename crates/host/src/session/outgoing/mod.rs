@@ -503,7 +503,7 @@ impl Outgoing {
             self.remotes.set_targets();
         }
         self.paced_until = self.pace.as_mut().and_then(|pace| pace.wait(now));
-        if self.paced_until.is_some() {
+        if self.paced_until.is_some() && self.sender.has_due() {
             // This end makes the others wait.
             self.progress.restart(now);
         }

@@ -123,9 +123,11 @@ impl Remotes {
     pub(super) fn on_no_multicast(&mut self, now: Time, index: usize) {
         if self.change(index).on_no_multicast(now) {
             self.deliveries.push((index, Delivery::Copies));
-            // The group is tried again ever more rarely, however often it comes and goes.
-            let pause = self.retry.map_or(RETRY.0, |(_, pause)| pause);
-            self.retry = Some((now + pause, (pause * 2).min(RETRY.1)));
+            // The group is tried again ever more rarely, however often it comes and goes; and once for all that it does not reach.
+            if self.retry.is_none_or(|(at, _)| at <= now) {
+                let pause = self.retry.map_or(RETRY.0, |(_, pause)| pause);
+                self.retry = Some((now + pause, (pause * 2).min(RETRY.1)));
+            }
         }
     }
 
@@ -352,7 +354,7 @@ mod tests {
                 tried.push((t, to[0]));
             }
         }
-        assert_eq!(tried, [(1030, peer(100)), (3030, peer(100)), (7030, peer(100))]);
+        assert_eq!(tried, [(530, peer(100)), (1530, peer(100)), (3530, peer(100)), (7530, peer(100))]);
         remotes.on_multicast(0);
         remotes.on_multicast(0);
         remotes.set_targets();

@@ -46,6 +46,10 @@ impl Apart {
         !self.detached.is_empty() || self.until.is_some()
     }
 
+    pub(super) fn has_due(&self) -> bool {
+        self.detached.iter().any(|(_, sender)| sender.has_due())
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         let senders = self.detached.iter().filter_map(|(_, sender)| sender.poll_timeout());
         senders.chain(self.watch.as_ref().and_then(Watch::due)).chain(self.until).min()

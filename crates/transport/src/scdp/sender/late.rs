@@ -57,6 +57,8 @@ impl Sender {
                 let member = &mut self.members[index];
                 (member.absent, member.base) = (false, pull.base);
                 member.upto.clear();
+                // The others may have left meanwhile.
+                self.release();
                 return false;
             }
             (true, None) => {
