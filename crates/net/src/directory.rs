@@ -260,8 +260,8 @@ impl Directory {
                 Some(Report::AlreadyThere { manifest: named })
             }
             Ok(Place::Unknown) => {
-                self.taken += 1;
-                self.defer(host, now, id, Deferred { peer, manifest: named, purpose: Purpose::Compare });
+                // It has no place before its sender has shown that it is there.
+                self.defer(host, now, id, Deferred { peer, manifest: named, purpose: Purpose::Compare, counts: false });
                 None
             }
             // Another process has it. Its sender can offer it again.

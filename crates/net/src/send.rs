@@ -304,8 +304,13 @@ impl<'a> Sending<'a> {
 
     fn progress(&self, endpoint: &mut Endpoint) -> Report {
         let size = self.files.iter().map(|file| file.manifest().size).sum();
-        let in_flight = self.in_flight.values().map(|one| self.files[one.file].manifest().size).sum::<u64>();
-        Report::Progress { bytes: self.done_bytes + in_flight - self.needed(endpoint), size }
+        // A file may be under way twice, in packets of two sizes: what its slowest receiver has counts.
+        let mut have: BTreeMap<usize, u64> = BTreeMap::new();
+        for (&id, one) in &self.in_flight {
+            let bytes = endpoint.host().acknowledged(id).unwrap_or(self.files[one.file].manifest().size);
+            have.entry(one.file).and_modify(|least| *least = bytes.min(*least)).or_insert(bytes);
+        }
+        Report::Progress { bytes: self.done_bytes + have.values().sum::<u64>(), size }
     }
 
     /// Handles an event of a session; returns the event if the session is none of these. A receiver that has had no room for anything for the first

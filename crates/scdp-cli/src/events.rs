@@ -380,9 +380,9 @@ impl Way {
         match self {
             Self::Copies => format!("nothing sent to the group arrives at {host}: it is sent copies by unicast"),
             Self::Group => format!("what is sent to the group arrives at {host} again"),
-            Self::Detached => format!(
-                "{host} has left the group, as it is slow or late: it is sent the rest by unicast, at its own pace"
-            ),
+            Self::Detached => {
+                format!("{host} goes on alone, as it is slow or late: it is sent the rest by unicast, at its own pace")
+            }
             Self::Late => {
                 format!(
                     "{host} comes late: it takes the rest with the others, and {} afterwards",

@@ -29,6 +29,7 @@ mod table;
 mod text;
 mod time;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use arguments::{Cli, Command};
@@ -52,16 +53,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what is wrong with the arguments, or the help that was asked for. Arguments may be names that a shell has put for `*`: where they could move or
-/// hide text, the lines lose their colours, and such characters are escaped.
+/// Says what is wrong with the arguments, or the help that was asked for. Arguments may be names that a shell has put for `*`, and could move or hide
+/// text on a terminal: then it is said of the escaped ones.
 fn refuse(error: &clap::Error) -> ! {
-    let plain = error.render().to_string();
-    let safe = text::printable_lines(&plain);
-    if error.use_stderr() && safe != plain {
-        eprint!("{safe}");
-        std::process::exit(error.exit_code());
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let shown: Vec<String> = given.iter().map(|one| text::printable(&one.to_string_lossy()).into_owned()).collect();
+    if !error.use_stderr() || given.iter().zip(&shown).all(|(given, shown)| given == shown.as_str()) {
+        error.exit();
     }
-    error.exit()
+    if let Err(error) = Cli::try_parse_from(&shown) {
+        error.exit();
+    }
+    // Escaped, they are right.
+    eprintln!("{}", text::printable(&error.render().to_string()));
+    std::process::exit(error.exit_code());
 }
 
 fn run(command: &Command, output: &Output) -> Result<ExitCode, CliError> {

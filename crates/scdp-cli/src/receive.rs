@@ -67,6 +67,9 @@ pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliE
             }
             // It is not one of the files that were to be received.
             Report::Declined { peer, name, why } => {
+                if watches.forget(name.as_str()) {
+                    output.end();
+                }
                 output.tell(&Event::Declined { peer: peer.to_string(), name: name.to_string(), reason: why });
                 return signals.flow();
             }

@@ -110,6 +110,11 @@ impl Watches {
         self.0.insert(manifest.name.to_string(), Watch::start());
     }
 
+    /// An object is not in progress any more. Returns whether it was.
+    pub(crate) fn forget(&mut self, name: &str) -> bool {
+        self.0.remove(name).is_some()
+    }
+
     /// Seconds since the object began.
     pub(crate) fn stop(&mut self, manifest: &Manifest) -> f64 {
         self.0.remove(manifest.name.as_str()).map_or(0.0, |watch| watch.elapsed().as_secs_f64())

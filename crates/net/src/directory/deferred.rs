@@ -25,6 +25,8 @@ pub(super) struct Deferred {
     pub(super) peer: SocketAddr,
     pub(super) manifest: Manifest,
     pub(super) purpose: Purpose,
+    /// It counts as one of the objects that are taken.
+    pub(super) counts: bool,
 }
 
 /// What is to be found out.
@@ -56,7 +58,7 @@ impl Directory {
     pub(super) fn forget_deferred(&mut self, id: SessionId) -> Option<Deferred> {
         let deferred = self.deferred.remove(&id)?;
         self.hasher.leave(id);
-        if deferred.purpose == Purpose::Compare {
+        if deferred.counts {
             self.taken -= 1;
         }
         Some(deferred)
@@ -92,7 +94,7 @@ impl Directory {
     ) -> Option<Report> {
         let (first, from, object) = self.under_way(&manifest)?;
         if self.standing(host, now, first) != Standing::There {
-            self.defer(host, now, id, Deferred { peer, manifest, purpose: Purpose::Replace });
+            self.defer(host, now, id, Deferred { peer, manifest, purpose: Purpose::Replace, counts: false });
             return None;
         }
         let name = &manifest.name;
@@ -127,7 +129,15 @@ impl Directory {
             host.cancel(now, id);
             return self.lose(id, Failure::Refused(error.to_string()));
         }
-        let Deferred { peer, manifest, purpose } = self.deferred.get(&id)?;
+        let is_last = self.options.limit.is_some_and(|limit| self.taken >= limit);
+        let deferred = self.deferred.get_mut(&id)?;
+        if deferred.purpose == Purpose::Compare && !deferred.counts {
+            if is_last {
+                return self.ask_again(host, now, id, "this host takes no more files");
+            }
+            (self.taken, deferred.counts) = (self.taken + 1, true);
+        }
+        let Deferred { peer, manifest, purpose, .. } = self.deferred.get(&id)?;
         match purpose {
             Purpose::Compare => {
                 if !self.hasher.hash_for(id, *peer, manifest.name.as_str()) {

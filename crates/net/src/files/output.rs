@@ -266,8 +266,8 @@ impl Output {
             // Another process has moved it, or put another file in its place.
             return Err(self.failed("find", io::ErrorKind::NotFound.into()));
         }
-        mode::set(&self.file, self.mode);
         self.file.sync_data().map_err(|error| self.failed("write to the disk", error))?;
+        mode::set(&self.file, self.mode);
         let flags = if self.overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let (directory, name) = (&self.directory, self.manifest.name.as_str());
         match rustix::fs::renameat_with(directory, self.part.as_str(), directory, name, flags) {
@@ -300,7 +300,12 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if self.finished || self.kept() > 0 && self.begun.record(&self.file).is_ok() {
+        if self.finished {
+            return;
+        }
+        // The next session opens it for writing, which the sender's mode may forbid.
+        mode::make_private(&self.file);
+        if self.kept() > 0 && self.begun.record(&self.file).is_ok() {
             return;
         }
         if is_at(&self.directory, &self.part, &self.file) {

@@ -52,20 +52,36 @@ pub(super) fn is_at(folder: &Dir, name: &str, file: impl AsFd) -> bool {
 }
 
 /// Opens a partial file, or makes it, and locks it: while it is open, nobody else writes to it or removes it. `None` if somebody has locked it. Only its
-/// owner may read it, who is this process's user: one that another user has left is replaced.
+/// owner may read it, who is this process's user: one that another user has left is replaced, and one that has another name, too.
 pub(super) fn lock(folder: &Dir, name: &str) -> io::Result<Option<std::fs::File>> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).mode(mode::PRIVATE.into());
-    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    options.read(true).write(true).mode(mode::PRIVATE.into());
+    options.custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32);
     // Its previous owner may rename or remove it between the two steps.
     for _ in 0..3 {
-        let file = folder.open_with(name, &options)?.into_std();
+        // What this call makes is ours, whatever owner the file system shows.
+        let (file, is_new) = match folder.open_with(name, options.clone().create_new(true)) {
+            Ok(made) => (made.into_std(), true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if folder.symlink_metadata(name).is_ok_and(|found| !found.is_file()) {
+                    return Err(super::regular::invalid("something else has the name of the partial file"));
+                }
+                match folder.open_with(name, &options) {
+                    Ok(found) => (found.into_std(), false),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(error) => return Err(error),
+        };
         if !file.metadata()?.is_file() {
             return Err(super::regular::invalid("something else has the name of the partial file"));
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if is_at(folder, name, &file) => {
-                if file.metadata()?.uid() == geteuid().as_raw() {
+                // Another name for it may be somebody's file, or a copy that is kept.
+                let found = file.metadata()?;
+                if is_new || found.uid() == geteuid().as_raw() && found.nlink() == 1 {
                     mode::make_private(&file);
                     return Ok(Some(file));
                 }

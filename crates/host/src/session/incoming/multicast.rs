@@ -94,11 +94,9 @@ impl Multicast {
             self.longest = forgotten.max(now.since(last)).min(LONGEST_SILENCE);
         }
         // The word may be lost: while copies come, it is told again.
-        let gets_copies = std::mem::take(&mut self.copies) > 0;
+        let gets_copies = std::mem::take(&mut self.copies) > PROBES;
         self.silence.start(now + (self.longest * 2).max(SHORTEST_SILENCE).min(LONGEST_SILENCE));
-        let reported = self.reported;
-        self.reported &= gets_copies;
-        reported
+        std::mem::take(&mut self.reported) || gets_copies
     }
 
     /// The group's packets are no longer for this session. Returns whether they were before.
@@ -147,9 +145,11 @@ mod tests {
         multicast.on_symbol(at(16), false);
         assert_eq!(multicast.poll_timeout(), None, "it is sent copies");
         assert!(multicast.on_symbol(at(500), true), "it reaches it after all");
-        multicast.on_symbol(at(600), false);
-        assert!(multicast.on_symbol(at(700), true), "copies still come: the word was lost");
-        assert!(multicast.on_symbol(at(701), true) && !multicast.on_symbol(at(702), true), "no copies come any more");
+        (0..=PROBES).for_each(|_| assert!(!multicast.on_symbol(at(600), false)));
+        assert!(
+            multicast.on_symbol(at(700), true) && !multicast.on_symbol(at(701), true),
+            "copies still come: the word was lost"
+        );
     }
 
     #[test]

@@ -197,9 +197,11 @@ impl Paths {
 }
 
 impl Incoming {
-    /// Whether symbols should come from a sender.
+    /// Whether symbols should come from a sender, which has shown that it is there: more than three times as much as it has sent must not go to an
+    /// address that may be forged.
     fn is_watched(&self, index: usize) -> bool {
-        *self.lifetime.phase() == Phase::Receiving && !self.has_all && self.lanes[index].can_be_asked()
+        let is_there = self.lanes.wanted().is_some() || self.is_proven();
+        is_there && *self.lifetime.phase() == Phase::Receiving && !self.has_all && self.lanes[index].can_be_asked()
     }
 
     /// Bytes of a sender's datagrams with whole symbols.

@@ -339,6 +339,7 @@ impl Remote {
     pub(super) fn end(&mut self) {
         self.phase = Phase::Over;
         self.repeat.stop();
+        self.joins = None;
     }
 
     /// Makes a message to it due.

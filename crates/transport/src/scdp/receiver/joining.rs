@@ -103,6 +103,11 @@ impl Receiver {
         }
         self.turns.begun = begun;
         self.passed = 0;
+        if let Some(untaken) = &mut self.untaken {
+            // They, and those that share a span of hashes with them, can only be checked in the second turn.
+            untaken.blocks.retain(|block| *block >= first);
+            untaken.limit *= 2;
+        }
         self.count(session, first, session.layout.blocks);
     }
 

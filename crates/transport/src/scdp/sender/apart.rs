@@ -250,6 +250,8 @@ impl Sender {
             alone.advance(block, false);
         }
         self.leave(peer, alone);
+        // Not for its second turn.
+        self.members[usize::from(peer)].joins_at = None;
     }
 
     /// A sender for one receiver, which has emitted these symbols of the blocks from `base` on.

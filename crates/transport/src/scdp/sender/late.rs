@@ -73,7 +73,13 @@ impl Sender {
             }
             // It has got to know of it so late that the group is far ahead again; or this is its second turn.
             (true, Some(_)) => {}
-            (false, Some(first)) if base >= first && pull.block < first && pull.base < first => {}
+            // The first turn is over when it has asked for the last block: other pulls for earlier ones are old, unless they are repeated.
+            (false, Some(first)) if base >= first && pull.block < first && pull.base < first => {
+                let member = &self.members[index];
+                if member.base + (member.upto.len() as u32) < self.layout.blocks && !pull.retry {
+                    return true;
+                }
+            }
             (false, _) => return false,
         }
         if self.members.len() == 1 {
